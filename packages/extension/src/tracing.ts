@@ -18,7 +18,7 @@ import { hookPath } from '@capstan/api'
 /** The tracer that the program has registered, or one that does nothing. */
 export const globalTracer = (): Tracer => trace.getTracer('@capstan/extension')
 
-/** What is known of a call before it is made. */
+/** Attributes known before the call. */
 export interface TracedCall {
   /** In the version that is called. */
   readonly hook: Hook
@@ -47,7 +47,7 @@ export function clientSpan<T>(
     kind: SpanKind.CLIENT,
     attributes: {
       'http.request.method': 'POST',
-      // What a URL asks for beside its path may be a secret.
+      // The query of a URL may contain a secret.
       'url.full': `${url.origin}${url.pathname}`,
       'url.template': route,
       'server.address': url.hostname,
@@ -97,6 +97,6 @@ function endSpan(span: Span, { code, error, message }: SpanEnd): void {
   span.end()
 }
 
-/** What its server knows the handler by. */
+/** The handler name on its own server. */
 const shortName = (handler: string, extensionConfig: string): string =>
   handler.endsWith(`.${extensionConfig}`) ? handler.slice(0, -extensionConfig.length - 1) : handler

@@ -1,4 +1,4 @@
-/** What a handler answers, in words of its own: the wire form is made from it. */
+/** Responses of handlers as small values, from which the wire form is made. */
 import type { Hook, ResponseOf } from '@capstan/api'
 
 /** Nothing stands in the way. */
@@ -31,10 +31,10 @@ export interface Failed {
 /** Any answer. */
 export type Answer = Proceed | ProceedWith<object> | Failed | Hold
 
-/** What a response of the hook carries beside success or failure: patches, variables, versions. */
+/** The fields of a hook's response beside success or failure: patches, variables, versions. */
 export type ContentOf<H extends Hook> = Omit<ResponseOf<H>, 'apiVersion' | 'kind' | 'status' | 'message' | 'retryAfterSeconds'>
 
-/** What a handler of the hook can answer: only hooks that block can be held, only hooks that ask for something be given it. */
+/** Possible responses of a hook's handler: only blocking hooks can be held, and only hooks with content can return it. */
 export type AnswerOf<H extends Hook> =
   | Failed
   | (keyof ContentOf<H> extends never ? Proceed : Proceed | ProceedWith<ContentOf<H>>)

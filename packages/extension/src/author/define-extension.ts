@@ -5,7 +5,7 @@ import type { Logger } from '@capstan/kube'
 import { dnsLabelProblems } from '@capstan/kube'
 import type { Answer, AnswerOf } from './answer.ts'
 
-/** What a handler gets with each call. */
+/** Arguments of a handler for each call. */
 export interface HandlerCall<H extends Hook = Hook> {
   readonly request: RequestOf<H>
   /** Settings of the ExtensionConfig, and over them those of the call. */

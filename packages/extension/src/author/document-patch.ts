@@ -37,7 +37,7 @@ const encoded = (patchType: PatchFormat, document: Json): EncodedPatch => {
   return { patchType, patch: Buffer.from(text).toString('base64') }
 }
 
-/** What JSON would lose without a word, such as a date or NaN. */
+/** Finds values that JSON would drop or change silently, such as a date or NaN. */
 function notJson(value: unknown, path: string): string | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return undefined
   if (Array.isArray(value)) return firstOf(Array.from(value, (item, index) => [item, `${path}[${index}]`]))

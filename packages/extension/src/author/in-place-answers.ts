@@ -16,7 +16,7 @@ export type FieldPattern = string | { readonly path: string; readonly when: (cha
 export interface Change {
   /** Below the spec of the machine: `disks[0].sizeGiB`. */
   readonly path: string
-  /** Absent when there is nothing yet. */
+  /** Absent when there is no current value. */
   readonly current: unknown
   /** Absent when nothing is to be left. */
   readonly desired: unknown
@@ -61,7 +61,7 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
         const edited = covered.length === 0 ? undefined : patchBetween(from!, withChanges(from!, spec, covered), format)
         return edited ? [[patch, edited]] : []
       } catch (err) {
-        // What cannot be said is not covered: the machine is replaced, rather than nothing ever done.
+        // A difference that cannot be expressed is not covered: the machine is then replaced.
         log.warn('Cannot answer with a patch', { of, format, err })
         return []
       }
@@ -74,7 +74,7 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
   }
 }
 
-/** What differs between the specs of machines, or of the machines that templates are for, in alphabetical order. */
+/** Returns the differences between the specs of machines, or of templated machines, sorted. */
 export function inPlaceChanges(request: Objects<typeof CanUpdateMachine> | Objects<typeof CanUpdateMachineSet>): {
   readonly [of in MachinePart]: readonly Change[]
 } {

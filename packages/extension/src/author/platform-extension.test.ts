@@ -1,7 +1,7 @@
 /** The extension of the README, between the two lines, and what core makes of its answers. */
 import { readFileSync } from 'node:fs'
 import { CanUpdateMachine, CanUpdateMachineSet, DiscoverVariables, GeneratePatches, UpdateMachine } from '@capstan/api'
-import { answerVerdict } from '@capstan/core'
+import { hookAnswerEffects } from '@capstan/core'
 import { s } from '@capstan/kube'
 import { LocalMachineTemplate } from '@capstan/local'
 import { lifecycleOf } from '@capstan/testing'
@@ -53,16 +53,16 @@ test('core takes what it answers', async () => {
   const patches = fixture(GeneratePatches)
   patches.variables!.push({ name: 'nodeDelay', value: '3s' })
   const verdicts = [
-    answerVerdict(DiscoverVariables, 'a.b', {}, await callHook(extension, DiscoverVariables, {})),
-    answerVerdict(GeneratePatches, 'a.b', patches, await callHook(extension, GeneratePatches, patches)),
+    hookAnswerEffects(DiscoverVariables, 'a.b', {}, await callHook(extension, DiscoverVariables, {})),
+    hookAnswerEffects(GeneratePatches, 'a.b', patches, await callHook(extension, GeneratePatches, patches)),
     ...(await Promise.all(
       ([CanUpdateMachine, CanUpdateMachineSet] as const).map(async (hook) => {
         const request = fixture<typeof CanUpdateMachine | typeof CanUpdateMachineSet>(hook)
-        return answerVerdict(hook, 'a.b', request, await callHook(extension, hook, request as never))
+        return hookAnswerEffects(hook, 'a.b', request, await callHook(extension, hook, request as never))
       }),
     )),
   ]
-  expect(verdicts.map((verdict) => (verdict.kind === 'taken' ? verdict.effects : verdict.error))).toEqual([
+  expect(verdicts.map((verdict) => (verdict.kind === 'accepted' ? verdict.effects : verdict.error))).toEqual([
     ['defines region, nodeDelay'],
     ['changes 2 of 2 templates', expect.stringContaining('changes '), expect.stringContaining('changes ')],
     ['updates in place'],

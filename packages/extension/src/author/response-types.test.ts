@@ -1,6 +1,6 @@
 /**
- * What must not compile is the test here: tsc fails when an error that is expected is not there. Each hook in turn: what it can be
- * answered with, then a wrong answer, a hold where nothing can be held, a field that it does not have.
+ * A test of types: tsc fails when an expected error is missing. For each hook: its valid responses, then a wrong response, a hold where
+ * none is allowed, an unknown field.
  */
 import * as hooks from '@capstan/api'
 import type { CallInput, RuntimeClient } from '../client/runtime-client.ts'

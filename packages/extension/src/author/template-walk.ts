@@ -14,7 +14,7 @@ export interface TemplateSelector<T extends KubeObject = UnknownObject> {
   readonly holder?: Partial<HolderReference>
 }
 
-/** What a rule gets of a template. */
+/** Arguments of a rule for one template. */
 export interface TemplateCall<T extends KubeObject = UnknownObject> {
   readonly template: T
   /** Those of the request and those of the template, merged. */
@@ -116,7 +116,7 @@ function isOfType({ type, apiVersion, kind }: TemplateSelector<KubeObject>, obje
 const isHeldBy = ({ holder = {} }: TemplateSelector<KubeObject>, reference: HolderReference): boolean =>
   Object.entries(holder).every(([field, value]) => reference[field as keyof HolderReference] === value)
 
-/** Defaults are not filled in, nor is anything pruned: both would turn into patches that nobody asked for. */
+/** Neither defaults nor prunes: both would lead to unintended patches. */
 function assertType({ type }: TemplateSelector<KubeObject>, object: UnknownObject, name: string): void {
   const schema = (type as DeclaredKind | undefined)?.schema
   const problem = schema && structural(schema).validateSchema(object)[0]

@@ -6,7 +6,7 @@ import { type AnswerOf, fail, proceedNow } from './answer.ts'
 import type { HandlerCall } from './define-extension.ts'
 import { type TemplateRule, type WalkOptions, walkTemplates } from './template-walk.ts'
 
-/** What is wrong with a template: sentences, or field errors such as `invalid('spec.x', value, 'must be …')`. */
+/** Problems of a template: sentences, or field errors such as `invalid('spec.x', value, 'must be …')`. */
 export type TemplateProblems = readonly (string | FieldError)[] | undefined | void
 
 /**

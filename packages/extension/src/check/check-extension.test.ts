@@ -233,7 +233,7 @@ describe('in several processes', () => {
       gate('zone', 'holdFor(5, `at ${new Date(0).getHours()} h`)'),
       gate('language', 'holdFor(5, (1234.5).toLocaleString())'),
       gate('chance', 'holdFor(5, `as ${secret}`)'),
-      // What one process shows is told once.
+      // A finding that one process shows is reported once.
       gate('clock', 'holdFor(5, `at ${Date.now()}`)'),
       gate('good', 'holdFor(5, request.cluster.metadata.name)'),
     )

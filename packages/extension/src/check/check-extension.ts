@@ -34,7 +34,7 @@ export async function checkExtension(
   return reportOf(probed, findingsOf(probed.observations), 1)
 }
 
-/** What is otherwise in the second process. */
+/** Differences of the second process. */
 const changes = {
   // To another day, hour, minute and second.
   time: { shiftMs: ((400 * 24 + 7) * 3600 + 13 * 60 + 29) * 1000 + 123 },
@@ -72,7 +72,7 @@ export async function checkModule(module: URL, options: CheckOptions = {}): Prom
 
 const nameOf = ({ hook, handler }: Pick<Finding, 'hook' | 'handler'>): string => `${hook} ${handler}`
 
-/** What changes from one call to the next changes from process to process, too. */
+/** Fields that change from call to call also change from process to process. */
 const isTold = (findings: readonly Finding[], one: Finding): boolean =>
   findings.some((other) => nameOf(other) === nameOf(one) && fromCallToCall.has(other.kind))
 

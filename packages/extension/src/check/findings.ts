@@ -1,4 +1,4 @@
-/** What is wrong with a handler that does not always do the same, a sentence each. Pure. */
+/** Findings about handlers that are not deterministic, a sentence each. Pure. */
 import { Discovery, hookCatalog, type Hook } from '@capstan/api'
 import { isRecord } from '@capstan/kube'
 import { type Difference, differences, differenceText } from '../test-kit/differences.ts'
@@ -44,7 +44,7 @@ export interface Finding {
 /** What one process shows. One finding of a kind for each handler. */
 export const findingsOf = (observations: readonly Observation[]): Finding[] => onlyFirst(observations.flatMap(findingsIn))
 
-/** What the same questions to another process show; `why` says what makes the difference, as in `at another time`. */
+/** Findings from repeating the requests in another process; `why` names the difference, as in `at another time`. */
 export const processFindings = (
   here: readonly Observation[],
   there: readonly Observation[],
@@ -114,7 +114,7 @@ function fromOrder(observation: Observation): Finding[] {
   const { first, second, reordered } = observation
   if (!reordered) return []
   const [one, other] = [outcome(observation, first), outcome(observation, reordered)]
-  // What is no answer, and what changes at every call, has been told.
+  // Invalid responses, and those that change at every call, are reported already.
   if (!one || !other || between(observation, first, second).length > 0) return []
   const [difference] = differences(one, other)
   if (!difference) return []
@@ -157,11 +157,11 @@ function onlyFirst(findings: readonly Finding[]): Finding[] {
 const wait = (told: Told): number =>
   'response' in told ? ((told.response as { retryAfterSeconds?: number }).retryAfterSeconds ?? 0) : 0
 
-/** Between two answers to the same request. */
+/** Differences between two responses to the same request. */
 const between = (observation: Observation, one: Told, other: Told): Difference[] =>
   differences(comparable(observation, one), comparable(observation, other))
 
-/** An answer with templates named rather than numbered. */
+/** Returns a response in which templates are identified by name rather than number. */
 function comparable({ request }: Observation, told: Told): unknown {
   if (!('response' in told)) return { failure: told.message }
   const { apiVersion: _a, kind: _k, items, ...rest } = told.response as { [field: string]: unknown }
@@ -176,7 +176,7 @@ const withoutUids = (byTemplate: { [name: string]: { uid: string }[] | undefined
     Object.entries(byTemplate).map(([name, items]) => [name, items!.map((item) => ({ ...item, uid: undefined }))]),
   )
 
-/** The documents as an answer leaves them; for other hooks the answer itself. Absent when there is none. */
+/** Returns the documents after the response is applied; for other hooks the response itself. Absent when there is none. */
 function outcome(observation: Observation, told: Told): unknown {
   if (!('response' in told)) return undefined
   try {
@@ -189,7 +189,7 @@ function outcome(observation: Observation, told: Told): unknown {
   }
 }
 
-/** What a request is about, by name. */
+/** Names the documents of a request. */
 function documents(observation: Observation, request: object): object {
   const { items, current } = request as { items?: { uid: string; object: unknown }[]; current?: object }
   if (!items) return { current }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { CheckOptions } from './check-extension.ts'
 import type { Probed } from './probe.ts'
 
-/** What is otherwise there. */
+/** Differences in the environment of the other process. */
 export interface Surroundings {
   /** How much later the clock is, milliseconds. */
   readonly shiftMs?: number
@@ -13,20 +13,20 @@ export interface Surroundings {
   readonly flags?: readonly string[]
 }
 
-/** What the process is told to do, as its first and only message. */
+/** The task of the process, as its first and only message. */
 export interface Job extends CheckOptions {
   readonly module: string
   readonly shiftMs: number
 }
 
-/** What it says, as its first and only message. */
+/** The result of the process, as its first and only message. */
 export type Done = Probed | { readonly problem: string }
 
 /** @throws Error when the module does not load, or the process ends without an answer */
 export function probeElsewhere(module: URL, options: CheckOptions, surroundings: Surroundings): Promise<Probed> {
   const { shiftMs = 0, env = {}, flags = [] } = surroundings
   const program = fileURLToPath(new URL('process-main.ts', import.meta.url))
-  // What the module prints is its own affair. The environment is passed on, not read.
+  // Output of the module is not read. The environment is passed on.
   const child = fork(program, {
     execArgv: [...flags],
     env: { ...process.env, ...env },

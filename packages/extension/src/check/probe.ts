@@ -18,10 +18,10 @@ export interface CheckRequest {
   readonly from: string
 }
 
-/** What became of one call. */
+/** Result of one call. */
 export type Told = { readonly response: object } | { readonly problem: string; readonly message: string }
 
-/** What a handler did with one request. */
+/** Results of a handler for one request. */
 export interface Observation {
   readonly hook: string
   /** Empty for discovery. */
@@ -31,9 +31,9 @@ export interface Observation {
   readonly first: Told
   /** The same request again. */
   readonly second: Told
-  /** The same request with items and variables the other way round; absent where there is nothing to turn round. */
+  /** The same request with items and variables in reverse order; absent where there is no order. */
   readonly reordered?: Told
-  /** The request as it is once the answer is applied, and what is answered to that; absent where answers have no patches. */
+  /** The request after the response was applied, with the response to that; absent for responses without patches. */
   readonly patched?: { readonly request: object; readonly told: Told }
   /** Where the handler changed the request that it was given. */
   readonly mutated: readonly string[]
@@ -48,7 +48,10 @@ export interface ProbeOptions {
 
 export interface Probed {
   readonly observations: readonly Observation[]
-  /** Handlers, as `<hook> of <name>`, for which there was no request: of hooks of other providers a valid one cannot always be told. */
+  /**
+   * Handlers, as `<hook> of <name>`, that were not called for lack of a valid request, which cannot always be derived for hooks of other
+   * providers.
+   */
   readonly unasked: readonly string[]
 }
 
@@ -66,7 +69,7 @@ export async function probe(extension: Extension, { settings, requests = [], clo
   }
   const cases = casesOf(extension, settings, requests)
   const first = await each(cases, (one) => ask(one, one.request))
-  // What hangs on the millisecond is another one now.
+  // Results that depend on the millisecond differ from here on.
   await sleep(clock, 5)
   const second = await each(cases, (one) => ask(one, one.request))
   const reordered = await each(cases, async (one) => {
@@ -114,7 +117,7 @@ function casesOf({ handlers }: Extension, settings: ProbeOptions['settings'], re
   return [{ hook: Discovery, handler: '', from: 'the fixture', request: {} }, ...known]
 }
 
-/** None where the declaration of another provider does not tell a valid request. */
+/** Empty where no valid request can be derived from the declaration of another provider. */
 function fixturesOf(hook: Hook): object[] {
   try {
     return [fixture(hook) as object]

@@ -16,7 +16,7 @@ async function work({ module, shiftMs, ...options }: Job): Promise<Done> {
   }
 }
 
-/** For whoever asks what time it is; timers run as ever. */
+/** Shifts the current time; timers are not changed. */
 function shiftTime(ms: number): void {
   if (ms === 0) return
   const real = Date

@@ -8,10 +8,7 @@ export interface AnyResponse {
   retryAfterSeconds?: number
 }
 
-/**
- * Several answers as one: success, the shortest time to wait, messages in the order of the handlers.
- * Negative times, which upstream lets through, hold nothing back.
- */
+/** Several answers as one: success, the shortest time to wait, messages in the order of the handlers. */
 export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): AnyResponse {
   const waits = responses.map(({ retryAfterSeconds = 0 }) => retryAfterSeconds).filter((seconds) => seconds > 0)
   const message = responses.flatMap(({ message }) => (message ? [message] : [])).join(', ')
@@ -22,9 +19,18 @@ export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): An
   }
 }
 
-/** `head` says whose answer it is. @throws HookFailed unless the answer is a success */
-export function assertSuccess({ status = '', message = '' }: AnyResponse, head: string): void {
-  if (status === 'Success') return
+/**
+ * `head` says whose answer it is. A negative time to wait is a mistake of the extension, such as a deadline that is over, and must
+ * not let the Cluster go on. Upstream has no such check.
+ *
+ * @throws HookFailed unless the answer is a success
+ */
+export function assertSuccess({ status = '', message = '', retryAfterSeconds = 0 }: AnyResponse, head: string): void {
+  if (status === 'Success') {
+    if (retryAfterSeconds >= 0) return
+    const text = `retryAfterSeconds: Invalid value: ${retryAfterSeconds}: must be greater than or equal to 0`
+    throw new HookFailed('failure', `${head}: got invalid response: ${text}`, { problem: 'InvalidAnswer' })
+  }
   if (status === 'Failure') throw new HookFailed('failure', `${head}: got failure response with message: ${message}`)
   throw new HookFailed(
     'unknown-status',

@@ -12,7 +12,7 @@ const outage = (err: unknown) => err instanceof HookFailed && err.code === 'unre
 function aBreaker() {
   const clock = new VirtualClock()
   const breaker = new Breaker(clock, limits)
-  const call = (answer: () => Promise<unknown>) => breaker.run(answer, outage, patience).catch((err) => err.message as string)
+  const call = (answer: () => Promise<unknown>) => breaker.run(answer, outage, { patience }).catch((err) => err.message as string)
   const wait = (ms: number) => void clock.step(clock.now() + ms)
   return { clock, breaker, call, wait }
 }

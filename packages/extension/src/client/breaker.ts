@@ -1,15 +1,15 @@
 /**
- * Protects one handler from its callers, and callers from it. After some calls in a row that did not get through nobody calls for
- * a while, then one call tries; each failure doubles the while. Promised by the proposal of the Runtime SDK, never built upstream.
+ * A circuit breaker for one handler. After some consecutive failed calls, calls are rejected for a while, then one call is tried; each
+ * failure doubles the delay. The Runtime SDK proposal promises it; upstream has not implemented it.
  */
 import type { Clock } from '@capstan/kube'
 import { minutes, seconds } from '@capstan/kube'
 import { HookFailed } from './hook-failed.ts'
 
 export interface BreakerLimits {
-  /** Calls in a row that did not get through before nobody calls any more. */
+  /** Consecutive failed calls that open the breaker. */
   readonly failures: number
-  /** How long nobody calls at first, and at most; milliseconds. */
+  /** First and longest time for which the breaker stays open; milliseconds. */
   readonly shortest: number
   readonly longest: number
   /** Calls that may be under way at once. Those beyond wait for a place as long as they would wait for an answer. */
@@ -21,6 +21,14 @@ export const defaultBreakerLimits: BreakerLimits = {
   shortest: seconds(1),
   longest: minutes(1),
   inFlight: 64,
+}
+
+export interface BreakerRunOptions {
+  /** Milliseconds to wait for a place at most. */
+  readonly patience: number
+  readonly signal?: AbortSignal | undefined
+  /** Makes the call while the breaker is open, too: for callers who would take a refusal for an answer. */
+  readonly evenWhenOpen?: boolean
 }
 
 /** `half-open`: the time is over and one call is trying. */
@@ -54,15 +62,15 @@ export class Breaker {
   /**
    * Makes the call if it may be made now. `isOutage` says which failures speak of the server, not of the question.
    *
-   * @param patience milliseconds to wait for a place at most
    * @throws HookFailed unavailable, at once, while nobody may call
    */
-  async run<T>(call: () => Promise<T>, isOutage: (err: unknown) => boolean, patience: number, signal?: AbortSignal): Promise<T> {
-    this.#assertCallable()
+  async run<T>(call: () => Promise<T>, isOutage: (err: unknown) => boolean, options: BreakerRunOptions): Promise<T> {
+    const { patience, signal, evenWhenOpen = false } = options
+    if (!evenWhenOpen) this.#assertCallable()
     await this.#enter(patience, signal)
     try {
       // While it waited for a place others may have found out.
-      this.#assertCallable()
+      if (!evenWhenOpen) this.#assertCallable()
       const tries = this.state === 'half-open'
       if (tries) this.#isTrying = true
       try {

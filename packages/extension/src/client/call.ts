@@ -25,14 +25,16 @@ interface CallMeans {
   readonly signal?: AbortSignal | undefined
   /** Beside those that say what the body is. */
   readonly headers?: { readonly [name: string]: string } | undefined
-  /** Told the HTTP status as soon as there is one. */
+  /** Called with the HTTP status as soon as it is known. */
   onStatus?(code: number): void
+  /** Called before each attempt to send the request, by transports that may make several. */
+  onAttempt?(): void
 }
 
 /** The decoded response, whatever its status says. @throws HookFailed */
 export async function callHandler(
   { hook, target, timeoutSeconds, request }: Call,
-  { transport, clock, signal, headers, onStatus }: CallMeans,
+  { transport, clock, signal, headers, onStatus, onAttempt }: CallMeans,
 ): Promise<Record<string, unknown>> {
   const url = new URL(target.url)
   const timeout = durationText(seconds(timeoutSeconds))
@@ -53,7 +55,7 @@ export async function callHandler(
   }
   try {
     const body = writeJSON({ apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...request })
-    const answer = await transport.post({ ...target, url }, body, either, headers).catch((err) => {
+    const answer = await transport.post({ ...target, url }, body, either, headers, onAttempt).catch((err) => {
       throw failed(err)
     })
     onStatus?.(answer.status)

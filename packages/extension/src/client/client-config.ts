@@ -8,7 +8,7 @@ export interface Target {
   readonly url: URL
   /** PEM: the only authorities to trust; those of the system when absent. */
   readonly ca?: string
-  /** Who registered the server, for transports that tell servers apart by more than their URL. */
+  /** The ExtensionConfig of the server, for transports that distinguish servers by more than their URL. */
   readonly extensionConfig?: string
 }
 

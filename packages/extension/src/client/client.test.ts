@@ -72,6 +72,11 @@ async function clientOf(configs: ExtensionConfig[], namespaces?: { [name: string
   return client
 }
 
+const page =
+  (status: number, body: string, headers = {}) =>
+  async () =>
+    new Response(body, { status, headers })
+
 const create = (client: ReturnType<typeof newClient>) => client.callAll(BeforeClusterCreate, cluster, { cluster })
 const failureOf = (promise: Promise<unknown>) =>
   promise.then(
@@ -165,10 +170,6 @@ describe('requests', () => {
 })
 
 describe('a call fails', () => {
-  const page =
-    (status: number, body: string, headers = {}) =>
-    async () =>
-      new Response(body, { status, headers })
   const redirect = page(302, '', { location: 'https://elsewhere' })
   const post = `http call failed: Post "${callUrl('a')}": `
   const undecodable = 'http call failed: failed to decode response: '
@@ -225,6 +226,12 @@ describe('a call fails', () => {
       'unknown-status',
       'got unknown response status "Maybe" with message: hm',
     ],
+    [
+      'on a negative time to wait, which would let the Cluster go on',
+      page(200, '{"status":"Success","retryAfterSeconds":-5}'),
+      'failure',
+      'got invalid response: retryAfterSeconds: Invalid value: -5: must be greater than or equal to 0',
+    ],
   ])('%s', async (_, server, code, message) => {
     servers.a = gate(() => proceedNow())
     const client = await clientOf([config('a')])
@@ -272,6 +279,47 @@ describe('failure policy Ignore', () => {
     const client = await ignoring()
     servers.a = server
     expect(await create(client)).toEqual({ status: 'Success', retryAfterSeconds: 0 })
+  })
+
+  it('calls the handler for each object, however many calls have failed before', async () => {
+    const client = await ignoring()
+    delete servers.a
+    for (let i = 0; i < 8; i++) await create(client)
+    expect(client.breakers.get('gate.a')!.state).toBe('open')
+    servers.a = gate(() => holdFor(5, 'wait'))
+    expect(await create(client)).toMatchObject({ retryAfterSeconds: 5, message: 'wait' })
+    expect(client.breakers.get('gate.a')!.state).toBe('closed')
+  })
+
+  it('does not cover a call that was not made, because too many are under way', async () => {
+    const never = Promise.withResolvers<never>()
+    servers.a = gate(() => never.promise, { failurePolicy: 'Ignore', timeoutSeconds: 3 })
+    const client = await clientOf([config('a')])
+    const calls = Array.from({ length: 65 }, () => failureOf(create(client)))
+    await new Promise(setImmediate)
+    clock.step(clock.now() + 3000)
+    expect((await Promise.all(calls)).filter((failure) => failure !== 'no failure')).toEqual([
+      { code: 'unavailable', message: `${gateOf('a')}not called, because 64 calls are under way` },
+    ])
+  })
+
+  it('reports what it ignores', async () => {
+    const client = await ignoring()
+    servers.a = page(500, 'oops')
+    const ignored: string[] = []
+    await client.callAll(
+      BeforeClusterCreate,
+      cluster,
+      { cluster },
+      { onIgnored: (handler, { message }) => ignored.push(`${handler}: ${message}`) },
+    )
+    expect(ignored).toEqual(['gate.a: http call failed: got response with status code 500 != 200: response : "oops"'])
+  })
+
+  it('does not ignore a negative time to wait', async () => {
+    const client = await ignoring()
+    servers.a = page(200, '{"status":"Success","retryAfterSeconds":-5}')
+    expect(await failureOf(create(client))).toMatchObject({ code: 'failure' })
   })
 
   it('does not ignore what the extension itself calls a failure', async () => {

@@ -25,14 +25,19 @@ export interface ExtensionClient extends RuntimeClient {
   discover(config: ExtensionConfig, signal?: AbortSignal): Promise<ExtensionHandler[]>
   /** Takes in all ExtensionConfigs; from then on the client is ready, as far as `readyWhen` agrees. */
   warmUp(configs: readonly ExtensionConfig[]): void
-  /** What must hold, beside the warm-up, for "no handler" to mean something. Asked whenever somebody asks for `ready`. */
+  /** Adds a condition that must hold, beside the warm-up, before "no handler" is reliable. Evaluated at each read of `ready`. */
   readyWhen(condition: () => boolean): void
   /** Takes in `status.handlers` of an ExtensionConfig, in place of what it had. */
   register(config: ExtensionConfig): void
+  /**
+   * Registers the handlers of an earlier discovery with the present spec, when discovery fails. Keeps breakers open unless something
+   * changed. Upstream calls the handlers with the spec of the last successful discovery.
+   */
+  relocate(config: ExtensionConfig): void
   unregister(extensionConfig: string): void
   /**
-   * Notes that nobody knows the handlers of an ExtensionConfig, since its server could never be asked: hooks for what it selects
-   * fail, and name it, until it is released. Upstream: at the start nothing goes on at all then, and later on it is left out.
+   * Records that the handlers of an ExtensionConfig are unknown because its server was never reached: hooks for objects that it selects
+   * fail with its name until it is released. Upstream: blocks everything at the start, and ignores it later.
    */
   quarantine(config: ExtensionConfig, problem: string): void
   release(extensionConfig: string): void
@@ -76,7 +81,7 @@ export function createExtensionClient({
     breakers.set(name, fresh)
     return fresh
   }
-  /** Handlers that are registered anew may be elsewhere now: nothing is held against them. */
+  /** Handlers that are registered again may have a new address: their breakers are reset. */
   const forget = (extensionConfig: string): void => {
     for (const name of breakers.keys()) if (name.endsWith(`.${extensionConfig}`)) breakers.delete(name)
     messages.forget((name) => name.endsWith(`.${extensionConfig}`))
@@ -116,7 +121,8 @@ export function createExtensionClient({
       if (!matchesObject(quarantined, forObject)) continue
       if (!(await seen(head, matchesNamespace(quarantined, forObject.metadata.namespace)))) continue
       const name = JSON.stringify(quarantined.extensionConfig)
-      throw new HookFailed('not-ready', `${head}: ExtensionConfig ${name} has never been discovered: ${quarantined.problem}`)
+      const text = `${head}: ExtensionConfig ${name} has never been discovered: ${quarantined.problem}`
+      throw new HookFailed('not-ready', text, { extensionConfig: quarantined.extensionConfig })
     }
     for (const registration of within(head, () => registry.list(hook))) {
       if (!matchesObject(registration, forObject)) continue
@@ -128,7 +134,7 @@ export function createExtensionClient({
     return names
   }
 
-  const call: ExtensionClient['call'] = async (hook, forObject, name, request, { settings, signal } = {}) => {
+  const call: ExtensionClient['call'] = async (hook, forObject, name, request, { settings, signal, onIgnored } = {}) => {
     const head = `failed to call extension handler ${JSON.stringify(name)}`
     const registration = within(head, () => registry.get(name))
     if (registration.hook !== hook.name || registration.group !== hook.group) {
@@ -147,6 +153,7 @@ export function createExtensionClient({
       if (!(err instanceof HookFailed)) throw err
       if (registration.failurePolicy !== 'Ignore' || !isIgnorable(err)) throw err.within(head)
       log.warn('Ignored a failed call of an extension handler', { hook: hook.name, handler: name, reason: err.message })
+      onIgnored?.(name, err)
       return joinResponses(hook, [])
     })
     listen(hook, name, forObject, response.message ?? '')
@@ -171,7 +178,7 @@ export function createExtensionClient({
     settings: Registration['settings'],
     signal: AbortSignal | undefined,
   ): Promise<AnyResponse> => {
-    const { name, version, extensionConfig, timeoutSeconds } = registration
+    const { name, version, extensionConfig, timeoutSeconds, failurePolicy } = registration
     const registered = catalog.find(hook.group, version, hook.name)
     if (!registered) throw new HookFailed('conversion', `http call failed: ${hook.group}/${version} of ${hook.name} is not known`)
     const call = {
@@ -187,13 +194,13 @@ export function createExtensionClient({
     const response = await breakerOf(name).run(
       () => observed.call(call, { hook, extensionConfig, handler: name }, signal),
       (err) => err instanceof HookFailed && isOutage(err),
-      seconds(call.timeoutSeconds),
-      signal,
+      // Earlier failures of other objects must not make this object skip a hook.
+      { patience: seconds(call.timeoutSeconds), signal, evenWhenOpen: failurePolicy === 'Ignore' },
     )
     return converted('response', registered, hook, () => catalog.responseUp(registered, hook, response))
   }
 
-  /** Authorities that nobody trusts any more, and servers that are gone, have no connections either. */
+  /** Closes connections of removed servers and replaced CA bundles. */
   const retainConnections = (): void => transport.retain?.(registry.clientConfigs().flatMap(targetIfAny))
 
   return {
@@ -207,12 +214,13 @@ export function createExtensionClient({
     handlersFor,
     call,
 
-    async callAll(hook, forObject, request, { signal, onCall, onAnswer } = {}) {
+    async callAll(hook, forObject, request, { signal, onCall, onAnswer, onIgnored } = {}) {
       const head = `failed to call extension handlers for hook ${JSON.stringify(groupHook(hook))}`
       const responses: AnyResponse[] = []
       for (const name of await seen(head, handlersFor(hook, forObject))) {
         onCall?.(name)
-        const response = (await seen(head, call(hook, forObject, name, request, signal ? { signal } : {}))) as AnyResponse
+        const options = { ...(signal ? { signal } : {}), ...(onIgnored ? { onIgnored } : {}) }
+        const response = (await seen(head, call(hook, forObject, name, request, options))) as AnyResponse
         onAnswer?.(name, response)
         responses.push(response)
       }
@@ -238,6 +246,13 @@ export function createExtensionClient({
       forget(name)
       retainConnections()
       if (isChanged) tellChanged(name)
+    },
+    relocate(config) {
+      const { name } = config.metadata
+      if (!within(`failed to register ExtensionConfig ${JSON.stringify(name)}`, () => registry.add(config))) return
+      forget(name)
+      retainConnections()
+      tellChanged(name)
     },
     unregister(name) {
       within(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => registry.remove(name))
@@ -272,7 +287,7 @@ type Selection = Pick<Registration, 'namespaceSelector' | 'objectSelector'>
 const matchesObject = ({ objectSelector }: Selection, { kind, metadata }: KubeObject): boolean =>
   kind !== 'Cluster' || objectSelector.matches(metadata.labels)
 
-/** Conversions are code of whoever declared a hook: what they throw fails the call, not the process. */
+/** Conversions are code of the hook's author: their errors fail the call, not the process. */
 function converted<T>(what: 'request' | 'response', from: Hook, to: Hook, convert: () => T): T {
   try {
     return convert()
@@ -283,7 +298,7 @@ function converted<T>(what: 'request' | 'response', from: Hook, to: Hook, conver
   }
 }
 
-/** What fails inside is seen from `context`. */
+/** Adds `context` to errors thrown by `act`. */
 function within<T>(context: string, act: () => T): T {
   try {
     return act()

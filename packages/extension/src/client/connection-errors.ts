@@ -3,10 +3,10 @@ import { isIP, isIPv6 } from 'node:net'
 import { NoAnswer } from './hook-failed.ts'
 import type { HookProblem } from './hook-problems.ts'
 
-/** The server did not act upon the call, or there is hope that it did not: it may be made once more. */
+/** The server certainly did not act upon the call: it may be made once more. */
 export class NotHandled extends Error {
   override readonly name = 'NotHandled'
-  /** What to say when there is no other try. */
+  /** The error to report when there is no other attempt. */
   readonly reason: Error
   /** How often the call may be made, this time included. */
   readonly tries: number
@@ -65,7 +65,7 @@ const knownErrors: { readonly [code: string]: KnownError } = {
   ENETUNREACH: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: network is unreachable`],
   ENOTFOUND: ({ host }) => ['DNS', `dial tcp: lookup ${host}: no such host`],
   EAI_AGAIN: ({ host }) => ['DNS', `dial tcp: lookup ${host}: Temporary failure in name resolution`],
-  // Somebody who speaks something else, HTTP without TLS most of the time.
+  // The server speaks another protocol, mostly HTTP without TLS.
   ERR_SSL_WRONG_VERSION_NUMBER: notTLS,
   ERR_SSL_PACKET_LENGTH_TOO_LONG: notTLS,
   // Either of the two again, or what the server has against the handshake.
@@ -86,7 +86,7 @@ const knownErrors: { readonly [code: string]: KnownError } = {
   CERT_HAS_EXPIRED: expired,
   CERT_NOT_YET_VALID: expired,
   ERR_TLS_CERT_ALTNAME_INVALID: ({ host, names }) => ['TLSName', `${notVerified} ${namesText(host, names)}`],
-  // What came is no HTTP/2, though it was agreed upon.
+  // The response is not HTTP/2, although it was negotiated.
   ERR_HTTP2_ERROR: () => ['Garbage', 'connection error: PROTOCOL_ERROR'],
   // Without the number of the stream, which upstream's text has: a message must not change from call to call.
   ERR_HTTP2_STREAM_ERROR: ({ message }) => ['ConnectionReset', `stream error: ${streamErrorIn(message)}`],

@@ -1,4 +1,4 @@
-/** What an extension server says about its handlers, checked. Upstream: internal/runtime/client, Discover, v1.14. */
+/** Validates the discovery response of an extension server. Upstream: internal/runtime/client, Discover, v1.14. */
 import type { Catalog, Discovery, ExtensionHandler, ResponseOf } from '@capstan/api'
 import { dnsLabelProblems, parseApiVersion } from '@capstan/kube'
 import { HookFailed } from './hook-failed.ts'

@@ -1,6 +1,6 @@
 /**
- * What goes wrong on the way to an extension, over real sockets. Each call ends: at once, or when its ten seconds are over by a
- * clock that the test moves. Meanwhile another extension is called as if nothing were.
+ * Network failures on the way to an extension, over real sockets. Each call ends at once, or when its ten seconds expire on the test's
+ * clock. Meanwhile calls to another extension succeed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -78,7 +78,7 @@ function clientFor(url: string, ca?: string): ExtensionClient {
 }
 const call = (client: ExtensionClient, name: 'bad' | 'good') =>
   client.call(BeforeClusterCreate, cluster, `gate.${name}`, { cluster })
-/** What a call ended with, in words; what follows on the address is left out. */
+/** Describes the result of a call, without what follows the address. */
 const outcomeOf = (client: ExtensionClient) =>
   call(client, 'bad').then(
     () => ['answered'],
@@ -91,7 +91,7 @@ const outcomeOf = (client: ExtensionClient) =>
     },
   )
 
-/** What TLS sockets are made of: only they can be reset. */
+/** The sockets below TLS sockets: only they can be reset. */
 const raw = new Map<number | undefined, Socket>()
 const serving = (server: Server) => servingUntil(server, closing, (socket) => void raw.set(socket.remotePort, socket))
 const reset = ({ remotePort }: Socket) => void raw.get(remotePort)!.resetAndDestroy()
@@ -400,7 +400,7 @@ describe('an extension that ends', () => {
   let child: ChildProcess
   afterEach(() => child.kill('SIGKILL'))
 
-  /** A held call is answered when the process is told to stop, and never before. */
+  /** A held call is answered when the process is stopped, and never before. */
   const program = `
       import { BeforeClusterCreate } from '@capstan/api'
       import { defineExtension, on, proceedNow, runExtension } from '@capstan/extension'

@@ -55,15 +55,24 @@ export class HookFailed extends Error {
   readonly code: HookFailureCode
   readonly problem: HookProblem
 
-  constructor(code: HookFailureCode, message: string, options: ErrorOptions & { problem?: HookProblem | undefined } = {}) {
+  /** The ExtensionConfig with unknown handlers; only for `not-ready`. */
+  readonly extensionConfig: string | undefined
+
+  constructor(
+    code: HookFailureCode,
+    message: string,
+    options: ErrorOptions & { problem?: HookProblem | undefined; extensionConfig?: string | undefined } = {},
+  ) {
     super(message, options)
+    this.extensionConfig = options.extensionConfig
     this.code = code
     this.problem = options.problem ?? problemOf[code]
   }
 
   /** The same failure, seen from further out. */
   within(context: string): HookFailed {
-    return new HookFailed(this.code, `${context}: ${this.message}`, { cause: this.cause ?? this, problem: this.problem })
+    const { cause = this, problem, extensionConfig } = this
+    return new HookFailed(this.code, `${context}: ${this.message}`, { cause, problem, extensionConfig })
   }
 }
 
@@ -83,12 +92,14 @@ export const isOutage = ({ code }: Pick<HookFailed, 'code'>): boolean => outages
 
 const outages: ReadonlySet<HookFailureCode> = new Set(['unreachable', 'timeout', 'bad-status', 'bad-answer'])
 
-/** What the failure policy Ignore covers: the call did not get through, or what came back was no answer. */
+/**
+ * Failures covered by the failure policy Ignore: the call failed, or the response was invalid. Not `unavailable`: a hook is skipped only
+ * after its handler was called for this very object.
+ */
 export const isIgnorable = ({ code }: Pick<HookFailed, 'code'>): boolean => ignorable.has(code)
 
 const ignorable: ReadonlySet<HookFailureCode> = new Set([
   'bad-url',
-  'unavailable',
   'unreachable',
   'timeout',
   'bad-status',

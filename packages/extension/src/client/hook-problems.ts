@@ -7,16 +7,13 @@ import { maxBodyBytes } from '../wire/wire.ts'
 const { failures, inFlight, shortest, longest } = defaultBreakerLimits
 
 interface ProblemEntry {
-  /** How such failures are told apart where what they are about does not matter, such as in metrics. */
+  /** Codes that distinguish these failures where details do not matter, as in metrics. */
   readonly codes: readonly HookFailureCode[]
   readonly meaning: string
   readonly remedy: string
 }
 
-/**
- * What stands in the way, in one word that stays the same from release to release: the first word of the condition `Discovered`,
- * for people who search and for alerts.
- */
+/** Causes of failed calls, each a stable word: the first word of the `Discovered` condition's message, for search and alerts. */
 export const hookProblems = {
   DNS: {
     codes: ['unreachable'],
@@ -120,6 +117,12 @@ export const hookProblems = {
     codes: ['failure'],
     meaning: 'The extension answered with status Failure. No failure policy ignores it.',
     remedy: 'What comes after the colon are its own words.',
+  },
+  InvalidAnswer: {
+    codes: ['failure'],
+    meaning:
+      'The answer has a value that its field does not allow, such as a negative `retryAfterSeconds`. No failure policy ignores it.',
+    remedy: 'A fault in the extension. The message names the field and what it allows.',
   },
   UnknownStatus: {
     codes: ['unknown-status'],

@@ -25,7 +25,7 @@ interface ConnectionMeans {
   readonly lookup?: LookupFunction | undefined
   /** The URL of the proxy that it is reached through. */
   readonly proxy?: string | undefined
-  /** What is offered to it, the best first. */
+  /** Protocols offered to the server, in order of preference. */
   readonly protocols: readonly string[]
   readonly clock: Clock
 }
@@ -47,7 +47,7 @@ export class HostConnections {
   #retired = false
 
   constructor({ url, ca }: Target, { client, lookup, proxy, protocols, clock }: ConnectionMeans) {
-    // Node takes no authorities at all for some that nobody has signed with. Upstream: k8s.io/client-go/transport, rootCertPool.
+    // Node accepts a CA bundle without certificates, which would trust no server. Upstream: k8s.io/client-go/transport, rootCertPool.
     if (ca !== undefined && !/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(ca))
       throw new NoAnswer('CABundle', 'unable to load root certificates: unable to parse bytes as PEM block')
     this.#proxy = proxy === undefined ? undefined : proxyAt(proxy)
@@ -108,7 +108,7 @@ export class HostConnections {
     for (const connection of this.#http2) connection.destroy()
   }
 
-  /** What a call can be made on now. */
+  /** The connection available for a call now. */
   #way(): Http2Connection | 'http/1.1' | undefined {
     let emptiest: Http2Connection | undefined
     for (const connection of this.#http2) {
@@ -127,7 +127,7 @@ export class HostConnections {
     return this.#begin().wait(signal)
   }
 
-  /** Nobody has to wait for this one, though somebody may. */
+  /** No caller awaits this connection yet. */
   #connectAhead(): void {
     const now = this.#clock.now()
     if (this.#attempt || now - this.#triedAhead < longestShared) return
@@ -156,7 +156,7 @@ export class HostConnections {
     const socket = await this.#secureSocket(opened).catch((err: Error) => {
       throw this.#proxy ? asGoSaysItOfProxy(err, this.#proxy, this.#url) : asGoSaysIt(err, this.#url)
     })
-    // Until somebody uses it, nobody is concerned.
+    // Errors before the socket is used concern no caller.
     socket.on('error', () => {})
     if (socket.alpnProtocol !== 'h2') return this.#agent.give(socket)
     this.#http2.add(await openHttp2(socket, this.#url, this.#clock))
@@ -198,7 +198,7 @@ const idleTimeout = seconds(90)
  */
 const crowd = 8
 
-/** Who comes later does not join an attempt that hangs: others would keep it alive for ever. */
+/** Longest time for which callers join a pending attempt: otherwise they would keep a hanging one alive forever. */
 const longestShared = seconds(10)
 
 /** An attempt to connect. It ends with the last one who waits for it. */

@@ -1,11 +1,15 @@
 /** One call over HTTP/1.1, for servers that have nothing newer. */
 import type { IncomingMessage } from 'node:http'
 import { type Agent, request } from 'node:https'
+import type { Socket } from 'node:net'
 import { asGoSaysIt, NotHandled, unexpectedEnd } from './connection-errors.ts'
 import type { Exchange } from './host-connections.ts'
 import type { HttpAnswer } from './transport.ts'
 
-/** @throws NotHandled when a kept connection ended at the moment it was used again */
+/** Bytes that kept connections had sent when their last call ended. */
+const sentBefore = new WeakMap<Socket, number>()
+
+/** @throws NotHandled when a kept connection ended before any byte of the call was written to it */
 export const exchangeHttp1 = (
   agent: Agent,
   { url, payload, headers, signal }: Exchange,
@@ -22,6 +26,7 @@ export const exchangeHttp1 = (
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
     outgoing.once('close', () => {
+      if (outgoing.socket) sentBefore.set(outgoing.socket, outgoing.socket.bytesWritten)
       signal.removeEventListener('abort', abort)
       ended()
     })
@@ -31,9 +36,10 @@ export const exchangeHttp1 = (
     outgoing.on('error', (err: NodeJS.ErrnoException) => {
       if (signal.aborted) return reject(signal.reason)
       const said = asGoSaysIt(err, url)
-      // That says nothing about the server, and most likely it never saw the call.
-      const isStale = outgoing.reusedSocket && (err.code === 'ECONNRESET' || err.code === 'EPIPE')
-      reject(isStale ? new NotHandled(said, 2) : said)
+      // A request that was written may have been handled. Upstream: net/http, shouldRetryRequest, for what is not idempotent.
+      const { socket } = outgoing
+      const isUnsent = outgoing.reusedSocket && (!socket || sentBefore.get(socket) === socket.bytesWritten)
+      reject(isUnsent ? new NotHandled(said, 2) : said)
     })
     outgoing.end(payload)
   })

@@ -51,7 +51,7 @@ interface Seen {
   session: ServerHttp2Session
 }
 
-/** `answer` is told the number of the call, from one on. */
+/** `answer` receives the number of the call, from 1. */
 async function server(
   answer: (stream: ServerHttp2Stream, call: number, body: Buffer) => void = ok,
   settings: { maxConcurrentStreams?: number } = {},
@@ -85,7 +85,7 @@ const post = async (url: string, signal: AbortSignal = new AbortController().sig
   const { status, body: answer } = await transport.post({ url: new URL(url), ca: authority.certificate }, body, signal)
   return `${status} ${Buffer.from(await readBytes(answer, 2 ** 20)).toString()}`
 }
-/** What came of a call, in words. */
+/** Describes the result of a call. */
 const outcome = (url: string) =>
   post(url).catch((err: Error) => (err instanceof NoAnswer ? `${err.problem}: ${err.message}` : String(err)))
 
@@ -332,7 +332,7 @@ describe('a call fails, and is not made again,', () => {
     await begun.promise
     given.abort(new Error('over'))
     for (const call of calls) await expect(call).rejects.toThrow('over')
-    // Nobody waits for it any more.
+    // No caller waits for it any more.
     await until(() => isClosed)
   })
 })
@@ -428,7 +428,7 @@ test('a host that spoke HTTP/1.1 is asked again once nothing is left of that', a
 /** The eighth field of the table that HPACK begins with. */
 const status200 = 0x88
 
-/** Bytes on both sides, as long as both are there and nobody has cut the line. */
+/** Forwards bytes in both directions while both sides are open and the line is not cut. */
 function relay(socket: Socket, port: number, line = { isCut: false }): void {
   const there = connect(port, '127.0.0.1')
   there.on('error', () => {})

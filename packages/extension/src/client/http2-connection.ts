@@ -26,7 +26,7 @@ const settings = { enablePush: false, initialWindowSize: streamWindow, maxHeader
  * @throws what the server did instead
  */
 export async function openHttp2(socket: TLSSocket, url: URL, clock: Clock): Promise<Http2Connection> {
-  // Requests count until they are sent, whatever their length; answers are bounded by whoever reads them.
+  // The request limit counts until requests are sent, whatever their length; readers bound the responses.
   const session = connect(url.origin, { createConnection: () => socket, settings, maxSessionMemory: 1024 })
   const connection = new Http2Connection(session, socket, clock)
   await new Promise<void>((resolve, reject) => {
@@ -43,7 +43,7 @@ export class Http2Connection {
   readonly #clock: Clock
   #streams = 0
   #maxStreams = 0
-  /** What the server said when it wanted no more calls. */
+  /** The GOAWAY frame, with which the server stops accepting calls. */
   #goaway: { readonly code: number; readonly lastStream: number } | undefined
   #error: Error | null = null
   #usedAt: number
@@ -112,7 +112,7 @@ export class Http2Connection {
         isAnswered = true
         resolve({ status, body: http2Body(stream, () => this.whyClosed(url, stream.errored ?? this.#error)) })
       })
-      // Told when it is closed.
+      // Reported when it is closed.
       stream.on('error', () => {})
       stream.once('close', () => {
         signal.removeEventListener('abort', abort)
@@ -134,7 +134,7 @@ export class Http2Connection {
     this.#session.destroy()
   }
 
-  /** What to say of a call that has come to nothing with the connection. */
+  /** Returns the error for a call that failed with its connection. */
   whyClosed(url: URL, err: NodeJS.ErrnoException | null = this.#error): Error {
     if (this.#goaway && (err === null || err.code === 'ERR_HTTP2_SESSION_ERROR')) {
       return goneAway(this.#goaway.code, err)
@@ -171,7 +171,7 @@ export class Http2Connection {
   }
 }
 
-/** What Node says of streams that did not come to be. */
+/** Node's error codes for streams that were never opened. */
 const notSent: ReadonlySet<string> = new Set([
   'ERR_HTTP2_GOAWAY_SESSION',
   'ERR_HTTP2_INVALID_SESSION',

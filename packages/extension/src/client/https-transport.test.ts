@@ -1,9 +1,10 @@
+import { Agent } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { BeforeClusterCreate, createCatalog, type ExtensionConfig, hookCatalog } from '@capstan/api'
 import { silent, systemClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test, vi } from 'vitest'
 import { holdFor } from '../author/answer.ts'
 import { createExtensionClient } from './client.ts'
 import { defineExtension, on } from '../author/define-extension.ts'
@@ -143,19 +144,87 @@ test('a redirect is an answer, and is not followed', async () => {
   redirecting.close()
 })
 
+/** A server of HTTP/1.1 that closes the connection of its second request after it has read it. */
+async function closesSecond(): Promise<{ url: string; requests: string[]; close(): void }> {
+  const requests: string[] = []
+  const { key, certificate: cert } = certified
+  const server = createServer({ key, cert, keepAlive: true }, (request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => {
+      body += chunk.toString()
+    })
+    request.on('end', () => {
+      requests.push(body)
+      if (requests.length === 2) request.socket.destroy()
+      else response.end('{"status":"Success"}')
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, close: () => void server.close() }
+}
+
+test('a request that was written to a kept connection is not sent again within the call', async () => {
+  const server = await closesSecond()
+  const client = clientOf()
+  const attempts: number[] = []
+  client.observe((call) => void attempts.push(call.attempts))
+  const one = config(server.url)
+  expect(await client.discover(one)).toEqual([])
+  await expect(client.discover(one)).rejects.toMatchObject({ code: 'unreachable', problem: 'ConnectionReset' })
+  expect(server.requests).toHaveLength(2)
+  expect(await client.discover(one)).toEqual([])
+  expect(attempts).toEqual([1, 1, 1])
+  client.close()
+  server.close()
+})
+
+test('a request of which no byte was written to its kept connection is sent once more, and both attempts are counted', async () => {
+  const { key, certificate: cert } = certified
+  let requests = 0
+  const server = createServer({ key, cert, keepAlive: true }, (request, response) => {
+    requests++
+    request.resume()
+    response.end('{"status":"Success"}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  // The connection ends between the agent's choice and the first write.
+  const reuse = vi.spyOn(Agent.prototype, 'reuseSocket').mockImplementationOnce((socket, request) => {
+    request.reusedSocket = true
+    socket.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
+  })
+  const client = clientOf()
+  const attempts: number[] = []
+  client.observe((call) => void attempts.push(call.attempts))
+  const one = config(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  for (let call = 0; call < 2; call++) expect(await client.discover(one)).toEqual([])
+  expect(reuse).toHaveBeenCalledOnce()
+  expect([requests, attempts]).toEqual([2, [1, 2]])
+  reuse.mockRestore()
+  client.close()
+  server.close()
+})
+
 test('a kept connection that the server closed meanwhile is no failure', async () => {
   const { key, certificate: cert } = certified
   let connections = 0
   const hasty = createServer({ key, cert, keepAlive: true }, (request, response) => {
     request.resume()
-    // Once answered, the socket dies without a word; the client finds out when it uses it again.
+    // Once answered, the socket is closed without a word.
     response.end('{"status":"Success"}', () => setImmediate(() => request.socket.destroy()))
+    request.socket.once('close', () => closed.resolve())
   })
+  let closed = Promise.withResolvers<void>()
   hasty.on('secureConnection', () => connections++)
   await new Promise<void>((resolve) => hasty.listen(0, '127.0.0.1', resolve))
   const client = clientOf()
   const one = config(`https://127.0.0.1:${(hasty.address() as AddressInfo).port}`)
-  for (let call = 0; call < 20; call++) expect(await client.discover(one)).toEqual([])
+  for (let call = 0; call < 20; call++) {
+    closed = Promise.withResolvers<void>()
+    expect(await client.discover(one)).toEqual([])
+    await closed.promise
+    // The client reads of it as soon as it looks at its sockets.
+    for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve))
+  }
   expect(connections).toBeGreaterThan(1)
   client.close()
   hasty.close()

@@ -20,11 +20,11 @@ export interface HttpsHookTransport extends HookTransport {
 }
 
 export interface HttpsHookTransportOptions {
-  /** What every server gets to see that wants a certificate of its clients. */
+  /** Client certificate for every server that requests one. */
   readonly client?: ClientCertificate | undefined
   /** How names become addresses; as the system does when absent. */
   readonly lookup?: LookupFunction
-  /** Whose HTTPS_PROXY, NO_PROXY and DISABLE_HTTP2 count; nobody's when absent. */
+  /** Environment with HTTPS_PROXY, NO_PROXY and DISABLE_HTTP2; absent: they are ignored. */
   readonly env?: ProxyEnvironment
   readonly clock?: Clock
 }
@@ -53,9 +53,10 @@ export function httpsHookTransport(options: HttpsHookTransportOptions = {}): Htt
   }
 
   return {
-    async post(target, body, signal, headers = {}) {
+    async post(target, body, signal, headers = {}, onAttempt) {
       const call = { url: target.url, payload: Buffer.from(body), headers, signal }
       for (let tries = 1; ; tries++) {
+        onAttempt?.()
         try {
           return await hostOf(target).exchange(call)
         } catch (err) {

@@ -53,6 +53,7 @@ it("counts calls under upstream's names, and by handler and outcome beside", asy
       `capi_runtime_sdk_requests_total{code="<error>",host="x:9443",${hook},status="Unknown"} 1`,
       `capi_runtime_sdk_request_duration_seconds_count{host="x:9443",${hook}} 4`,
       `capstan_runtime_sdk_handler_request_duration_seconds_count{extension_config="x",handler="gate.x",hook="BeforeClusterCreate"} 4`,
+      `capstan_runtime_sdk_handler_attempts_total{extension_config="x",handler="gate.x",hook="BeforeClusterCreate"} 4`,
       `capstan_runtime_sdk_handler_requests_total{${handler},outcome="Success"} 1`,
       `capstan_runtime_sdk_handler_requests_total{${handler},outcome="Unknown"} 1`,
       `capstan_runtime_sdk_handler_requests_total{${handler},outcome="bad-status"} 1`,

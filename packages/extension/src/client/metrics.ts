@@ -36,30 +36,37 @@ export function callMetrics(registry: Registry): CallObserver {
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30],
     registers: [registry],
   })
+  const attemptsTotal = new Counter({
+    name: 'capstan_runtime_sdk_handler_attempts_total',
+    help: 'How often requests were sent, by handler. More than the calls when a connection ended before a request was written to it.',
+    labelNames: ['extension_config', 'handler', 'hook'],
+    registers: [registry],
+  })
   const deprecated = new Counter({
     name: 'capstan_runtime_sdk_deprecated_requests_total',
     help: 'Calls of handlers that registered for a version which is deprecated.',
     labelNames: ['extension_config', 'handler', 'announced_version', 'hook'],
     registers: [registry],
   })
-  return ({ hook, announcedVersion, isDeprecated, handler = '', extensionConfig, url, took, code, outcome }) => {
+  return ({ hook, announcedVersion, isDeprecated, handler = '', extensionConfig, url, took, attempts, code, outcome }) => {
     const of = { host: url.host, group: hook.group, version: hook.version, hook: hook.name }
     requests.inc({ code: code ?? '<error>', ...of, status: statusLabel(outcome) })
     duration.observe(of, took / 1000)
     const ofHandler = { extension_config: extensionConfig, handler, announced_version: announcedVersion, hook: hook.name }
+    attemptsTotal.inc({ extension_config: extensionConfig, handler, hook: hook.name }, attempts)
     handlerDuration.observe({ extension_config: extensionConfig, handler, hook: hook.name }, took / 1000)
     handlers.inc({ ...ofHandler, outcome: outcome.kind === 'failed' ? outcome.code : statusLabel(outcome) })
     if (isDeprecated) deprecated.inc(ofHandler)
   }
 }
 
-/** What an extension may say as its status is free: labels are not. */
+/** An extension may return any status text, but labels must be bounded. */
 function statusLabel(outcome: ObservedCall['outcome']): string {
   const status = outcome.kind === 'response' ? outcome.response.status : undefined
   return status === 'Success' || status === 'Failure' ? status : 'Unknown'
 }
 
-/** Shows the breakers of all handlers as they are when somebody looks. */
+/** Registers a gauge with the state of all breakers, read at each scrape. */
 export function breakerMetrics(registry: Registry, breakers: ReadonlyMap<string, { readonly state: BreakerState }>): void {
   new Gauge({
     name: 'capstan_runtime_sdk_breaker_state',

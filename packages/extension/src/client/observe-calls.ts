@@ -1,4 +1,4 @@
-/** Calls of handlers over the network, each told of once it has ended: to observers, and as a span. */
+/** Calls handlers over the network and reports each completed call to observers and as a span. */
 import type { Clock } from '@capstan/kube'
 import type { Tracer } from '@opentelemetry/api'
 import { clientSpan } from '../tracing.ts'
@@ -37,6 +37,7 @@ export function createObservedCalls({
       return clientSpan(tracer, { hook, url: target.url, extensionConfig, handler }, async (headers, endSpan) => {
         const started = clock.now()
         let code: number | undefined
+        let attempts = 0
         const tell = (outcome: ObservedCall['outcome']) => {
           const seen: ObservedCall = {
             ...of,
@@ -45,6 +46,7 @@ export function createObservedCalls({
             url: target.url,
             started,
             took: clock.now() - started,
+            attempts: Math.max(attempts, 1),
             ...(code === undefined ? {} : { code }),
             request,
             outcome,
@@ -54,8 +56,11 @@ export function createObservedCalls({
         const onStatus = (status: number) => {
           code = status
         }
+        const onAttempt = () => {
+          attempts++
+        }
         try {
-          const response: AnyResponse = await callHandler(call, { transport, clock, signal, headers, onStatus })
+          const response: AnyResponse = await callHandler(call, { transport, clock, signal, headers, onStatus, onAttempt })
           tell({ kind: 'response', response })
           endSpan({ code, ...(response.status === 'Success' ? {} : { error: 'ExtensionFailure', message: response.message }) })
           return response

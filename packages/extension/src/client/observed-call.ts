@@ -1,4 +1,4 @@
-/** What became of one call over the network: for metrics, traces, tapes and records. */
+/** The result of one call over the network: for metrics, traces, tapes and records. */
 import type { Hook } from '@capstan/api'
 import type { HookFailureCode } from './hook-failed.ts'
 import type { HookProblem } from './hook-problems.ts'
@@ -16,6 +16,8 @@ export interface ObservedCall {
   readonly started: number
   /** Milliseconds. */
   readonly took: number
+  /** How often the request was sent: more than once only when the server certainly did not begin with it before. */
+  readonly attempts: number
   /** HTTP status; absent when there was no answer. */
   readonly code?: number
   /** As sent, with settings. */

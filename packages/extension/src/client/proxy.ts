@@ -16,7 +16,7 @@ export function proxyFor({ hostname, port }: URL, env: ProxyEnvironment): string
   return given.includes('://') ? given : `http://${given}`
 }
 
-/** The proxy at that URL, which is not told: it may hold a password. @throws NoAnswer when nobody can connect through it */
+/** Parses the proxy URL, which errors do not quote because it may contain a password. @throws NoAnswer when the proxy cannot be used */
 export function proxyAt(url: string): URL {
   const proxy = URL.canParse(url) ? new URL(url) : undefined
   if (!proxy) throw new NoAnswer('Unreachable', 'invalid proxy address: the URL in HTTPS_PROXY cannot be parsed')

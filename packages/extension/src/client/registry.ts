@@ -24,7 +24,7 @@ export interface Registration {
   readonly settings: { readonly [name: string]: string }
 }
 
-/** An ExtensionConfig that was never discovered: what it would have to say, and to which hooks, nobody knows. */
+/** An ExtensionConfig that was never discovered: its hooks and handlers are unknown. */
 export interface Quarantined extends Pick<Registration, 'extensionConfig' | 'namespaceSelector' | 'objectSelector'> {
   readonly problem: string
 }
@@ -76,7 +76,7 @@ export class HandlerRegistry {
       .filter((registration) => registration.group === group && registration.hook === name)
   }
 
-  /** Notes an ExtensionConfig whose handlers nobody knows yet. */
+  /** Records an ExtensionConfig with unknown handlers. */
   quarantine(config: ExtensionConfig, problem: string): void {
     const { name } = config.metadata
     this.#quarantined.set(name, {
@@ -139,7 +139,7 @@ function registrationsOf(config: ExtensionConfig): Registration[] {
       namespaceSelector: labelSelector(spec.namespaceSelector ?? {}),
       objectSelector,
       clientConfig: spec.clientConfig,
-      // What the handler announced is a suggestion; the operator has the last word.
+      // The announced value is a suggestion; the operator's override wins.
       timeoutSeconds: overrides[handler]?.timeoutSeconds ?? timeoutSeconds,
       failurePolicy: overrides[handler]?.failurePolicy ?? failurePolicy ?? 'Fail',
       settings: spec.settings ?? {},

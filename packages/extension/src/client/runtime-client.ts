@@ -1,8 +1,9 @@
-/** What core needs of the Runtime SDK: to call the handlers registered for a hook and get one answer. Upstream: exp/runtime/client. */
+/** The runtime client that core needs: calls the handlers registered for a hook and returns one response. Upstream: exp/runtime/client. */
 import type { Hook, RequestOf, ResponseOf } from '@capstan/api'
 import type { KubeObject } from '@capstan/kube'
+import type { HookFailed } from './hook-failed.ts'
 
-/** What a caller gives; apiVersion, kind and settings are filled in per handler. */
+/** The request without apiVersion, kind and settings, which are set for each handler. */
 export type CallInput<H extends Hook> = Omit<RequestOf<H>, 'apiVersion' | 'kind' | 'settings'>
 
 export interface RuntimeClient {
@@ -26,20 +27,24 @@ export interface RuntimeClient {
     request: CallInput<H>,
     options?: CallOptions,
   ): Promise<ResponseOf<H>>
-  /** Tells `listener` the name of each ExtensionConfig whose handlers, settings or address are other ones from now on, or gone. */
+  /** Calls `listener` with the name of each ExtensionConfig whose handlers, settings or address changed, or that was removed. */
   onChanged?(listener: (extensionConfig: string) => void): void
 }
 
 export interface CallAllOptions {
   readonly signal?: AbortSignal
-  /** Told of each handler before it is called, by its registered name. */
+  /** Called before each handler call, with the registered name. */
   onCall?(handler: string): void
-  /** Told what each handler answered, by its registered name, before the answers are joined. */
+  /** Called with the response of each handler and its registered name, before responses are aggregated. */
   onAnswer?(handler: string, response: { readonly message?: string; readonly retryAfterSeconds?: number }): void
+  /** Called for each failed call that the handler's failure policy ignores, with the registered name. */
+  onIgnored?(handler: string, error: HookFailed): void
 }
 
 export interface CallOptions {
   /** Over those of the ExtensionConfig. */
   readonly settings?: { readonly [name: string]: string }
   readonly signal?: AbortSignal
+  /** Called when the call failed and the handler's failure policy ignores that. */
+  onIgnored?(handler: string, error: HookFailed): void
 }

@@ -29,7 +29,7 @@ export async function serving(
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Writes as long as somebody reads. */
+/** Writes until the reader closes. */
 export function flood(to: Writable, chunk: () => string | Buffer = () => Buffer.alloc(64 * 1024, ' ')): void {
   const pour = () => {
     while (!to.destroyed && to.write(chunk()));

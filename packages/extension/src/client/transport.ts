@@ -13,7 +13,14 @@ export interface HookTransport {
    *
    * @throws what stood in the way of an answer, said as Go would; the signal's reason when it aborts first
    */
-  post(target: Target, body: string, signal: AbortSignal, headers?: { readonly [name: string]: string }): Promise<HttpAnswer>
+  post(
+    target: Target,
+    body: string,
+    signal: AbortSignal,
+    headers?: { readonly [name: string]: string },
+    /** Called before each attempt to send the request, the first included. */
+    onAttempt?: () => void,
+  ): Promise<HttpAnswer>
   /** Says which targets may still be called: what is kept for others is let go, once calls that are under way have ended. */
   retain?(targets: readonly Target[]): void
   close(): void

@@ -1,6 +1,6 @@
 /**
- * Notices handlers that say something else at every call, such as the time of day: conditions that show it never come to rest, and
- * whoever waits cannot tell news from noise. Promised by nobody; upstream only asks authors not to.
+ * Detects handlers whose message differs at every call, such as by the time of day: conditions that show it change endlessly. Upstream only
+ * asks authors to avoid this.
  */
 
 /** A queue that moves may say something new a few times in a row. */
@@ -18,7 +18,7 @@ export class UnstableMessages {
     return this.#counts
   }
 
-  /** Takes in what a handler has said of an object. True when that is the first time that it is noticed. */
+  /** Records a handler's message for an object. Returns true when a changing message is detected for the first time. */
   hears(handler: string, uid: string, message: string): boolean {
     const conversation = `${handler} ${uid}`
     const last = this.#said.get(conversation)
@@ -32,7 +32,7 @@ export class UnstableMessages {
     return count === 1
   }
 
-  /** A handler that is registered anew is another one. */
+  /** A handler that is registered again starts without history. */
   forget(isGone: (handler: string) => boolean): void {
     for (const handler of this.#counts.keys()) if (isGone(handler)) this.#counts.delete(handler)
     for (const conversation of this.#said.keys()) {

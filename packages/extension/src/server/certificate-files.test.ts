@@ -90,7 +90,7 @@ describe('certificates in files', () => {
     version('..2026_01_03', pairs[2]!)
     await until(() => used.length === 3)
     expect(used).toEqual(pairs)
-    // The swap is one step: nobody has seen half of it.
+    // The swap is atomic: no request sees half of it.
     expect(complaints).toEqual([])
   })
 

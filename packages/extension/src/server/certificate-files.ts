@@ -12,7 +12,7 @@ export interface ServingFiles {
   readonly clientCA?: string | undefined
 }
 
-/** What the files hold now, and through `use` whatever they hold later. A pair that does not fit is never used. */
+/** Reads the current files, and passes later versions to `use`. A certificate without its matching key is never used. */
 export function servingCertificateFrom(
   files: ServingFiles,
   use: (serving: ServingCertificate) => void,

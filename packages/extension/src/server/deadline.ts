@@ -10,7 +10,7 @@ export interface Deadline {
   cancel(): void
 }
 
-/** What core waits at most. */
+/** Core's longest timeout. */
 const longest = seconds(30)
 
 /** @param timeout as the caller has put it, a duration of Go such as `10s`; half a minute when it says nothing that makes sense */

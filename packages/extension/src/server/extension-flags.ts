@@ -15,7 +15,7 @@ export interface ExtensionFlags {
   readonly diagnostics?: Address & { readonly insecure: boolean }
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly ciphers?: string
-  /** Milliseconds that it goes on taking calls when it is told to stop, and then is given to those under way. */
+  /** Milliseconds for which the server accepts calls after a stop signal, and then for which calls in flight may finish. */
   readonly delay: number
   readonly grace: number
   readonly level: LogLevel
@@ -31,7 +31,7 @@ export interface Address {
   readonly port: number
 }
 
-/** What is wrong with a command line, for the one who typed it. */
+/** Error in a command line, for its user. */
 export class FlagError extends Error {
   override readonly name = 'FlagError'
 }

@@ -286,7 +286,7 @@ describe('a server that stops', () => {
   })
 })
 
-/** Waits until somebody waits for the clock. */
+/** Waits until a timer is pending on the clock. */
 async function untilDue(clock: VirtualClock): Promise<void> {
   while (clock.nextDue === undefined) await new Promise((resolve) => setImmediate(resolve))
 }

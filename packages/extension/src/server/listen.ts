@@ -27,7 +27,7 @@ export interface ListenOptions extends ServingCertificate {
   readonly patience?: Partial<Patience>
 }
 
-/** What clients get to see, and which of them may call. */
+/** The certificate shown to clients, and the clients that may call. */
 export interface ServingCertificate {
   /** PEM. */
   readonly certificate: string
@@ -137,7 +137,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
       done = resolve
       if (underWay === 0) resolve()
     })
-    // What has been answered is still on its way for a moment.
+    // A written response takes a moment to be sent.
     const sent = answered.then(() => within(Math.min(grace, lastWords), leaving, clock))
     await within(grace, sent, clock)
     for (const socket of sockets) socket.destroy()
@@ -156,12 +156,12 @@ const http1Options = ({ headers, reading, idle }: Patience) => ({
   maxHeaderSize: MaxHeaderBytes,
   headersTimeout: headers,
   keepAliveTimeout: idle,
-  // A body that does not come is answered for by the time limit of its call; this is for one that nobody waits for any more.
+  // The time limit of a call covers a missing body; this limit covers requests after their call has ended.
   requestTimeout: headers + reading,
   connectionsCheckingInterval: headers / 4,
 })
 
-/** What cannot be read as HTTP/1.1 is answered before its connection is closed, which its client may leave to us. */
+/** Malformed HTTP/1.1 is answered before the connection is closed. */
 function refuseMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex, clock: Clock): void {
   if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
   const status = code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
@@ -171,7 +171,7 @@ function refuseMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex, c
   socket.once('close', () => cut.cancel())
 }
 
-/** Where somebody on this machine reaches it. */
+/** URL that reaches the server from this machine. */
 export const urlOf = (scheme: 'http' | 'https', host: string, port: number): string =>
   `${scheme}://${host === '' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
 
@@ -215,7 +215,7 @@ interface Site {
   readonly log: Logger
 }
 
-/** Resolves once the answer is on its way, or nobody wants it any more. */
+/** Resolves once the response is sent, or the client is gone. */
 async function respond(
   handle: FetchHandler,
   incoming: Http2ServerRequest,
@@ -263,7 +263,7 @@ interface Answer {
 }
 
 function answerHttp1(incoming: Http2ServerRequest, outgoing: Http2ServerResponse, { status, headers, body }: Answer): void {
-  // What still comes of a request that has been answered is not read: its connection could serve for nothing else.
+  // The rest of an answered request is not read: its connection could not be reused.
   const unread = !incoming.complete
   outgoing.writeHead(status, { ...headers, ...(unread ? { connection: 'close' } : {}) })
   outgoing.end(body, () => {
@@ -303,7 +303,7 @@ function requestOf(incoming: Http2ServerRequest, signal: AbortSignal): Request {
     method,
     headers,
     signal,
-    // Whoever stops reading may still want to answer: that must not end the connection.
+    // A handler that stops reading may still respond: that must not close the connection.
     ...(hasBody ? { body: ReadableStream.from(incoming.iterator({ destroyOnReturn: false })) as never, duplex: 'half' } : {}),
   }
   // Not as a reference to be resolved: `//x` is a path here, not a host.

@@ -1,6 +1,6 @@
 /**
- * Certificates for development that nobody has to set up: an authority, and a serving certificate of its own that are both renewed
- * before they end. Whoever trusts the authority is told of a new one before anything is signed with it.
+ * Development certificates without setup: an authority and a serving certificate, both renewed before they expire. A new authority is
+ * published to clients before it signs anything.
  */
 import { X509Certificate } from 'node:crypto'
 import type { Clock, Logger } from '@capstan/kube'
@@ -61,13 +61,13 @@ export async function keepOwnCertificate(options: OwnCertificateOptions): Promis
   }
 }
 
-/** What there is, and what is next. Each step can be repeated, wherever the one before it failed. */
+/** The current certificates and the next step. Each step can be repeated after a failure. */
 class Rotation {
   readonly #options: OwnCertificateOptions
   #authority: CertifiedKey | undefined
   /** The one before, as long as what it signed may be in use. */
   #previous: CertifiedKey | undefined
-  /** What everybody has been told to trust, and since when. */
+  /** The published CA bundle, and since when. */
   #trusted = { bundle: '', at: 0 }
   #serving: { readonly signer: CertifiedKey; readonly at: number; readonly until: number } | undefined
 
@@ -107,7 +107,7 @@ class Rotation {
     return Math.min(renewalBetween(at, until), rotation)
   }
 
-  /** Nobody is told the same twice. */
+  /** Publishes only changes. */
   async #trust(authority: CertifiedKey): Promise<void> {
     const bundle = `${authority.certificate}${this.#previous?.certificate ?? ''}`
     if (bundle === this.#trusted.bundle) return

@@ -67,7 +67,7 @@ export async function runExtension(extension: Extension, options: RunOptions = {
 }
 
 export interface RunningExtension {
-  /** What an ExtensionConfig needs to know: with the `caBundle` where the certificate is one of its own. */
+  /** What an ExtensionConfig needs: URL, and `caBundle` for a self-made certificate. */
   readonly address: { readonly url: string; readonly caBundle?: string }
   readonly healthURL?: string
   readonly metricsURL?: string
@@ -121,7 +121,7 @@ export async function startExtension(
     const metrics = flags.diagnostics && (await listenDiagnostics(diagnosticsOf(ready, registry), flags.diagnostics, secure))
     if (metrics) {
       closing.push(() => metrics.close())
-      // Whoever may call is not whoever may look.
+      // Permission to call does not include permission to read metrics.
       certificate.renewed(({ certificate, key }) => metrics.renew({ certificate, key }))
     }
     log.info('Serving', { extension: extension.name, url: server.url, handlers: extension.handlers.length })
@@ -195,7 +195,7 @@ function cannotListen(err: unknown, port: number): Error {
   return new Error(`Cannot listen on port ${port}: ${code === 'EADDRINUSE' ? 'it is in use' : messageOf(err)}`, { cause: err })
 }
 
-/** Health for whoever restarts it and sends calls, and metrics where they are wanted. */
+/** Serves health endpoints and, when enabled, metrics. */
 function diagnosticsOf(ready: () => boolean, registry?: Registry): FetchHandler {
   return async (request) => {
     switch (new URL(request.url).pathname) {

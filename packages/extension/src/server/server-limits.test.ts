@@ -80,7 +80,7 @@ describe('the time that the caller waits', () => {
     await answer
     expect(messageOf(reason)).toBe('gone')
     expect(served).toMatchObject([{ status: 'Gone' }])
-    // It is nobody's failure.
+    // A client that disconnects is no failure of the handler.
     expect(lines.map(([message]) => message)).toEqual(['Hook not answered'])
   })
 

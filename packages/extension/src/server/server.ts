@@ -19,7 +19,7 @@ export interface ServerOptions {
   readonly clock?: Clock
   /** Makes a span of each call; the one that the program has registered when absent. */
   readonly tracer?: Tracer
-  /** Told of each call that has ended. */
+  /** Called for each completed call. */
   readonly observe?: (call: ServedCall) => void
   readonly limits?: Partial<ServerLimits>
 }
@@ -39,8 +39,8 @@ export interface ServedCall {
   /** Empty for discovery. */
   readonly handler: string
   /**
-   * What was answered; `Error`: the handler threw; `Timeout`: it was not done in time; `Refused`: it was not begun, since too much
-   * is under way; `Gone`: the caller went away.
+   * The response status; `Error`: the handler threw; `Timeout`: it exceeded its time limit; `Refused`: it was not started because of too
+   * many calls in flight; `Gone`: the client disconnected.
    */
   readonly status: 'Success' | 'Failure' | 'Error' | 'Timeout' | 'Refused' | 'Gone'
   /** Milliseconds. */
@@ -111,7 +111,7 @@ const statusOf = (end: End): ServedCall['status'] => {
   }
 }
 
-/** One line for each call; what is asked and answered stays out, but for what the user is told anyway. */
+/** Logs one line for each call, without request and response except for the message for users. */
 function report(end: End, ms: number, log: Logger, level: 'debug' | 'info'): void {
   const status = statusOf(end)
   if (end.kind !== 'answer') {
@@ -196,7 +196,7 @@ async function ended(handler: Handler, request: Request, { places, deadline, log
       leave()
     }
   }
-  // Whoever reads on or goes on after that does so for nobody, and keeps its place until it ends.
+  // A handler that continues after that has no caller any more, and keeps its place until it ends.
   const late = new Promise<End>((resolve) => {
     const stop = () => resolve({ kind: deadline.passed ? 'timeout' : 'gone' })
     if (signal.aborted) stop()
@@ -214,7 +214,7 @@ async function answerOf(
 ): Promise<Answer> {
   const settings = (request.settings ?? {}) as { [name: string]: string }
   const answer: Answer | undefined = await handle({ request: request as never, settings, log, signal })
-  // Who writes without types may have put down what goes over the wire: a Failure must not come to be taken for a go.
+  // Untyped code may return the wire form: a Failure must not be treated as success.
   if (!answer || !kinds.includes(answer.kind)) {
     throw new TypeError(
       `handler ${name} must answer with proceedNow(), proceedWith(), holdFor() or fail(): got ${shapeOf(answer)}`,
@@ -222,7 +222,7 @@ async function answerOf(
   }
   if (answer.kind !== 'hold') return answer
   if (!hook.blocking) throw new TypeError(`${hook.name} cannot be held`)
-  // An answer that somebody wrote by hand is held to what `holdFor` is: a fraction would be no answer to core.
+  // Hand-written responses are validated as `holdFor` does: core rejects fractions.
   return holdFor(answer.seconds, answer.message)
 }
 

@@ -39,7 +39,7 @@ export function watchFiles(files: readonly string[], use: (contents: readonly st
     }
   }
   const watchers = [...new Set(paths.map((path) => dirname(path)))].map((folder) => watchFolder(folder, look, log))
-  // What changed between reading and watching has told nobody.
+  // A change between reading and watching triggers no event.
   look()
   return { close: () => watchers.forEach((close) => close()) }
 }
@@ -54,7 +54,7 @@ function watchFolder(folder: string, changed: () => void, log: Logger): () => vo
       inside = watch(folder, changed)
       inside.on('error', (err) => log.warn('Cannot watch a folder', { folder, reason: messageOf(err) }))
     } catch {
-      // It is gone for now; its parent tells when it is back.
+      // It is missing for now; an event of its parent folder reports its return.
     }
   }
   begin()

@@ -113,7 +113,7 @@ function found(text: string): string | undefined {
   return undefined
 }
 
-/** What every hook may answer, with all that it can carry. */
+/** Responses of every hook with all fields set. */
 const patch = base64(JSON.stringify([{ op: 'add', path: '/spec/template/spec', value: { a: 'b', c: { d: ['e'] } } }]))
 const mergePatch = base64(JSON.stringify({ spec: { a: 'b' } }))
 const bothPatches = { patchType: 'JSONPatch', patch }

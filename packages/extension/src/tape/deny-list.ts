@@ -1,7 +1,4 @@
-/**
- * What is left out of tapes. The whole list is in docs/reference/tapes.md: who adds to it here adds to it there, and to the canaries
- * of the test.
- */
+/** Redacts tapes. The full list is in docs/reference/tapes.md: an addition here must be added there, and to the canaries of the test. */
 import { isUtf8 } from 'node:buffer'
 import { isRecord, setMember } from '@capstan/kube'
 import { isSecretName } from './secret-names.ts'
@@ -134,7 +131,7 @@ const wrapped = /(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{60,}[ \t]*\r?\n[ \t]*)+[A-Za
 const unbroken = /[A-Za-z0-9+/_-]{16,}={0,2}/g
 
 function cleanBase64(run: string, depth: number): string {
-  // Compressed: nobody can look through it here.
+  // Compressed data cannot be searched.
   if (run.startsWith('H4sI')) return base64Of(Redacted)
   const text = textIn(run)
   if (text === undefined) return hidesSecret(run, depth) ? base64Of(Redacted) : run

@@ -35,7 +35,7 @@ async function clientOver(transport: HookTransport, settings: { [name: string]: 
 
 const server = (...handlers: Extension['handlers']): FetchHandler => extensionServer(defineExtension({ name: 'x', handlers }))
 
-/** What `work` does with a client of the server, on tape. */
+/** Records the result of `work` with a client of the server on tape. */
 async function taped(
   handle: FetchHandler,
   work: (client: ExtensionClient) => Promise<unknown>,

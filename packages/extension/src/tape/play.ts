@@ -72,7 +72,7 @@ function notOnTape(url: URL, extensionConfig: string | undefined, request: objec
   return new HookFailed('not-registered', `${head}: the request is not among its ${known.length} calls; nearest is ${where}`)
 }
 
-/** An ExtensionConfig as far as a tape tells: enough for core to ask what the tape can answer. */
+/** The parts of an ExtensionConfig on tape: enough for core to call what the tape can answer. */
 export interface TapedConfig {
   readonly name: string
   readonly url: string

@@ -15,7 +15,7 @@ export interface TapeFile {
 
 export interface RecorderOptions {
   readonly clock: Clock
-  /** Told once when the recording stops before its end, and why; and of the first call that cannot be recorded. */
+  /** Called when the recording stops early, with the reason; and for the first call that cannot be recorded. */
   report(problem: string): void
   /** The tape grows no longer than about this; 64 MiB when absent. */
   readonly maxBytes?: number
@@ -96,7 +96,7 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
 
 /** The call as a tape has it, without secrets. */
 export function tapedCall(call: ObservedCall): TapedCall {
-  const { hook, announcedVersion, handler, extensionConfig, url, started, took, code, request, outcome } = call
+  const { hook, announcedVersion, handler, extensionConfig, url, started, took, attempts, code, request, outcome } = call
   return {
     group: hook.group,
     version: announcedVersion,
@@ -106,6 +106,7 @@ export function tapedCall(call: ObservedCall): TapedCall {
     url: redactText(`${url.origin}${url.pathname}`),
     started: new Date(started).toISOString(),
     took,
+    ...(attempts === 1 ? {} : { attempts }),
     ...(code === undefined ? {} : { status: code }),
     request: redact(request),
     ...(outcome.kind === 'response'

@@ -60,7 +60,7 @@ const forms: readonly Form[] = [
   { pattern: /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/]+@/gi, replace: (_, scheme) => `${scheme}${Redacted}@` },
 ]
 
-/** In the quotes that the secret had, so that what follows it is still told from it. */
+/** Keeps the quotes of the secret, so that its end can be recognized. */
 function quotedAs(value: string): string {
   const [quote] = /^["']/.exec(value) ?? ['']
   return `${quote}${Redacted}${quote}`

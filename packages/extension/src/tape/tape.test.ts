@@ -9,7 +9,7 @@ import { fixture } from '../test-kit/fixtures.ts'
 import { HookFailed } from '../client/hook-failed.ts'
 import type { ObservedCall } from '../client/observed-call.ts'
 import { tapedConfigs, tapeTransport } from './play.ts'
-import { createRecorder, type TapeFile } from './recorder.ts'
+import { createRecorder, type TapeFile, tapedCall } from './recorder.ts'
 import { parseTape, type Tape, TapeError } from './tape.ts'
 import { openTape, readTape } from './tape-file.ts'
 
@@ -24,6 +24,7 @@ const call = (more: Partial<ObservedCall> = {}): ObservedCall => ({
   url: new URL('https://me:canary@127.0.0.1:9443/hooks?timeout=10s'),
   started: clock.now(),
   took: 3,
+  attempts: 1,
   code: 200,
   request: { ...fixture(BeforeClusterCreate), settings: { region: 'eu1', apiToken: 'canary' } },
   outcome: { kind: 'response', response: { status: 'Success', message: 'as Bearer canary' } },
@@ -34,7 +35,7 @@ const call = (more: Partial<ObservedCall> = {}): ObservedCall => ({
 const often = (value: unknown) =>
   fc.oneof({ weight: 12, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: fc.jsonValue() })
 
-/** A file in memory that fails when told. */
+/** A file in memory that fails on request. */
 function memoryFile(bytes = 0) {
   const file = { bytes, text: '', problem: undefined as Error | undefined, isClosed: false }
   const tape: TapeFile = {
@@ -251,4 +252,9 @@ describe('a tape on disk', () => {
   })
 
   it('that cannot be opened is named', () => expect(openTape(join(folder, 'no', 'such'))).rejects.toThrow(/ENOENT.*no\/such/))
+})
+
+test('a call has its attempts when there was more than one', () => {
+  expect(tapedCall(call())).not.toHaveProperty('attempts')
+  expect(tapedCall(call({ attempts: 2 }))).toMatchObject({ attempts: 2 })
 })

@@ -31,6 +31,8 @@ export interface TapedCall {
   readonly started: string
   /** Milliseconds. */
   readonly took: number
+  /** How often the request was sent; 1 when absent. */
+  readonly attempts?: number
   /** HTTP status; absent when there was no answer. */
   readonly status?: number
   /** Without apiVersion and kind. */
@@ -58,7 +60,7 @@ export class TapeError extends Error {
 /** @throws TapeError naming the line */
 export function parseTape(text: string): Tape {
   const lines = text.split('\n')
-  // What follows the last line break is empty, or a line that was not written to its end.
+  // The text after the last line break is empty, or an incomplete line.
   const last = lines.pop() ?? ''
   const [first] = lines
   if (first === undefined) throw new TapeError('it is no tape: there is no first line')

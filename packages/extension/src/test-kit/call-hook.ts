@@ -47,7 +47,7 @@ export async function callHook<H extends Hook>(
     assertTaken(hook, request, response, handlers)
     return response as ResponseOf<H>
   } catch (err) {
-    // Who tests a handler wants to see what it threw, where core sees a 500.
+    // Tests of a handler show its error, where core sees a 500.
     if (err instanceof HookFailed && thrown.err !== undefined) {
       throw new HookFailed(err.code, err.message, { cause: thrown.err, problem: err.problem })
     }
@@ -64,7 +64,7 @@ function handlerFor(hook: Hook, handlers: readonly Handler[], name: string | und
   return found
 }
 
-/** What core looks at once the shape is right. */
+/** Validates what core checks after the schema. */
 function assertTaken(hook: Hook, request: object, response: Record<string, unknown>, all: readonly Handler[]): void {
   const { status, message = '' } = response as { status?: string; message?: string }
   if (status !== 'Success' && status !== 'Failure') {
@@ -73,7 +73,7 @@ function assertTaken(hook: Hook, request: object, response: Record<string, unkno
   }
   if (status === 'Failure') return
   const { handlers } = response as { handlers?: NonNullable<ResponseOf<typeof Discovery>['handlers']> }
-  // Who calls hooks of a provider knows them.
+  // Callers of provider hooks know them.
   const ofProviders = new Set(all.map((one) => one.hook).filter(({ group }) => group !== HooksGroup))
   if (hook.singleton) checkDiscovery('test', handlers ?? [], createCatalog([...hookCatalog, ...ofProviders]))
   patchedRequest(hook, request, response)

@@ -9,7 +9,7 @@ export interface Difference {
   readonly after?: unknown
 }
 
-/** Members in alphabetical order, each difference as deep as it can be told. */
+/** Differences with members sorted, each as deep as possible. */
 export function differences(before: unknown, after: unknown, path = ''): Difference[] {
   if (equal(before, after)) return []
   if (isRecord(before) && isRecord(after)) {

@@ -6,7 +6,7 @@ import { applyMergePatch, freeze, messageOf } from '@capstan/kube'
 import type { CallInput } from '../client/runtime-client.ts'
 import { sampleOf } from './sample.ts'
 
-/** What a case is about: objects are merged, lists and values replaced, and null takes a field away. */
+/** Input of a case: objects are merged, lists and values replaced, and null removes a field. */
 export type Override<T> = T extends readonly unknown[] ? T : T extends object ? { [K in keyof T]?: Override<T[K]> | null } : T
 
 /**
@@ -22,7 +22,7 @@ export function fixture<H extends Hook>(hook: H, override: Override<CallInput<H>
   return applyMergePatch(request, override) as CallInput<H>
 }
 
-/** Nobody has written one: it follows from the declaration. */
+/** Derived from the declaration, since there is no hand-written request. */
 function ofAnotherProvider(hook: Hook): object {
   try {
     const { apiVersion: _a, kind: _k, ...request } = sampleOf(hook.request.json)

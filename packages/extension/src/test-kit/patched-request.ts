@@ -1,4 +1,4 @@
-/** What core makes of the patches in an answer: the same request, with what was asked about changed. */
+/** Applies the patches of a response as core does: returns the request with its documents changed. */
 import type { Hook } from '@capstan/api'
 import { patchedDocument } from '@capstan/api'
 import { isRecord } from '@capstan/kube'

@@ -2,7 +2,7 @@
 import type { JSONSchema } from '@capstan/kube'
 import { structural } from '@capstan/kube'
 
-/** @throws TypeError naming the field for which the schema does not tell a value, such as one with a pattern */
+/** @throws TypeError naming the field whose schema does not determine a value, such as one with a pattern */
 export function sampleOf(schema: JSONSchema): { [field: string]: unknown } {
   const value = sample(schema, '') as { [field: string]: unknown }
   const [problem] = structural(schema).validate(value)

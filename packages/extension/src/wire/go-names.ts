@@ -1,4 +1,4 @@
-/** What Go calls the fields and types of hooks, for its messages. Upstream: api/runtime/hooks/v1alpha1 and api/core/v1beta2, v1.14. */
+/** Go's names of hook fields and types, for its messages. Upstream: api/runtime/hooks/v1alpha1 and api/core/v1beta2, v1.14. */
 import type { JSONSchema } from '@capstan/kube'
 
 /** A field with the structs that it comes from: those of every request or response are embedded. */

@@ -1,7 +1,7 @@
 /** Text as Go reads it from bytes: whatever is no UTF-8 is the replacement character, byte by byte. */
 import { quotedGoChar } from '@capstan/kube'
 
-/** What stands between the quotes of a JSON string. Half of a surrogate pair is the replacement character too. */
+/** Decodes the content of a JSON string. A lone surrogate becomes the replacement character. */
 export function goString(bytes: Uint8Array): string {
   const text = goText(bytes)
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string).toWellFormed() : text

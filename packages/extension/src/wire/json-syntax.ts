@@ -7,7 +7,7 @@ import { WireError } from './wire-error.ts'
 /** No value may be nested deeper, in Go neither. */
 export const maxDepth = 10_000
 
-/** What is said of a text that ends too early: Go's reader of a connection and that of a whole text differ. */
+/** Error texts for truncated input: Go's stream decoder and whole-text decoder differ. */
 export interface EndingWords {
   readonly nothing: string
   readonly early: string

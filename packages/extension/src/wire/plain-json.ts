@@ -27,7 +27,7 @@ export function decodePlain(bytes: Uint8Array, root: JSONSchema): Record<string,
   }
 }
 
-/** What is said twice, or as a number that is not spelled as usual, does not come out of it as it went in. */
+/** Duplicate members and unusual number spellings do not survive a round trip. */
 function isSpelledSo(value: unknown, text: string): boolean {
   const spelled = JSON.stringify(value)
   return spelled === text || asGoSpells(spelled) === text
@@ -46,7 +46,7 @@ function isTooDeep(value: unknown): boolean {
   return false
 }
 
-/** Somebody else has to look at it. */
+/** Handled by the slow path. */
 const odd = Symbol('odd')
 
 function valueOf(said: unknown, given: JSONSchema, root: JSONSchema): unknown {

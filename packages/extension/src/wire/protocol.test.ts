@@ -157,7 +157,7 @@ describe('an answer of our server', () => {
   })
 })
 
-/** What a client sees of a server that answers so. */
+/** Returns what a client gets from a server with this response. */
 async function answered(hook: Hook, server: FetchHandler) {
   const transport = inProcess(server)
   try {
@@ -209,7 +209,7 @@ it('goes over HTTPS as JSON of a known length, and does not ask for compression'
   const server = createServer({ cert: certified.certificate, key: certified.key }, (incoming, outgoing) => {
     ;({ headers } = incoming)
     const body = Buffer.from('{"status":"Success"}')
-    // As servers do that compress for whoever understands it.
+    // As servers that compress when the client accepts it.
     const isAsked = /gzip/.test(headers['accept-encoding'] ?? '')
     outgoing.writeHead(200, isAsked ? { 'content-encoding': 'gzip' } : {}).end(isAsked ? gzipSync(body) : body)
   }).listen(0, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** What there is where nothing is said: Go's zero values, as far as a schema tells what they are. */
+/** Go's zero values for absent fields, as far as a schema determines them. */
 import type { JSONSchema } from '@capstan/kube'
 
 /** A schema that stands for another of the same document, since it holds itself. */
@@ -20,7 +20,7 @@ export function filled(decoded: Record<string, unknown>, schema: JSONSchema, roo
   return decoded
 }
 
-/** What an element of a list or a map is when null is said of it. */
+/** Returns the value of a null element of a list or map. */
 export function zero(given: JSONSchema, root: JSONSchema): unknown {
   const schema = resolved(given, root)
   switch (schema.type) {
@@ -40,7 +40,7 @@ export function zero(given: JSONSchema, root: JSONSchema): unknown {
   }
 }
 
-/** What a field that must be there has when it is not. */
+/** Returns the value of an absent required field. */
 function requiredValue(schema: JSONSchema, root: JSONSchema): unknown {
   if (schema.type === 'string') return ''
   // Whole objects of the API are carried as they are: one that is missing is missing.
