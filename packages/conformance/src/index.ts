@@ -1,0 +1,5 @@
+export * from './lint.ts'
+export * from './manifests.ts'
+export * from './rule.ts'
+export * from './rules/index.ts'
+export * from './sarif.ts'

@@ -1,0 +1,439 @@
+/** The historic mistakes of providers, each made in manifests that break no rule otherwise. */
+import { expect, test } from 'vitest'
+import { lint } from './lint.ts'
+import { MalformedManifest, type Manifest, providerManifests } from './manifests.ts'
+import { isChecked, linkOf } from './rule.ts'
+import { rules } from './rules/index.ts'
+import { sarif } from './sarif.ts'
+
+/** Schemas and manifests are edited freely here. */
+// biome-ignore lint/suspicious/noExplicitAny: objects of any shape
+type Any = any
+
+const string = () => ({ type: 'string' })
+const integer = () => ({ type: 'integer' })
+const boolean = () => ({ type: 'boolean' })
+const object = (properties: Any = {}): Any => ({ type: 'object', properties })
+const listOf = (items: Any): Any => ({ type: 'array', items })
+const metadata = () => object({ labels: object(), annotations: object() })
+const condition = () => object({ type: string(), status: string(), reason: string(), message: string() })
+
+function crd(group: string, kind: string, spec: Any, status: Any, scale?: Any): Any {
+  const plural = `${kind.toLowerCase()}s`
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {
+      name: `${plural}.${group}`,
+      labels: { 'cluster.x-k8s.io/v1beta2': 'v1', 'cluster.x-k8s.io/provider': 'infrastructure-foo' },
+    },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { kind, plural, listKind: `${kind}List`, categories: ['cluster-api'] },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: object({ spec: object(spec), ...(status ? { status: object(status) } : {}) }) },
+          subresources: { ...(status ? { status: {} } : {}), ...(scale ? { scale } : {}) },
+          additionalPrinterColumns: [{ name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }],
+        },
+      ],
+    },
+  }
+}
+
+const templateOf = (group: string, kind: string, spec: Any = {}): Any =>
+  crd(group, `${kind}Template`, { template: object({ metadata: metadata(), spec: object(spec) }) }, undefined)
+
+const infrastructure = 'infrastructure.cluster.x-k8s.io'
+const bootstrap = 'bootstrap.cluster.x-k8s.io'
+const controlPlane = 'controlplane.cluster.x-k8s.io'
+
+/** A provider of all five contracts that breaks no rule, by the names of its kinds. */
+function provider(): Record<string, Any> {
+  const provisioned = () => object({ provisioned: boolean() })
+  const machineTemplate = () =>
+    object({
+      metadata: metadata(),
+      spec: object({
+        infrastructureRef: object({ apiGroup: string(), kind: string(), name: string() }),
+        deletion: object({
+          nodeDrainTimeoutSeconds: integer(),
+          nodeVolumeDetachTimeoutSeconds: integer(),
+          nodeDeletionTimeoutSeconds: integer(),
+        }),
+      }),
+    })
+  const all = [
+    crd(
+      infrastructure,
+      'FooCluster',
+      { controlPlaneEndpoint: object({ host: string(), port: integer() }) },
+      {
+        initialization: provisioned(),
+        conditions: listOf(condition()),
+        failureDomains: listOf(object({ name: string(), controlPlane: boolean(), attributes: object() })),
+      },
+    ),
+    templateOf(infrastructure, 'FooCluster'),
+    crd(
+      infrastructure,
+      'FooMachine',
+      { providerID: string() },
+      { initialization: provisioned(), addresses: listOf(object({ type: string(), address: string() })) },
+    ),
+    templateOf(infrastructure, 'FooMachine', { size: string() }),
+    crd(
+      infrastructure,
+      'FooMachinePool',
+      { providerIDList: listOf(string()) },
+      { initialization: provisioned(), ready: boolean(), replicas: integer(), infrastructureMachineKind: string() },
+    ),
+    templateOf(infrastructure, 'FooMachinePool'),
+    crd(bootstrap, 'FooConfig', {}, { initialization: object({ dataSecretCreated: boolean() }), dataSecretName: string() }),
+    templateOf(bootstrap, 'FooConfig'),
+    crd(
+      controlPlane,
+      'FooControlPlane',
+      { replicas: integer(), version: string(), machineTemplate: machineTemplate() },
+      {
+        initialization: object({ controlPlaneInitialized: boolean() }),
+        replicas: integer(),
+        readyReplicas: integer(),
+        availableReplicas: integer(),
+        upToDateReplicas: integer(),
+        selector: string(),
+        versions: listOf(object({ version: string() })),
+      },
+      {
+        specReplicasPath: '.spec.replicas',
+        statusReplicasPath: '.status.replicas',
+        labelSelectorPath: '.status.selector',
+      },
+    ),
+    templateOf(controlPlane, 'FooControlPlane', { machineTemplate: object({ metadata: metadata() }) }),
+  ]
+  return Object.fromEntries(all.map((one) => [one.spec.names.kind, one]))
+}
+
+const statusOf = (crd: Any): Any => crd.spec.versions[0].schema.openAPIV3Schema.properties.status.properties
+const specOf = (crd: Any): Any => crd.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties
+
+const manifestsOf = (objects: readonly Any[]): Manifest[] =>
+  objects.map((object, index) => ({ object, file: 'components.yaml', line: index + 1 }))
+
+function findingsOf(
+  objects: readonly Any[],
+  options: { isRendered?: boolean; release?: string } = {},
+): { rule: string; path: string; message: string }[] {
+  const { findings } = lint(providerManifests(manifestsOf(objects), { isRendered: false, ...options }), rules)
+  return findings.map(({ rule, path, message }) => ({ rule: rule.id, path, message }))
+}
+
+test('manifests that keep every rule have no findings', () => {
+  expect(findingsOf(Object.values(provider()))).toEqual([])
+})
+
+const claimV1Beta1 = (one: Any) => {
+  one.metadata.labels = { 'cluster.x-k8s.io/v1beta1': 'v1' }
+}
+
+const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => void, rules: readonly string[]][] = [
+  [
+    'a plural that core does not compute',
+    ({ FooCluster }) => void (FooCluster.metadata.name = `fooclusteren.${infrastructure}`),
+    ['crd-name'],
+  ],
+  ['cluster scope', ({ FooCluster }) => void (FooCluster.spec.scope = 'Cluster'), ['namespaced-scope']],
+  ['another list kind', ({ FooCluster }) => void (FooCluster.spec.names.listKind = 'Foos'), ['list-kind']],
+  [
+    'no contract label on a template (cluster-api#3307)',
+    ({ FooMachineTemplate }) => void (FooMachineTemplate.metadata.labels = {}),
+    ['contract-label'],
+  ],
+  [
+    'a label for a version that does not exist (cloudstack#329)',
+    ({ FooMachine }) => void (FooMachine.metadata.labels['cluster.x-k8s.io/v1beta2'] = 'v1_v2'),
+    ['label-versions'],
+  ],
+  [
+    'an older label for a version that is gone',
+    ({ FooMachine }) => void (FooMachine.metadata.labels['cluster.x-k8s.io/v1beta1'] = 'v1beta1'),
+    ['other-label-versions'],
+  ],
+  [
+    'the v1beta2 label alone, with a v1beta1 status (kubevirt#391)',
+    ({ FooCluster }) => {
+      delete statusOf(FooCluster).initialization
+      statusOf(FooCluster).ready = boolean()
+    },
+    ['infra-cluster.initialization'],
+  ],
+  [
+    'failure domains as a map under contract v1beta2 (beskar7#160)',
+    ({ FooCluster }) =>
+      void (statusOf(FooCluster).failureDomains = { type: 'object', additionalProperties: object({ controlPlane: boolean() }) }),
+    ['infra-cluster.failure-domains'],
+  ],
+  [
+    'failure domains without names',
+    ({ FooCluster }) => void (statusOf(FooCluster).failureDomains = listOf(object({ controlPlane: boolean() }))),
+    ['infra-cluster.failure-domains'],
+  ],
+  [
+    'conditions with a severity under contract v1beta2 (openstack#2895)',
+    ({ FooCluster }) => void (statusOf(FooCluster).conditions.items.properties.severity = string()),
+    ['infra-cluster.conditions'],
+  ],
+  [
+    'contract v1beta1 alone (hetzner#2017)',
+    ({ FooConfig }) => {
+      claimV1Beta1(FooConfig)
+      statusOf(FooConfig).ready = boolean()
+    },
+    ['newest-contract'],
+  ],
+  [
+    'a pool without status.ready (cluster-api#14030)',
+    ({ FooMachinePool }) => void delete statusOf(FooMachinePool).ready,
+    ['infra-machine-pool.both-ready'],
+  ],
+  [
+    'a pool that reports neither',
+    ({ FooMachinePool }) => {
+      delete statusOf(FooMachinePool).ready
+      delete statusOf(FooMachinePool).initialization
+    },
+    ['infra-machine-pool.initialization', 'infra-machine-pool.both-ready', 'infra-machine-pool.both-ready'],
+  ],
+  [
+    'provider IDs that are no strings',
+    ({ FooMachinePool }) => void (specOf(FooMachinePool).providerIDList.items = integer()),
+    ['infra-machine-pool.provider-id-list'],
+  ],
+  [
+    'a pool without replicas',
+    ({ FooMachinePool }) => void delete statusOf(FooMachinePool).replicas,
+    ['infra-machine-pool.replicas'],
+  ],
+  [
+    'a pool with Machines of a kind that is not shipped (cluster-api#9005)',
+    (kinds) => {
+      delete kinds.FooMachine
+      delete kinds.FooMachineTemplate
+    },
+    ['infra-machine-pool.machine-kind'],
+  ],
+  ['a machine without provider ID', ({ FooMachine }) => void delete specOf(FooMachine).providerID, ['infra-machine.provider-id']],
+  [
+    'addresses as strings',
+    ({ FooMachine }) => void (statusOf(FooMachine).addresses = listOf(string())),
+    ['infra-machine.addresses'],
+  ],
+  [
+    'no scale subresource',
+    ({ FooControlPlane }) => void delete FooControlPlane.spec.versions[0].subresources.scale,
+    ['control-plane.scale'],
+  ],
+  [
+    'a scale subresource without selector',
+    ({ FooControlPlane }) => void delete FooControlPlane.spec.versions[0].subresources.scale.labelSelectorPath,
+    ['control-plane.scale'],
+  ],
+  ['no reported version', ({ FooControlPlane }) => void delete statusOf(FooControlPlane).versions, ['control-plane.version']],
+  [
+    'no counter of replicas',
+    ({ FooControlPlane }) => void delete statusOf(FooControlPlane).upToDateReplicas,
+    ['control-plane.replicas'],
+  ],
+  [
+    'no drain timeout (talos#258)',
+    ({ FooControlPlane }) =>
+      void delete specOf(FooControlPlane).machineTemplate.properties.spec.properties.deletion.properties.nodeDrainTimeoutSeconds,
+    ['control-plane.machines'],
+  ],
+  [
+    'rolloutAfter where contract v1beta1 had it',
+    ({ FooControlPlane }) => void (specOf(FooControlPlane).rolloutAfter = string()),
+    ['control-plane.rollout-after'],
+  ],
+  [
+    'a control plane without template (cluster-stacks#25)',
+    (kinds) => void delete kinds.FooControlPlaneTemplate,
+    ['control-plane.template'],
+  ],
+  ['a machine without template', (kinds) => void delete kinds.FooMachineTemplate, ['infra-machine.template']],
+  [
+    'a template without metadata',
+    ({ FooMachineTemplate }) => void delete specOf(FooMachineTemplate).template.properties.metadata,
+    ['infra-machine.template-fields'],
+  ],
+  [
+    'no status subresource',
+    ({ FooCluster }) => void delete FooCluster.spec.versions[0].subresources.status,
+    ['status-subresource'],
+  ],
+  [
+    'two served versions without conversion (openstack#2940)',
+    ({ FooCluster }) => {
+      const old = structuredClone(FooCluster.spec.versions[0])
+      old.name = 'v1beta1'
+      old.schema.openAPIV3Schema.properties.spec.properties.region = string()
+      FooCluster.spec.versions.push(old)
+    },
+    ['conversion'],
+  ],
+  [
+    'a default that a newer version of a template adds (cluster-api#6093)',
+    ({ FooMachineTemplate }) => {
+      FooMachineTemplate.spec.conversion = { strategy: 'Webhook' }
+      FooMachineTemplate.spec.versions.push({ ...structuredClone(FooMachineTemplate.spec.versions[0]), name: 'v1beta1' })
+      specOf(FooMachineTemplate).template.properties.spec.properties.size.default = 'small'
+    },
+    ['template-defaults'],
+  ],
+  ['no data secret name', ({ FooConfig }) => void delete statusOf(FooConfig).dataSecretName, ['bootstrap-config.data-secret']],
+  [
+    'no printer columns',
+    ({ FooCluster }) => void delete FooCluster.spec.versions[0].additionalPrinterColumns,
+    ['printer-columns'],
+  ],
+  ['no short name', ({ FooCluster }) => void delete FooCluster.spec.names.categories, ['short-names']],
+]
+
+test.each(mistakes)('%s is found by its rule alone', (_, make, expected) => {
+  const kinds = provider()
+  make(kinds)
+  expect(findingsOf(Object.values(kinds)).map(({ rule }) => rule)).toEqual(expected)
+})
+
+const metadataFile = (...series: Any[]): Any => ({
+  apiVersion: 'clusterctl.cluster.x-k8s.io/v1alpha3',
+  kind: 'Metadata',
+  releaseSeries: series,
+})
+
+test('release metadata has the contract of the labels, and a series for the release', () => {
+  const { FooMachine, FooMachineTemplate } = provider()
+  const metadataWith = (contract: string) =>
+    metadataFile({ major: 0, minor: 1, contract: 'v1beta1' }, { major: 1, minor: 2, contract })
+  const kinds = [FooMachine, FooMachineTemplate]
+  expect(findingsOf([...kinds, metadataWith('v1beta2')])).toEqual([])
+  expect(findingsOf([...kinds, metadataWith('v1beta2')], { release: 'v1.2.9' })).toEqual([])
+  expect(findingsOf([...kinds, metadataWith('v1beta1')])[0]).toMatchObject({
+    rule: 'clusterctl.metadata',
+    path: 'releaseSeries[1].contract',
+    message: `Series 1.2 has contract v1beta1, the newest label of foomachines.${infrastructure} is v1beta2`,
+  })
+  expect(findingsOf([...kinds, metadataWith('v1beta2')], { release: 'v1.3.0' })).toMatchObject([
+    { rule: 'clusterctl.metadata', message: 'No series covers release v1.3.0' },
+  ])
+  expect(findingsOf([...kinds, metadataFile()])).toMatchObject([{ message: 'releaseSeries is empty' }])
+})
+
+test('a foreign group needs an aggregated role with full verbs', () => {
+  const group = 'infrastructure.foo.com'
+  const { FooMachine: own } = provider()
+  const kinds = [
+    { ...own, metadata: { ...own.metadata, name: `foomachines.${group}` }, spec: { ...own.spec, group } },
+    templateOf(group, 'FooMachine'),
+  ]
+  const role = (labels: Any, verbs: string[]) => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: 'capi', labels },
+    rules: [{ apiGroups: [group], resources: ['foomachines', 'foomachinetemplates'], verbs }],
+  })
+  const aggregated = { 'cluster.x-k8s.io/aggregate-to-manager': 'true' }
+  const all = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']
+  expect(findingsOf(kinds)).toEqual([])
+  expect(findingsOf([...kinds, role(aggregated, all)])).toEqual([])
+  expect(findingsOf([...kinds, role(aggregated, ['*'])])).toEqual([])
+  expect(findingsOf([...kinds, role({}, all)]).map(({ rule }) => rule)).toEqual(['foreign-group-role', 'foreign-group-role'])
+  expect(findingsOf([...kinds, role(aggregated, ['get', 'list', 'watch'])])[0]!.message).toMatch(
+    /^Core may not create, delete, patch, update foomachines\.infrastructure\.foo\.com/,
+  )
+})
+
+test('a components file has labels, one namespace and a container called manager', () => {
+  const { FooMachine, FooMachineTemplate } = provider()
+  const labels = { 'cluster.x-k8s.io/provider': 'infrastructure-foo' }
+  const namespace = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
+  const deployment = (name: string, args: string[]) => ({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'foo', namespace: 'foo-system', labels },
+    spec: { template: { spec: { containers: [{ name, args }] } } },
+  })
+  const good = [FooMachine, FooMachineTemplate, namespace('foo-system')]
+  const flags = ['--namespace=', '--watch-filter=']
+  const found = (...objects: Any[]) => findingsOf([...good, ...objects], { isRendered: true }).map(({ rule }) => rule)
+  expect(found(deployment('manager', flags))).toEqual([])
+  expect(found(deployment('manager', []))).toEqual(['infrastructure.several-instances'])
+  expect(found(deployment('main', flags))).toEqual(['clusterctl.manager-container'])
+  expect(found(namespace('other'))).toEqual(['clusterctl.one-namespace'])
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's', namespace: 'default' } }
+  expect(found(secret)).toEqual(['clusterctl.provider-label', 'clusterctl.one-namespace'])
+})
+
+test('kinds that no contract knows, and core itself, are left alone', () => {
+  const others = [
+    crd(infrastructure, 'FooIdentity', {}, {}),
+    crd('cluster.x-k8s.io', 'Machine', {}, {}),
+    crd('foo.com', 'Cluster', {}, {}),
+  ]
+  others.forEach((one) => void (one.metadata.labels = {}))
+  expect(providerManifests(manifestsOf(others), { isRendered: false }).kinds).toEqual([])
+})
+
+test('a schema that preserves unknown fields has every field', () => {
+  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+  const { FooMachine, FooMachineTemplate } = provider()
+  FooMachine.spec.versions[0].schema.openAPIV3Schema.properties = { spec: open, status: open }
+  FooMachineTemplate.spec.versions[0].schema.openAPIV3Schema = open
+  expect(findingsOf([FooMachine, FooMachineTemplate])).toEqual([])
+})
+
+test.each([
+  [{ metadata: {}, spec: {} }, 'metadata.name: expected a name'],
+  [{ metadata: { name: 'x' } }, 'spec.group: expected a string that is not empty'],
+  [{ metadata: { name: 'x' }, spec: { group: 'g', names: { kind: 'K', plural: 'ks' } } }, 'spec.versions: expected a list'],
+  [
+    { metadata: { name: 'x' }, spec: { group: 'g', names: { kind: 'K', plural: 'ks' }, versions: [null] } },
+    'spec.versions[0].name: expected a string',
+  ],
+])('a CustomResourceDefinition that no server accepts is rejected: %j', (parts, message) => {
+  const read = () => providerManifests(manifestsOf([{ kind: 'CustomResourceDefinition', ...parts }]), { isRendered: false })
+  expect(read).toThrow(MalformedManifest)
+  expect(read).toThrow(message)
+})
+
+test('findings are SARIF results with the level, file and line', () => {
+  const { FooMachine } = provider()
+  const manifests = manifestsOf([FooMachine])
+  const log = sarif(lint(providerManifests(manifests, { isRendered: false }), rules), '1.0.0') as Any
+  expect(log.runs[0].results).toMatchObject([
+    {
+      ruleId: 'infra-machine.template',
+      level: 'error',
+      locations: [{ physicalLocation: { artifactLocation: { uri: 'components.yaml' }, region: { startLine: 1 } } }],
+    },
+  ])
+  expect(log.runs[0].tool.driver.rules.map((rule: Any) => rule.id)).toContain('infra-machine.template')
+})
+
+test('ids of rules are unique, and every rule has a check or the reason for none', () => {
+  const ids = rules.map(({ id }) => id)
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const rule of rules) expect(isChecked(rule) ? rule.check.looksAt : (rule.check as Any).none).toMatch(/\w/)
+})
+
+test('links lead to the heading in the book', () => {
+  const rule = rules.find(({ id }) => id === 'infra-cluster.failure-domains')!
+  expect(linkOf(rule)).toBe(
+    'https://cluster-api.sigs.k8s.io/developer/providers/contracts/infra-cluster#infracluster-failure-domains',
+  )
+})

@@ -1,0 +1,166 @@
+/** The manifests of a provider, sorted by what the rules look at. */
+import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
+import type { CustomResourceDefinition, CustomResourceVersion, JSONSchema } from '@capstan/kube'
+
+/** The contracts of upstream's book that a kind can implement. */
+export type ContractName = 'InfraCluster' | 'InfraMachine' | 'InfraMachinePool' | 'BootstrapConfig' | 'ControlPlane'
+
+export const ContractNames: readonly ContractName[] = [
+  'InfraCluster',
+  'InfraMachine',
+  'InfraMachinePool',
+  'BootstrapConfig',
+  'ControlPlane',
+]
+
+/** A Kubernetes object as it was read, of any shape, and where. */
+export interface Manifest {
+  readonly object: { readonly [field: string]: unknown }
+  readonly file: string
+  /** Line of the file in which the object starts, from 1. */
+  readonly line: number
+}
+
+/** A CustomResourceDefinition that implements a contract. */
+export interface ProviderKind {
+  readonly manifest: Manifest
+  readonly crd: CustomResourceDefinition
+  readonly contract: ContractName
+  /** Whether it is the kind of templates: `FooMachineTemplate`. */
+  readonly isTemplate: boolean
+}
+
+/** A contract version that a CustomResourceDefinition claims for one of its versions. */
+export interface Claim extends ProviderKind {
+  readonly contractVersion: ContractVersion
+  readonly version: CustomResourceVersion
+  readonly schema: JSONSchema
+}
+
+export interface ProviderManifests {
+  readonly kinds: readonly ProviderKind[]
+  /** Every manifest, also those of kinds that no rule knows. */
+  readonly all: readonly Manifest[]
+  /** Whether the manifests are what is applied to a cluster: a components file, not sources that kustomize completes. */
+  readonly isRendered: boolean
+  /** Version of the release, when the user gave it: `v1.2.3`. */
+  readonly release?: string
+}
+
+/** Error for a CustomResourceDefinition that no API server accepts: names the manifest and the field. */
+export class MalformedManifest extends Error {
+  override readonly name = 'MalformedManifest'
+}
+
+/** Sorts manifests. @throws MalformedManifest */
+export function providerManifests(
+  all: readonly Manifest[],
+  options: { isRendered: boolean; release?: string },
+): ProviderManifests {
+  const kinds = all.filter(isCrd).flatMap((manifest) => {
+    const crd = crdOf(manifest)
+    const contract = contractOf(crd)
+    return contract === undefined ? [] : [{ manifest, crd, contract, isTemplate: crd.spec.names.kind.endsWith('Template') }]
+  })
+  return { kinds, all, ...options }
+}
+
+export const isCrd = ({ object }: Manifest): boolean => object.kind === 'CustomResourceDefinition'
+
+/** The part of a manifest that rules read. */
+export interface ManifestMetadata {
+  readonly name: string
+  readonly namespace: string | undefined
+  readonly labels: { readonly [key: string]: unknown }
+}
+
+/** Name, namespace and labels, whatever else `metadata` holds. */
+export function metadataOf({ object }: Manifest): ManifestMetadata {
+  const { name, namespace, labels } = record(object.metadata)
+  return {
+    name: typeof name === 'string' ? name : '',
+    namespace: typeof namespace === 'string' ? namespace : undefined,
+    labels: record(labels),
+  }
+}
+
+/** The value as an object; an empty one when it is something else. */
+export const record = (value: unknown): { readonly [field: string]: unknown } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as { [field: string]: unknown }) : {}
+
+/** The value as a list; an empty one when it is something else. */
+export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** Each claim of a contract version that names a version of the CustomResourceDefinition that exists. */
+export function claimsOf(kind: ProviderKind): Claim[] {
+  return ContractVersions.flatMap((contractVersion) =>
+    claimedVersions(kind, contractVersion).flatMap((name) => {
+      const version = kind.crd.spec.versions.find((one) => one.name === name)
+      return version ? [{ ...kind, contractVersion, version, schema: version.schema?.openAPIV3Schema ?? {} }] : []
+    }),
+  )
+}
+
+/** Versions that the contract's label lists. */
+export function claimedVersions({ manifest }: ProviderKind, contract: ContractVersion): string[] {
+  const label = metadataOf(manifest).labels[labelOf(contract)]
+  return typeof label === 'string' && label !== '' ? label.split('_') : []
+}
+
+export const labelOf = (contract: ContractVersion): string => `cluster.x-k8s.io/${contract}`
+
+/** Path of the schema of a version, as users find it in the manifest. */
+export const schemaPath = ({ crd, version }: Claim): string =>
+  `spec.versions[${crd.spec.versions.indexOf(version)}].schema.openAPIV3Schema`
+
+function crdOf(manifest: Manifest): CustomResourceDefinition {
+  const { name } = metadataOf(manifest)
+  const spec = record(manifest.object.spec)
+  const names = record(spec.names)
+  const malformed = (field: string, expected: string): MalformedManifest =>
+    new MalformedManifest(
+      `${manifest.file}:${manifest.line}: CustomResourceDefinition ${JSON.stringify(name)}: ${field}: expected ${expected}`,
+    )
+  if (name === '') throw malformed('metadata.name', 'a name')
+  for (const [field, value] of [
+    ['spec.group', spec.group],
+    ['spec.names.kind', names.kind],
+    ['spec.names.plural', names.plural],
+  ] as const) {
+    if (typeof value !== 'string' || value === '') throw malformed(field, 'a string that is not empty')
+  }
+  const versions = list(spec.versions)
+  if (versions.length === 0) throw malformed('spec.versions', 'a list of versions (apiextensions.k8s.io/v1)')
+  versions.forEach((version, index) => {
+    if (typeof record(version).name !== 'string') throw malformed(`spec.versions[${index}].name`, 'a string')
+  })
+  return manifest.object as unknown as CustomResourceDefinition
+}
+
+const groups: Readonly<Record<string, readonly ContractName[]>> = {
+  infrastructure: ['InfraCluster', 'InfraMachine', 'InfraMachinePool'],
+  bootstrap: ['BootstrapConfig'],
+  controlplane: ['ControlPlane'],
+}
+
+/** How the names of the kinds of a contract end. */
+const endings: Readonly<Record<ContractName, RegExp>> = {
+  InfraCluster: /Cluster(Template)?$/,
+  InfraMachine: /Machine(Template)?$/,
+  InfraMachinePool: /MachinePool(Template)?$/,
+  BootstrapConfig: /Config(Template)?$/,
+  ControlPlane: /ControlPlane(Template)?$/,
+}
+
+/**
+ * The contract of a kind, by upstream's conventions for names: the first part of its group, or, in a group with another name, a label
+ * with a contract version; and the end of its kind. Kinds that a provider keeps for itself (identities, address pools) have none.
+ */
+function contractOf({ metadata, spec }: CustomResourceDefinition): ContractName | undefined {
+  const { kind } = spec.names
+  if (spec.group === 'cluster.x-k8s.io') return undefined
+  const candidates = groups[spec.group.split('.')[0]!]
+  const claims = ContractVersions.some((contract) => metadata.labels?.[labelOf(contract)] !== undefined)
+  if (candidates === undefined && !claims) return undefined
+  return (candidates ?? ContractNames).find((contract) => endings[contract].test(kind))
+}

@@ -1,0 +1,71 @@
+/** What a rule of the provider contracts is: one declaration, from which lint and the reference page are made. */
+import type { ContractVersion } from '@capstan/api/contract'
+import type { ContractName, Manifest, ProviderManifests } from './manifests.ts'
+
+export type Level = 'MUST' | 'SHOULD' | 'MAY'
+
+/** Most important first. */
+export const Levels: readonly Level[] = ['MUST', 'SHOULD', 'MAY']
+
+/** Pages of upstream's book that have rules. */
+export type PageName = ContractName | 'clusterctl'
+
+/** A place where a provider breaks a rule. */
+export interface Problem {
+  readonly manifest: Manifest
+  /** Path of the field in the manifest, such as `metadata.labels`. */
+  readonly path: string
+  /** What was found, and what was expected. */
+  readonly message: string
+  /** What to change. */
+  readonly edit: string
+}
+
+export interface StaticCheck {
+  /** What the check looks at, in a sentence for the reference page. */
+  readonly looksAt: string
+  /** All problems, or `undefined` when the manifests hold nothing that the rule applies to. */
+  run(provider: ProviderManifests): Problem[] | undefined
+}
+
+export interface Rule {
+  /** Stable: findings, suppressions and tests name the rule by it. */
+  readonly id: string
+  readonly level: Level
+  /** Contracts that the rule belongs to, or `clusterctl`. */
+  readonly pages: readonly PageName[]
+  /** Heading in upstream's book, the same on each of the pages. */
+  readonly section: string
+  readonly versions: readonly ContractVersion[]
+  /** When the rule applies. */
+  readonly applies: string
+  /** What the provider has to do. */
+  readonly sentence: string
+  /** What core or clusterctl does at run time when a provider breaks the rule. */
+  readonly why: string
+  /** Reports of providers that broke the rule, or of core where it is at odds with its book. */
+  readonly cases?: readonly string[]
+  /** The static check, or the reason why manifests cannot show whether the rule is kept. */
+  readonly check: StaticCheck | { readonly none: string }
+}
+
+const pageFiles: Readonly<Record<PageName, string>> = {
+  InfraCluster: 'infra-cluster',
+  InfraMachine: 'infra-machine',
+  InfraMachinePool: 'infra-machinepool',
+  BootstrapConfig: 'bootstrap-config',
+  ControlPlane: 'control-plane',
+  clusterctl: 'clusterctl',
+}
+
+/** Where upstream's book states the rule: on the first of its pages, or on the one given. */
+export function linkOf({ pages, section }: Rule, page: PageName = pages[0]!): string {
+  const anchor = section
+    .toLowerCase()
+    .replace(/[^\w\s-]/g, '')
+    .trim()
+    .replace(/\s/g, '-')
+  return `https://cluster-api.sigs.k8s.io/developer/providers/contracts/${pageFiles[page]}#${anchor}`
+}
+
+export const isChecked = (rule: Rule): rule is Rule & { readonly check: StaticCheck } => 'run' in rule.check

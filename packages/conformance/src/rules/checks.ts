@@ -1,0 +1,82 @@
+/** Parts that checks are made of. */
+import type { ContractVersion } from '@capstan/api/contract'
+import { type Claim, claimsOf, type ContractName, type ProviderKind, schemaPath } from '../manifests.ts'
+import type { Problem, StaticCheck } from '../rule.ts'
+import { deepestPath, type FieldType, hasField, propertiesPath, typeProblem } from '../schema-fields.ts'
+
+/** Which kinds a check looks at. */
+interface Which {
+  readonly contracts?: readonly ContractName[]
+  /** Kinds of objects by default; `true` for their templates, `'both'` for all. */
+  readonly templates?: boolean | 'both'
+}
+
+const isMeant = ({ contract, isTemplate }: ProviderKind, { contracts, templates = false }: Which): boolean =>
+  (contracts === undefined || contracts.includes(contract)) && (templates === 'both' || templates === isTemplate)
+
+/** A check of each kind. */
+export const ofEachKind = (
+  looksAt: string,
+  which: Which,
+  problems: (kind: ProviderKind, all: readonly ProviderKind[]) => Problem[],
+): StaticCheck => ({
+  looksAt,
+  run({ kinds }) {
+    const meant = kinds.filter((kind) => isMeant(kind, which))
+    return meant.length === 0 ? undefined : meant.flatMap((kind) => problems(kind, kinds))
+  },
+})
+
+/** A check of each version of a kind that a contract label names. `applies` leaves out schemas that the rule does not concern. */
+export const ofEachClaim = (
+  looksAt: string,
+  which: Which & { readonly versions?: readonly ContractVersion[]; applies?(claim: Claim): boolean },
+  problems: (claim: Claim) => Problem[],
+): StaticCheck => ({
+  looksAt,
+  run({ kinds }) {
+    const meant = kinds
+      .filter((kind) => isMeant(kind, which))
+      .flatMap(claimsOf)
+      .filter((claim) => which.versions?.includes(claim.contractVersion) ?? true)
+      .filter((claim) => which.applies?.(claim) ?? true)
+    return meant.length === 0 ? undefined : meant.flatMap(problems)
+  },
+})
+
+/** A problem at a field of a schema. */
+export const schemaProblem = (claim: Claim, field: string, message: string, edit: string): Problem => ({
+  manifest: claim.manifest,
+  path: `${schemaPath(claim)}${propertiesPath(field)}`,
+  message: `${claim.crd.spec.names.kind} ${claim.version.name} claims contract ${claim.contractVersion}: ${message}`,
+  edit,
+})
+
+/** The problem of a field that must be there with a type; none when it is. */
+export function requiredField(claim: Claim, path: string, type: FieldType): Problem[] {
+  if (!hasField(claim.schema, path)) {
+    return [
+      schemaProblem(
+        claim,
+        deepestPath(claim.schema, path),
+        `${path} is missing`,
+        `Add ${path} (${type}) to version ${claim.version.name}, and let the controller set it.`,
+      ),
+    ]
+  }
+  return optionalField(claim, path, type)
+}
+
+/** The problem of a field that has another type; none when it is absent. */
+export function optionalField(claim: Claim, path: string, type: FieldType): Problem[] {
+  const problem = typeProblem(claim.schema, path, type)
+  return problem === undefined ? [] : [schemaProblem(claim, path, problem, `Change the type of ${path} to ${type}.`)]
+}
+
+/** The problem of a list whose items have another type than expected; none when it is absent. */
+export function itemsOf(claim: Claim, path: string, items: string | undefined, type: FieldType): Problem[] {
+  if (items === undefined || items === type) return []
+  return [
+    schemaProblem(claim, path, `items of ${path} are of type ${items}, expected ${type}`, `Make ${path} a list of ${type}.`),
+  ]
+}

@@ -1,0 +1,249 @@
+/** Rules of clusterctl's contract: the metadata and components files of a release. */
+import { ContractVersions } from '@capstan/api/contract'
+import { ContractNames, claimedVersions, list, type Manifest, metadataOf, type ProviderManifests, record } from '../manifests.ts'
+import type { Problem, Rule } from '../rule.ts'
+
+const both = ContractVersions
+const pages = ['clusterctl'] as const
+
+const isMetadata = ({ object }: Manifest): boolean =>
+  object.kind === 'Metadata' && String(object.apiVersion).startsWith('clusterctl.cluster.x-k8s.io/')
+
+interface Series {
+  readonly index: number
+  readonly major: number
+  readonly minor: number
+  readonly contract: string
+}
+
+const seriesOf = ({ object }: Manifest): Series[] =>
+  list(object.releaseSeries).flatMap((entry, index) => {
+    const { major, minor, contract } = record(entry)
+    return typeof major === 'number' && typeof minor === 'number' && typeof contract === 'string'
+      ? [{ index, major, minor, contract }]
+      : []
+  })
+
+function metadataProblems(manifest: Manifest, { kinds, release }: ProviderManifests): Problem[] {
+  const series = seriesOf(manifest)
+  const written = list(manifest.object.releaseSeries).length
+  if (written === 0 || series.length < written) {
+    const message = written === 0 ? 'releaseSeries is empty' : 'an entry of releaseSeries lacks major, minor or contract'
+    return [{ manifest, path: 'releaseSeries', message, edit: 'List each series as {major: 1, minor: 2, contract: v1beta1}.' }]
+  }
+  const greatest = series.toSorted((a, b) => b.major - a.major || b.minor - a.minor)[0]!
+  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(release ?? '') ?? []
+  const current =
+    major === undefined ? greatest : series.find((one) => one.major === Number(major) && one.minor === Number(minor))
+  if (current === undefined) {
+    return [
+      {
+        manifest,
+        path: 'releaseSeries',
+        message: `No series covers release ${release}`,
+        edit: `Add {major: ${major}, minor: ${minor}, contract: …}.`,
+      },
+    ]
+  }
+  return kinds.flatMap((kind): Problem[] => {
+    const claimed = ContractVersions.find((contract) => claimedVersions(kind, contract).length > 0)
+    if (claimed === undefined || claimed === current.contract) return []
+    return [
+      {
+        manifest,
+        path: `releaseSeries[${current.index}].contract`,
+        message: `Series ${current.major}.${current.minor} has contract ${current.contract}, the newest label of ${kind.crd.metadata.name} is ${claimed}`,
+        edit: `Set contract to ${claimed}, or change the labels of the CustomResourceDefinition.`,
+      },
+    ]
+  })
+}
+
+const providerLabel = 'cluster.x-k8s.io/provider'
+const nameOf = (manifest: Manifest): string => `${String(manifest.object.kind)} ${metadataOf(manifest).name}`
+const components = ({ all }: ProviderManifests): Manifest[] => all.filter((one) => !isMetadata(one))
+
+/** Containers called `manager` of Deployments. */
+const managersOf = ({ object }: Manifest): { readonly [field: string]: unknown }[] =>
+  list(record(record(record(object.spec).template).spec).containers)
+    .map(record)
+    .filter(({ name }) => name === 'manager')
+
+const isDeployment = ({ object }: Manifest): boolean => object.kind === 'Deployment'
+
+export const clusterctlRules: readonly Rule[] = [
+  {
+    id: 'clusterctl.metadata',
+    level: 'MUST',
+    pages,
+    section: 'Metadata YAML',
+    versions: both,
+    applies: 'manifests with a metadata file',
+    sentence:
+      'The metadata file has a series for the release, whose contract is the newest that the labels of the CustomResourceDefinitions claim.',
+    why: 'clusterctl refuses to install or upgrade a provider whose contract differs from that of core, and takes the contract from this file; core takes it from the labels.',
+    cases: ['metal3-io/cluster-api-provider-metal3#2793', 'kubernetes-sigs/cluster-api-provider-openstack#2875'],
+    check: {
+      looksAt: '`releaseSeries`: the series of `--release`, or else the greatest, against the contract labels.',
+      run(provider) {
+        const files = provider.all.filter(isMetadata)
+        return files.length === 0 ? undefined : files.flatMap((manifest) => metadataProblems(manifest, provider))
+      },
+    },
+  },
+  {
+    id: 'clusterctl.provider-label',
+    level: 'MUST',
+    pages,
+    section: 'Labels',
+    versions: both,
+    applies: 'components files',
+    sentence: 'Every component has the label cluster.x-k8s.io/provider, with the same value.',
+    why: 'clusterctl finds the components of a provider by the label: upgrade and delete leave those without it behind.',
+    check: {
+      looksAt: 'Labels of every object beside a Deployment.',
+      run(provider) {
+        if (!provider.isRendered) return undefined
+        const all = components(provider)
+        const counts = Map.groupBy(all, (manifest) => metadataOf(manifest).labels[providerLabel])
+        const common = [...counts]
+          .flatMap(([value, { length }]) => (typeof value === 'string' && value !== '' ? [{ value, length }] : []))
+          .toSorted((a, b) => b.length - a.length)[0]?.value
+        return all.flatMap((manifest): Problem[] => {
+          const value = metadataOf(manifest).labels[providerLabel]
+          if (value !== undefined && value === common) return []
+          const expected = common ?? 'the name of the provider, such as infrastructure-foo'
+          return [
+            {
+              manifest,
+              path: `metadata.labels[${providerLabel}]`,
+              message: `${nameOf(manifest)} has ${value === undefined ? 'no label' : `value ${JSON.stringify(value)} in label`} ${providerLabel}, expected ${expected}`,
+              edit: `Add ${providerLabel}: ${common ?? 'infrastructure-foo'} to the labels in config/default/kustomization.yaml.`,
+            },
+          ]
+        })
+      },
+    },
+  },
+  {
+    id: 'clusterctl.one-namespace',
+    level: 'MUST',
+    pages,
+    section: 'Target namespace',
+    versions: both,
+    applies: 'components files',
+    sentence: 'There is at most one Namespace, and all namespaced components are in it.',
+    why: 'clusterctl stops with an error when there are several Namespaces, and moves every namespaced component into the target namespace.',
+    check: {
+      looksAt: 'Objects of kind Namespace, and `metadata.namespace` of the others, kube-system excepted.',
+      run(provider) {
+        if (!provider.isRendered) return undefined
+        const namespaces = provider.all.filter(({ object }) => object.kind === 'Namespace')
+        const [first, ...others] = namespaces
+        const expected = first && metadataOf(first).name
+        return [
+          ...others.map((manifest) => ({
+            manifest,
+            path: 'metadata.name',
+            message: `There is a second Namespace ${metadataOf(manifest).name}, expected ${expected} alone`,
+            edit: 'Remove it, and put all components into one namespace.',
+          })),
+          ...components(provider).flatMap((manifest): Problem[] => {
+            const { namespace } = metadataOf(manifest)
+            if (expected === undefined || namespace === undefined || namespace === expected || namespace === 'kube-system')
+              return []
+            const message = `${nameOf(manifest)} is in namespace ${namespace}, expected ${expected}`
+            return [{ manifest, path: 'metadata.namespace', message, edit: `Set metadata.namespace to ${expected}.` }]
+          }),
+        ]
+      },
+    },
+  },
+  {
+    id: 'clusterctl.manager-container',
+    level: 'MUST',
+    pages,
+    section: 'Controllers & Watching namespace',
+    versions: both,
+    applies: 'components files with a Deployment',
+    sentence: 'The container that runs the controllers is called manager.',
+    why: 'clusterctl finds the container by its name when it changes images and arguments.',
+    check: {
+      looksAt: 'Names of the containers of Deployments.',
+      run({ all }) {
+        const deployments = all.filter(isDeployment)
+        if (deployments.length === 0) return undefined
+        if (deployments.some((one) => managersOf(one).length > 0)) return []
+        return [
+          {
+            manifest: deployments[0]!,
+            path: 'spec.template.spec.containers',
+            message: 'No Deployment has a container called manager',
+            edit: 'Rename the container that runs the controllers to manager.',
+          },
+        ]
+      },
+    },
+  },
+  {
+    id: 'clusterctl.variables',
+    level: 'SHOULD',
+    pages,
+    section: 'Variables',
+    versions: both,
+    applies: 'components files and templates with variables',
+    sentence: 'Documentation for users lists the variables.',
+    why: 'clusterctl stops when a variable without a default is not set.',
+    check: { none: 'manifests hold no documentation' },
+  },
+  {
+    id: 'clusterctl.owner-references',
+    level: 'MUST',
+    pages,
+    section: 'OwnerReferences chain',
+    versions: both,
+    applies: 'always',
+    sentence: 'Objects of a provider are owned by a Cluster, directly or by way of others.',
+    why: 'clusterctl move leaves objects without such an owner behind.',
+    check: { none: 'behaviour of the controller' },
+  },
+  ...(['Multi tenancy', 'Support for running multiple instances'] as const).map(
+    (section): Rule => ({
+      id: section === 'Multi tenancy' ? 'infrastructure.several-instances' : 'control-plane-and-bootstrap.several-instances',
+      level: 'MAY',
+      pages:
+        section === 'Multi tenancy'
+          ? ContractNames.filter((name) => name.startsWith('Infra'))
+          : ['ControlPlane', 'BootstrapConfig'],
+      section,
+      versions: both,
+      applies: 'providers of which several instances may run',
+      sentence: 'The manager has the flags --namespace and --watch-filter.',
+      why: 'Instances reconcile the same objects.',
+      cases: ['outscale/cluster-api-provider-outscale#330'],
+      check: {
+        looksAt:
+          'Arguments of containers called manager that mention neither flag: a hint only, since a binary may have flags that no manifest sets.',
+        run({ all, kinds }) {
+          const meant = kinds.some(({ contract }) => contract.startsWith('Infra') === (section === 'Multi tenancy'))
+          const deployments = all.filter((one) => managersOf(one).length > 0)
+          if (!meant || deployments.length === 0) return undefined
+          return deployments.flatMap((manifest): Problem[] => {
+            const args = managersOf(manifest).flatMap((container) => [...list(container.args), ...list(container.command)])
+            const missing = ['--namespace', '--watch-filter'].filter((flag) => !args.some((arg) => String(arg).startsWith(flag)))
+            if (missing.length === 0) return []
+            const message = `The arguments of container manager do not mention ${missing.join(' and ')}`
+            return [
+              {
+                manifest,
+                path: 'spec.template.spec.containers[manager].args',
+                message,
+                edit: 'Verify that the manager has the flags; mention them so that users find them.',
+              },
+            ]
+          })
+        },
+      },
+    }),
+  ),
+]

@@ -1,0 +1,22 @@
+import type { Rule } from '../rule.ts'
+import { allResources } from './all-resources.ts'
+import { clusterctlRules } from './clusterctl.ts'
+import { bootstrapConfigRules, controlPlaneRules } from './control-plane.ts'
+import { infraClusterRules, infraMachinePoolRules, infraMachineRules } from './infrastructure.ts'
+import { perContract } from './per-contract.ts'
+
+/** Every rule that is declared, in the order of upstream's pages. */
+export const rules: readonly Rule[] = [
+  ...allResources,
+  ...perContract.InfraCluster,
+  ...infraClusterRules,
+  ...perContract.InfraMachine,
+  ...infraMachineRules,
+  ...perContract.InfraMachinePool,
+  ...infraMachinePoolRules,
+  ...perContract.BootstrapConfig,
+  ...bootstrapConfigRules,
+  ...perContract.ControlPlane,
+  ...controlPlaneRules,
+  ...clusterctlRules,
+]

@@ -1,0 +1,280 @@
+/** Rules of InfraCluster, InfraMachine and InfraMachinePool beside those that all contracts share. */
+import { ContractVersions, InfraClusterContract, InfraMachineContract, InfraMachinePoolContract } from '@capstan/api/contract'
+import type { Claim, ContractName } from '../manifests.ts'
+import type { Problem, Rule } from '../rule.ts'
+import { fieldAt, hasField } from '../schema-fields.ts'
+import { itemsOf, ofEachClaim, ofEachKind, optionalField, requiredField, schemaProblem } from './checks.ts'
+
+const both = ContractVersions
+
+/** Problems of a list of objects that have these fields, all of them strings. */
+function listOfObjects(claim: Claim, path: string, names: readonly string[]): Problem[] {
+  const problems = optionalField(claim, path, 'array')
+  const field = fieldAt(claim.schema, path)
+  if (problems.length > 0 || field === undefined || field === 'any' || field.items === undefined) return problems
+  const { properties, type } = field.items
+  if (properties === undefined) return itemsOf(claim, path, type, 'object')
+  return names
+    .filter((name) => properties[name]?.type !== 'string')
+    .map((name) =>
+      schemaProblem(claim, path, `items of ${path} have no string ${name}`, `Add ${name} (string) to the items of ${path}.`),
+    )
+}
+
+/** Problems of an endpoint with host and port; none when it is absent. */
+export function endpointProblems(claim: Claim): Problem[] {
+  const path = InfraClusterContract.controlPlaneEndpoint.paths[claim.contractVersion]
+  if (!hasField(claim.schema, path)) return []
+  return [...requiredField(claim, `${path}.host`, 'string'), ...requiredField(claim, `${path}.port`, 'integer')]
+}
+
+const [infraCluster, infraMachine, infraMachinePool] = ['InfraCluster', 'InfraMachine', 'InfraMachinePool'].map((name) => [
+  name as ContractName,
+]) as [[ContractName], [ContractName], [ContractName]]
+
+export const infraClusterRules: readonly Rule[] = [
+  {
+    id: 'infra-cluster.endpoint',
+    level: 'MUST',
+    pages: infraCluster,
+    section: 'InfraCluster: control plane endpoint',
+    versions: both,
+    applies: 'kinds with spec.controlPlaneEndpoint; needed when neither the control plane nor the user provides the endpoint',
+    sentence: 'The endpoint has a host (string) and a port (integer).',
+    why: 'Core copies host and port to Cluster.spec.controlPlaneEndpoint once the InfraCluster is provisioned, and fails when they have other types.',
+    check: ofEachClaim('`spec.controlPlaneEndpoint.host` and `.port`.', { contracts: infraCluster }, endpointProblems),
+  },
+  {
+    id: 'infra-cluster.failure-domains',
+    level: 'MUST',
+    pages: infraCluster,
+    section: 'InfraCluster: failure domains',
+    versions: both,
+    applies: 'kinds with status.failureDomains',
+    sentence: 'Failure domains are a list of objects with a name in contract v1beta2, a map from names in v1beta1.',
+    why: 'Core reads the newest contract that the labels claim. A map where it expects a list is an error, and every Cluster with a failure domain stops before its control plane.',
+    cases: ['projectbeskar/beskar7#160'],
+    check: ofEachClaim('`status.failureDomains`, by contract version.', { contracts: infraCluster }, (claim) => {
+      const path = InfraClusterContract.failureDomains.paths[claim.contractVersion]
+      if (claim.contractVersion === 'v1beta2') return listOfObjects(claim, path, ['name'])
+      return optionalField(claim, path, 'object')
+    }),
+  },
+  {
+    id: 'infra-cluster.externally-managed',
+    level: 'SHOULD',
+    pages: infraCluster,
+    section: 'Externally managed infrastructure',
+    versions: both,
+    applies: 'always',
+    sentence: 'Controllers leave an InfraCluster with the annotation cluster.x-k8s.io/managed-by alone.',
+    why: 'Two systems would manage the same infrastructure.',
+    check: { none: 'behaviour of the controller' },
+  },
+]
+
+export const infraMachineRules: readonly Rule[] = [
+  {
+    id: 'infra-machine.provider-id',
+    level: 'MUST',
+    pages: infraMachine,
+    section: 'InfraMachine: provider ID',
+    versions: both,
+    applies: 'always',
+    sentence: 'spec.providerID is a string.',
+    why: 'Core copies it to the Machine and finds the Node by it. Without it the Machine is never provisioned.',
+    check: ofEachClaim('`spec.providerID`.', { contracts: infraMachine }, (claim) =>
+      requiredField(claim, InfraMachineContract.providerID.paths[claim.contractVersion], 'string'),
+    ),
+  },
+  {
+    id: 'infra-machine.failure-domain',
+    level: 'MUST',
+    pages: infraMachine,
+    section: 'InfraMachine: failure domain',
+    versions: both,
+    applies: 'kinds with status.failureDomain or spec.failureDomain',
+    sentence: 'The failure domain is a string.',
+    why: 'Core copies it to the Machine, and fails when it has another type.',
+    check: ofEachClaim('`status.failureDomain` and `spec.failureDomain`.', { contracts: infraMachine }, (claim) =>
+      [InfraMachineContract.failureDomain, InfraMachineContract.specFailureDomain].flatMap(({ paths }) =>
+        optionalField(claim, paths[claim.contractVersion], 'string'),
+      ),
+    ),
+  },
+  {
+    id: 'infra-machine.addresses',
+    level: 'MUST',
+    pages: infraMachine,
+    section: 'InfraMachine: addresses',
+    versions: both,
+    applies: 'kinds with status.addresses',
+    sentence: 'Addresses are a list of objects with type and address, both strings.',
+    why: 'Core copies the list to Machine.status.addresses, and fails when it has another shape.',
+    check: ofEachClaim('`status.addresses[*]`.', { contracts: infraMachine }, (claim) =>
+      listOfObjects(claim, InfraMachineContract.addresses.paths[claim.contractVersion], ['type', 'address']),
+    ),
+  },
+  {
+    id: 'infra-machine.in-place',
+    level: 'SHOULD',
+    pages: infraMachine,
+    section: 'InfraMachine: support for in-place changes',
+    versions: ['v1beta2'],
+    applies: 'providers that support in-place updates',
+    sentence: 'Controller and webhooks accept changes of the spec that core makes for an update in place.',
+    why: 'The webhook rejects the write, and the update in place does not start.',
+    check: { none: 'behaviour of controller and webhooks' },
+  },
+  {
+    id: 'infra-machine.autoscaling-from-zero',
+    level: 'MUST',
+    pages: infraMachine,
+    section: 'InfraMachineTemplate: support cluster autoscaling from zero',
+    versions: both,
+    applies: 'templates with status.capacity or status.nodeInfo',
+    sentence: 'status.capacity and status.nodeInfo of the template are objects.',
+    why: 'Core does not read them. The cluster autoscaler does, and cannot scale from zero when they have another shape.',
+    check: ofEachClaim(
+      '`status.capacity` and `status.nodeInfo` of templates.',
+      { contracts: infraMachine, templates: true },
+      (claim) => ['status.capacity', 'status.nodeInfo'].flatMap((path) => optionalField(claim, path, 'object')),
+    ),
+  },
+  dryRun('infra-machine.dry-run', 'InfraMachine', 'InfraMachineTemplate: support for SSA dry run'),
+]
+
+export const infraMachinePoolRules: readonly Rule[] = [
+  {
+    id: 'infra-machine-pool.provider-id-list',
+    level: 'MUST',
+    pages: infraMachinePool,
+    section: 'InfraMachinePool: providerIDList',
+    versions: both,
+    applies: 'always',
+    sentence: 'spec.providerIDList is a list of strings.',
+    why: 'Core copies it to the MachinePool and finds the Nodes by it. Without it the MachinePool has no Nodes.',
+    check: ofEachClaim('`spec.providerIDList`.', { contracts: infraMachinePool }, (claim) => {
+      const path = InfraMachinePoolContract.providerIDList.paths[claim.contractVersion]
+      const problems = requiredField(claim, path, 'array')
+      const field = fieldAt(claim.schema, path)
+      if (problems.length > 0 || field === undefined || field === 'any') return problems
+      return itemsOf(claim, path, field.items?.type, 'string')
+    }),
+  },
+  {
+    id: 'infra-machine-pool.replicas',
+    level: 'MUST',
+    pages: infraMachinePool,
+    section: 'InfraMachinePool: replicas',
+    versions: both,
+    applies: 'always',
+    sentence: 'status.replicas is an integer.',
+    why: 'Core copies it to MachinePool.status.replicas and waits until it equals the number of provider IDs.',
+    check: ofEachClaim('`status.replicas`.', { contracts: infraMachinePool }, (claim) =>
+      requiredField(claim, InfraMachinePoolContract.replicas.paths[claim.contractVersion], 'integer'),
+    ),
+  },
+  {
+    id: 'infra-machine-pool.both-ready',
+    level: 'SHOULD',
+    pages: infraMachinePool,
+    section: 'InfraMachinePool: initialization completed',
+    versions: ['v1beta2'],
+    applies: 'kinds that claim contract v1beta2',
+    sentence: 'Both status.initialization.provisioned and status.ready are reported.',
+    why: 'Upstream core v1.14 reads status.ready in both contract versions. A provider that reports status.initialization.provisioned alone never becomes ready there. One that reports status.ready alone works there, and breaks the page, which states status.initialization.provisioned as MUST.',
+    cases: ['kubernetes-sigs/cluster-api#14030'],
+    check: ofEachClaim(
+      '`status.initialization.provisioned` and `status.ready`.',
+      { contracts: infraMachinePool, versions: ['v1beta2'] },
+      (claim) =>
+        [InfraMachinePoolContract.provisioned, InfraMachinePoolContract.ready].flatMap(({ paths }) =>
+          requiredField(claim, paths.v1beta2, 'boolean'),
+        ),
+    ),
+  },
+  {
+    id: 'infra-machine-pool.instances',
+    level: 'MAY',
+    pages: infraMachinePool,
+    section: 'InfraMachinePool: instances',
+    versions: both,
+    applies: 'kinds with status.instances',
+    sentence: 'status.instances is a list of objects.',
+    why: 'Nothing: core does not read it.',
+    check: ofEachClaim('`status.instances`.', { contracts: infraMachinePool }, (claim) => {
+      const path = InfraMachinePoolContract.instances.paths[claim.contractVersion]
+      return optionalField(claim, path, 'array')
+    }),
+  },
+  {
+    id: 'infra-machine-pool.machine-kind',
+    level: 'MUST',
+    pages: infraMachinePool,
+    section: 'MachinePoolMachines support',
+    versions: both,
+    applies: 'kinds with status.infrastructureMachineKind',
+    sentence: 'status.infrastructureMachineKind is a string, and the provider ships a kind of machines in the group of the pool.',
+    why: 'Core lists objects of that kind in the group of the pool and makes a Machine for each. It fails while there is no such kind.',
+    cases: ['kubernetes-sigs/cluster-api#9005'],
+    check: ofEachKind(
+      '`status.infrastructureMachineKind`, and CustomResourceDefinitions of kinds that end with Machine.',
+      { contracts: infraMachinePool },
+      ({ manifest, crd }, all) =>
+        crd.spec.versions.flatMap(({ schema }, index): Problem[] => {
+          const path = InfraMachinePoolContract.infrastructureMachineKind.paths.v1beta2
+          const field = fieldAt(schema?.openAPIV3Schema ?? {}, path)
+          if (field === undefined) return []
+          const at = `spec.versions[${index}].schema.openAPIV3Schema.properties.status.properties.infrastructureMachineKind`
+          const machines = all.some(
+            (one) => one.contract === 'InfraMachine' && !one.isTemplate && one.crd.spec.group === crd.spec.group,
+          )
+          return [
+            ...(field !== 'any' && field.type !== 'string'
+              ? [{ manifest, path: at, message: `${path} is of type ${field.type}, expected string`, edit: 'Make it a string.' }]
+              : []),
+            ...(machines
+              ? []
+              : [
+                  {
+                    manifest,
+                    path: at,
+                    message: `${path} names a kind of machines, and there is no CustomResourceDefinition of one in group ${crd.spec.group}`,
+                    edit: 'Ship the kind of the machines of the pool, or remove the field.',
+                  },
+                ]),
+          ]
+        }),
+    ),
+  },
+  {
+    id: 'infra-machine-pool.provider-id',
+    level: 'MAY',
+    pages: infraMachinePool,
+    section: 'InfraMachinePool: providerID',
+    versions: both,
+    applies: 'kinds with spec.providerID',
+    sentence: 'spec.providerID of the pool is a string.',
+    why: 'Nothing: core does not read it.',
+    check: ofEachClaim('`spec.providerID`.', { contracts: infraMachinePool }, (claim) =>
+      optionalField(claim, InfraMachinePoolContract.providerID.paths[claim.contractVersion], 'string'),
+    ),
+  },
+  dryRun('infra-machine-pool.dry-run', 'InfraMachinePool', 'InfraMachinePoolTemplate: support for SSA dry run'),
+]
+
+/** Templates are immutable, except in the requests by which core finds out what would change. */
+export function dryRun(id: string, page: ContractName, section: string): Rule {
+  return {
+    id,
+    level: 'MUST',
+    pages: [page],
+    section,
+    versions: both,
+    applies: 'providers that support ClusterClasses and whose webhook rejects changes of templates',
+    sentence: 'The webhook accepts changes of a template in a dry run that has the annotation topology.cluster.x-k8s.io/dry-run.',
+    why: 'Core compares templates of a topology by a dry run. When the webhook rejects it, the topology is not reconciled.',
+    check: { none: 'behaviour of the webhook' },
+  }
+}

@@ -1,0 +1,233 @@
+/** Rules that each contract states in its own words: the kind and its template, initialization, conditions, failures, pausing. */
+import {
+  BootstrapConfigContract,
+  ContractVersions,
+  ControlPlaneContract,
+  type ContractField,
+  failureFields,
+  InfraClusterContract,
+  InfraMachineContract,
+  InfraMachinePoolContract,
+} from '@capstan/api/contract'
+import { type ContractName, ContractNames, type ProviderKind } from '../manifests.ts'
+import type { Problem, Rule } from '../rule.ts'
+import { fieldAt, hasField } from '../schema-fields.ts'
+import { ofEachClaim, ofEachKind, optionalField, requiredField, schemaProblem } from './checks.ts'
+
+const both = ContractVersions
+
+/** What of the contract's rules differs from contract to contract. */
+interface Differences {
+  /** The beginning of ids: `infra-cluster`. */
+  readonly id: string
+  readonly initialized: ContractField<boolean>
+  /** A field that core reads in its place: a provider may report either. */
+  readonly also?: ContractField<boolean>
+  /** What core does not do before the contract's object is initialized. */
+  readonly until: string
+  /** Whether providers must have templates whatever they are used for. */
+  readonly templateLevel: 'MUST' | 'SHOULD'
+  /** The section on templates, where its heading is not made like the others. */
+  readonly templateSection?: string
+  /** The condition that core copies. */
+  readonly condition: 'Ready' | 'Available'
+}
+
+const differences: Readonly<Record<ContractName, Differences>> = {
+  InfraCluster: {
+    id: 'infra-cluster',
+    initialized: InfraClusterContract.provisioned,
+    until: 'the endpoint and failure domains are not copied to the Cluster, and no control plane is created',
+    templateLevel: 'SHOULD',
+    condition: 'Ready',
+  },
+  InfraMachine: {
+    id: 'infra-machine',
+    initialized: InfraMachineContract.provisioned,
+    until: 'the Machine stays in phase Provisioning, without provider ID and Node',
+    templateLevel: 'MUST',
+    condition: 'Ready',
+  },
+  InfraMachinePool: {
+    id: 'infra-machine-pool',
+    initialized: InfraMachinePoolContract.provisioned,
+    also: InfraMachinePoolContract.ready,
+    until: 'the MachinePool gets no provider IDs and no Nodes',
+    templateLevel: 'SHOULD',
+    templateSection: 'InfraMachinePoolTemplate, InfraMachineTemplatePoolList resource definition',
+    condition: 'Ready',
+  },
+  BootstrapConfig: {
+    id: 'bootstrap-config',
+    initialized: BootstrapConfigContract.dataSecretCreated,
+    until: 'the Machine gets no bootstrap data secret, and its infrastructure waits',
+    templateLevel: 'MUST',
+    condition: 'Ready',
+  },
+  ControlPlane: {
+    id: 'control-plane',
+    initialized: ControlPlaneContract.initialized,
+    until: 'the Cluster waits for its control plane, and no worker Machine is created',
+    templateLevel: 'SHOULD',
+    condition: 'Available',
+  },
+}
+
+/** Machines of a pool are made by its provider, not from a template. */
+const needsTemplate = ({ crd }: ProviderKind): boolean => !crd.spec.names.kind.endsWith('MachinePoolMachine')
+
+function missingTemplate({ manifest, crd }: ProviderKind, all: readonly ProviderKind[]): Problem[] {
+  const kind = `${crd.spec.names.kind}Template`
+  if (all.some((one) => one.isTemplate && one.crd.spec.names.kind === kind && one.crd.spec.group === crd.spec.group)) return []
+  return [
+    {
+      manifest,
+      path: 'spec.names.kind',
+      message: `There is no CustomResourceDefinition of kind ${kind} in group ${crd.spec.group}`,
+      edit: `Add ${kind} with spec.template.metadata and spec.template.spec.`,
+    },
+  ]
+}
+
+function rulesOf(contract: ContractName): Rule[] {
+  const { id, initialized, also, until, templateLevel, templateSection, condition } = differences[contract]
+  const pages = [contract] as const
+  const contracts = pages
+  const templateHeading = templateSection ?? `${contract}Template, ${contract}TemplateList resource definition`
+  return [
+    {
+      id: `${id}.resource`,
+      level: 'MUST',
+      pages,
+      section: `${contract}, ${contract}List resource definition`,
+      versions: both,
+      applies: 'always',
+      sentence: `The kind of the ${contract} has a spec and a status, both objects.`,
+      why: 'Core reads fields below both and fails when one on the way is not an object.',
+      check: ofEachClaim('`spec` and `status` of the schema.', { contracts }, (claim) => [
+        ...optionalField(claim, 'spec', 'object'),
+        ...requiredField(claim, 'status', 'object'),
+      ]),
+    },
+    {
+      id: `${id}.initialization`,
+      level: 'MUST',
+      pages,
+      section: `${contract}: initialization completed`,
+      versions: both,
+      applies: 'always',
+      sentence: `A boolean reports that initialization is completed: ${initialized.paths.v1beta2}${also ? ` or ${also.paths.v1beta2}` : ''}, in contract v1beta1 ${initialized.paths.v1beta1}.`,
+      why: `The API server prunes a field that the schema does not have, so core never sees it: ${until}.`,
+      cases: ['kubernetes-sigs/cluster-api-provider-kubevirt#391'],
+      check: ofEachClaim(
+        `\`${initialized.paths.v1beta2}\` or \`${initialized.paths.v1beta1}\`, by contract version.`,
+        { contracts },
+        (claim) => {
+          const path = initialized.paths[claim.contractVersion]
+          const old = also?.paths[claim.contractVersion]
+          return old !== undefined && !hasField(claim.schema, path)
+            ? requiredField(claim, old, 'boolean')
+            : requiredField(claim, path, 'boolean')
+        },
+      ),
+    },
+    {
+      id: `${id}.conditions`,
+      level: 'SHOULD',
+      pages,
+      section: `${contract}: conditions`,
+      versions: ['v1beta2'],
+      applies: 'kinds with status.conditions that claim contract v1beta2',
+      sentence: `Conditions have the shape of metav1.Condition, without severity; ${condition} is copied by core.`,
+      why: `Core reads status.conditions as metav1.Condition. Conditions of the old shape may lack a reason, which core then reports as NoReasonReported in place of the provider's.`,
+      cases: ['kubernetes-sigs/cluster-api-provider-openstack#2895'],
+      check: ofEachClaim(
+        '`status.conditions[*]`, unless `status.v1beta2.conditions` is there, which core prefers.',
+        {
+          contracts,
+          versions: ['v1beta2'],
+          applies: ({ schema }) => hasField(schema, 'status.conditions') && !hasField(schema, 'status.v1beta2.conditions'),
+        },
+        (claim) => {
+          const conditions = fieldAt(claim.schema, 'status.conditions')
+          if (conditions === 'any' || conditions === undefined) return []
+          if (conditions.items?.properties?.severity === undefined) return optionalField(claim, 'status.conditions', 'array')
+          return [
+            schemaProblem(
+              claim,
+              'status.conditions',
+              'conditions have a field severity, which metav1.Condition has not',
+              'Use []metav1.Condition in status.conditions, and keep the old conditions below status.deprecated.',
+            ),
+          ]
+        },
+      ),
+    },
+    {
+      id: `${id}.terminal-failures`,
+      level: 'SHOULD',
+      pages,
+      section: `${contract}: terminal failures`,
+      versions: both,
+      applies: 'kinds with status.failureReason or status.failureMessage',
+      sentence:
+        'status.failureReason and status.failureMessage are strings where a provider has them; they are deprecated in contract v1beta2.',
+      why: 'Core copies both to the deprecated part of the owner, and fails to when they are no strings. They no longer start remediation.',
+      cases: ['kubernetes-sigs/cluster-api#14234'],
+      check: ofEachClaim('The types of `status.failureReason` and `status.failureMessage`.', { contracts }, (claim) =>
+        Object.values(failureFields).flatMap(({ paths }) => optionalField(claim, paths[claim.contractVersion], 'string')),
+      ),
+    },
+    {
+      id: `${id}.template`,
+      level: templateLevel,
+      pages,
+      section: templateHeading,
+      versions: both,
+      applies: templateLevel === 'MUST' ? 'always' : 'providers that support ClusterClasses',
+      sentence: 'There is a kind of templates, named like the kind with Template appended, in the same group.',
+      why: 'Core makes objects from templates, and derives the kind of an object by removing Template. Without a template the kind cannot be used in a ClusterClass.',
+      cases: ['SovereignCloudStack/cluster-stacks#25'],
+      check: ofEachKind('CustomResourceDefinitions of `<Kind>Template`.', { contracts }, (kind, all) =>
+        needsTemplate(kind) ? missingTemplate(kind, all) : [],
+      ),
+    },
+    {
+      id: `${id}.template-fields`,
+      level: 'MUST',
+      pages,
+      section: templateHeading,
+      versions: both,
+      applies: 'templates',
+      sentence: 'Templates have spec.template.spec and spec.template.metadata.',
+      why: 'Core copies spec.template to new objects, and writes labels and annotations of a topology to spec.template.metadata: the API server prunes them where the schema has no such field.',
+      check: ofEachClaim('`spec.template.spec` and `spec.template.metadata`.', { contracts, templates: true }, (claim) => [
+        ...requiredField(claim, 'spec.template.spec', 'object'),
+        ...requiredField(claim, 'spec.template.metadata', 'object'),
+        ...['labels', 'annotations'].flatMap((name) => metadataField(claim, `spec.template.metadata.${name}`)),
+      ]),
+    },
+    {
+      id: `${id}.pausing`,
+      level: 'SHOULD',
+      pages,
+      section: `${contract}: pausing`,
+      versions: both,
+      applies: 'always',
+      sentence:
+        'Controllers do nothing while Cluster.spec.paused is true or the object has the annotation cluster.x-k8s.io/paused.',
+      why: 'clusterctl move pauses a Cluster and copies its objects. A controller that continues deletes or duplicates infrastructure.',
+      check: { none: 'behaviour of the controller' },
+    },
+  ]
+}
+
+/** A generic `type: object` lets metadata through only when it preserves unknown fields, or declares labels and annotations. */
+function metadataField(claim: Parameters<typeof requiredField>[0], path: string): Problem[] {
+  const metadata = fieldAt(claim.schema, 'spec.template.metadata')
+  return metadata === undefined || metadata === 'any' ? [] : requiredField(claim, path, 'object')
+}
+
+export const perContract: Readonly<Record<ContractName, readonly Rule[]>> = Object.fromEntries(
+  ContractNames.map((contract) => [contract, rulesOf(contract)]),
+) as Record<ContractName, Rule[]>

@@ -1,0 +1,43 @@
+/** Fields in the schema of a CustomResourceDefinition. */
+import type { JSONSchema } from '@capstan/kube'
+
+export type FieldType = 'boolean' | 'string' | 'integer' | 'object' | 'array'
+
+/** The schema of a field; `any` where the schema accepts every field, `undefined` where it has none with this name. */
+export function fieldAt(schema: JSONSchema, path: string): JSONSchema | 'any' | undefined {
+  let at = schema
+  for (const name of path.split('.')) {
+    const next = at.properties?.[name]
+    if (next === undefined) {
+      if (at['x-kubernetes-preserve-unknown-fields'] === true) return 'any'
+      if (typeof at.additionalProperties === 'object') at = at.additionalProperties
+      else return undefined
+    } else at = next
+  }
+  return at
+}
+
+export const hasField = (schema: JSONSchema, path: string): boolean => fieldAt(schema, path) !== undefined
+
+/** What is wrong with a field's type, or `undefined`. A field that is absent has nothing wrong. */
+export function typeProblem(schema: JSONSchema, path: string, type: FieldType): string | undefined {
+  const field = fieldAt(schema, path)
+  if (field === undefined || field === 'any' || field.type === undefined || field.type === type) return undefined
+  return `${path} is of type ${field.type}, expected ${type}`
+}
+
+/** The deepest part of the path that the schema has: where a missing field belongs. */
+export function deepestPath(schema: JSONSchema, path: string): string {
+  const names = path.split('.')
+  while (names.length > 0 && !hasField(schema, names.join('.'))) names.pop()
+  return names.join('.')
+}
+
+/** Path of a field's schema below the schema of the object: `properties.status.properties.ready`. */
+export const propertiesPath = (path: string): string =>
+  path === ''
+    ? ''
+    : `.${path
+        .split('.')
+        .map((name) => `properties.${name}`)
+        .join('.')}`
