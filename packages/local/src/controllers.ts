@@ -1,5 +1,5 @@
 /** The controllers of this provider, ready for a manager. */
-import { Cluster, Machine } from '@capstan/api'
+import { Cluster, Machine, MachinePool, MachinePoolNameLabel } from '@capstan/api'
 import { type Controller, controller, type Index, type Source, watches } from '@capstan/controller'
 import { CustomResourceDefinition, isTrue, type Kind, keyOf, type KubeObject, Secret } from '@capstan/kube'
 import { reconcileLocalBootstrapConfig } from './bootstrap/reconcile.ts'
@@ -7,11 +7,13 @@ import type { InPlaceUpdates } from './controlplane/in-place.ts'
 import { reconcileLocalControlPlane } from './controlplane/reconcile.ts'
 import { machinesByCluster, reconcileLocalCluster } from './infrastructure/cluster/reconcile.ts'
 import { reconcileLocalMachine } from './infrastructure/machine/reconcile.ts'
+import { reconcileLocalMachinePool } from './infrastructure/machinepool/reconcile.ts'
 import { LocalBootstrapConfig } from './kinds/local-bootstrap-config.ts'
 import { LocalCluster } from './kinds/local-cluster.ts'
 import { LocalControlPlane, LocalControlPlaneConditions } from './kinds/local-control-plane.ts'
 import { LocalMachine } from './kinds/local-machine.ts'
-import { byCluster, clusterMattered, machineMattered, ofCluster } from './owner.ts'
+import { LocalMachinePool } from './kinds/local-machine-pool.ts'
+import { byCluster, clusterMattered, machineMattered, machinePoolMattered, ofCluster } from './owner.ts'
 import type { Workloads } from './workload/workloads.ts'
 
 export interface LocalControllersOptions {
@@ -24,6 +26,7 @@ export interface LocalControllersOptions {
 
 const configsByCluster = byCluster(LocalBootstrapConfig)
 const clustersByCluster = byCluster(LocalCluster)
+const poolsByCluster = byCluster(LocalMachinePool)
 const controlPlanesByCluster = byCluster(LocalControlPlane)
 
 /** Every controller of the local provider. What each one watches is all that can bring it back, beside time. */
@@ -59,8 +62,29 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
           (machine) => referenced(machine, LocalBootstrapConfig, machine.spec.bootstrap.configRef),
           machineMattered,
         ),
+        watches(
+          MachinePool,
+          ({ metadata, spec }) => referenced({ metadata }, LocalBootstrapConfig, spec.template.spec.bootstrap.configRef),
+          machinePoolMattered,
+        ),
       ],
       reconcile: reconcileLocalBootstrapConfig,
+    }),
+    controller({
+      name: 'localmachinepool',
+      for: LocalMachinePool,
+      watches: [
+        watches(Cluster, ofCluster(poolsByCluster), clusterMattered),
+        watches(
+          MachinePool,
+          ({ metadata, spec }) => referenced({ metadata }, LocalMachinePool, spec.template.spec.infrastructureRef),
+          machinePoolMattered,
+        ),
+        watches(LocalMachine, poolOf),
+        // For deletions, and for those whose machine is gone.
+        watches(Machine, sameCluster(poolsByCluster), ({ previous, object }) => isPooled(object ?? previous)),
+      ],
+      reconcile: reconcileLocalMachinePool,
     }),
     controller({
       name: 'localcontrolplane',
@@ -95,12 +119,20 @@ const rollingOut: Index<LocalControlPlane> = {
   values: (controlPlane) => (isTrue(controlPlane, LocalControlPlaneConditions.RollingOut.type) ? [''] : []),
 }
 
-/** The object that a Machine refers to, when it is of this kind. */
+/** The object that a Machine or MachinePool refers to, when it is of this kind. */
 const referenced = (
-  machine: Machine,
+  { metadata }: Pick<KubeObject, 'metadata'>,
   { group, kind }: Kind,
   ref: { apiGroup: string; kind: string; name: string } | undefined,
-) => (ref?.apiGroup === group && ref.kind === kind ? [{ namespace: machine.metadata.namespace!, name: ref.name }] : [])
+) => (ref?.apiGroup === group && ref.kind === kind ? [{ namespace: metadata.namespace!, name: ref.name }] : [])
+
+/** The pool that a LocalMachine is of. */
+const poolOf = ({ metadata }: LocalMachine) =>
+  (metadata.ownerReferences ?? []).flatMap(({ kind, name }) =>
+    kind === LocalMachinePool.kind ? [{ namespace: metadata.namespace!, name }] : [],
+  )
+
+const isPooled = (object: KubeObject | undefined): boolean => object?.metadata.labels?.[MachinePoolNameLabel] !== undefined
 
 const isGone = ({ object }: { object: KubeObject | undefined }): boolean => object === undefined
 

@@ -537,7 +537,7 @@ test('kubectl reaches the workload plane by its kubeconfig over TLS', async () =
   // Certificates are checked against the real time, whatever the clock of the plane says.
   const clock = new VirtualClock(Date.now())
   const world = await aWorld({ clock })
-  const listener = await listen({ port: 0, planes: (name) => world.workloads.endpointFor(name ?? ''), clock })
+  const listener = await listen({ port: 0, endpointFor: (name) => world.workloads.endpointFor(name ?? ''), clock })
   try {
     await createCluster(world, { port: listener.port })
     await world.advance(seconds(5))

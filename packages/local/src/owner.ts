@@ -1,7 +1,15 @@
 /** How objects of this provider find the Cluster and the Machine they belong to. Contract: ownerReferences and the cluster-name label. */
-import { Cluster, ClusterNameLabel, ClusterTopologyUpgradeStepAnnotation, isUpdateInProgress, Machine } from '@capstan/api'
+import {
+  Cluster,
+  ClusterNameLabel,
+  ClusterTopologyUpgradeStepAnnotation,
+  isUpdateInProgress,
+  Machine,
+  MachinePool,
+} from '@capstan/api'
 import { type Cache, type Index, type MapFunction, whenChanged } from '@capstan/controller'
 import { type Kind, type KubeObject, keyOf, ownerOfKind } from '@capstan/kube'
+import { LocalMachinePool } from './kinds/local-machine-pool.ts'
 
 /** The Cluster that owns the object; absent until core has set the ownerReference. */
 export function owningCluster(cache: Cache, object: KubeObject): Cluster | undefined {
@@ -13,6 +21,24 @@ export function owningCluster(cache: Cache, object: KubeObject): Cluster | undef
 export function owningMachine(cache: Cache, object: KubeObject): Machine | undefined {
   const owner = ownerOfKind(object, Machine)
   return owner && cache.peek(Machine, sibling(object, owner.name))
+}
+
+/** The MachinePool that owns the object; absent until core has set the ownerReference. */
+export function owningMachinePool(cache: Cache, object: KubeObject): MachinePool | undefined {
+  const owner = ownerOfKind(object, MachinePool)
+  return owner && cache.peek(MachinePool, sibling(object, owner.name))
+}
+
+/** The LocalMachinePool that a LocalMachine is of. */
+export function owningPool(cache: Cache, object: KubeObject): LocalMachinePool | undefined {
+  const owner = ownerOfKind(object, LocalMachinePool)
+  return owner && cache.peek(LocalMachinePool, sibling(object, owner.name))
+}
+
+/** The Cluster that the label of the object names. */
+export function labelledCluster(cache: Cache, object: KubeObject): Cluster | undefined {
+  const name = object.metadata.labels?.[ClusterNameLabel]
+  return name === undefined ? undefined : cache.peek(Cluster, sibling(object, name))
 }
 
 export const clusterOfMachine = (cache: Cache, machine: Machine): Cluster | undefined =>
@@ -39,7 +65,7 @@ export const ofCluster =
   (cluster, cache) =>
     cache.byIndex(index, `${cluster.metadata.namespace}/${cluster.metadata.name}`).map(keyOf)
 
-/** What of a Cluster this provider looks at: other changes concern nobody here. */
+/** Fields of a Cluster that matter to this provider. */
 export const clusterMattered = whenChanged(({ metadata, spec, status }: Cluster) => [
   spec.paused,
   spec.controlPlaneEndpoint,
@@ -49,9 +75,17 @@ export const clusterMattered = whenChanged(({ metadata, spec, status }: Cluster)
   status?.failureDomains,
 ])
 
-/** What of a Machine its infrastructure and bootstrap config look at: not its status, which changes with theirs. */
+/** Fields of a Machine that matter to its infrastructure and bootstrap config; not its status, which follows theirs. */
 export const machineMattered = whenChanged((machine: Machine) => [
   machine.spec,
   machine.metadata.labels,
   isUpdateInProgress(machine),
+])
+
+/** Fields of a MachinePool that matter to its infrastructure and bootstrap config; not the list that core copies into it. */
+export const machinePoolMattered = whenChanged(({ metadata, spec }: MachinePool) => [
+  spec.replicas,
+  spec.template,
+  spec.failureDomains,
+  metadata.annotations,
 ])

@@ -1,4 +1,4 @@
-/** What a simulated step has come to: derived from when it began, never counted in memory, so that a restart changes nothing. */
+/** Progress of simulated steps, derived from their start times rather than kept in memory, so that a restart changes nothing. */
 import { type Outcome, requeue, wait } from '@capstan/controller'
 import { parseDuration, seconds } from '@capstan/kube'
 

@@ -1,4 +1,4 @@
-import type { Cluster, Machine } from '@capstan/api'
+import type { Cluster } from '@capstan/api'
 import { describe, expect, test } from 'vitest'
 import { BootstrapFormat, formatBootstrapData, parseBootstrapData } from './data.ts'
 import { missingFor } from './reconcile.ts'
@@ -32,8 +32,8 @@ test('data that claims our format and is not readable is refused, without quotin
 })
 
 describe('bootstrap data waits', () => {
-  const machine = (labels: Record<string, string> = {}) => ({ metadata: { labels } }) as unknown as Machine
-  const controlPlane = { 'cluster.x-k8s.io/control-plane': '' }
+  const worker = { isControlPlane: false }
+  const controlPlane = { isControlPlane: true }
   const cluster = (initialization: object, endpoint?: object) =>
     ({ spec: { controlPlaneEndpoint: endpoint }, status: { initialization } }) as unknown as Cluster
   const endpoint = { host: '127.0.0.1', port: 6443 }
@@ -42,19 +42,19 @@ describe('bootstrap data waits', () => {
   test.each([
     [
       'for the infrastructure',
-      machine(),
+      worker,
       cluster({}),
       'Waiting for Cluster status.initialization.infrastructureProvisioned to be true',
     ],
-    ['for the endpoint', machine(), cluster(provisioned), 'Waiting for Cluster spec.controlPlaneEndpoint to be set'],
+    ['for the endpoint', worker, cluster(provisioned), 'Waiting for Cluster spec.controlPlaneEndpoint to be set'],
     [
       'on workers, for the control plane',
-      machine(),
+      worker,
       cluster(provisioned, endpoint),
       'Waiting for Cluster control plane to be initialized',
     ],
-    ['on control plane machines, for no more', machine(controlPlane), cluster(provisioned, endpoint), undefined],
-    ['no longer, once the control plane is there', machine(), cluster(initialized, endpoint), undefined],
+    ['on control plane machines, for no more', controlPlane, cluster(provisioned, endpoint), undefined],
+    ['no longer, once the control plane is there', worker, cluster(initialized, endpoint), undefined],
   ])('%s', (_, of, owner, expected) => {
     expect(missingFor(of, owner)).toBe(expected)
   })

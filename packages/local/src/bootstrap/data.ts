@@ -1,4 +1,4 @@
-/** What a LocalBootstrapConfig writes for its machine, and what a LocalMachine understands of it. */
+/** Bootstrap data: written by a LocalBootstrapConfig, read by a LocalMachine. */
 import type { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
 
 /** `format` of the data secret. A machine that gets data of another format boots with defaults, as from any other image. */
@@ -16,7 +16,7 @@ export interface BootstrapData {
 
 export const formatBootstrapData = (data: BootstrapData): string => `${JSON.stringify(data, undefined, 2)}\n`
 
-/** What of the data a kubelet registers its Node with. */
+/** The parts of the data with which a kubelet registers its Node. */
 export type Registration = Pick<BootstrapData, 'nodeLabels' | 'nodeTaints'>
 
 /** Reads the data; nothing in it matters when it is not ours. @throws Error when it claims our format and is not readable */

@@ -1,11 +1,12 @@
-/** LocalBootstrapConfig: the data secret from which one machine boots. */
+/** LocalBootstrapConfig: the data secret from which one machine boots, or every machine of a pool. */
 import {
-  type Cluster,
+  Cluster,
   ClusterNameLabel,
   ClusterSecretType,
   isPaused,
   type Machine,
   MachineControlPlaneLabel,
+  type MachinePool,
   pausedCondition,
 } from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
@@ -22,7 +23,7 @@ import {
 } from '@capstan/kube'
 import { LocalBootstrapConfig, LocalBootstrapConfigConditions as Conditions } from '../kinds/local-bootstrap-config.ts'
 import { commit } from '../commit.ts'
-import { clusterOfMachine, owningMachine } from '../owner.ts'
+import { owningMachine, owningMachinePool } from '../owner.ts'
 import { secretData } from '../secrets.ts'
 import { again, failureAt, instant, progress } from '../simulation.ts'
 import { BootstrapFormat, formatBootstrapData } from './data.ts'
@@ -32,22 +33,43 @@ interface Verdict {
   readonly condition: NewCondition
 }
 
+/** Owner of the data: one Machine, or a MachinePool for all of its machines. */
+export interface BootstrapOwner {
+  readonly clusterName: string
+  readonly version: string | undefined
+  readonly isControlPlane: boolean
+}
+
+const ofMachine = ({ metadata, spec }: Machine): BootstrapOwner => ({
+  clusterName: spec.clusterName,
+  version: spec.version,
+  isControlPlane: metadata.labels?.[MachineControlPlaneLabel] !== undefined,
+})
+
+const ofMachinePool = (machinePool: MachinePool | undefined): BootstrapOwner | undefined =>
+  machinePool && {
+    clusterName: machinePool.spec.clusterName,
+    version: machinePool.spec.template.spec.version,
+    isControlPlane: false,
+  }
+
 const Available = Conditions.DataSecretAvailable
 
-/** Makes the bootstrap data of one Machine, once. Safe to run at any moment, any number of times. */
+/** Makes the bootstrap data of one Machine or MachinePool, once. Safe to run at any moment, any number of times. */
 export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
   const before = io.cache.peek(LocalBootstrapConfig, key)
   if (!before || isDeleting(before)) return proceed()
   const machine = owningMachine(io.cache, before)
-  if (!machine) return wait('Machine to own this LocalBootstrapConfig')
-  const cluster = clusterOfMachine(io.cache, machine)
-  if (!cluster) return wait(`Cluster ${machine.spec.clusterName} to exist`)
+  const owner = machine ? ofMachine(machine) : ofMachinePool(owningMachinePool(io.cache, before))
+  if (!owner) return wait('Machine or MachinePool to own this LocalBootstrapConfig')
+  const cluster = io.cache.peek(Cluster, { namespace: key.namespace!, name: owner.clusterName })
+  if (!cluster) return wait(`Cluster ${owner.clusterName} to exist`)
 
   const after = draft(before)
   const computed: NewCondition[] = [pausedCondition(cluster, before)]
   let outcome: Outcome = wait('reconciliation to be unpaused')
   if (!isPaused(cluster, before)) {
-    const verdict = await provideData(after, machine, cluster, io)
+    const verdict = await provideData(after, owner, cluster, io)
     outcome = verdict.outcome
     const ready = summary([verdict.condition], Conditions.Ready, {
       of: ['DataSecretAvailable'],
@@ -61,14 +83,14 @@ export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: Reconcil
 
 async function provideData(
   object: LocalBootstrapConfig,
-  machine: Machine,
+  owner: BootstrapOwner,
   cluster: Cluster,
   io: ReconcileContext,
 ): Promise<Verdict> {
   const status = (object.status ??= {})
   if (status.initialization?.dataSecretCreated) return { outcome: proceed(), condition: Available.true('Available') }
 
-  const missing = missingFor(machine, cluster)
+  const missing = missingFor(owner, cluster)
   if (missing !== undefined) return { outcome: wait(missing), condition: Available.false('NotAvailable', missing) }
   const now = io.clock.now()
   status.timeline ??= {}
@@ -85,22 +107,21 @@ async function provideData(
   if (step.state === 'failed') {
     return { outcome: again(step.retryAt, now, 'failed bootstrap data'), condition: Available.false('Failed', step.message) }
   }
-  await createDataSecret(object, machine, cluster, io)
+  await createDataSecret(object, owner, cluster, io)
   // Contract: the name is the same whenever it is made, so that a crash before the status is written leaves no second one.
   status.dataSecretName = object.metadata.name
   status.initialization = { dataSecretCreated: true }
   return { outcome: proceed(), condition: Available.true('Available') }
 }
 
-/** What the data cannot be made without. Pure. */
-export function missingFor(machine: Machine, cluster: Cluster): string | undefined {
+/** Returns what is missing to generate the data. Pure. */
+export function missingFor({ isControlPlane }: Pick<BootstrapOwner, 'isControlPlane'>, cluster: Cluster): string | undefined {
   if (!cluster.status?.initialization?.infrastructureProvisioned) {
     return 'Waiting for Cluster status.initialization.infrastructureProvisioned to be true'
   }
   const { host, port } = cluster.spec.controlPlaneEndpoint ?? {}
   if (!host || !port) return 'Waiting for Cluster spec.controlPlaneEndpoint to be set'
   // A worker has nothing to join before; control plane machines come one by one anyway.
-  const isControlPlane = machine.metadata.labels?.[MachineControlPlaneLabel] !== undefined
   if (!isControlPlane && !cluster.status.initialization.controlPlaneInitialized) {
     return 'Waiting for Cluster control plane to be initialized'
   }
@@ -109,7 +130,7 @@ export function missingFor(machine: Machine, cluster: Cluster): string | undefin
 
 async function createDataSecret(
   object: LocalBootstrapConfig,
-  machine: Machine,
+  owner: BootstrapOwner,
   cluster: Cluster,
   io: ReconcileContext,
 ): Promise<void> {
@@ -121,9 +142,9 @@ async function createDataSecret(
     throw new Error(`Cannot create Secret ${namespace}/${name} for bootstrap data: it exists and belongs to something else`)
   }
   const value = formatBootstrapData({
-    role: machine.metadata.labels?.[MachineControlPlaneLabel] === undefined ? 'worker' : 'control-plane',
+    role: owner.isControlPlane ? 'control-plane' : 'worker',
     clusterName: cluster.metadata.name,
-    ...(machine.spec.version === undefined ? {} : { kubernetesVersion: machine.spec.version }),
+    ...(owner.version === undefined ? {} : { kubernetesVersion: owner.version }),
     controlPlaneEndpoint: `${host}:${port}`,
     nodeLabels: object.spec?.nodeLabels ?? {},
     nodeTaints: object.spec?.nodeTaints ?? [],

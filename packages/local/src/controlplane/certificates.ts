@@ -52,7 +52,7 @@ export async function ensureCertificates(
           data: secretData({ 'tls.crt': made.certificate, 'tls.key': made.key }),
         })
       } catch (err) {
-        // Somebody was faster: theirs counts.
+        // Created concurrently: the existing one is used.
         if (isReason(err, 'AlreadyExists')) return io.client.get(Secret, key)
         throw err
       }
@@ -61,6 +61,6 @@ export async function ensureCertificates(
   return authority && missing.length === 0 ? { state: 'available', authority } : { state: 'missing', purposes: missing }
 }
 
-/** What is missing, in upstream's words. */
+/** Describes missing certificates, with upstream's text. */
 export const missingCertificates = (purposes: readonly string[]): string =>
   `Cluster ${purposes.length === 1 ? 'certificate for' : 'certificates for'} ${purposes.join(', ')} ${purposes.length === 1 ? 'is' : 'are'} not available${purposes.length === 1 ? ', please check cluster certificate secrets' : ''}`

@@ -537,13 +537,13 @@ describe('a process that is stopped between two writes of an upgrade in place', 
     ]
     const marks = objects.flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {})).filter(isMark)
     expect(marks).toEqual([])
-    // What was answered and not yet written down is asked once more.
+    // Requests whose responses were not recorded are sent once more.
     expect([...new Set(done)].sort()).toEqual(before)
     expect(done.length).toBeLessThanOrEqual(4)
   })
 })
 
-/** A kind of infrastructure that nobody provides. */
+/** A kind of infrastructure without provider. */
 const kindOf = (kind: string) =>
   defineKind({
     group: 'infrastructure.capstan.dev',

@@ -41,13 +41,13 @@ import type { ControlPlaneScope } from './scope.ts'
 
 type Question = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
 
-/** What this provider needs of a runtime client; that of core is one. */
+/** The parts of a runtime client that this provider needs; core's client has them. */
 export interface InPlaceUpdates {
   /** False until it is known which extensions there are. */
   readonly ready: boolean
   /** Registered handlers for the hook that match the object's namespace. */
   handlersFor(hook: typeof CanUpdateMachine, forObject: KubeObject): Promise<readonly string[]>
-  /** Tells `listener` whenever handlers are other ones from now on. */
+  /** Calls `listener` whenever the registered handlers change. */
   onChanged?(listener: () => void): void
   /** @throws Error when the handler fails */
   call(
@@ -83,7 +83,7 @@ export async function canUpdateInPlace(
   if ('missing' in change) return cannot(change.missing)
   const question = await questionFor(change, scope.controlPlane.spec.version, io)
   if ('refused' in question) return cannot(question.refused)
-  const answer = await updates.call(CanUpdateMachine, machine, handler, question, { signal: io.signal })
+  const answer = await io.outside(() => updates.call(CanUpdateMachine, machine, handler, question, { signal: io.signal }))
   const reasons = uncoveredOfMachine(question, answer, handler)
   return reasons.length === 0 ? { kind: 'can' } : cannot(...reasons)
 }
@@ -131,8 +131,8 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
 }
 
 /**
- * What the extension is asked: current and desired objects that differ in nothing but what has to change. Labels and annotations
- * reach objects without any update, and the server fills in defaults and what others wrote on infrastructure machines.
+ * Makes the request to the extension: current and desired objects that differ only in fields to update. Labels and annotations change
+ * without an update; server-side defaults and other writers' fields of infrastructure machines are equal on both sides.
  */
 async function questionFor(change: Change, version: string, io: ReconcileContext): Promise<Question | { refused: string }> {
   const { machine, infrastructure, bootstrap } = change

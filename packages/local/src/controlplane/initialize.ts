@@ -10,7 +10,7 @@ export async function initialize(scope: ControlPlaneScope, io: ReconcileContext,
   const { controlPlane } = scope
   const status = (controlPlane.status ??= {})
   if (status.initialization?.controlPlaneInitialized) return proceed()
-  // Upstream: the ConfigMap that kubeadm writes last tells that the first control plane machine is through.
+  // Upstream: the ConfigMap that kubeadm writes last shows that the first control plane machine is ready.
   if (!workload || !(await orAbsent(workload.get(ConfigMap, KubeadmConfigKey)))) return wait('API server to be reachable')
   const now = io.clock.now()
   status.timeline ??= {}

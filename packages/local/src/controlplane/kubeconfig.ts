@@ -69,7 +69,7 @@ async function kubeconfigOf(cluster: Cluster, authority: CertifiedKey, clock: Cl
         cluster: {
           server: `https://${host!.includes(':') ? `[${host}]` : host}:${port}`,
           'certificate-authority-data': encode(authority.certificate),
-          // All workload planes share one listener: the name tells it which one is meant.
+          // All workload API servers share one listener: the server name selects one.
           'tls-server-name': serverNameOf(keyOf(cluster)),
         },
       },

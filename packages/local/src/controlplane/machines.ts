@@ -67,8 +67,8 @@ export async function partsOf(
 }
 
 /**
- * Creates one Machine: its infrastructure and bootstrap config first, then the Machine that refers to both. A pass that was cut off
- * in between has left the first two behind: the next one finds them by their owner and goes on with them.
+ * Creates one Machine: its infrastructure and bootstrap config first, then the Machine that refers to both. After an interrupted reconcile,
+ * the next one finds the first two by their owner and continues.
  */
 export async function createMachine(
   scope: ControlPlaneScope,
@@ -100,7 +100,7 @@ export async function createMachine(
   return io.client.create(Machine, desiredMachine(scope, name, failureDomain, infrastructureKind))
 }
 
-/** Who applies infrastructure machines, as managed fields name it. */
+/** Field manager of infrastructure machines. */
 export const InfrastructureManager = 'capstan-localcontrolplane'
 
 /** The Machine to create. Pure. */

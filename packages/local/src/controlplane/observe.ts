@@ -1,4 +1,4 @@
-/** What a pass looks at first: the Machines of the control plane, and the template that they are made from. */
+/** Reads the Machines of the control plane and their template. */
 import { Cluster, Machine, MachineControlPlaneLabel } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
 import {

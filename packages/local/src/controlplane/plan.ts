@@ -1,7 +1,6 @@
 /**
- * What a control plane does next: at most one Machine is made, updated or deleted per step, and the next step waits until the last one
- * has come to rest. Pure: it reads no clock and no cluster, so tests can play whole rollouts.
- * Upstream: controlplane/kubeadm/reconcilers, v1.14.
+ * Plans the next step of a control plane: each step creates, updates or deletes at most one Machine, and the next one waits until it is
+ * complete. Pure: no clock and no requests, so that tests can simulate whole rollouts. Upstream: controlplane/kubeadm/reconcilers, v1.14.
  */
 import { compareText } from '@capstan/kube'
 
@@ -41,7 +40,7 @@ export type Step =
   | { readonly kind: 'delete'; readonly machine: string; readonly reason: string }
   /** Updated in place when an extension can, otherwise deleted. */
   | { readonly kind: 'update'; readonly machine: string; readonly reason: string }
-  /** What began an update in place was cut off: it goes on, whatever else there is to do. */
+  /** An interrupted start of an in-place update is continued before any other step. */
   | { readonly kind: 'resume'; readonly machine: string }
   /** Something is to be done, and must wait: `messages` say for what. */
   | { readonly kind: 'hold'; readonly messages: readonly string[] }
@@ -96,7 +95,7 @@ function scaleDown(plane: ControlPlane, reason: string): Step {
   return { kind: 'delete', machine: machine.name, reason }
 }
 
-/** What must be true before a Machine joins, or before anything happens to one of them. Texts are upstream's. */
+/** Preconditions for a Machine to join or change. Texts are upstream's. */
 function preflight(plane: ControlPlane, change: 'joining' | { readonly leaving: PlannedMachine | undefined }): string[] {
   const { machines, pendingVersion, certificatesAvailable } = plane
   if (machines.length === 0) return []

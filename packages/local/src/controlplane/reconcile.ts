@@ -1,14 +1,14 @@
 /** LocalControlPlane: certificates, kubeconfig and Machines of one control plane. The phases are in `bringUp` and `remove.ts`. */
-import { isPaused, pausedCondition } from '@capstan/api'
-import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { addFinalizer, draft, isDeleting, keyOf, type ObjectKey } from '@capstan/kube'
+import { ConditionOrder, pausedCondition } from '@capstan/api'
+import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, reconcileObject, requeue, wait } from '@capstan/controller'
+import { isDeleting, keyOf, type ObjectKey } from '@capstan/kube'
 import {
   LocalControlPlane,
   LocalControlPlaneConditions as Conditions,
   LocalControlPlaneFinalizer,
 } from '../kinds/local-control-plane.ts'
-import { commit } from '../commit.ts'
 import { owningCluster } from '../owner.ts'
+import { reportConditions } from '../report-conditions.ts'
 import { recordVersion } from '../workload/basics.ts'
 import type { Workloads } from '../workload/workloads.ts'
 import { ensureCertificates } from './certificates.ts'
@@ -29,63 +29,41 @@ export interface LocalControlPlaneDependencies {
 }
 
 /** Brings one LocalControlPlane towards its spec. Safe to run at any moment, any number of times. */
-export async function reconcileLocalControlPlane(
+export const reconcileLocalControlPlane = (
   key: ObjectKey,
   io: ReconcileContext,
   of: LocalControlPlaneDependencies,
-): Promise<Outcome> {
-  const found = io.cache.peek(LocalControlPlane, key)
-  if (!found) return proceed()
-  const cluster = owningCluster(io.cache, found)
-  if (!cluster) return wait('Cluster to own this LocalControlPlane')
-  if (isPaused(cluster, found)) {
-    const computed = [pausedCondition(cluster, found)]
-    await commit(io, LocalControlPlane, { before: found, after: draft(found), computed, owned: Conditions })
-    return wait('reconciliation to be unpaused')
-  }
-  const before = await ensureFinalizer(found, io)
-
-  const scope: ControlPlaneScope = {
-    controlPlane: draft(before),
-    cluster,
-    machines: [],
-    workers: [],
-    certificates: { state: 'unread' },
-    template: { state: 'unread' },
-    initializationIssue: undefined,
-    step: undefined,
-    failed: false,
-    deletion: 'none',
-  }
-  let outcome: Outcome = proceed()
-  let failure: unknown
-  try {
-    outcome = isDeleting(before) ? await remove(scope, io) : await bringUp(scope, io, of)
-  } catch (err) {
-    failure = err
-    scope.failed = true
-    if (isDeleting(before)) scope.deletion = 'failed'
-  }
-
-  // Status is written even when a phase failed: it is how a user learns that one did.
-  const { controlPlane } = scope
-  controlPlane.status = {
-    ...controlPlane.status,
-    ...controlPlaneCounters(scope),
-    ...(failure === undefined && before.metadata.generation ? { observedGeneration: before.metadata.generation } : {}),
-  }
-  const computed = [...controlPlaneConditions(scope), pausedCondition(cluster, before)]
-  await commit(io, LocalControlPlane, { before, after: controlPlane, computed, owned: Conditions })
-  if (failure !== undefined) throw failure
-  return outcome
-}
-
-/** Nothing is made before the finalizer is stored that will see to its end. */
-async function ensureFinalizer(found: LocalControlPlane, io: ReconcileContext): Promise<LocalControlPlane> {
-  const object = draft(found)
-  if (!addFinalizer(object, LocalControlPlaneFinalizer)) return found
-  return commitChanges(io.client, LocalControlPlane, found, object, { conditions: [], signal: io.signal })
-}
+): Promise<Outcome> =>
+  reconcileObject(key, io, {
+    kind: LocalControlPlane,
+    related: (controlPlane) => owningCluster(io.cache, controlPlane),
+    skip: (_, cluster) => (cluster ? undefined : wait('Cluster to own this LocalControlPlane')),
+    finalizer: LocalControlPlaneFinalizer,
+    paused: (controlPlane, cluster) => pausedCondition(cluster, controlPlane),
+    scope: (controlPlane, cluster): ControlPlaneScope => ({
+      controlPlane,
+      cluster: cluster!,
+      machines: [],
+      workers: [],
+      certificates: { state: 'unread' },
+      template: { state: 'unread' },
+      initializationIssue: undefined,
+      step: undefined,
+      failed: false,
+      deletion: 'none',
+    }),
+    phases: (controlPlane) => [isDeleting(controlPlane) ? remove : (scope) => bringUp(scope, io, of)],
+    status(scope, _, { errors }) {
+      const { controlPlane, cluster } = scope
+      scope.failed = errors.length > 0
+      if (scope.failed && isDeleting(controlPlane)) scope.deletion = 'failed'
+      controlPlane.status = { ...controlPlane.status, ...controlPlaneCounters(scope) }
+      reportConditions(controlPlane, controlPlaneConditions(scope), cluster, io)
+      return proceed()
+    },
+    conditions: Object.keys(Conditions),
+    order: ConditionOrder,
+  })
 
 /** Certificates, kubeconfig, then one step towards the Machines that are wanted. */
 async function bringUp(
@@ -116,7 +94,7 @@ async function bringUp(
   return mergeOutcomes([taken, nextLook(scope, initialized, io.clock.now())])
 }
 
-/** What brings this control plane back when no event does. */
+/** Returns a requeue for changes that no event reports. */
 function nextLook({ controlPlane, step, template }: ControlPlaneScope, initialized: Outcome, now: number): Outcome {
   if (template.state === 'missing') return wait('machine template to exist')
   if (initialized.kind !== 'proceed') return initialized

@@ -4,7 +4,7 @@ import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import type { Certificates } from './certificates.ts'
 import type { Step } from './plan.ts'
 
-/** What one pass over a control plane has seen and decided. What stays `unread` was not reached. */
+/** State of one reconcile of a control plane. `unread` parts were not reached. */
 export interface ControlPlaneScope {
   /** A private draft: passes write on it, the commit sends what changed. */
   readonly controlPlane: LocalControlPlane

@@ -8,7 +8,7 @@ import {
   MachineConditions,
   MachineControlPlaneLabel,
 } from '@capstan/api'
-import { aggregate, compareText, getCondition, isTrue, type NewCondition } from '@capstan/kube'
+import { aggregate, compareText, getCondition, isTrue, type NewCondition, shortList } from '@capstan/kube'
 import { type LocalControlPlane, LocalControlPlaneConditions as Conditions } from '../kinds/local-control-plane.ts'
 import { missingCertificates } from './certificates.ts'
 import type { ControlPlaneScope } from './scope.ts'
@@ -197,6 +197,4 @@ function deleting({ deletion, machines, workers }: ControlPlaneScope): NewCondit
   }
 }
 
-/** Upstream: the first five names, and how many more. */
-const listed = (names: readonly string[]): string =>
-  names.slice(0, 5).join(', ') + (names.length > 5 ? `, ... (${names.length - 5} more)` : '')
+const listed = (names: readonly string[]): string => shortList(names, 5)

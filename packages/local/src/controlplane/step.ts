@@ -80,7 +80,7 @@ export async function takeStep(
   }
 }
 
-/** Asks the extension, and tells the user when it cannot. */
+/** Calls the extension; reports a failure to the user. */
 async function isUpdatable(
   scope: ControlPlaneScope,
   machine: Machine,

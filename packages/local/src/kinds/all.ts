@@ -3,13 +3,16 @@ import { LocalBootstrapConfig, LocalBootstrapConfigTemplate } from './local-boot
 import { LocalCluster, LocalClusterTemplate } from './local-cluster.ts'
 import { LocalControlPlane, LocalControlPlaneTemplate } from './local-control-plane.ts'
 import { LocalMachine, LocalMachineTemplate } from './local-machine.ts'
+import { LocalMachinePool, LocalMachinePoolTemplate } from './local-machine-pool.ts'
 
-/** Every kind of this provider, for whoever installs its CustomResourceDefinitions. */
+/** Every kind of this provider, for installing its CustomResourceDefinitions. */
 export const localKinds = [
   LocalCluster,
   LocalClusterTemplate,
   LocalMachine,
   LocalMachineTemplate,
+  LocalMachinePool,
+  LocalMachinePoolTemplate,
   LocalControlPlane,
   LocalControlPlaneTemplate,
   LocalBootstrapConfig,

@@ -14,7 +14,7 @@ import {
 } from './shapes.ts'
 import { immutableTemplate } from './template.ts'
 
-/** What a control plane and a template of one have in common. */
+/** Fields common to a control plane and its template. */
 const common = {
   machineNaming: s
     .object({ template: s.string({ minLength: 1, maxLength: 256 }).optional() }, { minProperties: 1 })

@@ -3,12 +3,8 @@ import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { contractLabels, duration, failure, templateOf } from './shapes.ts'
 import { immutableTemplate } from './template.ts'
 
-const spec = s.object({
-  providerID: s
-    .string({ minLength: 1, maxLength: 512 })
-    .optional()
-    .doc('Identity of the machine, the same as on its Node. Set by the provider.'),
-  simulated: s
+export const simulatedMachine = () =>
+  s
     .object({
       provisioningDelay: duration().optional().doc('From bootstrap data to a running machine. Default 0s.'),
       nodeDelay: duration()
@@ -18,7 +14,22 @@ const spec = s.object({
       failure: failure('provisioning', 'node', 'kubelet', 'deletion'),
     })
     .optional()
-    .doc('How the simulated machine behaves.'),
+    .doc('How the simulated machine behaves.')
+
+const spec = s.object({
+  providerID: s
+    .string({ minLength: 1, maxLength: 512 })
+    .optional()
+    .doc('Identity of the machine, the same as on its Node. Set by the provider.'),
+  simulated: simulatedMachine(),
+  pool: s
+    .object({
+      dataSecretName: s.string({ minLength: 1, maxLength: 253 }).doc('Secret with the bootstrap data.'),
+      version: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Kubernetes version.'),
+      failureDomain: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Where the machine is placed.'),
+    })
+    .optional()
+    .doc('What a machine of a LocalMachinePool boots with; other machines take it from their Machine. Set by the provider.'),
 })
 
 /** A LocalMachine is one machine: it boots from bootstrap data, and a Node of its cluster appears. */

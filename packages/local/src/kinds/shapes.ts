@@ -1,5 +1,5 @@
 /** Pieces of schema that several kinds of this provider share: what the contract wants in many places, and what scripts the simulation. */
-import { ProviderNameLabel } from '@capstan/api'
+import { ClusterctlLabel, ProviderNameLabel } from '@capstan/api'
 import type { Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
 
@@ -13,6 +13,7 @@ const conditionType =
 /** Labels of this provider's CRDs: which provider they come with, and that API version v1alpha1 implements contract v1beta2. */
 export const contractLabels = (provider: 'infrastructure' | 'control-plane' | 'bootstrap') => ({
   [ProviderNameLabel]: `${provider}-local`,
+  [ClusterctlLabel]: '',
   'cluster.x-k8s.io/v1beta2': 'v1alpha1',
 })
 

@@ -1,8 +1,8 @@
-/** What a fresh control plane finds in its API server: what kubeadm would have put there, as far as anybody looks at it. */
+/** Objects in the API server of a new control plane, as far as kubeadm creates them and clients read them. */
 import type { Client, Input } from '@capstan/kube'
 import { ConfigMap, isReason, orAbsent } from '@capstan/kube'
 
-/** The ConfigMap that kubeadm writes; its presence tells that the control plane is initialized. */
+/** The ConfigMap that kubeadm writes; it exists when the control plane is initialized. */
 export const KubeadmConfigKey = { namespace: 'kube-system', name: 'kubeadm-config' } as const
 
 /** Creates what is missing. Safe to run again, from several machines at once. */
@@ -25,7 +25,7 @@ export async function recordVersion(client: Client, kubernetesVersion: string): 
   await client.patch(ConfigMap, KubeadmConfigKey, { type: 'merge', body: { data: { ClusterConfiguration: next } } })
 }
 
-// kubeadm-config comes last: whoever sees it may rely on the others.
+// kubeadm-config is created last: when it exists, the others do.
 const basics = (clusterName: string, kubernetesVersion = ''): readonly Input<ConfigMap>[] => [
   { metadata: { namespace: 'kube-system', name: 'coredns' }, data: { Corefile: '.:53 {\n    errors\n    ready\n}\n' } },
   {

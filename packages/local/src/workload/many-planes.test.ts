@@ -1,4 +1,4 @@
-/** Many planes in one process behind one port: what they share, and what nobody gets from another. */
+/** Many API servers in one process behind one port: shared parts and isolation. */
 import { request } from 'node:https'
 import { type Listener, listen, memoryStore } from '@capstan/apiserver'
 import { ConfigMap, ServiceAccount, seededRandom, silent, systemClock, VirtualClock } from '@capstan/kube'
@@ -19,7 +19,11 @@ const clusters: { key: { namespace: string; name: string }; authority: Certified
 let listener: Listener
 
 beforeAll(async () => {
-  listener = await listen({ port: 0, planes: (name) => (name === undefined ? undefined : workloads.endpointFor(name)), clock })
+  listener = await listen({
+    port: 0,
+    endpointFor: (name) => (name === undefined ? undefined : workloads.endpointFor(name)),
+    clock,
+  })
   for (let index = 0; index < count; index++) {
     const key = { namespace: 'default', name: `c-${index}` }
     const authority = await makeAuthority(clock, { commonName: 'kubernetes' })

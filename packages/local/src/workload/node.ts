@@ -1,4 +1,4 @@
-/** The Node that a simulated kubelet registers, and what it goes on reporting. Pure. */
+/** The Node of a simulated kubelet and its status reports. Pure. */
 import { NodeUninitializedTaint } from '@capstan/api'
 import type { Input, Node } from '@capstan/kube'
 import { equal, timestamp } from '@capstan/kube'

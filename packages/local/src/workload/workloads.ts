@@ -3,7 +3,8 @@
  * while at least one control plane machine of its cluster does; what it holds is kept in a store of its own, so that it is found
  * again after a restart of the process.
  */
-import { type ApiServer, createApiServer, createHandler, type Endpoint, type HttpHandler, type Store } from '@capstan/apiserver'
+import { createHandler, type Endpoint, type HttpHandler, type Store } from '@capstan/apiserver'
+import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
 import { compareVersions } from '@capstan/api'
 import type { Client, Clock, Logger, ObjectKey, Random, Transport } from '@capstan/kube'
 import { createClient, keyText, StatusError } from '@capstan/kube'
@@ -22,7 +23,7 @@ export interface WorkloadsOptions {
   readonly log: Logger
 }
 
-/** What a control plane machine brings when its API server starts. */
+/** Inputs of a control plane machine when its API server starts. */
 export interface Boot {
   /** The cluster's certificate authority: it signs the serving certificate, and client certificates are checked against it. */
   readonly authority: CertifiedKey
@@ -41,9 +42,9 @@ export interface Workloads {
   clientFor(cluster: ObjectKey, machine?: string): Client | undefined
   /** How to reach a running plane without a socket, by the `tls-server-name` of its kubeconfig. */
   transportFor(serverName: string): Transport | undefined
-  /** The same, once the plane runs: for whoever has the kubeconfig before there is anything to connect to. */
+  /** Resolves once the API server runs: for clients that have the kubeconfig earlier. */
   whenStarted(serverName: string): Promise<Transport>
-  /** What a listener needs in order to serve the running plane that a client asks for by name. */
+  /** Returns what a listener needs to serve the running API server with this name. */
   endpointFor(serverName: string): Endpoint | undefined
   /** Calls `listener` whenever a plane has come up. Returns how to stop that. */
   onStarted(listener: (cluster: ObjectKey) => void): () => void
@@ -96,10 +97,10 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
         handler: (request, identity) => running.handler(request, identity),
         authenticate: server.authenticate,
         clientCA: boot.authority.certificate,
-        // Made when the first client comes: a plane that nobody calls from outside costs no key.
+        // Made at the first connection, so that unused API servers need no key.
         serving: () => servingCertificate(cluster, boot, clock),
       }
-      // Whoever reaches the plane without a socket is who its kubeconfig says, and meets nobody once it has stopped.
+      // In-process clients act as the user of the kubeconfig, and fail once the server has stopped.
       const transport = whileRunning(server.transport({ name: 'kubernetes-admin', agent: 'capstan' }), () => !running.stopped)
       const running: Running = {
         cluster,
@@ -199,7 +200,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
 const lowestVersion = (versions: readonly (string | undefined)[]): string | undefined =>
   versions.filter((version) => version !== undefined).sort(compareVersions)[0]
 
-/** A server that has stopped answers nobody, although its memory is still there. */
+/** A stopped server does not respond, although its memory still exists. */
 const whileRunning = (transport: Transport, isRunning: () => boolean): Transport => {
   const check = () => {
     if (!isRunning()) throw new StatusError('ServiceUnavailable', 'the API server of the workload cluster is not running')

@@ -1,10 +1,17 @@
 /** LocalCluster: a control plane endpoint and failure domains for one Cluster, and the end of its workload plane. */
-import { type APIEndpoint, type Cluster, ClusterNameLabel, isPaused, ManagedByAnnotation, pausedCondition } from '@capstan/api'
-import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { addFinalizer, draft, isDeleting, type NewCondition, type ObjectKey, removeFinalizer } from '@capstan/kube'
+import {
+  type APIEndpoint,
+  type Cluster,
+  ClusterNameLabel,
+  ConditionOrder,
+  ManagedByAnnotation,
+  pausedCondition,
+} from '@capstan/api'
+import { type Outcome, proceed, type ReconcileContext, reconcileObject, requeue, wait } from '@capstan/controller'
+import { addFinalizer, isDeleting, type NewCondition, type ObjectKey, removeFinalizer } from '@capstan/kube'
 import { LocalCluster, LocalClusterConditions as Conditions, LocalClusterFinalizer } from '../../kinds/local-cluster.ts'
-import { commit } from '../../commit.ts'
 import { byCluster, owningCluster } from '../../owner.ts'
+import { type PhaseReport, reportConditions } from '../../report-conditions.ts'
 import { again, failureAt, instant, progress } from '../../simulation.ts'
 import { LocalMachine } from '../../kinds/local-machine.ts'
 import type { Workloads } from '../../workload/workloads.ts'
@@ -15,36 +22,43 @@ export interface LocalClusterDependencies {
   readonly endpoint: { readonly host: string; readonly port: number }
 }
 
-/** What one pass has come to. */
-interface Verdict {
-  readonly outcome: Outcome
-  readonly conditions: readonly NewCondition[]
-}
-
 export const machinesByCluster = byCluster(LocalMachine)
 
-/** Brings one LocalCluster towards its spec. Safe to run at any moment, any number of times. */
-export async function reconcileLocalCluster(
-  key: ObjectKey,
-  io: ReconcileContext,
-  of: LocalClusterDependencies,
-): Promise<Outcome> {
-  const before = io.cache.peek(LocalCluster, key)
-  if (!before || before.metadata.annotations?.[ManagedByAnnotation] !== undefined) return proceed()
-  const cluster = owningCluster(io.cache, before)
-  // Deletion goes on even when the Cluster is gone: somebody must take the finalizer away.
-  if (!cluster && !isDeleting(before)) return wait('Cluster to own this LocalCluster')
-
-  const after = draft(before)
-  const verdict = isPaused(cluster, before)
-    ? { outcome: wait('reconciliation to be unpaused'), conditions: [] }
-    : isDeleting(before)
-      ? await remove(after, cluster, io, of)
-      : provision(after, cluster!, io.clock.now(), of.endpoint)
-  const computed = [...verdict.conditions, pausedCondition(cluster, before)]
-  await commit(io, LocalCluster, { before, after, computed, owned: Conditions })
-  return verdict.outcome
+interface Scope {
+  readonly object: LocalCluster
+  readonly cluster: Cluster | undefined
+  conditions: readonly NewCondition[]
 }
+
+/** Brings one LocalCluster towards its spec. Safe to run at any moment, any number of times. */
+export const reconcileLocalCluster = (key: ObjectKey, io: ReconcileContext, of: LocalClusterDependencies): Promise<Outcome> =>
+  reconcileObject(key, io, {
+    kind: LocalCluster,
+    related: (object) => owningCluster(io.cache, object),
+    skip(object, cluster) {
+      if (object.metadata.annotations?.[ManagedByAnnotation] !== undefined) return proceed()
+      // Deletion continues without the Cluster: the finalizer must be removed.
+      return cluster || isDeleting(object) ? undefined : wait('Cluster to own this LocalCluster')
+    },
+    paused: (object, cluster) => pausedCondition(cluster, object),
+    scope: (object, cluster): Scope => ({ object, cluster, conditions: [] }),
+    phases: (object) => [
+      async (scope) => {
+        const { outcome, conditions } = isDeleting(object)
+          ? await remove(object, scope.cluster, io, of)
+          : provision(object, scope.cluster!, io.clock.now(), of.endpoint)
+        scope.conditions = conditions
+        return outcome
+      },
+    ],
+    status({ object, cluster, conditions }) {
+      reportConditions(object, conditions, cluster, io)
+      return proceed()
+    },
+    conditions: Object.keys(Conditions),
+    order: ConditionOrder,
+    observesGeneration: false,
+  })
 
 /** Writes on the draft what a real provider would have provisioned by now. */
 export function provision(
@@ -52,7 +66,7 @@ export function provision(
   cluster: Cluster,
   now: number,
   fallback: { readonly host: string; readonly port: number },
-): Verdict {
+): PhaseReport {
   const notDeleting = Conditions.Deleting.false('NotDeleting')
   addFinalizer(object, LocalClusterFinalizer)
   const status = (object.status ??= {})
@@ -87,7 +101,7 @@ async function remove(
   cluster: Cluster | undefined,
   io: ReconcileContext,
   { workloads }: LocalClusterDependencies,
-): Promise<Verdict> {
+): Promise<PhaseReport> {
   const key = { namespace: object.metadata.namespace!, name: cluster?.metadata.name ?? clusterNameOf(object) }
   const left = io.cache.byIndex(machinesByCluster, `${key.namespace}/${key.name}`)
   const deleting = (reason: Parameters<typeof Conditions.Deleting.true>[0], message: string) => [

@@ -1,4 +1,4 @@
-import { type Cluster, isUpdateInProgress, type Machine, MachineControlPlaneLabel } from '@capstan/api'
+import type { Cluster } from '@capstan/api'
 import { proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import { type Client, keyOf, Node, orAbsent, Secret } from '@capstan/kube'
 import { parseBootstrapData, type Registration } from '../../bootstrap/data.ts'
@@ -7,6 +7,7 @@ import { secretText } from '../../secrets.ts'
 import { again, failureAt, type Progress, progress } from '../../simulation.ts'
 import { type Kubelet, newNode, nodeStatus } from '../../workload/node.ts'
 import type { Workloads } from '../../workload/workloads.ts'
+import type { Boot } from './boot.ts'
 import type { Stage } from './provision.ts'
 
 const { NodeProvisioned } = LocalMachineConditions
@@ -17,7 +18,7 @@ const { NodeProvisioned } = LocalMachineConditions
  */
 export async function joinCluster(
   object: LocalMachine,
-  machine: Machine,
+  boot: Boot,
   cluster: Cluster,
   io: ReconcileContext,
   workloads: Workloads,
@@ -39,9 +40,9 @@ export async function joinCluster(
     }
   }
 
-  const isControlPlane = isControlPlaneMachine(machine)
+  const { isControlPlane } = boot
   const workload = isControlPlane
-    ? await startApiServer(object, machine, cluster, io, workloads)
+    ? await startApiServer(object, boot, cluster, io, workloads)
     : workloads.clientFor(keyOf(cluster))
   if (!workload) {
     const message = isControlPlane
@@ -49,14 +50,14 @@ export async function joinCluster(
       : 'Waiting for the API server to be reachable'
     const outcome = isControlPlane ? requeue(CertificateCheck, message) : wait(message)
     // A Node that has been seen does not go away while the API server does, such as when this process starts again.
-    const isThere = !isControlPlane && machine.status?.nodeRef !== undefined
+    const isThere = !isControlPlane && boot.hasNode
     return {
       outcome,
       condition: isThere ? NodeProvisioned.true('Provisioned') : NodeProvisioned.false('WaitingForControlPlane', message),
     }
   }
-  const kubelet = kubeletOf(object, machine, isControlPlane)
-  await reportNode(workload, kubelet, machine, io)
+  const kubelet = kubeletOf(object, boot)
+  await reportNode(workload, kubelet, object, boot, io)
   return {
     outcome: proceed(),
     condition:
@@ -72,15 +73,15 @@ export async function joinCluster(
  */
 export async function keepRunning(
   object: LocalMachine,
-  machine: Machine,
+  boot: Boot,
   cluster: Cluster,
   io: ReconcileContext,
   workloads: Workloads,
 ): Promise<void> {
   const deleted = Date.parse(object.metadata.deletionTimestamp ?? '')
   const now = Math.min(io.clock.now(), Number.isNaN(deleted) ? Number.POSITIVE_INFINITY : deleted)
-  if (!isControlPlaneMachine(machine) || booting(object, now)?.state !== 'done') return
-  await startApiServer(object, machine, cluster, io, workloads)
+  if (!boot.isControlPlane || booting(object, now)?.state !== 'done') return
+  await startApiServer(object, boot, cluster, io, workloads)
 }
 
 /** How far the machine has booted; nothing before it is provisioned. */
@@ -91,15 +92,13 @@ function booting({ spec, status }: LocalMachine, now: number): Progress | undefi
   return progress(Date.parse(provisioned), now, { delay: nodeDelay, failure: failureAt(failure, 'node') })
 }
 
-const isControlPlaneMachine = ({ metadata }: Machine): boolean => metadata.labels?.[MachineControlPlaneLabel] !== undefined
-
-/** How long to wait before looking again for certificates that somebody else was to bring. */
+/** Interval of checks for certificates that another controller provides. */
 const CertificateCheck = 10_000
 
 /** Adds this machine's API server to the workload plane; nothing while the cluster has no certificate authority. */
 async function startApiServer(
   object: LocalMachine,
-  machine: Machine,
+  boot: Boot,
   cluster: Cluster,
   io: ReconcileContext,
   workloads: Workloads,
@@ -107,7 +106,7 @@ async function startApiServer(
   const key = keyOf(cluster)
   const running = workloads.clientFor(key, object.metadata.name)
   if (running) return running
-  // Contract: cluster certificates are Secrets named after the Cluster, whoever made them.
+  // Contract: cluster certificates are Secrets named after the Cluster, with any creator.
   const secret = await orAbsent(io.client.get(Secret, { ...key, name: `${key.name}-ca` }))
   const certificate = secretText(secret, 'tls.crt')
   const caKey = secretText(secret, 'tls.key')
@@ -115,31 +114,37 @@ async function startApiServer(
   return workloads.join(key, object.metadata.name, {
     authority: { certificate, key: caKey },
     endpointHost: cluster.spec.controlPlaneEndpoint?.host,
-    kubernetesVersion: machine.spec.version,
+    kubernetesVersion: boot.version,
   })
 }
 
-const kubeletOf = (object: LocalMachine, machine: Machine, isControlPlane: boolean): Kubelet => ({
+const kubeletOf = (object: LocalMachine, { version = '', isControlPlane }: Boot): Kubelet => ({
   nodeName: object.metadata.name,
   providerID: object.spec!.providerID!,
-  version: machine.spec.version ?? '',
+  version,
   role: isControlPlane ? 'control-plane' : 'worker',
   addresses: object.status?.addresses ?? [],
   trouble: failureAt(object.spec?.simulated?.failure, 'kubelet')?.message,
 })
 
 /** Registers the Node as the bootstrap data says, and keeps its status true. */
-async function reportNode(workload: Client, kubelet: Kubelet, machine: Machine, io: ReconcileContext): Promise<void> {
+async function reportNode(
+  workload: Client,
+  kubelet: Kubelet,
+  object: LocalMachine,
+  boot: Boot,
+  io: ReconcileContext,
+): Promise<void> {
   const key = { name: kubelet.nodeName }
   const found = await orAbsent(workload.get(Node, key))
-  const node = found ?? (await workload.create(Node, newNode(kubelet, await registration(machine, io), io.clock.now())))
+  const node = found ?? (await workload.create(Node, newNode(kubelet, await registration(object, boot, io), io.clock.now())))
   // Until an update in place is done, the old kubelet runs.
-  const version = (isUpdateInProgress(machine) && node.status?.nodeInfo?.kubeletVersion) || kubelet.version
+  const version = (boot.isUpdateInProgress && node.status?.nodeInfo?.kubeletVersion) || kubelet.version
   const status = nodeStatus(node, { ...kubelet, version }, io.clock.now())
   if (status) await workload.patch(Node, key, { type: 'merge', body: { status } }, { subresource: 'status' })
 }
 
-async function registration({ metadata, spec }: Machine, io: ReconcileContext): Promise<Registration> {
-  const data = await orAbsent(io.client.get(Secret, { namespace: metadata.namespace!, name: spec.bootstrap.dataSecretName! }))
+async function registration({ metadata }: LocalMachine, { dataSecretName }: Boot, io: ReconcileContext): Promise<Registration> {
+  const data = await orAbsent(io.client.get(Secret, { namespace: metadata.namespace!, name: dataSecretName! }))
   return parseBootstrapData(secretText(data, 'value'), secretText(data, 'format'))
 }

@@ -1,10 +1,11 @@
-import { type Cluster, fnv32a, type Machine } from '@capstan/api'
+import { type Cluster, fnv32a } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
 import { addFinalizer, type NewCondition } from '@capstan/kube'
 import { type LocalMachine, LocalMachineConditions, LocalMachineFinalizer } from '../../kinds/local-machine.ts'
 import { again, failureAt, instant, progress } from '../../simulation.ts'
+import type { Boot } from './boot.ts'
 
-/** What one stage of a machine's life has come to. */
+/** Progress of one stage of a machine's life. */
 export interface Stage {
   readonly outcome: Outcome
   readonly condition: NewCondition
@@ -13,7 +14,7 @@ export interface Stage {
 const Provisioned = LocalMachineConditions.Provisioned
 
 /** Writes on the draft what a real provider would have provisioned by now. Pure but for the draft. */
-export function provision(object: LocalMachine, machine: Machine, cluster: Cluster, now: number): Stage {
+export function provision(object: LocalMachine, boot: Boot, cluster: Cluster, now: number): Stage {
   addFinalizer(object, LocalMachineFinalizer)
   const status = (object.status ??= {})
   if (status.initialization?.provisioned) return { outcome: proceed(), condition: Provisioned.true('Provisioned') }
@@ -22,7 +23,7 @@ export function provision(object: LocalMachine, machine: Machine, cluster: Clust
     const message = 'Waiting for Cluster status.initialization.infrastructureProvisioned to be true'
     return { outcome: wait(message), condition: Provisioned.false('WaitingForClusterInfrastructure', message) }
   }
-  if (!machine.spec.bootstrap.dataSecretName) {
+  if (!boot.dataSecretName) {
     const message = 'Waiting for Machine spec.bootstrap.dataSecretName to be set'
     return { outcome: wait(message), condition: Provisioned.false('WaitingForBootstrapData', message) }
   }
@@ -51,7 +52,7 @@ export function provision(object: LocalMachine, machine: Machine, cluster: Clust
         { type: 'Hostname', address: name },
         { type: 'InternalIP', address: addressOf(`${namespace}/${name}`) },
       ]
-      if (machine.spec.failureDomain) status.failureDomain = machine.spec.failureDomain
+      if (boot.failureDomain) status.failureDomain = boot.failureDomain
       status.timeline.provisioned = instant(step.at)
       status.initialization = { provisioned: true }
       return { outcome: proceed(), condition: Provisioned.true('Provisioned') }

@@ -14,9 +14,10 @@ import {
 } from '@capstan/kube'
 import { LocalMachine, LocalMachineConditions as Conditions, LocalMachineFinalizer } from '../../kinds/local-machine.ts'
 import { commit } from '../../commit.ts'
-import { clusterOfMachine, owningMachine } from '../../owner.ts'
+import { clusterOfMachine, labelledCluster, owningMachine, owningPool } from '../../owner.ts'
 import { again, failureAt, progress } from '../../simulation.ts'
 import type { Workloads } from '../../workload/workloads.ts'
+import { bootOf } from './boot.ts'
 import { joinCluster, keepRunning } from './node.ts'
 import { provision } from './provision.ts'
 
@@ -38,24 +39,25 @@ export async function reconcileLocalMachine(
   const before = io.cache.peek(LocalMachine, key)
   if (!before) return proceed()
   const machine = owningMachine(io.cache, before)
-  const cluster = machine && clusterOfMachine(io.cache, machine)
+  const boot = bootOf(before, machine)
+  const cluster = machine ? clusterOfMachine(io.cache, machine) : boot && labelledCluster(io.cache, before)
   if (!isDeleting(before)) {
-    if (!machine) return wait('Machine to own this LocalMachine')
-    if (!cluster) return wait(`Cluster ${machine.spec.clusterName} to exist`)
+    if (!boot) return wait('Machine to own this LocalMachine')
+    if (!cluster) return wait('its Cluster to exist')
   }
 
   const paused = isPaused(cluster, before)
-  if (machine && cluster && (paused || isDeleting(before))) await keepRunning(before, machine, cluster, io, workloads)
+  if (boot && cluster && (paused || isDeleting(before))) await keepRunning(before, boot, cluster, io, workloads)
 
   const after = draft(before)
   let verdict: Verdict
   if (paused) verdict = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
   else if (isDeleting(before)) verdict = await remove(after, io, workloads)
   else {
-    const provisioned = provision(after, machine!, cluster!, io.clock.now())
+    const provisioned = provision(after, boot!, cluster!, io.clock.now())
     // A Node is made outside of this API: only once the finalizer that will take it away is stored.
     const held = hasFinalizer(before, LocalMachineFinalizer)
-    const joined = held ? await joinCluster(before, machine!, cluster!, io, workloads) : undefined
+    const joined = held ? await joinCluster(before, boot!, cluster!, io, workloads) : undefined
     verdict = {
       outcome: mergeOutcomes([provisioned.outcome, ...(joined ? [joined.outcome] : [])]),
       conditions: [
@@ -103,7 +105,9 @@ async function remove(object: LocalMachine, io: ReconcileContext, workloads: Wor
   if (clusterName !== undefined) {
     const key = { namespace: namespace!, name: clusterName }
     const workload = workloads.clientFor(key)
-    if (workload) await orAbsent(workload.delete(Node, { name }))
+    // Core deletes Nodes of machines removed from a pool; Nodes of a pool that is being deleted are deleted here.
+    const pool = owningPool(io.cache, object)
+    if (workload && (!pool || isDeleting(pool))) await orAbsent(workload.delete(Node, { name }))
     await workloads.leave(key, name)
   }
   removeFinalizer(object, LocalMachineFinalizer)

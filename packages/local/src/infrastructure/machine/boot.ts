@@ -1,0 +1,32 @@
+import { isUpdateInProgress, type Machine, MachineControlPlaneLabel } from '@capstan/api'
+import type { LocalMachine } from '../../kinds/local-machine.ts'
+
+/** Inputs of a machine's boot: from its Machine, or from its pool, which needs no Machine. */
+export interface Boot {
+  /** Absent while there is no bootstrap data. */
+  readonly dataSecretName: string | undefined
+  readonly version: string | undefined
+  readonly failureDomain: string | undefined
+  readonly isControlPlane: boolean
+  readonly isUpdateInProgress: boolean
+  /** Whether core has seen the Node. */
+  readonly hasNode: boolean
+}
+
+/** `undefined` while nothing says what the machine should be. */
+export function bootOf({ spec }: LocalMachine, machine: Machine | undefined): Boot | undefined {
+  if (spec?.pool) {
+    const { dataSecretName, version, failureDomain } = spec.pool
+    const hasNode = machine?.status?.nodeRef !== undefined
+    return { dataSecretName, version, failureDomain, isControlPlane: false, isUpdateInProgress: false, hasNode }
+  }
+  if (!machine) return undefined
+  return {
+    dataSecretName: machine.spec.bootstrap.dataSecretName,
+    version: machine.spec.version,
+    failureDomain: machine.spec.failureDomain,
+    isControlPlane: machine.metadata.labels?.[MachineControlPlaneLabel] !== undefined,
+    isUpdateInProgress: isUpdateInProgress(machine),
+    hasNode: machine.status?.nodeRef !== undefined,
+  }
+}

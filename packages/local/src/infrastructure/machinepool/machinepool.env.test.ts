@@ -1,0 +1,252 @@
+/** LocalMachinePools with core's controllers, on the virtual clock. */
+import { Cluster, Machine, MachinePool, ReplicasManagedByAnnotation } from '@capstan/api'
+import { draft, isTrue, legacyConditionsOf, minutes, Node, orAbsent, seconds } from '@capstan/kube'
+import { type PlaneEnv, planeEnv } from '@capstan/testing'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { LocalBootstrapConfig } from '../../kinds/local-bootstrap-config.ts'
+import { LocalCluster } from '../../kinds/local-cluster.ts'
+import { LocalControlPlane } from '../../kinds/local-control-plane.ts'
+import { LocalMachine, LocalMachineTemplate } from '../../kinds/local-machine.ts'
+import { LocalMachinePool } from '../../kinds/local-machine-pool.ts'
+
+let env: PlaneEnv
+beforeEach(async () => {
+  env = await planeEnv({ tells: () => false })
+})
+afterEach(() => env.close())
+
+const named = (name: string) => ({ metadata: { name, namespace: 'default' } })
+const key = (name: string) => ({ name, namespace: 'default' })
+const ref = (group: string, kind: string, name: string) => ({ apiGroup: `${group}.capstan.dev`, kind, name })
+
+async function aCluster(): Promise<void> {
+  const { client } = env
+  await client.create(LocalMachineTemplate, { ...named('control-plane'), spec: { template: { spec: {} } } })
+  await client.create(LocalCluster, { ...named('demo'), spec: {} })
+  await client.create(LocalControlPlane, {
+    ...named('demo'),
+    spec: {
+      replicas: 1,
+      version: 'v1.35.0',
+      machineTemplate: { spec: { infrastructureRef: ref('infrastructure', 'LocalMachineTemplate', 'control-plane') } },
+    },
+  })
+  await client.create(Cluster, {
+    ...named('demo'),
+    spec: {
+      infrastructureRef: ref('infrastructure', 'LocalCluster', 'demo'),
+      controlPlaneRef: ref('controlplane', 'LocalControlPlane', 'demo'),
+    },
+  })
+}
+
+type PoolSpec = NonNullable<LocalMachinePool['spec']>
+
+async function aPool(
+  infrastructure: PoolSpec = {},
+  spec: Partial<MachinePool['spec']> = {},
+  annotations: { [key: string]: string } = {},
+): Promise<void> {
+  await aCluster()
+  const { client } = env
+  await client.create(LocalMachinePool, { ...named('pool'), spec: infrastructure })
+  await client.create(LocalBootstrapConfig, { ...named('pool'), spec: { nodeLabels: { tier: 'blue' } } })
+  await client.create(MachinePool, {
+    metadata: { ...named('pool').metadata, annotations },
+    spec: {
+      clusterName: 'demo',
+      replicas: 2,
+      template: {
+        spec: {
+          clusterName: 'demo',
+          version: 'v1.35.0',
+          bootstrap: { configRef: ref('bootstrap', 'LocalBootstrapConfig', 'pool') },
+          infrastructureRef: ref('infrastructure', 'LocalMachinePool', 'pool'),
+        },
+      },
+      ...spec,
+    },
+  })
+  await env.advance(seconds(20))
+}
+
+const pool = () => env.client.get(MachinePool, key('pool'))
+const localPool = () => env.client.get(LocalMachinePool, key('pool'))
+const patchPool = (spec: object) => env.client.patch(MachinePool, key('pool'), { type: 'merge', body: { spec } })
+const patchLocalPool = (spec: object) => env.client.patch(LocalMachinePool, key('pool'), { type: 'merge', body: { spec } })
+const workload = () => env.plane.workloads.clientFor(key('demo'))!
+const nodes = async () => (await workload().list(Node)).items.filter(({ metadata }) => metadata.name.startsWith('pool-'))
+const versions = async () => (await nodes()).map(({ status }) => status?.nodeInfo?.kubeletVersion)
+const machines = async () =>
+  (await env.client.list(Machine, { namespace: 'default' })).items.filter(({ metadata }) => metadata.name.startsWith('pool-'))
+const instances = async () => (await localPool()).status?.instances ?? []
+
+describe.each([
+  ['without Machines', false],
+  ['with Machines', true],
+])('a LocalMachinePool %s', (_, withMachines) => {
+  const spec = { machines: withMachines }
+
+  test('brings up its machines, and their MachinePool is Running', async () => {
+    await aPool(spec)
+    expect((await pool()).status).toMatchObject({
+      phase: 'Running',
+      replicas: 2,
+      readyReplicas: 2,
+      availableReplicas: 2,
+      upToDateReplicas: 2,
+      versions: [{ version: 'v1.35.0', replicas: 2 }],
+    })
+    const { providerIDList, template } = (await pool()).spec
+    expect((await nodes()).map(({ spec }) => spec?.providerID)).toEqual(providerIDList)
+    expect(template.spec.bootstrap.dataSecretName).toBe('pool')
+    const [node] = await nodes()
+    expect(node?.metadata.labels?.['tier']).toBe('blue')
+    expect(node?.spec?.taints ?? []).toEqual([])
+    expect((await machines()).map(({ status }) => status?.phase)).toEqual(withMachines ? ['Running', 'Running'] : [])
+    expect((await localPool()).status).toMatchObject({ ready: true, initialization: { provisioned: true }, replicas: 2 })
+    expect(isTrue(await localPool(), 'Ready')).toBe(true)
+  })
+
+  test('scales up and down', async () => {
+    await aPool(spec)
+    await patchPool({ replicas: 4 })
+    await env.advance(seconds(30))
+    expect(await nodes()).toHaveLength(4)
+    await patchPool({ replicas: 1 })
+    await env.advance(seconds(60))
+    expect((await pool()).status).toMatchObject({ phase: 'Running', replicas: 1, readyReplicas: 1 })
+    expect(await nodes()).toHaveLength(1)
+    expect(await machines()).toHaveLength(withMachines ? 1 : 0)
+    await patchPool({ replicas: 0 })
+    await env.advance(seconds(60))
+    expect((await pool()).status).toMatchObject({ phase: 'Running', replicas: 0 })
+    expect(await nodes()).toEqual([])
+  })
+
+  test('replaces its machines one by one for a new version, and never has fewer than wanted', async () => {
+    await aPool({ ...spec, template: { simulated: { provisioningDelay: '2s', nodeDelay: '1s', deletionDelay: '3s' } } })
+    const fewest: number[] = []
+    await patchPool({ template: { spec: { version: 'v1.36.0' } } })
+    for (let second = 0; second < 60; second++) {
+      await env.advance(seconds(1))
+      fewest.push(
+        (await nodes()).filter((node) =>
+          node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'),
+        ).length,
+      )
+    }
+    expect(Math.min(...fewest)).toBe(2)
+    expect(Math.max(...fewest)).toBe(3)
+    expect(await versions()).toEqual(['v1.36.0', 'v1.36.0'])
+    expect((await pool()).status).toMatchObject({ phase: 'Running', versions: [{ version: 'v1.36.0', replicas: 2 }] })
+  })
+
+  test('replaces its machines when its own template changes', async () => {
+    await aPool(spec)
+    const before = (await instances()).map(({ instanceName }) => instanceName)
+    await patchLocalPool({ template: { simulated: { nodeDelay: '1s' } } })
+    await env.advance(seconds(60))
+    const after = (await instances()).map(({ instanceName }) => instanceName)
+    expect(after).toHaveLength(2)
+    expect(after.filter((name) => before.includes(name))).toEqual([])
+  })
+
+  test('replaces machines that it has lost', async () => {
+    await aPool(spec)
+    const [lost] = await instances()
+    await patchLocalPool({ simulated: { lost: [lost!.instanceName] } })
+    await env.advance(seconds(60))
+    const names = (await instances()).map(({ instanceName }) => instanceName)
+    expect(names).toHaveLength(2)
+    expect(names).not.toContain(lost!.instanceName)
+    expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual(names)
+    expect(await machines()).toHaveLength(withMachines ? 2 : 0)
+    expect((await pool()).status?.phase).toBe('Running')
+  })
+
+  test('takes its machines with it when its Cluster is deleted', async () => {
+    await aPool(spec)
+    await env.client.delete(Cluster, key('demo'))
+    await env.advance(minutes(2))
+    expect(await orAbsent(env.client.get(Cluster, key('demo')))).toBeUndefined()
+    for (const kind of [LocalMachine, LocalMachinePool, MachinePool, Machine]) {
+      expect((await env.client.list(kind as typeof Machine, { namespace: 'default' })).items).toEqual([])
+    }
+  })
+
+  test('at rest writes nothing', async () => {
+    await aPool(spec)
+    await env.advance(minutes(1))
+    const before = env.stores.all().map(({ revision }) => revision)
+    await env.advance(minutes(10))
+    expect(env.stores.all().map(({ revision }) => revision)).toEqual(before)
+  })
+})
+
+describe('a LocalMachinePool', () => {
+  test('is deleted with its Nodes while its Cluster lives on', async () => {
+    await aPool()
+    await env.client.delete(MachinePool, key('pool'))
+    await env.advance(seconds(30))
+    expect(await orAbsent(pool())).toBeUndefined()
+    expect(await nodes()).toEqual([])
+  })
+
+  test('spreads its machines over the failure domains of its MachinePool', async () => {
+    await aPool({}, { replicas: 4, failureDomains: ['a', 'b'] })
+    const inDomain = async (domain: string) => (await instances()).filter(({ failureDomain }) => failureDomain === domain)
+    expect(await inDomain('a')).toHaveLength(2)
+    expect(await inDomain('b')).toHaveLength(2)
+  })
+
+  test('lists machines late, and ghosts; their MachinePool says what is missing', async () => {
+    await aPool({ simulated: { listDelay: '60s', ghosts: ['local:////ghost'] } })
+    expect((await localPool()).spec?.providerIDList).toEqual(['local:////ghost'])
+    await env.advance(seconds(60))
+    expect((await localPool()).spec?.providerIDList).toHaveLength(3)
+    expect((await pool()).status).toMatchObject({ phase: 'Running', replicas: 2 })
+    expect((await pool()).status?.nodeRefs).toHaveLength(2)
+  })
+
+  test('is provisioned late, after failures that its conditions show', async () => {
+    await aPool({ simulated: { provisioningDelay: '2s', failure: { at: 'provisioning', message: 'no quota', times: 5 } } })
+    expect(legacyConditionsOf(await pool()).find(({ type }) => type === 'InfrastructureReady')).toMatchObject({
+      status: 'False',
+      message: '* Provisioned: no quota',
+    })
+    await env.advance(minutes(1))
+    expect((await pool()).status?.phase).toBe('Running')
+  })
+
+  test('tells its MachinePool how many replicas its own autoscaler wants', async () => {
+    await aPool({ simulated: { replicas: 3 } }, {}, { [ReplicasManagedByAnnotation]: 'local-autoscaler' })
+    expect(await pool()).toMatchObject({ spec: { replicas: 3 }, status: { phase: 'Running', replicas: 3 } })
+    await patchLocalPool({ simulated: { replicas: 1 } })
+    await env.advance(seconds(30))
+    expect(await pool()).toMatchObject({ spec: { replicas: 1 }, status: { phase: 'Running', replicas: 1 } })
+  })
+
+  test('replaces a Machine that a user deletes, after its Node was drained', async () => {
+    await aPool({ machines: true })
+    const [machine] = await machines()
+    await env.client.delete(Machine, key(machine!.metadata.name))
+    await env.advance(seconds(60))
+    const names = (await machines()).map(({ metadata }) => metadata.name)
+    expect(names).toHaveLength(2)
+    expect(names).not.toContain(machine!.metadata.name)
+    expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual(names)
+  })
+
+  test('removes Machines with the annotation delete-machine first', async () => {
+    await aPool({ machines: true }, { replicas: 3 })
+    const marked = draft((await machines())[1]!)
+    const annotations = { 'cluster.x-k8s.io/delete-machine': '' }
+    await env.client.patch(Machine, key(marked.metadata.name), { type: 'merge', body: { metadata: { annotations } } })
+    await patchPool({ replicas: 2 })
+    await env.advance(seconds(60))
+    const names = (await machines()).map(({ metadata }) => metadata.name)
+    expect(names).toHaveLength(2)
+    expect(names).not.toContain(marked.metadata.name)
+  })
+})

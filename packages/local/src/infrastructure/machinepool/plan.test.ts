@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import { leastUsed, planPool, type PoolMachine } from './plan.ts'
+
+/** Machines by letters: `r` ready, `n` not ready, `o` outdated and ready, `x` outdated and not ready, `d` being deleted, `m` marked. */
+const machines = (letters: string): PoolMachine[] =>
+  Array.from(letters, (letter, index) => ({
+    name: `${letter}${index}`,
+    isOutdated: 'ox'.includes(letter),
+    isReady: 'rom'.includes(letter),
+    isDeleting: letter === 'd',
+    isMarked: letter === 'm',
+    created: index,
+  }))
+
+describe('a pool', () => {
+  test.each([
+    ['of the right size does nothing', 'rr', 2, 0, []],
+    ['that is too small creates all that are missing', 'r', 4, 3, []],
+    ['does not count machines that are being deleted', 'rd', 2, 1, []],
+    ['that is too large removes the oldest', 'rrr', 1, 0, ['r0', 'r1']],
+    ['removes machines that are not ready first', 'rrn', 2, 0, ['n2']],
+    ['removes marked machines before those', 'rnm', 2, 0, ['m2']],
+    ['of a new template makes one machine more', 'oo', 2, 1, []],
+    ['waits until that one is ready', 'oon', 2, 0, []],
+    ['then removes one that is outdated', 'oor', 2, 0, ['o0']],
+    ['replaces what is not ready at once', 'xor', 2, 0, ['x0']],
+    ['keeps the size while it replaces', 'odr', 2, 1, []],
+    ['scales down and replaces together', 'ooor', 2, 0, ['o0', 'o1']],
+    ['of no machines replaces nothing', 'oo', 0, 0, ['o0', 'o1']],
+  ] as const)('%s', (_, letters, replicas, create, remove) => {
+    expect(planPool(machines(letters), replicas)).toEqual({ create, remove })
+  })
+
+  test.each([
+    [[], [], undefined],
+    [['a', 'b'], [], 'a'],
+    [['a', 'b'], ['a', undefined], 'b'],
+    [['a', 'b'], ['a', 'b', 'b'], 'a'],
+  ])('places the next machine in the failure domain with the fewest: %j %j', (domains, used, expected) => {
+    expect(leastUsed(domains, used)).toBe(expected)
+  })
+
+  test('never has fewer ready machines than wanted while it replaces, and ends', () => {
+    let now = machines('ooo')
+    let made = 0
+    for (let step = 0; step < 20; step++) {
+      const { create, remove } = planPool(now, 3)
+      if (create === 0 && remove.length === 0 && now.every(({ isReady }) => isReady)) break
+      now = now.filter(({ name }) => !remove.includes(name)).map((machine) => ({ ...machine, isReady: true }))
+      expect(now.filter(({ isReady }) => isReady).length).toBeGreaterThanOrEqual(3)
+      for (let index = 0; index < create; index++) now.push({ ...machines('n')[0]!, name: `new${made++}`, created: 100 + made })
+    }
+    expect(now.map(({ isOutdated }) => isOutdated)).toEqual([false, false, false])
+  })
+})

@@ -1,0 +1,302 @@
+/** LocalMachinePool: a group of equal machines, each a LocalMachine, with or without Machines of core. */
+import {
+  areReplicasManagedExternally,
+  type Cluster,
+  ClusterNameLabel,
+  DeleteMachineAnnotation,
+  isPaused,
+  labelValue,
+  Machine,
+  MachinePool,
+  MachinePoolNameLabel,
+  pausedCondition,
+} from '@capstan/api'
+import { type Index, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import {
+  addFinalizer,
+  draft,
+  equal,
+  hasFinalizer,
+  isControlledBy,
+  isDeleting,
+  isTrue,
+  keyOf,
+  type NewCondition,
+  type ObjectKey,
+  orAbsent,
+  ownerReference,
+  parseDuration,
+  randomSuffix,
+  removeFinalizer,
+  summary,
+} from '@capstan/kube'
+import { commit } from '../../commit.ts'
+import { LocalMachine } from '../../kinds/local-machine.ts'
+import {
+  LocalMachinePool,
+  LocalMachinePoolConditions as Conditions,
+  LocalMachinePoolFinalizer,
+} from '../../kinds/local-machine-pool.ts'
+import { labelledCluster, owningMachinePool } from '../../owner.ts'
+import { again, failureAt, instant, progress } from '../../simulation.ts'
+import { leastUsed, planPool } from './plan.ts'
+
+interface Verdict {
+  readonly outcome: Outcome
+  readonly conditions: readonly NewCondition[]
+}
+
+/** Brings one LocalMachinePool towards its spec. Safe to run at any moment, any number of times. */
+export async function reconcileLocalMachinePool(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
+  const before = io.cache.peek(LocalMachinePool, key)
+  if (!before) return proceed()
+  const machinePool = owningMachinePool(io.cache, before)
+  const cluster = labelledCluster(io.cache, before)
+  if (!isDeleting(before)) {
+    if (!machinePool) return wait('MachinePool to own this LocalMachinePool')
+    if (!cluster) return wait(`Cluster ${machinePool.spec.clusterName} to exist`)
+  }
+
+  const after = draft(before)
+  let verdict: Verdict
+  if (isPaused(cluster, before)) verdict = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
+  else if (isDeleting(before)) verdict = await remove(after, io)
+  else {
+    addFinalizer(after, LocalMachinePoolFinalizer)
+    const provisioned = provision(after, cluster!, io.clock.now())
+    // Machines are made only once the finalizer that will take them away is stored.
+    const isProvisioned = hasFinalizer(before, LocalMachinePoolFinalizer) && after.status?.initialization?.provisioned
+    const machines = isProvisioned ? await syncMachines(after, machinePool!, io) : undefined
+    verdict = {
+      outcome: mergeOutcomes([provisioned.outcome, ...(machines ? [machines.outcome] : [])]),
+      conditions: [...provisioned.conditions, ...(machines?.conditions ?? []), Conditions.Deleting.false('NotDeleting')],
+    }
+  }
+  const computed = [...withReady(verdict.conditions), pausedCondition(cluster, before)]
+  await commit(io, LocalMachinePool, { before, after, computed, owned: Conditions })
+  return verdict.outcome
+}
+
+/** Writes on the draft what a real provider would have provisioned by now, before there are machines. Pure but for the draft. */
+function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Verdict {
+  const { Provisioned } = Conditions
+  const status = (pool.status ??= {})
+  if (status.initialization?.provisioned) return { outcome: proceed(), conditions: [Provisioned.true('Provisioned')] }
+  if (!cluster.status?.initialization?.infrastructureProvisioned) {
+    const message = 'Waiting for Cluster status.initialization.infrastructureProvisioned to be true'
+    return { outcome: wait(message), conditions: [Provisioned.false('WaitingForClusterInfrastructure', message)] }
+  }
+  status.timeline ??= {}
+  status.timeline.provisioningStarted ??= instant(now)
+  const simulated = pool.spec?.simulated
+  const step = progress(Date.parse(status.timeline.provisioningStarted), now, {
+    delay: simulated?.provisioningDelay,
+    failure: failureAt(simulated?.failure, 'provisioning'),
+  })
+  if (step.state === 'running') {
+    const outcome = requeue(step.until - now, 'pool to be provisioned')
+    return { outcome, conditions: [Provisioned.false('Provisioning', 'Pool is being provisioned')] }
+  }
+  if (step.state === 'failed') {
+    const outcome = again(step.retryAt, now, 'failed provisioning')
+    return { outcome, conditions: [Provisioned.false('ProvisioningFailed', step.message)] }
+  }
+  const { namespace, name } = pool.metadata
+  pool.spec = { ...pool.spec, providerID: pool.spec?.providerID ?? `local-pool:////${namespace}/${name}` }
+  status.initialization = { provisioned: true }
+  status.ready = true
+  return { outcome: proceed(), conditions: [Provisioned.true('Provisioned')] }
+}
+
+/** Makes and removes machines until there are as many of the present template as wanted, and reports those that there are. */
+async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<Verdict> {
+  const replicas = await wantedReplicas(pool, machinePool, io)
+  const machines = io.cache.byIndex(byPool, poolText(pool))
+  const report = reportMachines(pool, machines, io.clock.now())
+  await dropLost(pool, machines, io)
+  await deleteOrphans(machinePool, machines, io)
+
+  const { dataSecretName } = machinePool.spec.template.spec.bootstrap
+  if (!dataSecretName) {
+    const message = 'Waiting for MachinePool spec.template.spec.bootstrap.dataSecretName to be set'
+    return { outcome: wait(message), conditions: [Conditions.MachinesReady.false('WaitingForBootstrapData', message)] }
+  }
+  const step = planPool(
+    machines.map((machine) => ({
+      name: machine.metadata.name,
+      isOutdated: isOutdated(machine, pool, machinePool),
+      isReady: isTrue(machine, 'Ready'),
+      isDeleting: isGoing(machine, io),
+      isMarked: machineOf(machine, io)?.metadata.annotations?.[DeleteMachineAnnotation] !== undefined,
+      created: Date.parse(machine.metadata.creationTimestamp),
+    })),
+    replicas,
+  )
+  const used = machines.map(({ spec }) => spec?.pool?.failureDomain)
+  for (let made = 0; made < Math.min(step.create, MaxCreations); made++) {
+    const failureDomain = leastUsed(machinePool.spec.failureDomains ?? [], used)
+    used.push(failureDomain)
+    await createMachine(pool, machinePool, { dataSecretName, failureDomain }, io)
+  }
+  for (const machine of machines) if (step.remove.includes(machine.metadata.name)) await removeMachine(machine, io)
+
+  const ready = machines.filter((machine) => isTrue(machine, 'Ready')).length
+  const condition =
+    ready === replicas && machines.length === replicas
+      ? Conditions.MachinesReady.true('Ready')
+      : Conditions.MachinesReady.false('NotReady', `${ready} of ${replicas} machines are ready, there are ${machines.length}`)
+  return { outcome: report, conditions: [condition] }
+}
+
+/** How many machines one reconcile makes: they bring the pool back for more. */
+const MaxCreations = 50
+
+/** Returns the wanted replicas; those of this provider's autoscaler are written to the MachinePool. */
+async function wantedReplicas(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<number> {
+  const { replicas = 1 } = machinePool.spec
+  const wanted = pool.spec?.simulated?.replicas
+  if (wanted === undefined || !areReplicasManagedExternally(machinePool)) return replicas
+  if (wanted !== replicas) {
+    await io.client.patch(MachinePool, keyOf(machinePool), { type: 'merge', body: { spec: { replicas: wanted } } })
+  }
+  return wanted
+}
+
+/** Contract: IDs, replicas and the kind of the machines. The outcome says when time alone adds an ID. */
+function reportMachines(pool: LocalMachinePool, machines: readonly LocalMachine[], now: number): Outcome {
+  const { listDelay, ghosts = [] } = pool.spec?.simulated ?? {}
+  const delay = listDelay === undefined ? 0 : parseDuration(listDelay)
+  const listedAt = ({ status }: LocalMachine) => Date.parse(status?.timeline?.provisioned ?? '') + delay
+  // A machine that is being deleted is listed until it is gone: its Node is to be drained first.
+  const ids = machines.flatMap((machine) => (listedAt(machine) <= now && machine.spec?.providerID) || [])
+  pool.spec = { ...pool.spec, providerIDList: [...ids, ...ghosts] }
+  const status = (pool.status ??= {})
+  status.replicas = machines.length
+  if (pool.spec.machines) status.infrastructureMachineKind = LocalMachine.kind
+  status.instances = machines.map((machine) => ({
+    instanceName: machine.metadata.name,
+    ...(machine.spec?.providerID === undefined ? {} : { providerID: machine.spec.providerID }),
+    ...(machine.spec?.pool?.version === undefined ? {} : { version: machine.spec.pool.version }),
+    ...(machine.spec?.pool?.failureDomain === undefined ? {} : { failureDomain: machine.spec.pool.failureDomain }),
+    ready: isTrue(machine, 'Ready'),
+  }))
+  const next = Math.min(...machines.map(listedAt).filter((at) => at > now))
+  return next === Infinity ? proceed() : requeue(next - now, 'providerIDList to lag no longer')
+}
+
+const isOutdated = ({ spec }: LocalMachine, pool: LocalMachinePool, machinePool: MachinePool): boolean =>
+  spec?.pool?.version !== machinePool.spec.template.spec.version || !equal(spec?.simulated, pool.spec?.template?.simulated)
+
+async function createMachine(
+  pool: LocalMachinePool,
+  machinePool: MachinePool,
+  { dataSecretName, failureDomain }: { readonly dataSecretName: string; readonly failureDomain: string | undefined },
+  io: ReconcileContext,
+): Promise<void> {
+  const { version } = machinePool.spec.template.spec
+  const simulated = pool.spec?.template?.simulated
+  await io.client.create(LocalMachine, {
+    metadata: {
+      name: `${pool.metadata.name}-${randomSuffix(io.random)}`,
+      namespace: pool.metadata.namespace!,
+      // Contract: by these labels core finds the machines of the pool.
+      labels: {
+        [ClusterNameLabel]: machinePool.spec.clusterName,
+        [MachinePoolNameLabel]: labelValue(machinePool.metadata.name),
+      },
+      // Not its controller: that is the Machine, where core makes one.
+      ownerReferences: [ownerReference(pool, LocalMachinePool)],
+    },
+    spec: {
+      ...(simulated ? { simulated } : {}),
+      pool: { dataSecretName, ...(version ? { version } : {}), ...(failureDomain ? { failureDomain } : {}) },
+    },
+  })
+}
+
+/** Through its Machine where there is one, so that core drains the Node first. */
+async function removeMachine(machine: LocalMachine, io: ReconcileContext): Promise<void> {
+  const of = machineOf(machine, io)
+  if (of) await orAbsent(io.client.delete(Machine, keyOf(of), { preconditions: { uid: of.metadata.uid } }))
+  else await orAbsent(io.client.delete(LocalMachine, keyOf(machine), { preconditions: { uid: machine.metadata.uid } }))
+}
+
+/** Machines that the script takes away go at once, without a drain. */
+async function dropLost(pool: LocalMachinePool, machines: readonly LocalMachine[], io: ReconcileContext): Promise<void> {
+  const lost = pool.spec?.simulated?.lost ?? []
+  for (const machine of machines) {
+    if (lost.includes(machine.metadata.name) && !isDeleting(machine))
+      await orAbsent(io.client.delete(LocalMachine, keyOf(machine)))
+  }
+}
+
+/** Contract: the provider deletes Machines whose infrastructure is gone; core does not. */
+async function deleteOrphans(machinePool: MachinePool, machines: readonly LocalMachine[], io: ReconcileContext): Promise<void> {
+  const names = new Set(machines.map(({ metadata }) => metadata.name))
+  for (const machine of io.cache.byIndex(machinesByPool, keyOfPool(machinePool))) {
+    const { name } = machine.spec.infrastructureRef
+    if (names.has(name) || isDeleting(machine) || !isControlledBy(machine, machinePool, MachinePool)) continue
+    const key = { namespace: machine.metadata.namespace!, name }
+    if (await orAbsent(io.client.get(LocalMachine, key))) continue
+    await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid: machine.metadata.uid } }))
+  }
+}
+
+/** Deletes all machines; the pool goes when they are gone. */
+async function remove(pool: LocalMachinePool, io: ReconcileContext): Promise<Verdict> {
+  const machines = io.cache.byIndex(byPool, poolText(pool))
+  if (machines.length === 0) {
+    removeFinalizer(pool, LocalMachinePoolFinalizer)
+    return { outcome: proceed(), conditions: [] }
+  }
+  for (const machine of machines) if (!isGoing(machine, io)) await removeMachine(machine, io)
+  const message = `${machines.length} machines are being deleted`
+  return { outcome: wait(message), conditions: [Conditions.Deleting.true('Deleting', message)] }
+}
+
+/** The Machine that core has made for it. */
+const machineOf = ({ metadata }: LocalMachine, { cache }: ReconcileContext): Machine | undefined =>
+  metadata.ownerReferences?.some(({ kind, controller }) => kind === Machine.kind && controller)
+    ? cache.peek(Machine, { namespace: metadata.namespace!, name: metadata.name })
+    : undefined
+
+const isGoing = (machine: LocalMachine, io: ReconcileContext): boolean => {
+  const of = machineOf(machine, io)
+  return isDeleting(machine) || (of !== undefined && isDeleting(of))
+}
+
+/** Ready sums up what else was found. */
+function withReady(conditions: readonly NewCondition[]): readonly NewCondition[] {
+  if (conditions.length === 0) return []
+  const ready = summary(conditions, Conditions.Ready, {
+    of: ['Deleting', 'Provisioned', 'MachinesReady'],
+    negative: ['Deleting'],
+    ignoreIfMissing: ['Provisioned', 'MachinesReady'],
+    reasons: { issue: 'NotReady', unknown: 'NotReady', info: 'Ready' },
+  })
+  return [ready, ...conditions]
+}
+
+const poolText = ({ metadata }: LocalMachinePool): string => `${metadata.namespace}/${metadata.name}`
+
+/** LocalMachines by the pool that made them. */
+const byPool: Index<LocalMachine> = {
+  name: 'localmachines by pool',
+  kind: LocalMachine,
+  values: ({ metadata }) =>
+    (metadata.ownerReferences ?? []).flatMap(({ kind, name }) =>
+      kind === LocalMachinePool.kind ? [`${metadata.namespace}/${name}`] : [],
+    ),
+}
+
+const keyOfPool = ({ metadata, spec }: MachinePool): string =>
+  `${metadata.namespace}/${spec.clusterName}/${labelValue(metadata.name)}`
+
+const machinesByPool: Index<Machine> = {
+  name: 'machines by pool',
+  kind: Machine,
+  values({ metadata, spec }) {
+    const name = metadata.labels?.[MachinePoolNameLabel]
+    return name === undefined ? [] : [`${metadata.namespace}/${spec.clusterName}/${name}`]
+  },
+}

@@ -1,0 +1,24 @@
+import { type Cluster, ConditionOrder, pausedCondition } from '@capstan/api'
+import type { Outcome, ReconcileContext } from '@capstan/controller'
+import { type Condition, type KubeObject, type NewCondition, setConditions } from '@capstan/kube'
+
+type WithConditions = KubeObject & { status?: { conditions?: Condition[] } }
+
+/** Result of a phase of this provider: when to reconcile again, and what to report. */
+export interface PhaseReport {
+  readonly outcome: Outcome
+  readonly conditions: readonly NewCondition[]
+}
+
+/** Writes conditions, Paused among them, on the draft of an object that is not paused. */
+export function reportConditions(
+  object: WithConditions,
+  computed: readonly NewCondition[],
+  cluster: Cluster | undefined,
+  { clock }: Pick<ReconcileContext, 'clock'>,
+): void {
+  const { generation } = object.metadata
+  const options = { now: clock.now(), generation, order: ConditionOrder }
+  const conditions = setConditions(object.status?.conditions, [...computed, pausedCondition(cluster, object)], options)
+  object.status = { ...object.status, conditions }
+}
