@@ -1,5 +1,13 @@
 import { coreKinds, createCatalog, type Hook, hookCatalog } from '@capstan/api'
-import { clusterClassAdmission, clusterTopologyAdmission, machineNamingAdmission, extensionConfigAdmission } from '@capstan/core'
+import {
+  clusterClassAdmission,
+  clusterTopologyAdmission,
+  deletionAdmission,
+  machineNamingAdmission,
+  extensionConfigAdmission,
+  ipAddressAdmission,
+  ipAddressClaimAdmission,
+} from '@capstan/core'
 import type { Admission } from '@capstan/kube'
 import { admission, admissionOf } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
@@ -14,5 +22,8 @@ export const providerAdmission = (providerHooks: readonly Hook[] = []): readonly
   ...admissionOf([...coreKinds, ...localKinds]),
   admission(clusterClassAdmission),
   admission(clusterTopologyAdmission),
+  ipAddressAdmission,
+  ipAddressClaimAdmission,
   ...machineNamingAdmission,
+  ...deletionAdmission([...coreKinds, ...localKinds]),
 ]

@@ -6,9 +6,13 @@ import {
   createClusterCache,
   createClusterClassController,
   createClusterController,
+  createClusterResourceSetBindingController,
+  createClusterResourceSetController,
   createExtensionConfigController,
   createMachineController,
   createMachineDeploymentController,
+  createMachineHealthCheckController,
+  createMachinePoolController,
   createMachineSetController,
   createTopologyController,
   createTopologyMachineDeploymentController,
@@ -33,7 +37,7 @@ export interface CoreControllersOptions {
 /** Handlers of runtime hooks, for all controllers of a process: one registry, one memory of who does not answer. */
 export interface Hooks {
   readonly runtime: RuntimeClient
-  /** What learns from ExtensionConfigs which handlers there are; absent when they are given. */
+  /** Discovers handlers from ExtensionConfigs; absent when handlers are given. */
   readonly extensions: ExtensionClient | undefined
 }
 
@@ -72,7 +76,11 @@ export function coreControllers({ clock, random, log, connect, hooks }: CoreCont
     controller(createClusterController({ clusters })),
     controller(createMachineController({ clusters, runtime })),
     controller(createMachineSetController()),
+    createClusterResourceSetController({ clusters }),
+    createClusterResourceSetBindingController(),
     controller(createMachineDeploymentController({ runtime })),
+    controller(createMachineHealthCheckController({ clusters })),
+    controller(createMachinePoolController({ clusters })),
   ]
 }
 

@@ -41,7 +41,7 @@ const lossy = (transport: Transport, random: Random, isOn: () => boolean): Trans
 
 /** The class of the demo, without its delays. */
 const classDocuments = parseAllDocuments(
-  readFileSync(new URL('../../cli/demo/class.yaml', import.meta.url), 'utf8').replaceAll(/\d+ms/g, '0s'),
+  readFileSync(new URL('../../lab/demo/class.yaml', import.meta.url), 'utf8').replaceAll(/\d+ms/g, '0s'),
 ).map((document) => document.toJS() as UnknownObject)
 
 async function aLossyPlane(seed: number) {

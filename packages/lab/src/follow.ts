@@ -1,4 +1,4 @@
-/** Follows a plane and tells its story: one watch per kind that matters, through any client. */
+/** Follows a management cluster and prints its story: one watch per relevant kind, through any client. */
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
 import type { Client, Clock, Kind, KubeObject, Random } from '@capstan/kube'
 import { keyOf, keyText, watchObjects } from '@capstan/kube'
@@ -9,7 +9,7 @@ export interface FollowOptions {
   readonly clock: Clock
   readonly random: Random
   readonly signal: AbortSignal
-  /** One line for each thing that matters. */
+  /** Receives one line for each relevant change. */
   tell(line: Line): void
   /** After every change of a Cluster or a Machine, with all there are. */
   changed?(clusters: readonly Cluster[], machines: readonly Machine[]): void

@@ -1,5 +1,7 @@
+import { BeforeClusterCreate, type Cluster } from '@capstan/api'
+import { HookFailed, type RuntimeClient } from '@capstan/extension'
 import { expect, test } from 'vitest'
-import { lineOf } from './hook-calls.ts'
+import { lineOf, observeHooks } from './hook-calls.ts'
 
 const head = 'failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": '
 const refused = 'http call failed: dial tcp 127.0.0.1:9443: connect: connection refused'
@@ -25,4 +27,24 @@ test.each([
 ])('a call of %j that failed is told once: %s', (handlers, message, text) => {
   const call = { hook: 'BeforeClusterCreate', handlers, subject: 'Cluster default/demo', cluster: 'default/demo' }
   expect(lineOf({ ...call, answer: { kind: 'failed', message } }).text).toBe(`BeforeClusterCreate ${text}`)
+})
+
+test('a failure that a failure policy ignores has a line of its own, and its handler did not answer', async () => {
+  const runtime: RuntimeClient = {
+    ready: true,
+    handlersFor: async () => ['a.x', 'b.x'],
+    call: async () => ({ status: 'Success' }) as never,
+    async callAll(_hook, _forObject, _request, options) {
+      options?.onIgnored?.('a.x', new HookFailed('unreachable', refused))
+      return { status: 'Success', retryAfterSeconds: 0 } as never
+    },
+  }
+  const lines: string[] = []
+  const observed = observeHooks(runtime, (call) => void lines.push(lineOf(call).text))
+  const cluster = { kind: 'Cluster', metadata: { name: 'demo', namespace: 'default' } } as Cluster
+  await observed.callAll(BeforeClusterCreate, cluster, { cluster })
+  expect(lines).toEqual([
+    `BeforeClusterCreate called on a.x: failed, which its failure policy ignores: ${refused}`,
+    'BeforeClusterCreate called on b.x: go',
+  ])
 })

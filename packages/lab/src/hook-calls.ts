@@ -1,6 +1,6 @@
 /** Sees every hook call that core makes, for stories and traces. */
 import type { Hook, ResponseOf } from '@capstan/api'
-import type { RuntimeClient } from '@capstan/extension'
+import type { CallAllOptions, RuntimeClient } from '@capstan/extension'
 import type { KubeObject } from '@capstan/kube'
 import { keyOf, keyText, messageOf } from '@capstan/kube'
 import type { Line } from './narrate.ts'
@@ -15,20 +15,32 @@ export interface HookCall {
     | { readonly kind: 'go'; readonly message: string }
     | { readonly kind: 'wait'; readonly seconds: number; readonly message: string }
     | { readonly kind: 'failed'; readonly message: string }
+    /** The call failed, and the failure policy of the handler has core go on. */
+    | { readonly kind: 'ignored'; readonly message: string }
 }
 
 /** The same client; every call that reaches a handler is reported once it is answered. */
 export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) => void): RuntimeClient {
-  const observed = async <R>(hook: Hook, handlers: readonly string[], forObject: KubeObject, call: Promise<R>): Promise<R> => {
-    const tell = (answer: HookCall['answer']) => {
-      if (handlers.length > 0) report({ hook: hook.name, handlers, ...subjectOf(forObject), answer })
+  const observed = async <R>(
+    hook: Hook,
+    handlers: readonly string[],
+    forObject: KubeObject,
+    call: (onIgnored: OnIgnored) => Promise<R>,
+  ): Promise<R> => {
+    const ignored = new Set<string>()
+    const tell = (names: readonly string[], answer: HookCall['answer']) => {
+      if (names.length > 0) report({ hook: hook.name, handlers: names, ...subjectOf(forObject), answer })
     }
     try {
-      const response = await call
-      tell(answerOf(response as ResponseOf<Hook>))
+      const response = await call((handler, { message }) => {
+        ignored.add(handler)
+        tell([handler], { kind: 'ignored', message })
+      })
+      const answered = handlers.filter((handler) => !ignored.has(handler))
+      tell(answered, answerOf(response as ResponseOf<Hook>))
       return response
     } catch (err) {
-      tell({ kind: 'failed', message: messageOf(err) })
+      tell(handlers, { kind: 'failed', message: messageOf(err) })
       throw err
     }
   }
@@ -40,12 +52,24 @@ export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) =>
     onChanged: (listener) => runtime.onChanged?.(listener),
     callAll: async (hook, forObject, request, options) => {
       const handlers = await runtime.handlersFor(hook, forObject)
-      return observed(hook, handlers, forObject, runtime.callAll(hook, forObject, request, options))
+      return observed(hook, handlers, forObject, (onIgnored) =>
+        runtime.callAll(hook, forObject, request, { ...options, onIgnored: both(onIgnored, options?.onIgnored) }),
+      )
     },
     call: (hook, forObject, handler, request, options) =>
-      observed(hook, [handler], forObject, runtime.call(hook, forObject, handler, request, options)),
+      observed(hook, [handler], forObject, (onIgnored) =>
+        runtime.call(hook, forObject, handler, request, { ...options, onIgnored: both(onIgnored, options?.onIgnored) }),
+      ),
   }
 }
+
+type OnIgnored = NonNullable<CallAllOptions['onIgnored']>
+const both =
+  (first: OnIgnored, second: OnIgnored | undefined): OnIgnored =>
+  (handler, error) => {
+    first(handler, error)
+    second?.(handler, error)
+  }
 
 export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): Line {
   const called = `${hook} called on ${handlers.join(', ')}`
@@ -55,6 +79,13 @@ export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): 
       return { subject, cluster, event: 'HookAnswered', text: `${called}: go${because}` }
     case 'wait':
       return { subject, cluster, event: 'HookBlocking', text: `${called}: wait ${answer.seconds} s${because}` }
+    case 'ignored':
+      return {
+        subject,
+        cluster,
+        event: 'HookFailureIgnored',
+        text: `${called}: failed, which its failure policy ignores: ${answer.message}`,
+      }
     case 'failed':
       return { subject, cluster, event: 'HookFailed', text: failedText({ hook, handlers }, answer.message) }
   }

@@ -24,7 +24,14 @@ const defaultsOf = (kind: Kind, admission: readonly Admission[]): Controller => 
     if (!object || isDeleting(object)) return proceed()
     const filled = draft(object)
     for (const one of admission)
-      await one.default!(filled, { operation: 'CREATE', oldObject: undefined, dryRun: false, reader: client, warn() {} })
+      await one.default!(filled, {
+        operation: 'CREATE',
+        oldObject: undefined,
+        dryRun: false,
+        userInfo: {},
+        reader: client,
+        warn() {},
+      })
     const body = diffMerge(object, filled)
     if (body) await client.patch(kind, key, { type: 'merge', body }, { fieldManager: 'capstan-defaults', signal })
     return proceed()

@@ -10,7 +10,7 @@ import { isDeleting } from '@capstan/kube'
 export interface Line {
   /** Such as `Cluster default/demo`. */
   readonly subject: string
-  /** What became of it, without the subject. */
+  /** The new state, without the subject. */
   readonly text: string
   /** The same for programs. */
   readonly event: string
@@ -20,14 +20,14 @@ export interface Line {
   readonly command?: string
 }
 
-/** A change of one object, as a watch reports it. */
+/** A change of one object, as reported by a watch. */
 export interface Told {
   readonly kind: string
   readonly previous: KubeObject | undefined
   readonly object: KubeObject | undefined
 }
 
-/** Tells what a change adds to the story: nothing, one line, or a few. */
+/** Returns the lines that a change adds to the story: none, one, or a few. */
 export type Narrator = (change: Told) => Line[]
 
 export function createNarrator(clock: Clock): Narrator {
@@ -98,7 +98,7 @@ function aboutCluster(
   return lines
 }
 
-/** Waiting for a hook or for machines is told by their own lines; what is left is trouble and success. */
+/** Waiting for hooks or Machines has its own lines; these report problems and success. */
 function aboutTopology(previous: Cluster | undefined, object: Cluster, line: (event: string, text: string) => Line): Line[] {
   const was = conditionOf(previous, 'TopologyReconciled')
   const is = conditionOf(object, 'TopologyReconciled')
@@ -110,7 +110,7 @@ function aboutTopology(previous: Cluster | undefined, object: Cluster, line: (ev
   return []
 }
 
-/** What was asked for, in brackets. */
+/** Formats the wanted topology in brackets. */
 function shapeOf({ spec: { topology } }: Cluster): string {
   if (!topology) return ''
   const workers = sum(topology.workers?.machineDeployments ?? [], ({ replicas }) => replicas ?? 1)

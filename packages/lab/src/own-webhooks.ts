@@ -1,16 +1,19 @@
 /** Conversions in a plane of our own: a function, at the place where a Service would be. Webhooks of others are called as ever. */
-import { type ApiServerOptions, httpsWebhooks, type WebhookTransport } from '@capstan/apiserver'
+import { httpsWebhooks, type WebhookTransport } from '@capstan/apiserver'
+import type { ApiServerOptions } from '@capstan/kubernetes-kinds'
 import { ConvertPath, webhookHandler } from '@capstan/controller'
-import type { DeclaredKind, WebhookClientConfig } from '@capstan/kube'
+import { referenceVersions } from '@capstan/core'
+import type { DeclaredKind, Reader, WebhookClientConfig } from '@capstan/kube'
 
 const service = { namespace: 'capstan-system', name: 'capstan-webhook-service' }
 const host = `${service.name}.${service.namespace}.svc`
 
-/** What definitions name for their conversion. */
+/** Conversion webhook of the CRDs. */
 export const ownConversion: WebhookClientConfig = { service: { ...service, path: ConvertPath } }
 
-export function ownWebhooks(kinds: readonly DeclaredKind[]): NonNullable<ApiServerOptions['webhooks']> {
-  const handle = webhookHandler({ kinds })
+/** `client` gives a client of the server once that exists: conversions read the definitions of provider kinds. */
+export function ownWebhooks(kinds: readonly DeclaredKind[], client: () => Reader): NonNullable<ApiServerOptions['webhooks']> {
+  const handle = webhookHandler({ kinds, apiVersionOf: (of) => referenceVersions(client())(of) })
   const others = httpsWebhooks()
   const transport: WebhookTransport = {
     async post(target, body, signal) {

@@ -1,7 +1,7 @@
 /** A whole management plane: API server, core provider, local provider and the workload clusters it simulates, in one process. */
 import { coreKinds } from '@capstan/api'
-import type { ApiServer } from '@capstan/apiserver'
-import { createApiServer } from '@capstan/apiserver'
+import type { ApiServer } from '@capstan/kubernetes-kinds'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 import type { Manager } from '@capstan/controller'
 import { createManager, installKinds } from '@capstan/controller'
 import type { Client, Transport } from '@capstan/kube'
@@ -37,7 +37,7 @@ export async function createPlane(options: PlaneOptions): Promise<Plane> {
     random,
     log,
     admission: providerAdmission(options.providerHooks),
-    webhooks: ownWebhooks([...coreKinds, ...localKinds]),
+    webhooks: ownWebhooks([...coreKinds, ...localKinds], () => client),
   })
   await server.ready
   const inProcess = server.transport({ agent: 'capstan' })

@@ -14,6 +14,9 @@ import type { Stores } from './stores.ts'
 export const ProviderNames = ['core', 'local'] as const
 export type ProviderName = (typeof ProviderNames)[number]
 
+/** The kinds that each provider installs, and whose admission it serves. */
+export const providerKinds: Readonly<Record<ProviderName, readonly DeclaredKind[]>> = { core: coreKinds, local: localKinds }
+
 export interface ProvidersOptions {
   readonly names: readonly ProviderName[]
   /** Reads what the providers need before their informers run. */
@@ -33,7 +36,7 @@ export interface ProvidersOptions {
   readonly hookTransport?: HookTransport
   /** Sees each call of such a server once it has ended, discovery included: for tapes and traces. */
   readonly onCall?: CallObserver
-  /** Told of every hook call that reached a handler. */
+  /** Called for every hook call that reached a handler. */
   onHookCall?(call: HookCall): void
 }
 
@@ -58,7 +61,7 @@ export function createProviders(options: ProvidersOptions): Providers {
   const controllers: Controller[] = []
   const hooks = createHooks(options)
   if (names.includes('core')) {
-    kinds.push(...coreKinds)
+    kinds.push(...providerKinds.core)
     const connect = connectWorkload(workloads, { clock, random, endpoint })
     controllers.push(...coreControllers({ clock, random, log, connect, hooks }))
   } else if (hooks.extensions) {
@@ -66,7 +69,7 @@ export function createProviders(options: ProvidersOptions): Providers {
     controllers.push(createReadOnlyExtensionConfigController({ extensions: hooks.extensions }))
   }
   if (names.includes('local')) {
-    kinds.push(...localKinds)
+    kinds.push(...providerKinds.local)
     controllers.push(...localControllers({ workloads, endpoint, updates: hooks.runtime }))
   }
   return { kinds, controllers, workloads, close: () => workloads.close() }
