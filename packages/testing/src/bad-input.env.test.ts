@@ -1,4 +1,4 @@
-/** What a user reads after a mistake: the words that upstream uses, with the field or the object that is wrong. */
+/** Error texts for user mistakes: upstream's texts, with the invalid field or object. */
 import { BeforeClusterCreate, Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
 import { defineExtension, extensionServer, fail, type FetchHandler, listen, on } from '@capstan/extension'
 import { type Json, type JsonObject, minutes, type ObjectKey, StatusError, systemClock } from '@capstan/kube'
@@ -10,7 +10,7 @@ import { createFrom } from './manifests.ts'
 import { type PlaneEnv, planeEnv } from './plane-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
 
-const demo = new URL('../../cli/demo/', import.meta.url)
+const demo = new URL('../../lab/demo/', import.meta.url)
 const key: ObjectKey = { namespace: 'default', name: 'demo' }
 
 let env: PlaneEnv
@@ -27,7 +27,7 @@ const aCluster = (topology: object = {}) => ({
   spec: { topology: { classRef: { name: 'demo' }, version: 'v1.36.0', ...topology } },
 })
 
-/** What kubectl prints after a create: the error, or the warnings. */
+/** Returns what kubectl prints after a create: the error, or the warnings. */
 async function create(body: object, options: { fieldValidation?: 'Strict' | 'Ignore'; dryRun?: boolean } = {}) {
   const target = { group: Cluster.group, version: Cluster.version, plural: Cluster.plural, namespace: 'default' }
   const caller = { name: 'user', groups: ['system:masters'], agent: 'kubectl' }

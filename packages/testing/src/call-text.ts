@@ -13,7 +13,7 @@ export function callText(call: ObservedCall): string {
 
 type Fields = { readonly [field: string]: unknown }
 
-/** Which versions, which Machine: what tells one call of a hook from the next. */
+/** Formats the parts of a request that distinguish calls of a hook: versions, Machine. */
 function aboutText(request: Fields): string {
   const { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion, fromControlPlaneKubernetesVersion } = request
   const from = (fromKubernetesVersion ?? fromControlPlaneKubernetesVersion) as string | undefined

@@ -1,8 +1,18 @@
 /** The Cluster and Machine controllers over a workload cluster of their own, with a provider that the test plays. */
-import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import { createApiServer, memoryStore } from '@capstan/apiserver'
+import { Cluster, coreKinds, Machine } from '@capstan/api'
+import { memoryStore } from '@capstan/apiserver'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 import { type Controller, controller } from '@capstan/controller'
-import { type ClusterCache, createClusterCache, createClusterController, createMachineController } from '@capstan/core'
+import {
+  type ClusterCache,
+  createClusterCache,
+  createClusterController,
+  createClusterResourceSetBindingController,
+  createClusterResourceSetController,
+  createMachineController,
+  createMachineHealthCheckController,
+  createMachinePoolController,
+} from '@capstan/core'
 import type { RuntimeClient } from '@capstan/extension'
 import {
   type Client,
@@ -65,17 +75,21 @@ export async function coreEnv(
   })
   const env = await testEnv({
     clock,
-    kinds: [Cluster, ClusterClass, Machine, MachineSet, MachineDeployment, ...devKinds],
+    kinds: [...coreKinds, ...devKinds],
     controllers: [
       controller(clusters.controller),
       controller(createClusterController({ clusters })),
       controller(createMachineController({ clusters, ...(runtime && { runtime }) })),
+      controller(createMachinePoolController({ clusters })),
+      createClusterResourceSetController({ clusters }),
+      createClusterResourceSetBindingController(),
+      controller(createMachineHealthCheckController({ clusters })),
       ...more,
     ],
     ...rest,
   })
   const { client } = env
-  /** Keys that were reconciled often without moving the clock are slowed down; nobody waits for that in what a test prepares. */
+  /** Waits until keys that used up their rate limit during preparation are no longer limited. */
   const calm = () => env.advance(seconds(30))
   const key = (name: string): ObjectKey => ({ namespace: 'default', name })
 

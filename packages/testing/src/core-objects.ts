@@ -1,5 +1,5 @@
 /** Builders of Cluster API objects: each gives a valid object, and takes what the test is about. */
-import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import type { Cluster, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import { type Condition, type Node, type ObjectMeta, type UnknownObject, unknownKind } from '@capstan/kube'
 
 type Overrides<T extends { spec?: unknown; status?: unknown }> = {
@@ -64,6 +64,26 @@ export const aMachineDeployment = ({ metadata, spec, status }: Overrides<Machine
   ...(status ? { status } : {}),
 })
 
+export const aMachinePool = ({ metadata, spec, status }: Overrides<MachinePool> = {}): MachinePool => ({
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'MachinePool',
+  metadata: meta('mp', { labels: { 'cluster.x-k8s.io/cluster-name': 'demo' }, ...metadata }),
+  spec: {
+    clusterName: 'demo',
+    replicas: 2,
+    template: {
+      spec: {
+        clusterName: 'demo',
+        bootstrap: { configRef: { apiGroup: 'bootstrap.example.com', kind: 'DevConfig', name: 'mp' } },
+        infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevMachinePool', name: 'mp' },
+        version: 'v1.34.0',
+      },
+    },
+    ...spec,
+  },
+  ...(status ? { status } : {}),
+})
+
 export function aNode({ metadata, spec, status }: Overrides<Node> = {}): Node {
   const { namespace: _, ...clusterScoped } = meta('node-1', metadata)
   return {
@@ -75,7 +95,7 @@ export function aNode({ metadata, spec, status }: Overrides<Node> = {}): Node {
   }
 }
 
-/** What a kubelet reports when all is well, but for what is given. */
+/** Node conditions of a healthy kubelet, with overrides. */
 export const nodeConditions = (
   wrong: { [type: string]: string | { status: string; message: string } } = {},
 ): { type: string; status: string; message: string; lastTransitionTime: string }[] =>
@@ -115,7 +135,7 @@ export const aCondition = (type: string, status: Condition['status'], more: Part
 export const stateText = ({ status, reason = '', message = '' }: { status: string; reason?: string; message?: string }): string =>
   `${status} ${reason}${message === '' ? '' : `: ${message}`}`
 
-/** What a pass of core knows of a provider's object that is there. */
+/** The state of an existing provider object as core's reconcilers read it. */
 export const foundObject = (object: UnknownObject) => ({
   state: 'found' as const,
   external: {

@@ -1,5 +1,5 @@
 /** One extension that does not answer: neither the manager nor Clusters that it does not select take notice. */
-import { BeforeClusterCreate, Cluster, ExtensionConfig } from '@capstan/api'
+import { BeforeClusterCreate, Cluster, ExtensionConfig, waitingHooks } from '@capstan/api'
 import { defineExtension, extensionServer, type HookTransport, inProcess, NoAnswer, on, proceedNow } from '@capstan/extension'
 import { getCondition, minutes, Namespace, seconds, VirtualClock } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'
@@ -60,7 +60,7 @@ const start = async () => {
 
 /** The class, a namespace that the dead one is for, and both registered. */
 async function prepare(): Promise<void> {
-  await createFrom(env.client, new URL('../../cli/demo/class.yaml', import.meta.url))
+  await createFrom(env.client, new URL('../../lab/demo/class.yaml', import.meta.url))
   await env.client.create(Namespace, { metadata: { name: 'guarded' } })
   await env.client.create(ExtensionConfig, { metadata: { name: 'good' }, spec: { clientConfig: { url: 'https://good.test' } } })
   const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'guarded' } }
@@ -69,9 +69,9 @@ async function prepare(): Promise<void> {
   await env.settle()
 }
 
-const clusterIn = (namespace: string) =>
+const clusterIn = (namespace: string, name = 'demo') =>
   env.client.create(Cluster, {
-    metadata: { name: 'demo', namespace },
+    metadata: { name, namespace },
     spec: {
       topology: {
         classRef: { name: 'demo', namespace: 'default' },
@@ -131,6 +131,8 @@ describe('an extension that nobody has ever reached', () => {
     const failed = await condition('guarded', 'TopologyReconciled')
     expect(failed).toMatch(/^False ReconcileFailed: .*: ExtensionConfig "dead" has never been discovered: /)
     expect(failed).toMatch(refused)
+    const records = waitingHooks(await env.client.get(Cluster, { name: 'demo', namespace: 'guarded' }))
+    expect(records).toMatchObject([{ hook: 'BeforeClusterCreate', handlers: [], extensionConfig: 'dead', calls: 0 }])
 
     mode = 'answers'
     // It is looked for every half minute; what waits for it does not wait any longer than that.
@@ -158,5 +160,40 @@ describe('an extension that nobody has ever reached', () => {
     await act()
     await env.advance(seconds(15))
     expect(await condition('guarded', 'Available')).toMatch(/^True/)
+  })
+})
+
+test('a namespace whose labels leave the selector releases its Clusters at once', async () => {
+  mode = 'answers'
+  await start()
+  await prepare()
+  const body = { spec: { namespaceSelector: { matchLabels: { extensions: 'dead' } } } }
+  await env.client.patch(ExtensionConfig, { name: 'dead' }, { type: 'merge', body })
+  const label = (value: string | null) =>
+    env.client.patch(Namespace, { name: 'guarded' }, { type: 'merge', body: { metadata: { labels: { extensions: value } } } })
+  await label('dead')
+  await env.settle()
+  mode = 'refuses'
+  await clusterIn('guarded')
+  // Until the next attempt is minutes away.
+  await env.advance(minutes(10))
+  expect(await condition('guarded', 'TopologyReconciled')).toMatch(/^False ReconcileFailed: /)
+  await label(null)
+  await env.settle()
+  expect((await env.client.get(Cluster, { name: 'demo', namespace: 'guarded' })).spec.infrastructureRef).toBeDefined()
+})
+
+describe('an extension that does not answer', () => {
+  test('delays only the Clusters that it selects, however many there are', async () => {
+    mode = 'answers'
+    await start()
+    await prepare()
+    mode = 'hangs'
+    for (let i = 0; i < 30; i++) await clusterIn('guarded', `stuck-${i}`)
+    await clusterIn('default')
+    // No time passes, so no call times out: the workers must be free nevertheless.
+    for (let i = 0; i < 1000; i++) await new Promise((resolve) => setImmediate(resolve))
+    expect((await env.client.get(Cluster, { name: 'demo', namespace: 'default' })).spec.infrastructureRef).toBeDefined()
+    expect(called).toEqual(['good for default'])
   })
 })

@@ -1,7 +1,7 @@
 /** Kinds of a provider that does nothing by itself: a test plays it, and sees what core does with each of its words. */
 import { type DeclaredKind, defineKind, s } from '@capstan/kube'
 
-const devKind = (group: string, kind: string, plural: string): DeclaredKind =>
+const devKind = (group: string, kind: string, plural: string, contract = 'v1beta2'): DeclaredKind =>
   defineKind({
     group,
     version: 'v1beta1',
@@ -10,15 +10,25 @@ const devKind = (group: string, kind: string, plural: string): DeclaredKind =>
     scope: 'Namespaced',
     spec: s.unknownObject().optional(),
     status: s.unknownObject(),
-    labels: { 'cluster.x-k8s.io/v1beta2': 'v1beta1' },
+    labels: { [`cluster.x-k8s.io/${contract}`]: 'v1beta1' },
   }) as unknown as DeclaredKind
 
 export const DevCluster = devKind('infra.example.com', 'DevCluster', 'devclusters')
 export const DevMachine = devKind('infra.example.com', 'DevMachine', 'devmachines')
+export const DevMachinePool = devKind('infra.example.com', 'DevMachinePool', 'devmachinepools')
+/** The same by contract v1beta1. */
+export const OldMachinePool = devKind('infra.example.com', 'OldMachinePool', 'oldmachinepools', 'v1beta1')
 export const DevControlPlane = devKind('controlplane.example.com', 'DevControlPlane', 'devcontrolplanes')
 export const DevConfig = devKind('bootstrap.example.com', 'DevConfig', 'devconfigs')
 
-export const devKinds: readonly DeclaredKind[] = [DevCluster, DevMachine, DevControlPlane, DevConfig]
+export const devKinds: readonly DeclaredKind[] = [
+  DevCluster,
+  DevMachine,
+  DevMachinePool,
+  OldMachinePool,
+  DevControlPlane,
+  DevConfig,
+]
 
 export const DevClusterTemplate = devKind('infra.example.com', 'DevClusterTemplate', 'devclustertemplates')
 export const DevMachineTemplate = devKind('infra.example.com', 'DevMachineTemplate', 'devmachinetemplates')

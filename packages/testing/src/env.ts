@@ -2,8 +2,10 @@
  * The test environment: controllers on the embedded API server, on a clock that moves when the test says so. One process, no port
  * (unless asked for), no sleep: an hour of waiting is a millisecond, and the same seed gives the same names.
  */
-import type { ApiServer, ApiServerOptions, Store } from '@capstan/apiserver'
-import { createApiServer, memoryStore } from '@capstan/apiserver'
+import type { Store } from '@capstan/apiserver'
+import type { ApiServer, ApiServerOptions } from '@capstan/kubernetes-kinds'
+import { memoryStore } from '@capstan/apiserver'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 import type { Controller, Manager } from '@capstan/controller'
 import { createManager, installKinds } from '@capstan/controller'
 import type { Admission, Client, DeclaredKind, Logger, Random, Transport, WebhookClientConfig } from '@capstan/kube'
@@ -49,7 +51,7 @@ export interface TestEnv {
 export interface Host {
   /** The test's own client. */
   readonly client: Client
-  /** Who converts between versions of a kind. */
+  /** The webhook that converts between versions of a kind. */
   readonly conversion: WebhookClientConfig
   /** For the controllers. */
   transport(): Transport
@@ -57,7 +59,7 @@ export interface Host {
   readonly store: Store
   /** Called once the kinds are served. */
   installed?(): Promise<void>
-  /** Whether informers hold what the server holds, where the store does not tell. */
+  /** Whether informers are up to date, where the store does not show it. */
   isCaughtUp?(manager: Manager): Promise<boolean>
   close(): Promise<void>
 }
@@ -69,7 +71,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const admission = [...admissionOf(options.kinds), ...(options.admission ?? [])]
   // `npm run interop -- controllers` runs tests that are written for the embedded server on a real one.
   const kubeconfig = process.env.CAPSTAN_TEST_KUBECONFIG
-  const host =
+  const host: Host =
     kubeconfig === undefined
       ? await embeddedHost({
           store: options.store ?? memoryStore(),
@@ -77,7 +79,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
           random,
           log,
           admission,
-          webhooks: ownWebhooks(options.kinds),
+          webhooks: ownWebhooks(options.kinds, () => host.client),
         })
       : await realHost({ kubeconfig, clock, kinds: options.kinds, admission })
   const { client, store } = host

@@ -3,7 +3,8 @@
  * can be killed at any moment. The state of simulated workload clusters is on a disk that all of them reach.
  */
 import { coreKinds } from '@capstan/api'
-import { createApiServer, type Store } from '@capstan/apiserver'
+import type { Store } from '@capstan/apiserver'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 import { createManager, installKinds, type Manager } from '@capstan/controller'
 import { type FetchHandler, inProcess } from '@capstan/extension'
 import { type Client, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
@@ -15,7 +16,7 @@ import { type Busy, createTraffic, settle } from './settle.ts'
 export interface FleetEnvOptions {
   /** Every extension that an ExtensionConfig may name; it outlives all managers. */
   readonly extensions: FetchHandler
-  /** Managers take turns; without it, whoever starts two has two at work. */
+  /** Managers use leader election; without it, two started managers both reconcile. */
   readonly leaderElection?: boolean
 }
 
@@ -41,7 +42,7 @@ export interface FleetEnv {
   close(): Promise<void>
 }
 
-/** A hook is asked by one process; which one that is tells whoever answers it, so that it can be killed in the midst. */
+/** Header that names the calling process, so that a handler can kill it during the call. */
 export const AskedBy = 'x-asked-by'
 
 export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvOptions): Promise<FleetEnv> {

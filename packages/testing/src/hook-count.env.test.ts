@@ -17,7 +17,7 @@ const sixHooks = [
 ]
 const names = ['a', 'b', 'c', 'd']
 const key = (name: string) => ({ namespace: 'default', name })
-const demo = new URL('../../cli/demo/', import.meta.url)
+const demo = new URL('../../lab/demo/', import.meta.url)
 
 const worker = (name: string) => ({ class: 'worker', name, replicas: 1 })
 const topology = {

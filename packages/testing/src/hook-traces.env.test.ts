@@ -57,7 +57,7 @@ describe('a handler that holds', async () => {
   const story = await play({
     answer({ hook, nth }) {
       if (nth > 1) return undefined
-      // What this one says of waiting is not listened to.
+      // A blocking response of this hook is ignored.
       if (hook === 'AfterControlPlaneInitialized') return Response.json({ status: 'Success', retryAfterSeconds: 7 })
       return holdFor(7, `${hook} is not done`)
     },
@@ -148,31 +148,31 @@ describe('a handler that holds', async () => {
       [...seen].map(([question, { waiting }]) => [question, JSON.stringify(waiting)].join('\n  ')).join('\n'),
     ).toMatchInlineSnapshot(`
       "BeforeClusterCreate
-        [{"hook":"BeforeClusterCreate","handlers":["gate.beforeclustercreate"],"since":"2026-01-01T00:00:00Z","until":"2026-01-01T00:00:07Z","calls":1,"message":"BeforeClusterCreate is not done"}]
+        [{"hook":"BeforeClusterCreate","handlers":["gate.beforeclustercreate"],"since":"2026-01-01T00:00:00Z","until":"2026-01-01T00:00:07Z","question":"PtLww2FnL-Xxytarb-BtjpIqjldYRoCRJVCh1aies8k","calls":1,"message":"BeforeClusterCreate is not done"}]
       AfterControlPlaneInitialized
         []
       BeforeClusterUpgrade v1.36.0
-        [{"hook":"BeforeClusterUpgrade","handlers":["gate.beforeclusterupgrade"],"since":"2026-01-01T00:00:10Z","until":"2026-01-01T00:00:17Z","calls":1,"message":"BeforeClusterUpgrade is not done"}]
+        [{"hook":"BeforeClusterUpgrade","handlers":["gate.beforeclusterupgrade"],"since":"2026-01-01T00:00:10Z","until":"2026-01-01T00:00:17Z","question":"-PVkGSresl-RIZXawcsF6pZfirq3pc6xYgsJe3qRnHM","calls":1,"message":"BeforeClusterUpgrade is not done"}]
       BeforeControlPlaneUpgrade v1.35.0
-        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:17Z","until":"2026-01-01T00:00:24Z","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
+        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:17Z","until":"2026-01-01T00:00:24Z","question":"tR1yeEvsjLbN7xBksF20LuHcXUxL1BBA0oHExpS0RcQ","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
       AfterControlPlaneUpgrade v1.35.0
-        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:24Z","until":"2026-01-01T00:00:31Z","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
+        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:24Z","until":"2026-01-01T00:00:32Z","question":"3L2w2kB2H6s0GReQX9b6nFf1t6W817ucQchktKVTpF0","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
       BeforeWorkersUpgrade v1.35.0
-        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:00:31Z","until":"2026-01-01T00:00:38Z","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
+        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:00:31Z","until":"2026-01-01T00:00:39Z","question":"0FioyMm0RxUM9M4Z4egXksRhFVTNu47BUJubOz274oY","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
       AfterWorkersUpgrade v1.35.0
-        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:00:40Z","until":"2026-01-01T00:00:47Z","calls":1,"message":"AfterWorkersUpgrade is not done"}]
+        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:00:40Z","until":"2026-01-01T00:00:48Z","question":"1Y9k-rasYGTG04ghwVfpk5S8qlCDdZRItv0Ljj2rnNY","calls":1,"message":"AfterWorkersUpgrade is not done"}]
       BeforeControlPlaneUpgrade v1.36.0
-        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:47Z","until":"2026-01-01T00:00:54Z","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
+        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:47Z","until":"2026-01-01T00:00:55Z","question":"VKbVYkxr9AoDAcwydR06lQBTxKDZBkidpt76o77ANRk","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
       AfterControlPlaneUpgrade v1.36.0
-        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:55Z","until":"2026-01-01T00:01:02Z","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
+        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:55Z","until":"2026-01-01T00:01:02Z","question":"P4oZkvECn4aCw0q0MKZgmcYLQmKv5g20SNAgv-h26Hs","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
       BeforeWorkersUpgrade v1.36.0
-        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:01:02Z","until":"2026-01-01T00:01:09Z","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
+        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:01:02Z","until":"2026-01-01T00:01:09Z","question":"rWeQgT2Z_OWdNPkK6AOwiiAPjU1MSKigVbLepJtrXtk","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
       AfterWorkersUpgrade v1.36.0
-        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:01:10Z","until":"2026-01-01T00:01:17Z","calls":1,"message":"AfterWorkersUpgrade is not done"}]
+        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:01:10Z","until":"2026-01-01T00:01:18Z","question":"R0kTuBjDaul5-WSCyZdWmkMsxFYDha1oaXl1W4jxL2I","calls":1,"message":"AfterWorkersUpgrade is not done"}]
       AfterClusterUpgrade v1.36.0
-        [{"hook":"AfterClusterUpgrade","handlers":["gate.afterclusterupgrade"],"since":"2026-01-01T00:01:17Z","until":"2026-01-01T00:01:24Z","calls":1,"message":"AfterClusterUpgrade is not done"}]
+        [{"hook":"AfterClusterUpgrade","handlers":["gate.afterclusterupgrade"],"since":"2026-01-01T00:01:17Z","until":"2026-01-01T00:01:25Z","question":"j6EvkIf8P1BaoqjKTKb7UP5vUlt5BrrSZdUSJs95X9c","calls":1,"message":"AfterClusterUpgrade is not done"}]
       BeforeClusterDelete
-        [{"hook":"BeforeClusterDelete","handlers":["gate.beforeclusterdelete"],"since":"2026-01-01T00:01:25Z","until":"2026-01-01T00:01:32Z","calls":1,"message":"BeforeClusterDelete is not done"}]"
+        [{"hook":"BeforeClusterDelete","handlers":["gate.beforeclusterdelete"],"since":"2026-01-01T00:01:25Z","until":"2026-01-01T00:01:32Z","question":"Vu0vAjGzZg5HibqwrFdPZaFrjdpiXH0JnN4xS5I0_Co","calls":1,"message":"BeforeClusterDelete is not done"}]"
     `)
   })
 
@@ -181,7 +181,7 @@ describe('a handler that holds', async () => {
   })
 })
 
-/** Kills whoever asks a question first, `writes` after it was let go; at once, when there are none. */
+/** Kills the first calling process `writes` after its hook was allowed to proceed; at once for 0. */
 const killed = (writes: number): NonNullable<Plot['answer']> => {
   return ({ nth, by }) => {
     if (nth === 1) by.kill(writes)
@@ -222,7 +222,7 @@ describe.each<[what: string, plot: Plot, calls: (hook: string) => unknown]>([
   test.each(names)('%s', (hook) => expect(callsOf(story, hook)).toEqual(calls(hook)))
 })
 
-/** A hook that nobody handles any more is not asked in the next step. */
+/** Waits until a removed hook is not called in the next step. */
 function untilGone(hook: string): unknown {
   return hook === 'AfterControlPlaneInitialized' ? [expect.any(Number)] : [1]
 }

@@ -15,7 +15,7 @@ import { planeEnv } from './plane-env.ts'
 import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
 
 const key = { namespace: 'default', name: 'demo' }
-const demo = new URL('../../cli/demo/', import.meta.url)
+const demo = new URL('../../lab/demo/', import.meta.url)
 
 const script: HookScript = {
   BeforeControlPlaneUpgrade: () => undefined,
@@ -31,7 +31,7 @@ const script: HookScript = {
 test('workers wait, and the hook after the upgrade is not called, until every control plane Machine is what it should be', async () => {
   const stores = memoryStores()
   const management = await stores.store('management')
-  /** What the Nodes of control plane Machines ran when the hook was called, Machines that go included. */
+  /** Versions of the control plane Nodes at the hook call, including those of Machines being deleted. */
   const seen: (string | undefined)[][] = []
   const runtime = scriptedRuntime({
     ...script,

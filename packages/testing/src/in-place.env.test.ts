@@ -23,7 +23,7 @@ let env: PlaneEnv
 afterEach(() => env.close())
 
 const key = { namespace: 'default', name: 'demo' }
-const demo = new URL('../../cli/demo/', import.meta.url)
+const demo = new URL('../../lab/demo/', import.meta.url)
 
 /** Takes Machines from any version to any other, in two steps. */
 const updatesVersions: HookScript = {
@@ -167,7 +167,7 @@ test('a worker whose update fails holds up the others, until it goes on or is de
   expect((await deployment()).status).toMatchObject({ replicas: 3, availableReplicas: 2, upToDateReplicas: 0 })
   expect(conditionText(await deployment(), 'Available')).toBe('True Available')
 
-  // Who does not want to wait deletes it: another one is made in the new set.
+  // Users who do not want to wait delete it: another one is created in the new set.
   await env.client.delete(Machine, { namespace: 'default', name: stuck[0]!.metadata.name })
   isFull = false
   await env.advance(seconds(300))

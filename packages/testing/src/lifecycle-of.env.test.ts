@@ -206,7 +206,7 @@ test('an extension that updates Machines in place is asked for each, and waited 
   const waits = told.filter((text) => text === 'UpdateMachine of update, Machine: wait 10 s (installing)')
   expect(waits).toHaveLength(installed.size)
   expect(installed.size).toBeGreaterThan(1)
-  // Nothing comes after the end of the upgrade.
+  // No line follows the end of the upgrade.
   expect(told.filter((text) => !text.startsWith('Discovery')).at(-1)).toBe('AfterClusterUpgrade of after-upgrade, v1.36.0: go')
 })
 

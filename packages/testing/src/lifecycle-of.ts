@@ -18,7 +18,7 @@ import { type PlaneEnv, planeEnv } from './plane-env.ts'
 export type LifecycleStep = 'create' | 'scale' | 'upgrade' | 'delete'
 
 export interface LifecycleOptions {
-  /** What happens, in this order; all of it when absent. */
+  /** Steps to run, in this order. Default: all. */
   readonly steps?: readonly LifecycleStep[]
   /** The version at first and after `upgrade`: v1.34.0 and v1.36.0 when absent. What lies between is passed minor by minor. */
   readonly from?: string
@@ -46,8 +46,8 @@ export interface LifecycleOptions {
 
 export interface Lifecycle {
   /**
-   * What happened, a line each, with seconds since the start: for a snapshot in the test. Of hooks that are called in every pass
-   * only what they say for the first time, or anew, is there.
+   * Lines with seconds since the start, for a snapshot in the test. Hooks that are called in every reconcile appear only with new
+   * responses.
    */
   readonly trace: string
   /** Every call, in the order in which they ended. */
@@ -178,7 +178,7 @@ async function begin(client: Client, step: LifecycleStep, options: Parameters<ty
   }
 }
 
-/** What still has to happen, as the Cluster itself says it. */
+/** Returns what is missing, from the Cluster's own status. */
 function notDone(step: LifecycleStep, cluster: Cluster | undefined, to: string): string | undefined {
   if (step === 'delete') {
     if (!cluster) return undefined
@@ -201,7 +201,7 @@ function notDone(step: LifecycleStep, cluster: Cluster | undefined, to: string):
   return undefined
 }
 
-/** Hooks of a Cluster's life are told each time; of others, which are asked in every pass, what is new. */
+/** Prints each call of lifecycle hooks; of hooks that are called in every reconcile, only new responses. */
 function teller(tell: (text: string) => void): CallObserver {
   const told = new Map<string, string>()
   return (call) => {
@@ -214,7 +214,7 @@ function teller(tell: (text: string) => void): CallObserver {
   }
 }
 
-/** The same log; what handlers throw is told, too: core hears of a status 500 and no more. */
+/** Wraps a log and prints errors thrown by handlers too: core sees only status 500. */
 function tellingErrors(tell: (text: string) => void, log: Logger): Logger {
   const told = new Set<string>()
   const telling = (of: { readonly [field: string]: unknown }, to: Logger): Logger => ({

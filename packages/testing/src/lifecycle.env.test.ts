@@ -22,7 +22,7 @@ const runtime = () =>
   })
 
 async function live(env: PlaneEnv): Promise<void> {
-  const demo = new URL('../../cli/demo/', import.meta.url)
+  const demo = new URL('../../lab/demo/', import.meta.url)
   await createFrom(env.client, new URL('class.yaml', demo))
   await env.settle()
   await createFrom(env.client, new URL('cluster.yaml', demo))
@@ -141,7 +141,7 @@ test('the same story over HTTPS', async () => {
 })
 
 test('a plane that starts again finds its cluster Available, and writes nothing', async () => {
-  const demo = new URL('../../cli/demo/', import.meta.url)
+  const demo = new URL('../../lab/demo/', import.meta.url)
   const stores = memoryStores()
   const first = await planeEnv({ stores, runtime: runtime() })
   await createFrom(first.client, new URL('class.yaml', demo))

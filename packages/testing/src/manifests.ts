@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { coreKinds } from '@capstan/api'
 import type { Client, DeclaredKind, Input, KubeObject } from '@capstan/kube'
 import { isReason } from '@capstan/kube'
+import { demoFolder } from '@capstan/lab'
 import { localKinds } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
 
@@ -22,10 +23,8 @@ export async function createFrom(client: Client, path: URL): Promise<void> {
   }
 }
 
-const demo = new URL('../../cli/demo/', import.meta.url)
-
 /** The class and the cluster of `npm start`. */
 export async function applyDemo(client: Client): Promise<void> {
-  await createFrom(client, new URL('class.yaml', demo))
-  await createFrom(client, new URL('cluster.yaml', demo))
+  await createFrom(client, new URL('class.yaml', demoFolder))
+  await createFrom(client, new URL('cluster.yaml', demoFolder))
 }

@@ -1,4 +1,4 @@
-/** What a process has of the world, until it dies: from then on nothing it does has any effect, and nothing reaches it. */
+/** Simulates a process that dies: after that its requests have no effect and it receives nothing. */
 import type { HookTransport } from '@capstan/extension'
 import type { Clock, Transport } from '@capstan/kube'
 import type { Stores } from '@capstan/lab'
@@ -30,7 +30,7 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
     isDead = true
     own.kill()
   }
-  /** What the process hears of `answer`: nothing, once it is dead. */
+  /** Resolves as `answer`; never once the process is dead. */
   const heard = async <T>(answer: Promise<T>): Promise<T> => {
     const outcome = await answer.then(
       (value) => () => value,

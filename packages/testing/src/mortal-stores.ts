@@ -15,15 +15,15 @@ export interface MortalStores extends Stores {
 }
 
 /**
- * A view of `base` for one process. The commit number `lifetime` is durable, and its writer never hears of it: what happens when
- * the machine is switched off right after a write. The next process gets a view of its own.
+ * A view of `base` for one process. Commit number `lifetime` is durable, but its writer gets no response: as when the machine is switched
+ * off right after a write. The next process gets its own view.
  */
 export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY): MortalStores {
   const opened = new Map<string, Store>()
   const { promise: death, resolve: die } = Promise.withResolvers<void>()
   const burial = Promise.withResolvers<never>()
   burial.promise.catch(() => {})
-  /** What a dead process hears of its writes. */
+  /** The result of a dead process's writes: never. */
   const nothing = (): Promise<never> => burial.promise
   let commits = 0
   let isDead = false
@@ -52,7 +52,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
       store.subscribe(resource, (change) => {
         if (!isDead) listener(change)
       }),
-    // What a process holds open ends with it; the state stays.
+    // Handles are closed with the process; the state stays.
     close: () => Promise.resolve(),
   })
 

@@ -1,5 +1,6 @@
 /** A socket between controllers and API server: the same server behind TLS, reached by the client that real clusters are reached with. */
-import type { ApiServer, Listener } from '@capstan/apiserver'
+import type { Listener } from '@capstan/apiserver'
+import type { ApiServer } from '@capstan/kubernetes-kinds'
 import { authenticator, createHandler, listen } from '@capstan/apiserver'
 import type { Transport } from '@capstan/kube'
 import { seededRandom, systemClock } from '@capstan/kube'
@@ -31,7 +32,7 @@ export function overHttps(): OverHttps {
         serving,
         clientCA: authority.certificate,
       }
-      const listener = await listen({ port: 0, planes: () => endpoint, clock: systemClock })
+      const listener = await listen({ port: 0, endpointFor: () => endpoint, clock: systemClock })
       const access = { server: listener.url, ca: authority.certificate, certificate: client.certificate, key: client.key }
       // Timeouts of real sockets are real time, whatever clock the controllers run on.
       const transport = httpsTransport(access, { clock: systemClock, random: seededRandom(1) })

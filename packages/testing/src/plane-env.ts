@@ -1,4 +1,4 @@
-/** A whole plane on the virtual clock: API server, core and local provider, and the story that they tell. */
+/** A whole management cluster on the virtual clock: API server, core and local provider, with the story of their changes. */
 import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
 import type { Client, Logger } from '@capstan/kube'
 import { createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
@@ -12,7 +12,7 @@ import { realHost } from './real-host.ts'
 import { advance, type Busy, createTraffic, settle, type Traffic } from './settle.ts'
 
 export interface PlaneEnvOptions {
-  /** Who answers runtime hooks; absent: the extensions that ExtensionConfigs name, over real sockets. */
+  /** Answers runtime hooks; absent: extensions of ExtensionConfigs, over real sockets. */
   readonly runtime?: RuntimeClient
   /** Hooks that a provider of the test's own has declared. */
   readonly providerHooks?: readonly Hook[]
@@ -20,7 +20,7 @@ export interface PlaneEnvOptions {
   readonly hookTransport?: HookTransport
   /** Sees each call of an extension once it has ended, discovery included. */
   readonly onCall?: CallObserver
-  /** Which lines the story has; all when absent. */
+  /** Filters lines of the story. Default: all. */
   readonly tells?: (line: Line) => boolean
   readonly clock?: VirtualClock
   /** To go on where another plane stopped. */
@@ -40,9 +40,9 @@ export interface PlaneEnv {
   readonly hooks: readonly HookCall[]
   settle(): Promise<void>
   advance(ms: number): Promise<void>
-  /** What has been told since the last time, a line each, with seconds since the clock's start. */
+  /** Returns new lines since the last call, with seconds since the clock's start. */
   story(): string
-  /** Tells something of the test's own among the rest, of a subject such as `Cluster default/demo` if it has one. */
+  /** Adds a line of the test, with a subject such as `Cluster default/demo` if any. */
   tell(text: string, subject?: string): void
   close(): Promise<void>
 }

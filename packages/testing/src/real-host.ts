@@ -1,5 +1,6 @@
 /** A real kube-apiserver in the place of the embedded one, for the same tests. */
-import type { ApiServer, Store } from '@capstan/apiserver'
+import type { Store } from '@capstan/apiserver'
+import type { ApiServer } from '@capstan/kubernetes-kinds'
 import type { Manager } from '@capstan/controller'
 import type { Admission, Client, Clock, DeclaredKind, Kind, KubeObject, Transport } from '@capstan/kube'
 import {
@@ -23,7 +24,7 @@ import type { Host } from './env.ts'
 import { virtualTimestamps } from './virtual-timestamps.ts'
 
 export interface RealHostOptions {
-  /** File. Whoever it lets in owns the whole server: everything that a test has made is deleted at its end. */
+  /** Path of a kubeconfig with full access to the server: objects that a test creates are deleted at its end. */
   readonly kubeconfig: string
   readonly clock: Clock
   readonly kinds: readonly DeclaredKind[]
@@ -49,7 +50,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission }: RealHost
     conversion: webhooks.conversion,
     transport: connect,
     server: outOfSight,
-    // Tests ask whether anything has been written; of what else a store can do there is nothing here.
+    // Reports whether anything was written; other functions of a store are not supported here.
     store: {
       get revision() {
         return newest
@@ -103,14 +104,14 @@ async function served(client: Client, kind: Kind): Promise<void> {
 }
 
 const builtIn: readonly Kind[] = [Secret, ConfigMap, Event, Lease, Node]
-/** What a server makes by itself. */
+/** Objects that a server creates by itself. */
 const furniture: { readonly [kind: string]: RegExp } = {
   Namespace: /^(default|kube-.*)$/,
   ConfigMap: /^(kube-root-ca\.crt|kube-.*|extension-apiserver-authentication)$/,
   Lease: /^apiserver-/,
 }
 
-/** Deletes all objects, whoever holds them; the definitions of the kinds stay. */
+/** Deletes all objects, also those with finalizers; keeps the CRDs. */
 async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
   const remove = async (kind: Kind, { metadata: { name, namespace, finalizers = [] } }: KubeObject) => {
     if (furniture[kind.kind]?.test(name) || namespace === 'kube-system') return
@@ -154,7 +155,7 @@ const lastingWatches = (transport: Transport): Transport => ({
   },
 })
 
-/** What a webhook refuses is told in the words that admission inside of the server would use. */
+/** Converts rejections by a webhook to those of in-process admission. */
 const plainRefusals = (transport: Transport): Transport => ({
   close: () => transport.close(),
   watch: (request, signal) => transport.watch(request, signal),

@@ -3,7 +3,7 @@ import type { Hook } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import type { KubeObject } from '@capstan/kube'
 
-/** What the one handler of a hook answers: nothing means go; `response` is what the hook asks for. */
+/** Response of each hook's single handler. Default: proceed; `response` is the requested content. */
 export type HookScript = {
   readonly [hook: string]: (call: {
     request: Record<string, unknown>

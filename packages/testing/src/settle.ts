@@ -7,7 +7,7 @@ import type { Manager } from '@capstan/controller'
 import type { Transport, VirtualClock } from '@capstan/kube'
 import { resourceName } from '@capstan/kube'
 
-/** What may still be busy. */
+/** Work that may be pending. */
 export interface Busy {
   /**
    * Turns without any progress after which what is busy must be waiting for virtual time; a test that makes something deaf wants few.
@@ -19,7 +19,7 @@ export interface Busy {
   readonly traffic: Traffic
   /** Of a server whose stores are out of sight: whether informers hold what it holds. */
   readonly isCaughtUp?: () => Promise<boolean>
-  /** Aborted once the environment has been closed: nobody waits for it any more. */
+  /** Aborted once the environment is closed. */
   readonly closed?: AbortSignal
 }
 
@@ -62,14 +62,18 @@ const QuietTurns = 2
 /** Real milliseconds, about. */
 const PatienceInProcess = 1000
 const PatienceElsewhere = 60_000
+/** A server elsewhere may take longer to answer than a test in one process wants to wait. */
+const LeastPatienceElsewhere = 1000
 
 export async function settle(busy: Busy): Promise<void> {
   let quiet = 0
   let before = ''
   let still = 0
-  const patience = busy.patience ?? (busy.isCaughtUp ? PatienceElsewhere : PatienceInProcess)
+  const patience = busy.isCaughtUp
+    ? Math.max(busy.patience ?? PatienceElsewhere, LeastPatienceElsewhere)
+    : (busy.patience ?? PatienceInProcess)
   while (quiet < QuietTurns && !busy.closed?.aborted) {
-    // After some quick turns without progress, somebody waits for a thread or a socket: give them real time.
+    // After some turns without progress, a thread or socket is pending: wait in real time.
     await (still < 20 ? turn() : pause())
     quiet = isQuiet(busy) ? quiet + 1 : 0
     // While that was asked, something may have arrived.

@@ -12,9 +12,9 @@ import { planeEnv } from './plane-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
 
 const key = { namespace: 'default', name: 'demo' }
-const demo = new URL('../../cli/demo/', import.meta.url)
+const demo = new URL('../../lab/demo/', import.meta.url)
 
-/** What the user does, each safe to do again, and how long is waited afterwards. */
+/** Steps of the user, each idempotent, with the time to wait afterwards. */
 const steps: readonly { readonly act: (client: Client) => Promise<unknown>; readonly wait: number }[] = [
   { act: (client) => createFrom(client, new URL('class.yaml', demo)), wait: 0 },
   { act: (client) => createFrom(client, new URL('cluster.yaml', demo)), wait: seconds(60) },
@@ -45,7 +45,7 @@ interface Ending {
   readonly passed: readonly string[]
   readonly wasAvailable: boolean
   readonly wasUpgraded: boolean
-  /** What exists at the end, without events. */
+  /** Objects at the end, without events. */
   readonly left: readonly string[]
 }
 
@@ -92,7 +92,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
       step++
       continue
     }
-    // Started again, on a clock that the dead process cannot hear; the step is done once more.
+    // Restarted on a new clock; the step is repeated.
     collect(env)
     stores.bury()
     await env?.close()
@@ -107,7 +107,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
   return { commits: commits + stores.commits, machines, passed, wasAvailable: seen.available, wasUpgraded: seen.upgraded, left }
 }
 
-/** Everything but Events, whose number tells nothing. */
+/** All objects but Events, whose number is not deterministic. */
 const leftBehind = (store: Store): string[] => {
   return [
     'clusters.cluster.x-k8s.io',

@@ -110,10 +110,10 @@ test('a life on tape is lived again while the extension is absent, secrets or no
   const { tape, trace, text } = await onTape(busyExtension(), options)
   expect(text).not.toContain('canary')
   expect(text).toContain('"adminPassword","value":"[redacted]"')
-  // What is called is the tape: of the extension core needs no more than its name and which handlers its class has to name.
+  // Calls are answered from the tape: core needs only the extension's name and the handlers named by its class.
   const again = await lifecycleOf(busyExtension(), { ...options, between: () => tapeTransport(tape) })
   expect(again.stuck).toBeUndefined()
-  // What a handler threw only the extension itself can tell; core sees a status 500 either way.
+  // Only the extension can report errors thrown by handlers; core sees status 500 either way.
   const seenByCore = (story: string) => story.split('\n').filter((line) => !line.includes(' threw '))
   expect(trace).toContain(' threw Error: a bug')
   expect(again.trace.split('\n')).toEqual(seenByCore(trace))

@@ -1,4 +1,4 @@
-import { createApiServer } from '@capstan/apiserver'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 import type { Admission } from '@capstan/kube'
 import {
   admission,

@@ -1,5 +1,6 @@
 /** Admission in code and conversions, on a server that is not ours: the same functions behind webhooks. */
 import { configureWebhooks, ConvertPath, removeWebhooks, webhookHandler } from '@capstan/controller'
+import { referenceVersions } from '@capstan/core'
 import { listen } from '@capstan/extension'
 import type { Admission, Client, DeclaredKind, WebhookClientConfig } from '@capstan/kube'
 import { admission, ConfigMap, systemClock } from '@capstan/kube'
@@ -30,7 +31,12 @@ export async function testWebhooks(
   })
   const asked = new Set<string>()
   const all = [...admissions, whetherAsked(asked)]
-  const server = await listen(webhookHandler({ kinds, admission: { of: all, reader: client } }), certified)
+  const handle = webhookHandler({
+    kinds,
+    admission: { of: all, reader: client },
+    apiVersionOf: referenceVersions(client),
+  })
+  const server = await listen(handle, certified)
   const caBundle = Buffer.from(authority.certificate).toString('base64')
   const place = (path: string): WebhookClientConfig => ({ url: `${server.url}${path}`, caBundle })
   return {

@@ -27,7 +27,7 @@ import { type PlaneEnv, planeEnv } from './plane-env.ts'
 let env: PlaneEnv | undefined
 afterEach(() => env?.close())
 
-const demo = new URL('../../cli/demo/', import.meta.url)
+const demo = new URL('../../lab/demo/', import.meta.url)
 const key = { namespace: 'default', name: 'demo' }
 
 /** A plane with one extension, in this process. */

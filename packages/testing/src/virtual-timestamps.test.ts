@@ -1,4 +1,4 @@
-import { createApiServer } from '@capstan/apiserver'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 import { ConfigMap, createClient, hours, minutes, seededRandom, timestamp, VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { virtualTimestamps } from './virtual-timestamps.ts'

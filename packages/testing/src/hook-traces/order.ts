@@ -51,7 +51,7 @@ const noLateWorkers: Rule = ['workers that were added meanwhile are not there', 
 const noNewTemplates: Rule = ['templates are those from before', ({ templates }) => templates.length === 5]
 const notDeleting: Rule = ['the Cluster is not being deleted', ({ cluster }) => cluster !== undefined && !isDeleting(cluster)]
 
-/** What has happened when a hook is called, and what has not. */
+/** Preconditions of each hook call. */
 const moments: { readonly [hook: string]: readonly Rule[] } = {
   BeforeClusterCreate: [
     [
@@ -94,7 +94,7 @@ const moments: { readonly [hook: string]: readonly Rule[] } = {
   ],
 }
 
-/** What was answered so far, and whatever was written or asked against the order. */
+/** Records responses, and writes or calls in the wrong order. */
 export class Order {
   readonly violations: string[] = []
   readonly #store: Store
@@ -127,7 +127,7 @@ export class Order {
     } else this.#held.add(textOf(asked))
   }
 
-  /** Nobody handles the hook any more. */
+  /** Called when no handler of the hook is left. */
   removed(hook: string): void {
     this.#gone.add(hook)
     for (const question of this.#held) if (question.split(' ')[0] === hook) this.#held.delete(question)
@@ -157,7 +157,7 @@ export class Order {
       this.#needs(`${what} created`, ['BeforeClusterCreate', ''])
       for (const question of this.#held) {
         const [hook = '', version] = question.split(' ')
-        // What is after the last step holds back nothing but the next upgrade.
+        // Hooks after the last step block only the next upgrade.
         if (hook === 'AfterClusterUpgrade' || (hook === 'AfterWorkersUpgrade' && version === Last)) continue
         if (HoldsChanges.has(hook)) this.violations.push(`${what} created while ${question} holds`)
       }

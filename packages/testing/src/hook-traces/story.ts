@@ -30,6 +30,7 @@ import {
   proceedWith,
 } from '@capstan/extension'
 import { isTrue, orAbsent, seconds } from '@capstan/kube'
+import { demoFolder } from '@capstan/lab'
 import { conditionText } from '../core-env.ts'
 import { AskedBy, type FleetEnv, fleetEnv, type ManagerProcess } from '../fleet-env.ts'
 import { createFrom } from '../manifests.ts'
@@ -57,7 +58,7 @@ export interface Call extends Asked {
 
 export interface Plot {
   readonly leaderElection?: boolean
-  /** What a handler answers; a Response is sent as it is. Nothing means go. */
+  /** Returns a handler's response; a Response is sent as it is. Default: proceed. */
   answer?(call: Call): Answer | Response | undefined
   /** After each second. */
   tick?(story: Story): Promise<void>
@@ -83,7 +84,6 @@ export interface Story {
 }
 
 export const key = { namespace: 'default', name: 'demo' }
-const demo = new URL('../../../cli/demo/', import.meta.url)
 const configOf = (hook: string) => hook.toLowerCase()
 
 /** Plays a plot to its end. @throws when the cluster does not get there within ten minutes for each part */
@@ -171,7 +171,7 @@ export async function play(plot: Plot = {}): Promise<Story> {
     }
   }
 
-  await createFrom(client, new URL('class.yaml', demo))
+  await createFrom(client, new URL('class.yaml', demoFolder))
   const upgrade = { external: { generateUpgradePlanExtension: 'steps.plan' } }
   await client.patch(ClusterClass, key, { type: 'merge', body: { spec: { upgrade } } })
   for (const name of ['plan', ...LifecycleHooks.map((hook) => configOf(hook.name))])
@@ -189,7 +189,7 @@ export async function play(plot: Plot = {}): Promise<Story> {
   await client.create(Cluster, { metadata: key, spec: { topology } })
   await until('creation', isSettled)
 
-  // What the user changes with the version must wait with it: another template for all workers, and more workers.
+  // Changes made together with the version must wait with it: another template for all workers, and more workers.
   const variables = [{ name: 'workerNodeDelay', value: '200ms' }]
   const workers = { machineDeployments: [...topology.workers.machineDeployments, worker('late')] }
   await client.patch(Cluster, key, {

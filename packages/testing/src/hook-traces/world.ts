@@ -1,4 +1,4 @@
-/** What there is of a Cluster at one moment, read from the API server's store. */
+/** Reads the state of a Cluster at one moment from the API server's store. */
 import {
   Cluster,
   ClusterTopologyMachineDeploymentNameLabel,

@@ -1,0 +1,71 @@
+/** BeforeClusterDelete is not bypassed by the ways of deleting that do not begin with the Cluster. */
+import { Cluster, Machine, MachineDeployment } from '@capstan/api'
+import { type Kind, Namespace, seconds } from '@capstan/kube'
+import { LocalCluster, LocalControlPlane, LocalMachine } from '@capstan/local'
+import { afterEach, expect, test } from 'vitest'
+import { createFrom } from './manifests.ts'
+import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { scriptedRuntime } from './scripted-runtime.ts'
+
+let env: PlaneEnv
+afterEach(() => env.close())
+
+const topology = {
+  classRef: { name: 'demo', namespace: 'default' },
+  version: 'v1.36.0',
+  controlPlane: { replicas: 1 },
+  workers: { machineDeployments: [{ class: 'worker', name: 'steady', replicas: 1 }] },
+}
+
+/** A Cluster in its own namespace whose BeforeClusterDelete blocks, with what belongs to it. */
+async function aGuardedCluster() {
+  let blocks = true
+  const runtime = scriptedRuntime({ BeforeClusterDelete: () => (blocks ? { wait: 5, message: 'backing up' } : undefined) })
+  env = await planeEnv({ runtime })
+  await createFrom(env.client, new URL('../../lab/demo/class.yaml', import.meta.url))
+  await env.client.create(Namespace, { metadata: { name: 'team' } })
+  await env.client.create(Cluster, { metadata: { name: 'demo', namespace: 'team' }, spec: { topology } })
+  await env.advance(seconds(30))
+  const kinds = [Machine, MachineDeployment, LocalCluster, LocalControlPlane, LocalMachine] as Kind[]
+  return {
+    objects: async () =>
+      (await Promise.all(kinds.map((kind) => env.client.list(kind, { namespace: 'team' })))).flatMap(({ items }) => items),
+    letGo: () => void (blocks = false),
+  }
+}
+
+test.each<[string, () => Promise<unknown>]>([
+  [
+    'foreground deletion',
+    () => env.client.delete(Cluster, { namespace: 'team', name: 'demo' }, { propagationPolicy: 'Foreground' }),
+  ],
+  ['deletion of the namespace', () => env.client.delete(Namespace, { name: 'team' })],
+])('%s leaves dependents of the Cluster alone until the hook lets go', async (_, destroy) => {
+  const { objects, letGo } = await aGuardedCluster()
+  const before = await objects()
+  expect(before.length).toBeGreaterThanOrEqual(7)
+
+  await destroy()
+  await env.advance(seconds(60))
+  const during = await objects()
+  expect(during.map(({ metadata }) => metadata.name)).toEqual(before.map(({ metadata }) => metadata.name))
+  expect(during.filter(({ metadata }) => metadata.deletionTimestamp !== undefined)).toEqual([])
+
+  letGo()
+  await env.advance(seconds(120))
+  expect(await objects()).toEqual([])
+})
+
+test('a user deletes a Machine while the hook blocks, and its MachineSet replaces it', async () => {
+  await aGuardedCluster()
+  await env.client.delete(Cluster, { namespace: 'team', name: 'demo' }, { propagationPolicy: 'Foreground' })
+  await env.advance(seconds(30))
+  const workers = async () => {
+    const { items } = await env.client.list(Machine, { namespace: 'team', labelSelector: '!cluster.x-k8s.io/control-plane' })
+    return items.map(({ metadata }) => metadata.name)
+  }
+  const [worker] = await workers()
+  await env.client.delete(Machine, { namespace: 'team', name: worker! })
+  await env.advance(seconds(120))
+  expect(await workers()).not.toContain(worker)
+})
