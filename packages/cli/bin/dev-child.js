@@ -1,5 +1,4 @@
 // The first file of the process in which `capstan dev` runs an extension: every saved file starts one.
-import module from 'node:module'
+import { runOwnModules } from './run.js'
 
-module.enableCompileCache?.()
-await import('../src/dev/child-main.ts')
+await runOwnModules('dev-child.js', '../src/dev/child-main.ts')

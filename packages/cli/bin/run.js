@@ -14,9 +14,23 @@ export function run(program, source) {
   // From the second start on nothing needs to be compiled, and sources need not be stripped, in the programs that this one starts neither.
   const { directory } = module.enableCompileCache?.() ?? {}
   if (directory) process.env.NODE_COMPILE_CACHE ??= directory
-  if (isBundleFresh()) return import(new URL(program, bundles).href)
+  if (isPublished() || isBundleFresh()) return import(new URL(program, bundles).href)
   loadSourcesFast()
   return import(new URL(source, import.meta.url).href)
+}
+
+/**
+ * As `run`, but in a checkout always from the sources: a project that links the checkout then shares its modules with this process
+ * instead of loading them a second time.
+ */
+export function runOwnModules(program, source) {
+  module.enableCompileCache?.()
+  return isPublished() ? import(new URL(program, bundles).href) : import(new URL(source, import.meta.url).href)
+}
+
+/** A published command has no sources. */
+function isPublished() {
+  return statSync(fileURLToPath(new URL('../src/main.ts', import.meta.url)), { throwIfNoEntry: false }) === undefined
 }
 
 function isBundleFresh() {

@@ -1,22 +1,25 @@
 /** Certificates of an API server that `capstan` runs, and the kubeconfig that lets its owner in. */
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { makeSigningKey } from '@capstan/apiserver'
+import { makeSigningKey } from '@capstan/kubernetes-kinds'
 import type { Clock } from '@capstan/kube'
 import { hours, messageOf } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
-import { certificateExpiry, formatKubeconfig, issueCertificate, kubeconfigFor, makeAuthority } from '@capstan/kube/node'
+import { formatKubeconfig, issueCertificate, isUsable, kubeconfigFor, makeAuthority, makeFolder } from '@capstan/kube/node'
 
 export interface Access {
   readonly authority: CertifiedKey
-  /** What the server shows. */
+  /** Serving certificate. */
   readonly server: CertifiedKey
-  /** What its owner shows: a client certificate of the group `system:masters`. */
+  /** Client certificate of the owner, in the group `system:masters`. */
   readonly admin: CertifiedKey
 }
 
-/** Certificates closer to their end than this are made anew at the start. */
+/** Certificates that expire within this time are renewed at the start. */
 const Margin = hours(24 * 30)
+
+/** They are valid from a day before: a clock that was ahead at the start may be set right while the server runs. */
+const backdate = hours(24)
 
 /** The certificates kept in `folder`, made where they are missing or about to expire. Without a folder they live as long as the process. */
 export async function openAccess(
@@ -24,30 +27,38 @@ export async function openAccess(
   folder: string | undefined,
   addresses: { ip: readonly string[]; dns: readonly string[] },
 ): Promise<Access> {
-  const keep = (name: string, make: () => Promise<CertifiedKey>) =>
-    folder === undefined ? make() : kept(clock, `${folder}/${name}`, make)
-  const authority = await keep('ca', () => makeAuthority(clock, { commonName: 'capstan' }))
+  const keep = (name: string, make: () => Promise<CertifiedKey>, issuer?: CertifiedKey) =>
+    folder === undefined ? make() : kept(clock, `${folder}/${name}`, make, issuer?.certificate)
+  const authority = await keep('ca', () => makeAuthority(clock, { commonName: 'capstan', backdate }))
   const [server, admin] = await Promise.all([
-    keep('apiserver', () =>
-      issueCertificate(authority, clock, {
-        commonName: 'kube-apiserver',
-        usages: ['server'],
-        ipAddresses: addresses.ip,
-        dnsNames: addresses.dns,
-      }),
+    keep(
+      'apiserver',
+      () =>
+        issueCertificate(authority, clock, {
+          commonName: 'kube-apiserver',
+          usages: ['server'],
+          backdate,
+          ipAddresses: addresses.ip,
+          dnsNames: addresses.dns,
+        }),
+      authority,
     ),
-    keep('admin', () =>
-      issueCertificate(authority, clock, {
-        commonName: 'kubernetes-admin',
-        organizations: ['system:masters'],
-        usages: ['client'],
-      }),
+    keep(
+      'admin',
+      () =>
+        issueCertificate(authority, clock, {
+          commonName: 'kubernetes-admin',
+          organizations: ['system:masters'],
+          usages: ['client'],
+          backdate,
+        }),
+      authority,
     ),
   ])
   return { authority, server, admin }
 }
 
-/** The key that signs tokens of service accounts, kept in `folder`: whoever has a token keeps it over a restart. */
+/** Opens the signing key for service account tokens, kept in `folder` so that tokens stay valid over a restart. */
 export async function openSigningKey(folder: string | undefined): Promise<string> {
   if (folder === undefined) return makeSigningKey()
   const path = `${folder}/sa.key`
@@ -57,16 +68,22 @@ export async function openSigningKey(folder: string | undefined): Promise<string
     if ((err as NodeJS.ErrnoException).code !== 'ENOENT') throw err
   }
   const made = makeSigningKey()
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder, 0o700)
   await writePrivate(path, made)
   return made
 }
 
-async function kept(clock: Clock, path: string, make: () => Promise<CertifiedKey>): Promise<CertifiedKey> {
+/** The pair in two files. One that is not valid now, or of which only one file was written before a crash, is replaced. */
+async function kept(
+  clock: Clock,
+  path: string,
+  make: () => Promise<CertifiedKey>,
+  authority: string | undefined,
+): Promise<CertifiedKey> {
   const found = await read(path)
-  if (found && certificateExpiry(found.certificate) - clock.now() > Margin) return found
+  if (found && isUsable(found, clock.now(), Margin, authority)) return found
   const made = await make()
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await makeFolder(dirname(path), 0o700)
   await writePrivate(`${path}.key`, made.key)
   await writePrivate(`${path}.crt`, made.certificate)
   return made
@@ -81,7 +98,7 @@ async function read(path: string): Promise<CertifiedKey | undefined> {
   }
 }
 
-/** Writes the kubeconfig of the server's owner. It holds a key: nobody else may read it. @throws Error naming the file */
+/** Writes the kubeconfig of the server's owner, readable only by the owner since it contains a key. @throws Error naming the file */
 export async function writeKubeconfig(path: string, url: string, { authority, admin }: Access): Promise<void> {
   const config = kubeconfigFor('capstan', {
     server: url,
@@ -90,7 +107,7 @@ export async function writeKubeconfig(path: string, url: string, { authority, ad
     key: admin.key,
   })
   try {
-    await mkdir(dirname(path), { recursive: true })
+    await makeFolder(dirname(path))
     await writePrivate(path, formatKubeconfig(config))
   } catch (err) {
     throw new Error(`Cannot write kubeconfig ${path}: ${messageOf(err)}`, { cause: err })

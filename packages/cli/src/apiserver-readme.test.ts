@@ -1,4 +1,4 @@
-/** What the README of the API server shows does what it says. */
+/** The commands in the README of the API server work. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

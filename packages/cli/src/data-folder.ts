@@ -1,5 +1,6 @@
 /** Where `capstan up` keeps what must outlive it. */
 import { resolve } from 'node:path'
+import type { Io } from './io.ts'
 
 export interface DataFolder {
   readonly path: string
@@ -11,10 +12,19 @@ export interface DataFolder {
   readonly kubeconfig: string
   /** The port that was taken first, so that kubeconfigs stay valid. */
   readonly port: string
+  /** The process that runs on the folder: its pid and URL, for the error of a second one. */
+  readonly owner: string
 }
 
-/** `.capstan` in the current folder unless told otherwise. */
-export function dataFolder(path?: string): DataFolder {
-  const base = resolve(path ?? '.capstan')
-  return { path: base, database: `${base}/db`, pki: `${base}/pki`, kubeconfig: `${base}/kubeconfig`, port: `${base}/port` }
+/** Paths in the data folder `path`, by default `.capstan` in the working directory. */
+export function dataFolder({ cwd }: Pick<Io, 'cwd'>, path?: string): DataFolder {
+  const base = resolve(cwd, path ?? '.capstan')
+  return {
+    path: base,
+    database: `${base}/db`,
+    pki: `${base}/pki`,
+    kubeconfig: `${base}/kubeconfig`,
+    port: `${base}/port`,
+    owner: `${base}/owner.json`,
+  }
 }

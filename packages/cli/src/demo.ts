@@ -3,10 +3,11 @@ import type { Client, Condition, DeclaredKind, Input, Kind, KubeObject, ObjectKe
 import { Cluster, ClusterClass, coreKinds } from '@capstan/api'
 import { orAbsent } from '@capstan/kube'
 import { type LocalControlPlaneTemplate, localKinds } from '@capstan/local'
+import { demoFolder } from '@capstan/lab'
 import { parseAllDocuments } from 'yaml'
 import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 
-const folder = new URL('../demo/', import.meta.url)
 const manager = { fieldManager: 'capstan-up', force: true }
 
 export const DemoCluster = { namespace: 'default', name: 'demo' } as const
@@ -14,7 +15,7 @@ const DemoClass = { namespace: 'default', name: 'demo' } as const
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 
-/** What an extension needs of the demo so that its hooks are called. */
+/** Changes of the demo so that an extension's hooks are called. */
 export interface DemoChanges {
   /** Added to those of the class. */
   readonly patches: NonNullable<ClusterClass['spec']['patches']>
@@ -85,7 +86,7 @@ export async function untilTrue(
 type Manifest = Input<KubeObject> & { kind: string }
 
 async function applyFile(client: Client, name: string, change: (object: Manifest) => Manifest | undefined): Promise<void> {
-  const text = await readFile(new URL(name, folder), 'utf8')
+  const text = await readFile(new URL(name, demoFolder), 'utf8')
   for (const document of parseAllDocuments(text)) {
     const object = change(document.toJS() as Manifest)
     if (!object) continue
@@ -101,8 +102,24 @@ export interface Suggestion {
   readonly what: string
 }
 
-/** What to try on the demo cluster, in an order that makes sense from top to bottom. */
-export function suggestions(kubeconfig: string): readonly Suggestion[] {
+/** Absolute path of a demo manifest: the printed commands work from any folder. */
+const manifest = (name: string): string => fileURLToPath(new URL(name, demoFolder))
+
+/** Commands for a management cluster without the demo cluster: create it. */
+export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
+  const kubectl = `kubectl --kubeconfig ${kubeconfig}`
+  return [
+    { command: `${kubectl} api-resources --categories cluster-api`, what: 'the kinds of Cluster API' },
+    { command: `${kubectl} apply -f ${manifest('class.yaml')}`, what: 'a ClusterClass and its templates' },
+    { command: `${kubectl} apply -f ${manifest('cluster.yaml')}`, what: 'a Cluster of that class' },
+    { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, what: 'wait until it is Available' },
+    { command: `${kubectl} get clusters,machinedeployments,machines`, what: 'list its objects' },
+    { command: `${kubectl} delete cluster demo`, what: 'delete it' },
+  ]
+}
+
+/** Suggested commands for the demo cluster, in a useful order. */
+export function suggestions(kubeconfig: string, capstan: string): readonly Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   return [
     { command: `${kubectl} get clusters,machinedeployments,machines`, what: 'what there is' },
@@ -110,7 +127,7 @@ export function suggestions(kubeconfig: string): readonly Suggestion[] {
     { command: `${kubectl} get machines -w`, what: 'what happens next (Ctrl-C ends it)' },
     { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, what: 'wait until it serves' },
     {
-      command: `npx capstan kubeconfig demo --kubeconfig ${kubeconfig} > demo.kubeconfig && kubectl --kubeconfig demo.kubeconfig get nodes`,
+      command: `${capstan} kubeconfig demo --kubeconfig ${kubeconfig} > demo.kubeconfig && kubectl --kubeconfig demo.kubeconfig get nodes`,
       what: 'the workload cluster and its nodes',
     },
     {
@@ -125,7 +142,7 @@ export function suggestions(kubeconfig: string): readonly Suggestion[] {
       command: `${kubectl} patch cluster demo --type=merge -p '{"spec":{"topology":{"version":"v1.36.1"}}}'`,
       what: 'upgrade: control plane first, then workers, hooks in between',
     },
-    { command: `${kubectl} apply -f packages/cli/demo/second-cluster.yaml`, what: 'a second cluster of the same class' },
+    { command: `${kubectl} apply -f ${manifest('second-cluster.yaml')}`, what: 'a second cluster of the same class' },
     { command: `${kubectl} delete cluster demo`, what: 'delete it, hooks, machines and all' },
   ]
 }

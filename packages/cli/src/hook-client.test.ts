@@ -69,7 +69,7 @@ test('a plane shows extensions its certificate, and the one that is in the files
     const other = await makeAuthority(systemClock, { commonName: 'other' })
     server.renew({ ...certified, clientCA: other.certificate })
     await register('second')
-    // On a connection that was made before nobody asks again; what comes with a new one is not known any more.
+    // The server authenticates once per connection; a new connection uses credentials that it does not know any more.
     write(await clientOf(other))
     await discovered(client, 'second', 'True')
     await register('third')

@@ -21,7 +21,7 @@ export interface Recording {
   close(): Promise<void>
 }
 
-/** Records if that was asked for. `report` is told when the recording ends early; whatever is recorded goes on. @throws UsageError */
+/** Records when requested. `report` is called when the recording ends early; the command continues. @throws UsageError */
 export async function recordHooks(
   { recordHooks }: RecordOptions,
   clock: Clock,
@@ -35,7 +35,7 @@ export async function recordHooks(
   return { onCall: recorder.observe, close: () => recorder.close() }
 }
 
-/** What is on a tape. @throws UsageError that names it */
+/** Reads a tape. @throws UsageError that names it */
 export function tapeGiven(path: string): Tape {
   try {
     return parseTape(textGiven(`tape ${path}`, path))

@@ -1,4 +1,4 @@
-/** What a command may touch of the world: made once in `main.ts`, and replaced in tests. */
+/** I/O of a command: made once in `main.ts`, and replaced in tests. */
 export interface Io {
   /** One line on standard output: what was asked for. */
   out(line: string): void
@@ -6,6 +6,9 @@ export interface Io {
   err(line: string): void
   /** The terminal behind standard output, when there is one. */
   readonly terminal: Terminal | undefined
+  readonly pid: number
+  /** The working directory: where the default data folder is. */
+  readonly cwd: string
   readonly env: { readonly [name: string]: string | undefined }
   /** Aborts on the first Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal

@@ -33,7 +33,7 @@ beforeAll(async () => {
 })
 
 const flags = ['--kubeconfig', kubeconfig, '--providers', 'core', '--diagnostics-port', '0']
-/** Long enough for a busy machine: nobody waits for either, only the retries are what the test waits for. */
+/** Long enough for a busy machine: tests wait only for the retries. */
 const quick = [
   '--leader-elect-lease-duration',
   '30s',
@@ -106,4 +106,25 @@ test('terms with which two could lead at once are refused', async () => {
   const { code, err } = await ended(['manager', ...flags, '--leader-elect=true', '--leader-elect-renew-deadline', '20s'])
   expect(code).toBe(2)
   expect(err).toContain('leaseDuration must be greater than renewDeadline')
+})
+
+test('managers of core and of local lead side by side, each with a Lease of its own', async () => {
+  const core = start(['manager', ...flags, '--leader-elect', ...quick])
+  await core.line(/Manager ready/)
+  const local = start([
+    'manager',
+    '--kubeconfig',
+    kubeconfig,
+    '--providers',
+    'local',
+    '--diagnostics-port',
+    '0',
+    '--leader-elect',
+    ...quick,
+  ])
+  await told(local, 'Successfully acquired leader lease')
+  await local.line(/Manager ready/)
+  expect((await client.get(Lease, { ...key, name: 'capstan-local' })).spec?.holderIdentity).toMatch(/^capstan_/)
+  expect((await client.get(Lease, key)).spec?.holderIdentity).toMatch(/^capstan_/)
+  expect([await local.interrupt(), await core.interrupt()]).toEqual([0, 0])
 })

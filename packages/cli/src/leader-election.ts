@@ -16,12 +16,17 @@ import {
   seconds,
   sleep,
 } from '@capstan/kube'
+import type { ProviderName } from '@capstan/lab'
 import { type Command, Option } from 'commander'
 import { duration } from './commands/apiserver-flags.ts'
 import { UsageError } from './io.ts'
 
 /** Upstream's, so that its core manager and ours hold one another off. */
 const CoreLease = 'controller-leader-election-capi'
+
+/** Managers with the core provider share upstream's Lease; managers of other providers lead independently of it. */
+const leaseOf = (providers: readonly ProviderName[]): string =>
+  providers.includes('core') ? CoreLease : `capstan-${[...providers].sort().join('-')}`
 /** Where upstream's core manager has its Lease, unless somebody has moved it. */
 const CoreNamespace = 'capi-system'
 /** Upstream's identities are `<host>_<uuid>`, and no host has an underscore in its name. */
@@ -60,7 +65,11 @@ export function withLeaderElection(command: Command): Command {
 }
 
 /** How this process takes part, or `undefined` when it was not asked to. @throws UsageError when two could lead at once */
-export function leaderElection(flags: LeaderElectionFlags, random: Random): LeaderElectionOptions | undefined {
+export function leaderElection(
+  flags: LeaderElectionFlags,
+  providers: readonly ProviderName[],
+  random: Random,
+): LeaderElectionOptions | undefined {
   if (flags.leaderElect === 'false') return undefined
   const terms = {
     leaseDuration: flags.leaderElectLeaseDuration,
@@ -73,7 +82,7 @@ export function leaderElection(flags: LeaderElectionFlags, random: Random): Lead
     throw new UsageError(messageOf(err), 'see --leader-elect-lease-duration, -renew-deadline and -retry-period', { cause: err })
   }
   const identity = `capstan_${hostname().replaceAll('_', '-')}_${randomUUID(random)}`
-  return { namespace: flags.leaderElectNamespace, name: CoreLease, identity, terms }
+  return { namespace: flags.leaderElectNamespace, name: leaseOf(providers), identity, terms }
 }
 
 /** Makes sure that a Lease can be made in the namespace. */

@@ -1,17 +1,24 @@
-/** The logger that ships: JSON lines on standard error, in the form that pino users know. */
+/** The logger that ships: JSON lines on standard error in the form that pino users know, or lines as Kubernetes' components write them. */
 import { createRequire } from 'node:module'
 import type { LogFields, Logger } from '@capstan/kube'
-import { messageOf } from '@capstan/kube'
+import { messageOf, systemClock } from '@capstan/kube'
 import type pino from 'pino'
 import type { Io } from './io.ts'
+import { jsonLine, type LogRecord, textLine } from './output/klog.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
-export function createLogger(io: Pick<Io, 'err'>, level: LogLevel): Logger {
+const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]
+
+/** `json` and `text` are upstream's. */
+export type LoggingFormat = 'pino' | 'json' | 'text'
+
+export function createLogger(io: Pick<Io, 'err'>, level: LogLevel, format: LoggingFormat = 'pino'): Logger {
+  if (format !== 'pino') return kubernetesLogger(io, level, format === 'json' ? jsonLine : textLine)
   let logger: pino.Logger | undefined
   return wrap(level, () => {
     if (logger) return logger
-    // Thirty modules, for which nobody has to wait who has nothing to say.
+    // Loaded on first use: it has thirty modules.
     const make = createRequire(import.meta.url)('pino') as typeof pino
     const destination = { write: (line: string) => io.err(line.trimEnd()) }
     logger = make({ level, base: null, serializers: { err: withCauses, object: withoutSecrets } }, destination)
@@ -19,7 +26,32 @@ export function createLogger(io: Pick<Io, 'err'>, level: LogLevel): Logger {
   })
 }
 
-const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]
+function kubernetesLogger(
+  io: Pick<Io, 'err'>,
+  level: LogLevel,
+  line: (record: LogRecord) => string,
+  bound: LogFields = {},
+): Logger {
+  const at = (own: Exclude<LogLevel, 'silent'>) =>
+    levels.indexOf(own) < levels.indexOf(level)
+      ? () => {}
+      : (message: string, fields: LogFields & { err?: unknown } = {}) => {
+          const { err, object, ...rest } = { ...bound, ...fields } as LogFields & { err?: unknown; object?: unknown }
+          const shown = {
+            ...rest,
+            ...(object === undefined ? {} : { object: withoutSecrets(object) }),
+            ...(err === undefined ? {} : { err: messageOf(err) }),
+          }
+          io.err(line({ at: systemClock.now(), level: own, message, fields: shown, pid: process.pid }))
+        }
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => kubernetesLogger(io, level, line, { ...bound, ...fields }),
+  }
+}
 
 function wrap(level: LogLevel, logger: () => pino.Logger): Logger {
   const at = (own: Exclude<LogLevel, 'silent'>) =>

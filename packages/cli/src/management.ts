@@ -23,7 +23,7 @@ export async function withManagement<T>(
   { kubeconfig }: ManagementOptions,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const path = kubeconfig ?? io.env.KUBECONFIG ?? dataFolder().kubeconfig
+  const path = kubeconfig ?? io.env.KUBECONFIG ?? dataFolder(io).kubeconfig
   if (!existsSync(path)) {
     throw new UsageError(
       `there is no kubeconfig ${path}`,

@@ -1,20 +1,26 @@
 /** The webhooks of `capstan manager`: defaults, validation and conversion on API servers that do not run ours as functions. */
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
-import { configureWebhooks, ConvertPath, webhookHandler, type WebhookPlace } from '@capstan/controller'
+import { configureWebhooks, ConvertPath, removeWebhooks, webhookHandler, type WebhookPlace } from '@capstan/controller'
+import { referenceVersions } from '@capstan/core'
 import type { Listening, ServingCertificate, WatchedFiles } from '@capstan/extension'
 import { keepOwnCertificate, listen, servingCertificateFrom, watchFiles } from '@capstan/extension'
-import type { Admission, Client, Clock, DeclaredKind, Logger, WebhookClientConfig } from '@capstan/kube'
+import type { Admission, Client, Clock, DeclaredKind, Logger, ObjectKey, WebhookClientConfig } from '@capstan/kube'
 import { messageOf, resourceName } from '@capstan/kube'
-import { Option, type Command } from 'commander'
+import { type ProviderName, providerKinds } from '@capstan/lab'
+import { InvalidArgumentError, Option, type Command } from 'commander'
 import { UsageError } from './io.ts'
 import { portOption } from './port-option.ts'
+import { keepSharedCertificate } from './webhook-secret.ts'
 
 export interface WebhookFlags {
   webhookPort?: number
   webhookHost: string
   webhookUrl?: string
   webhookCertDir?: string
+  removeWebhooks?: boolean
+  webhookCertSecret?: ObjectKey & { readonly namespace: string }
+  webhookService?: ObjectKey & { readonly namespace: string }
 }
 
 /** Adds the flags; upstream's names where it has them. */
@@ -22,23 +28,51 @@ export const withWebhooks = (command: Command): Command =>
   command
     .addOption(portOption('--webhook-port <n>', 'port that serves webhooks; 0 takes any (default: none are served)'))
     .addOption(new Option('--webhook-host <address>', 'address that webhooks are served on').default('127.0.0.1'))
+    .option(
+      '--remove-webhooks',
+      'delete the webhook configurations of capstan manager and exit: before another manager takes over',
+    )
     .option('--webhook-url <url>', 'where the API server reaches them (default: the address and port that they are served on)')
     .option(
       '--webhook-cert-dir <dir>',
       'folder with tls.crt, tls.key and ca.crt, read again when they change (default: certificates are made and renewed)',
     )
+    .addOption(
+      new Option(
+        '--webhook-cert-secret <namespace/name>',
+        'Secret with the certificate that the managers of one Lease share: made by the first, renewed by the leader',
+      ).argParser(namespacedName),
+    )
+    .addOption(
+      new Option(
+        '--webhook-service <namespace/name>',
+        'Service in front of them, through which the API server reaches them',
+      ).argParser(namespacedName),
+    )
+
+function namespacedName(text: string): ObjectKey & { readonly namespace: string } {
+  const [namespace = '', name = '', ...more] = text.split('/')
+  if (namespace === '' || name === '' || more.length > 0) throw new InvalidArgumentError('expected NAMESPACE/NAME.')
+  return { namespace, name }
+}
 
 /** @throws UsageError when the flags do not go together */
 export function wantsWebhooks(flags: WebhookFlags, leaderElect: boolean): boolean {
   if (flags.webhookPort === undefined) {
-    const lonely = flags.webhookUrl ?? flags.webhookCertDir
-    if (lonely !== undefined) throw new UsageError('--webhook-url and --webhook-cert-dir need --webhook-port')
+    const lonely = flags.webhookUrl ?? flags.webhookCertDir ?? flags.webhookCertSecret ?? flags.webhookService
+    if (lonely !== undefined) throw new UsageError('--webhook-url, --webhook-service and --webhook-cert-… need --webhook-port')
     return false
   }
+  if (flags.webhookUrl !== undefined && flags.webhookService !== undefined)
+    throw new UsageError('--webhook-url and --webhook-service are two answers to one question: give one')
+  if (flags.webhookCertDir !== undefined && flags.webhookCertSecret !== undefined)
+    throw new UsageError('--webhook-cert-dir and --webhook-cert-secret are two answers to one question: give one')
   if (flags.webhookUrl !== undefined && !/^https:\/\/[^/]/.test(flags.webhookUrl))
     throw new UsageError(`--webhook-url ${flags.webhookUrl}: must be a URL with https`)
-  if (leaderElect && flags.webhookCertDir === undefined)
-    throw new UsageError('--leader-elect with webhooks needs --webhook-cert-dir: several managers must have one authority')
+  if (leaderElect && flags.webhookCertDir === undefined && flags.webhookCertSecret === undefined)
+    throw new UsageError(
+      '--leader-elect with webhooks needs --webhook-cert-dir or --webhook-cert-secret: several managers must have one authority',
+    )
   return true
 }
 
@@ -48,54 +82,91 @@ export interface ManagerWebhooks {
   readonly conversion: WebhookClientConfig
   /** Has the API server ask from now on: once the kinds are there. */
   configure(): Promise<void>
-  /** The configurations stay: nothing is let in unseen while a manager starts again. */
+  /**
+   * Behind a Service the configurations stay: nothing is let in unseen while a manager starts again. Those of a process that was started
+   * by hand go with it, since they would block every write until somebody removes them.
+   */
   close(): Promise<void>
 }
 
 export interface ManagerWebhooksOptions {
   readonly client: Client
-  readonly kinds: readonly DeclaredKind[]
+  readonly providers: readonly ProviderName[]
   readonly admissions: readonly Admission[]
+  /** Oldest version of TLS that clients may use. */
+  readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly clock: Clock
   readonly log: Logger
+  /** There is no other manager that could take over. */
+  readonly isAlone: boolean
+  /** Whether this manager renews what managers share. */
+  leads(): boolean
   /** Has the definitions name the authorities that sign from now on. */
   reinstall(conversion: WebhookClientConfig): Promise<void>
 }
 
-/** Under which name there are configurations for ours. */
-const ConfigurationName = 'capstan-webhook-configuration'
+/** Name of a provider's webhook configurations. Each provider has its own, so that their managers can run in one cluster. */
+export const webhookConfiguration = (provider: ProviderName): string => `capstan-${provider}`
+
+/**
+ * Removes the webhook configurations of these providers, before another program takes over: while the configurations exist and no
+ * manager serves them, the API server rejects writes.
+ */
+export async function removeManagerWebhooks(client: Client, providers: readonly ProviderName[]): Promise<void> {
+  for (const provider of providers) await removeWebhooks(client, webhookConfiguration(provider))
+}
 
 /** @throws UsageError when the certificates cannot be used */
 export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhooksOptions): Promise<ManagerWebhooks> {
-  const { client, kinds, clock, log } = options
-  const names = new Set(kinds.map(resourceName))
-  const admissions = options.admissions.filter(({ kind }) => names.has(resourceName(kind)))
-  const handle = webhookHandler({ kinds, admission: { of: admissions, reader: client } })
+  const { client, providers, clock, log } = options
+  const configurations = providers.map((provider) => ({
+    name: webhookConfiguration(provider),
+    admissions: admissionsFor(providerKinds[provider], options.admissions),
+  }))
+  const handle = webhookHandler({
+    kinds: providers.flatMap((provider) => providerKinds[provider]),
+    admission: { of: configurations.flatMap(({ admissions }) => admissions), reader: client },
+    apiVersionOf: referenceVersions(client),
+  })
   let listening: Listening | undefined
   let bundle = ''
   let isConfigured = false
 
   const url = () => (flags.webhookUrl ?? listening!.url).replace(/\/$/, '')
   const place: WebhookPlace = (path) => ({
-    url: `${url()}${path}`,
+    ...(flags.webhookService ? { service: { ...flags.webhookService, path, port: 443 } } : { url: `${url()}${path}` }),
     ...(bundle === '' ? {} : { caBundle: Buffer.from(bundle).toString('base64') }),
   })
   const serve = async (serving: ServingCertificate) => {
     if (listening) return listening.renew(serving)
     const { webhookHost: host, webhookPort: port = 0 } = flags
-    listening = await listen(handle, { ...serving, host, port, clock, log })
+    listening = await listen(handle, { ...serving, host, port, minVersion: options.minVersion, clock, log })
+  }
+  const configureAll = async () => {
+    for (const { name, admissions } of configurations) await configureWebhooks(client, name, admissions, place)
   }
   const trust = async (authorities: string) => {
     bundle = authorities
     if (!isConfigured) return
     await options.reinstall(place(ConvertPath))
-    await configureWebhooks(client, ConfigurationName, admissions, place)
+    await configureAll()
   }
 
   const certificates =
-    flags.webhookCertDir === undefined
-      ? await keepOwnCertificate({ commonName: 'capstan-webhooks', ...namesOf(flags), clock, log, trust, serve })
-      : await certificatesIn(resolve(flags.webhookCertDir), { trust, serve, log })
+    flags.webhookCertSecret !== undefined
+      ? await keepSharedCertificate({
+          client,
+          secret: flags.webhookCertSecret,
+          ...namesOf(flags),
+          clock,
+          log,
+          mayRenew: () => options.leads(),
+          trust,
+          serve,
+        })
+      : flags.webhookCertDir === undefined
+        ? await keepOwnCertificate({ commonName: 'capstan-webhooks', ...namesOf(flags), clock, log, trust, serve })
+        : await certificatesIn(resolve(flags.webhookCertDir), { trust, serve, log })
   return {
     get url() {
       return url()
@@ -104,19 +175,36 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
       return place(ConvertPath)
     },
     async configure() {
-      await configureWebhooks(client, ConfigurationName, admissions, place)
+      await configureAll()
       isConfigured = true
     },
     async close() {
       certificates.close()
+      if (isConfigured && options.isAlone && !flags.webhookService) {
+        await removeManagerWebhooks(client, providers).catch((err: unknown) =>
+          log.error('Cannot remove the configurations of webhooks, which block writes from now on', {
+            names: configurations.map(({ name }) => name).join(', '),
+            reason: messageOf(err),
+          }),
+        )
+      }
       await listening?.close()
     },
   }
 }
 
-function namesOf({ webhookUrl, webhookHost }: WebhookFlags): { dnsNames: string[] } | { ipAddresses: string[] } {
+function admissionsFor(kinds: readonly DeclaredKind[], all: readonly Admission[]): Admission[] {
+  const names = new Set(kinds.map(resourceName))
+  return all.filter(({ kind }) => names.has(resourceName(kind)))
+}
+
+function namesOf({ webhookUrl, webhookHost, webhookService }: WebhookFlags): { dnsNames: string[]; ipAddresses?: string[] } {
+  if (webhookService) {
+    const { namespace, name } = webhookService
+    return { dnsNames: [`${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`] }
+  }
   const host = webhookUrl === undefined ? webhookHost : new URL(webhookUrl).hostname.replace(/^\[|\]$/g, '')
-  return isIP(host) === 0 ? { dnsNames: [host] } : { ipAddresses: [host] }
+  return isIP(host) === 0 ? { dnsNames: [host] } : { dnsNames: [], ipAddresses: [host] }
 }
 
 interface Use {

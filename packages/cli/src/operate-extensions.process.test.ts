@@ -39,7 +39,7 @@ test.skipIf(missing.length > 0)(
     const ports = new Map<string, string>()
     const here = (text: string) =>
       text
-        .replaceAll('npx capstan', `${process.execPath} packages/cli/bin/capstan.js`)
+        .replaceAll('npx @capstan/cli', `${process.execPath} packages/cli/bin/capstan.js`)
         .replace(/\b(?:6443|8080|9443|9444)\b/g, (port) => ports.get(port) ?? port)
     const run = async (command: string, fails: boolean): Promise<readonly string[]> => {
       const [, name, value] = /^export (\w+)=(.*)$/.exec(command) ?? []

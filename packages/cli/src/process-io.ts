@@ -1,7 +1,7 @@
 import type { Io } from './io.ts'
 
 /** The world as the running process has it: its streams, its environment, its signals. For programs' entries only. */
-export function processIo({ stdout, stderr, env }: NodeJS.Process): Io {
+export function processIo({ stdout, stderr, env, pid, cwd }: NodeJS.Process): Io {
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -32,6 +32,8 @@ export function processIo({ stdout, stderr, env }: NodeJS.Process): Io {
             write: (text) => void stdout.write(text),
           }
         : undefined,
+    pid,
+    cwd: cwd(),
     env,
     signal: interrupted.signal,
   }

@@ -5,6 +5,7 @@ import { openDurable } from '@capstan/apiserver'
 import { type KubeObject, systemClock } from '@capstan/kube'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ended } from './test-io.ts'
+import { versions } from './versions.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-cli-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -13,11 +14,23 @@ describe('help', () => {
   test('names every command', async () => {
     const { code, out, err } = await ended(['help'])
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    for (const command of ['up', 'new', 'dev', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])
+    for (const command of [
+      'up',
+      'new',
+      'dev',
+      'apiserver',
+      'manager',
+      'manifests',
+      'kubeconfig',
+      'envtest',
+      'backup',
+      'restore',
+      'version',
+    ])
       expect(out).toMatch(new RegExp(`^  ${command} `, 'm'))
   })
 
-  test.each(['up', 'new', 'dev', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])(
+  test.each(['up', 'new', 'dev', 'apiserver', 'manager', 'manifests', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])(
     'of %s says what it is for',
     async (command) => {
       const { code, out } = await ended([command, '--help'])
@@ -60,7 +73,7 @@ describe('wrong use ends with 2 and names what is wrong', () => {
     { argv: ['apiserver', '--oidc-issuer-url', 'x'], says: /--oidc-issuer-url is not supported: users are known by/ },
     { argv: ['apiserver', '--insecure-port', '0'], says: /unknown option '--insecure-port'/ },
     { argv: ['apiserver', '--secure-port', 'x'], says: /--secure-port <n>' argument 'x' is invalid/ },
-    { argv: ['manager'], says: /required option '--kubeconfig <file>' not specified/ },
+    { argv: ['manager'], says: /no management cluster is named/ },
     { argv: ['manager', '--kubeconfig', 'k', '--providers', 'core,aws'], says: /there is no provider aws: expected core, local/ },
     { argv: ['kubeconfig'], says: /missing required argument 'name'/ },
     { argv: ['hooks', 'call', 'https://x'], says: /missing required argument 'hook'/ },
@@ -185,3 +198,26 @@ describe('a file that cannot be used fails with 1 and is named, with what was ex
     expect(err).toMatch(says)
   })
 })
+
+test('--version prints the version alone', async () =>
+  expect(await ended(['--version'])).toEqual({ code: 0, out: versions.capstan, err: '' }))
+
+test.each([
+  [['up', '--prot', '3'], "error: unknown option '--prot'\n(Did you mean --port?)\nRun capstan up --help for its flags."],
+  [['hooks', 'waitin'], "error: unknown command 'waitin'\n(Did you mean waiting?)\nRun capstan hooks --help for its flags."],
+])('an error names the help of the subcommand: %j', async (argv, err) =>
+  expect(await ended(argv)).toEqual({ code: 2, out: '', err }),
+)
+
+test('help shows durations as people write them', async () => {
+  const { out } = await ended(['apiserver', '--help'])
+  expect(out).toMatch(/--event-ttl.*\(default: 1h\)/)
+  expect(out).toMatch(/--etcd-compaction-interval.*\(default: 5m\)/)
+})
+
+test.each(['up', 'apiserver', 'dev', 'backup x', 'restore x'])('%s rejects an empty --data', async (command) =>
+  expect(await ended([...command.split(' '), '--data', ''])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("option '--data <dir>' argument '' is invalid. expected a folder."),
+  }),
+)

@@ -4,6 +4,7 @@ import { messageOf } from '@capstan/kube'
 import { Command, CommanderError } from 'commander'
 import type { Io } from './io.ts'
 import { ExitCodes, UsageError } from './io.ts'
+import { versions } from './versions.ts'
 
 type MakeCommand = (io: Io, finish: (code: number) => void) => CommandType
 
@@ -13,14 +14,20 @@ const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   new: async () => (await import('./commands/new.ts')).newCommand,
   dev: async () => (await import('./commands/dev.ts')).devCommand,
   apiserver: async () => (await import('./commands/apiserver.ts')).apiserverCommand,
+  manifests: async () => (await import('./commands/manifests.ts')).manifestsCommand,
   manager: async () => (await import('./commands/manager.ts')).managerCommand,
   kubeconfig: async () => (await import('./commands/kubeconfig.ts')).kubeconfigCommand,
   hooks: async () => (await import('./commands/hooks.ts')).hooksCommand,
+  lint: async () => (await import('./commands/lint.ts')).lintCommand,
   envtest: async () => (await import('./commands/envtest.ts')).envtestCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
   restore: async () => (await import('./commands/backup.ts')).restoreCommand,
+  completion: async () => (await import('./commands/completion.ts')).completionCommand,
   version: async () => (await import('./commands/version.ts')).versionCommand,
 }
+
+/** Names of the commands, as the first word behind `capstan`. */
+export const commandNames: readonly string[] = Object.keys(commands)
 
 /** Runs one command line to its end. Never throws: what went wrong is printed on standard error. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
@@ -29,11 +36,14 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     .description('Kubernetes Cluster API you can run, break, plan and verify in one process; and run for real on any Kubernetes')
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.out(text.trimEnd()), writeErr: (text) => io.err(text.trimEnd()) })
-    .showHelpAfterError('Run capstan help for the commands and their flags.')
+    .version(versions.capstan, '-V, --version', 'print the version of Capstan')
+    .showHelpAfterError('Run capstan --help for the commands.')
   const finish = (result: number) => {
     code = result
   }
-  const asked = argv[0] !== undefined && Object.hasOwn(commands, argv[0]) ? [argv[0]] : Object.keys(commands)
+  // Completions are those of the whole tree.
+  const asked =
+    argv[0] !== undefined && argv[0] !== 'completion' && Object.hasOwn(commands, argv[0]) ? [argv[0]] : Object.keys(commands)
   for (const name of asked) {
     const make = await commands[name]!()
     program.addCommand(inheriting(make(io, finish), program))
@@ -55,9 +65,10 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
 }
 
 /** Subcommands take over exit and output handling only when they are created through their parent, and it has its own already. */
-function inheriting(command: CommandType, parent: CommandType): CommandType {
+function inheriting(command: CommandType, parent: CommandType, path = `${parent.name()} ${command.name()}`): CommandType {
   command.copyInheritedSettings(parent)
-  for (const below of command.commands) inheriting(below, command)
+  command.showHelpAfterError(`Run ${path} --help for its flags.`)
+  for (const below of command.commands) inheriting(below, command, `${path} ${below.name()}`)
   return command
 }
 

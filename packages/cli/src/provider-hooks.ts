@@ -20,7 +20,7 @@ export const withProviderHooks = (command: Command): Command =>
     ).argParser((path, before: readonly string[] | undefined) => [...(before ?? []), path]),
   )
 
-/** What the modules export, in all versions. @throws UsageError naming the module that cannot be used */
+/** Loads the hooks exported by the modules, in all versions. @throws UsageError naming the module that cannot be used */
 export async function loadProviderHooks({ providerHooks = [] }: ProviderHooksOptions): Promise<readonly Hook[]> {
   const found: Hook[] = []
   for (const path of providerHooks) {

@@ -19,7 +19,7 @@ export function textGiven(given: string, path: string): string {
   }
 }
 
-/** What it holds as YAML or JSON. @throws UsageError */
+/** Parses the file as YAML or JSON. @throws UsageError */
 export function valueGiven(given: string, path: string): unknown {
   const text = textGiven(given, path)
   try {

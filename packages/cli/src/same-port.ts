@@ -1,28 +1,33 @@
 /** The port of a listener whose address is written into kubeconfigs: the same one after every restart. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Listener, ListenOptions } from '@capstan/apiserver'
 import { listen } from '@capstan/apiserver'
+import { messageOf } from '@capstan/kube'
+import { makeFolder } from '@capstan/kube/node'
 
 export interface SamePort {
   /** Wanted by the user. */
   readonly asked: number | undefined
   /** Remembers the port; absent: for as long as the process. */
   readonly file: string | undefined
-  /** Tried at a first start without a wish, before any that is free. */
+  /** Taken at a first start when none was asked for; 0 is any that is free. */
   readonly usual?: number
+  /** The flag that chooses another one, for the error. */
+  readonly flag: string
 }
 
 /** Takes the port that was asked for or used before. @throws Error naming it when it is taken */
 export async function listenOnSamePort(
   options: Omit<ListenOptions, 'port'>,
-  { asked, file, usual = 0 }: SamePort,
+  { asked, file, usual = 0, flag }: SamePort,
 ): Promise<Listener> {
-  const wanted = asked ?? (file === undefined ? undefined : await readPort(file))
-  const on = (port: number) => listen({ ...options, port })
-  const listener = wanted === undefined ? await on(usual).catch(() => on(0)) : await on(wanted)
+  const port = asked ?? (file === undefined ? undefined : await readPort(file)) ?? usual
+  const listener = await listen({ ...options, port }).catch((err: unknown) => {
+    throw new Error(`${messageOf(err)}. Choose another with ${flag}, or any free one with ${flag} 0`, { cause: err })
+  })
   if (file !== undefined) {
-    await mkdir(dirname(file), { recursive: true })
+    await makeFolder(dirname(file))
     await writeFile(file, `${listener.port}\n`)
   }
   return listener

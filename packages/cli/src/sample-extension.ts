@@ -59,7 +59,7 @@ export async function startSampleExtension({
   }
 }
 
-/** Tells the plane where the extension is. Its port is new each time, its authority comes from the Secret. */
+/** Registers the extension in the management cluster. Its port changes with each start, its authority comes from the Secret. */
 export async function registerSampleExtension(client: Client, { url }: SampleExtension): Promise<void> {
   await client.apply(
     ExtensionConfig,

@@ -19,7 +19,7 @@ export interface ServePlaneOptions {
   readonly pki: string | undefined
   /** File that remembers the port, so that kubeconfigs of clusters stay valid over restarts. */
   readonly portFile: string | undefined
-  /** Asked for by the user; absent: the one used before, or the usual one, or any that is free. */
+  /** Asked for by the user; absent: the one used before, or 6443. 0 is any that is free. */
   readonly port: number | undefined
   /** File to write the owner's kubeconfig to. */
   readonly kubeconfig: string
@@ -60,8 +60,8 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
   }
   const planes = (servername: string | undefined) =>
     servername === undefined ? management : (plane?.workloads.endpointFor(servername) ?? management)
-  const samePort = { asked: options.port, file: options.portFile, usual: UsualPort }
-  const listener = await listenOnSamePort({ host, planes, clock, log }, samePort)
+  const samePort = { asked: options.port, file: options.portFile, usual: UsualPort, flag: '--port' }
+  const listener = await listenOnSamePort({ host, endpointFor: planes, clock, log }, samePort)
   try {
     plane = await createPlane({
       stores,

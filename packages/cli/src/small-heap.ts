@@ -21,7 +21,7 @@ const ShortRest = 1000
 const Many = 64
 /** The same for all other times. */
 const Rest = 30_000
-/** What the heap has to have grown by for a collection at rest to be worth its while. */
+/** Heap growth that justifies a collection while idle. */
 const Worthwhile = 12 * 1024 * 1024
 /** A larger heap takes longer than a request may be kept waiting for: some 1.5 ms for each megabyte. */
 const LargestAtRest = 192 * 1024 * 1024

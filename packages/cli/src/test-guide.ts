@@ -36,7 +36,7 @@ export const withoutNumbers = (line: string): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
-/** What npm and vitest say to those that they start is not what a person's terminal says. */
+/** The environment that npm and vitest set differs from that of a terminal. */
 const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST|^KUBECONFIG$/i.test(name)),
 )

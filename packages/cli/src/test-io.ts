@@ -1,6 +1,13 @@
 /** The world of a command as tests see it: what was printed, and a Ctrl-C to press. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Io } from './io.ts'
 import { run } from './program.ts'
+
+/** No command finds a data folder here: a test must not see the state of the checkout that it runs in. */
+const emptyFolder = mkdtempSync(join(tmpdir(), 'capstan-cwd-'))
+process.once('exit', () => rmSync(emptyFolder, { recursive: true, force: true }))
 
 export interface Started {
   readonly out: string[]
@@ -27,6 +34,8 @@ export function start(argv: readonly string[], env: Io['env'] = {}): Started {
     },
     err: (line) => void err.push(line),
     terminal: undefined,
+    pid: process.pid,
+    cwd: emptyFolder,
     env,
     signal: interrupted.signal,
   }

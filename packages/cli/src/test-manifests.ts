@@ -1,4 +1,4 @@
-/** What a management cluster says to manifests, to the last field. */
+/** Validates manifests as a management cluster does, with strict field validation. */
 import {
   CustomResourceDefinition,
   type Kind,

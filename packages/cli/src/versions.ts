@@ -1,6 +1,6 @@
 import manifest from '../package.json' with { type: 'json' }
 
-/** What this is, and which releases it follows. */
+/** The version of Capstan, and the releases that it follows. */
 export const versions = {
   capstan: manifest.version,
   kubernetes: 'v1.36',

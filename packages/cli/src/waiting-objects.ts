@@ -1,4 +1,4 @@
-/** What waits for a hook on a management cluster, whatever kind it is of: providers keep the same records on objects of theirs. */
+/** Lists objects that wait for a hook on a management cluster, of any kind: providers keep the same records on their objects. */
 import { Cluster, ClusterNameLabel, Machine, ProviderNameLabel, type WaitingHook, waitingHooks } from '@capstan/api'
 import {
   apiVersionOf,
@@ -24,7 +24,7 @@ export interface WaitingObjects {
   /** By namespace, Cluster, and what belongs to it; the Cluster comes first. */
   readonly waiting: readonly Waiting[]
   readonly clusters: number
-  /** What could not be looked at, a sentence each. */
+  /** Kinds that could not be read, a sentence each. */
   readonly unread: readonly string[]
 }
 
@@ -38,7 +38,7 @@ export async function waitingObjects(
     try {
       return await reading
     } catch (err) {
-      // Somebody may be allowed to see some of it, and a kind may just be going.
+      // The user may lack some permissions, and a kind may just be removed.
       if (!isReason(err, 'Forbidden', 'NotFound')) throw err
       unread.push(`${what} are left out: ${err.message}`)
       return []

@@ -35,7 +35,9 @@ test('the guide for authors does what it says', { timeout: 180_000 }, async () =
       expect(await judge.accept(join(folder, 'manifests'))).toContain('ExtensionConfig -/billing')
     else if (!notHere.includes(command)) {
       const here = command
-        .replace(/^npx capstan new/, `${process.execPath} packages/cli/bin/capstan.js new`)
+        .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
+        // Of what was never published.
+        .replace('new extension', 'new extension --link')
         .replace('../billing', project)
         .replace(':9443', `:${port}`)
       const { ended, lines } = startCommand(here, folder)
@@ -67,7 +69,7 @@ test('the guide for authors does what it says', { timeout: 180_000 }, async () =
   await background!.ended
   running.length = 0
   await judge.close()
-  // What is not run here is there all the same.
+  // Scripts that this test does not run must exist, too.
   const { scripts } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { scripts: { [name: string]: string } }
   expect(scripts.image).toMatch(/docker build/)
 })

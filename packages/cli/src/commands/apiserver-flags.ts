@@ -1,14 +1,8 @@
 /** Values of flags that kube-apiserver and kube-controller-manager have, read as they read them. */
-import type { AdmissionPlugin, ApiServerOptions, AuthorizationMode } from '@capstan/apiserver'
-import {
-  AdmissionPlugins,
-  controllerPlugins,
-  originPatternError,
-  parsePortRange,
-  parseRange,
-  admissionPluginState,
-  AuthorizationModes,
-} from '@capstan/apiserver'
+import type { AuthorizationMode } from '@capstan/apiserver'
+import type { AdmissionPlugin, ApiServerOptions } from '@capstan/kubernetes-kinds'
+import { originPatternError, AuthorizationModes } from '@capstan/apiserver'
+import { AdmissionPlugins, controllerPlugins, parsePortRange, parseRange, admissionPluginState } from '@capstan/kubernetes-kinds'
 import { messageOf, parseDuration, seconds } from '@capstan/kube'
 import { InvalidArgumentError } from 'commander'
 import { UsageError } from '../io.ts'
@@ -77,7 +71,7 @@ export function count(text: string): number {
 /** A number of seconds. @returns milliseconds */
 export const secondsCount = (text: string): number => seconds(count(text))
 
-/** Upstream: -v of klog. What is told from 4 on is told to whoever debugs. */
+/** Upstream: -v of klog. Levels from 4 on are debug logs. */
 export function verbosity(text: string): LogLevel {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('expected a number.')
   return Number(text) >= 4 ? 'debug' : 'info'
@@ -155,7 +149,7 @@ export function disabledPlugins(text: string): AdmissionPlugin[] {
   })
 }
 
-/** Upstream: --enable-admission-plugins. What upstream runs unless told otherwise and has no work here may be named all the same. */
+/** Upstream: --enable-admission-plugins. Plugins that upstream enables by default and that have no effect here may be named too. */
 export function enabledPlugins(text: string): AdmissionPlugin[] {
   return list(text).flatMap((plugin) => {
     const state = stateOf('enable-admission-plugins', plugin)

@@ -3,31 +3,28 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type {
-  AdmissionPlugin,
-  ApiServer,
   Authenticate,
   AuthorizationMode,
   DurableStores,
   Endpoint,
-  Hold,
+  ObjectEncoding,
   Limits,
   Listener,
-  ServiceAccountTokenOptions,
   Store,
 } from '@capstan/apiserver'
+import type { AdmissionPlugin, ApiServer, ServiceAccountTokenOptions } from '@capstan/kubernetes-kinds'
 import {
-  AdmissionPlugins,
   AuthorizationModes,
-  createApiServer,
   createHandler,
   defaultLimits,
-  holdPacked,
+  packedObjects,
   listen,
   memoryStore,
   openDurable,
   parseTokenFile,
   storeCheck,
 } from '@capstan/apiserver'
+import { AdmissionPlugins, createApiServer } from '@capstan/kubernetes-kinds'
 import type { Clock, Logger } from '@capstan/kube'
 import { apiVersionOf, messageOf, parseDuration, sleep, systemClock, systemRandom } from '@capstan/kube'
 import { Command, Option } from 'commander'
@@ -37,6 +34,7 @@ import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { createLogger, type LogLevel } from '../logger.ts'
 import { portOption } from '../port-option.ts'
+import { dataOption } from '../data-option.ts'
 import type { ApiSwitch, EnabledControllers } from './apiserver-flags.ts'
 import {
   apiSwitches,
@@ -186,11 +184,13 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
         .argParser(secondsCount)
         .default(defaultLimits.minRequestTimeout, '1800'),
     )
-    .option(
-      '--etcd-compaction-interval <duration>',
-      'how long watches and lists can go back; 0: as far as there is room for',
-      duration,
-      parseDuration('5m'),
+    .addOption(
+      new Option(
+        '--etcd-compaction-interval <duration>',
+        'how long watches and lists can go back; 0: as far as there is room for',
+      )
+        .argParser(duration)
+        .default(parseDuration('5m'), '5m'),
     )
     .option(
       '--service-cluster-ip-range <range>',
@@ -217,7 +217,11 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
       count,
       300,
     )
-    .option('--event-ttl <duration>', 'how long Events are kept after they were last written', duration, parseDuration('1h'))
+    .addOption(
+      new Option('--event-ttl <duration>', 'how long Events are kept after they were last written')
+        .argParser(duration)
+        .default(parseDuration('1h'), '1h'),
+    )
     .option(
       '--runtime-config <versions>',
       'versions=true|false: may say what is served, and change nothing about it',
@@ -230,7 +234,7 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
       'an etcd of `capstan envtest`, whose data folder state is kept in, unless --data names one',
       list,
     )
-    .option('--data <dir>', 'folder for state and certificates (default: memory only)')
+    .addOption(dataOption('folder for state and certificates (default: memory only)'))
     .option('--kubeconfig <file>', 'where to write a kubeconfig of the administrator, once the server is ready')
     .addOption(new Option('-v, --v <level>', 'how much is logged: from 4 on, all').argParser(verbosity).default('info', '0'))
     .addHelpText(
@@ -257,9 +261,9 @@ async function serve(given: Options, io: Io): Promise<void> {
   for (const line of warningsOf(options)) io.err(`capstan: warning: ${line}`)
 
   // Every client is on the other side of a socket.
-  const hold = holdPacked()
-  // Begun before the certificates, which are made while this waits for the disk. Whoever awaits it is told of its failure.
-  const opening = openStores(clock, log, hold, options)
+  const encode = packedObjects()
+  // Started before the certificates, which are made while this waits for the disk. Its failure is reported where it is awaited.
+  const opening = openStores(clock, log, encode, options)
   opening.catch(() => {})
   let server: ApiServer | undefined
   let listener: Listener | undefined
@@ -269,7 +273,7 @@ async function serve(given: Options, io: Io): Promise<void> {
     const tokens = tokenAuthFile === undefined ? undefined : await readFlag('--token-auth-file', tokenAuthFile, parseTokenFile)
     const stores = await opening
     const history = options.etcdCompactionInterval === 0 ? {} : { age: options.etcdCompactionInterval }
-    const store: Store = stores ? await stores.store('management', { history }) : memoryStore({ clock, history, hold })
+    const store: Store = stores ? await stores.store('management', { history }) : memoryStore({ clock, history, encode })
     server = createApiServer({
       store,
       clock,
@@ -312,7 +316,7 @@ async function serve(given: Options, io: Io): Promise<void> {
     listener = await listen({
       host,
       port: securePort,
-      planes: () => endpoint,
+      endpointFor: () => endpoint,
       clock,
       log,
       minVersion: options.tlsMinVersion,
@@ -339,7 +343,7 @@ function warningsOf({ bindAddress, authorizationMode }: Options): string[] {
   ]
 }
 
-/** What is published in every namespace. Which authority a given certificate is of, is not known. */
+/** The authority published in every namespace. The authority of a given certificate is unknown. */
 async function publishedAuthority({ rootCaFile, tlsCertFile }: Options, access: Access): Promise<string | undefined> {
   if (rootCaFile !== undefined) return readFlag('--root-ca-file', rootCaFile, certificatePem)
   return tlsCertFile === undefined ? access.authority.certificate : undefined
@@ -366,18 +370,18 @@ function limitsOf(options: Options): Limits {
   return { maxRequestsInflight, maxMutatingRequestsInflight, priorityAndFairness, requestTimeout, minRequestTimeout }
 }
 
-/** Where the state is kept; nowhere when no flag says so. */
+/** Opens the stores; in memory when no flag names a place. */
 async function openStores(
   clock: Clock,
   log: Logger,
-  hold: Hold,
+  encode: ObjectEncoding,
   { data, etcdServers }: Options,
 ): Promise<DurableStores | undefined> {
-  if (data !== undefined) return openDurable(resolve(data, 'db'), { clock, log, hold })
+  if (data !== undefined) return openDurable(resolve(data, 'db'), { clock, log, encode })
   if (etcdServers === undefined) return undefined
   const { findState } = await import('../envtest/state-place.ts')
   const { folder, isUnsafe } = await findState(etcdServers, (ms) => sleep(clock, ms))
-  return openDurable(folder, { clock, log, hold, sync: !isUnsafe })
+  return openDurable(folder, { clock, log, encode, sync: !isUnsafe })
 }
 
 /** As they were given or filled in, by their names. */

@@ -4,18 +4,19 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { resolve } from 'node:path'
 import { dataFolder } from '../data-folder.ts'
 import type { Io } from '../io.ts'
+import { dataOption } from '../data-option.ts'
 
-const dataFlag = ['--data <dir>', 'the folder that `capstan apiserver` or `capstan up` was given (default: .capstan)'] as const
+const dataFlag = dataOption('the folder that `capstan apiserver` or `capstan up` was given (default: .capstan)')
 
 /** `capstan backup FILE`: the state of a data folder in one file; a server may be running on it. */
 export const backupCommand = (io: Io): Command =>
   new Command('backup')
     .description('Write the state of a data folder into one file; the server may go on running')
     .argument('<file>', 'where to write the backup: it holds Secrets, and only its owner can read it')
-    .option(...dataFlag)
+    .addOption(dataFlag)
     .option('--salvage', 'of a folder that is damaged, take what can be read')
     .action(async (path: string, { data, salvage = false }: { data?: string; salvage?: boolean }) => {
-      const folder = dataFolder(data).database
+      const folder = dataFolder(io, data).database
       const file = resolve(path)
       const made = await backUp({ folder, file, clock: systemClock, salvage }).catch(failed(`Cannot back up ${folder}`))
       for (const damage of made.damage ?? []) io.err(`capstan: warning: ${damage}: what was acknowledged behind that is lost`)
@@ -39,7 +40,7 @@ export const restoreCommand = (io: Io): Command =>
   new Command('restore')
     .description('Make a data folder what a backup says; the server must not be running')
     .argument('<file>', 'the backup')
-    .option(...dataFlag)
+    .addOption(dataFlag)
     .option('--force', 'replace the state that is there')
     .addOption(
       new Option('--bump-revision <n>', 'how far revisions go on above those of the backup: more than were given out since')
@@ -47,7 +48,7 @@ export const restoreCommand = (io: Io): Command =>
         .default(DefaultBump),
     )
     .action(async (path: string, options: { data?: string; force?: boolean; bumpRevision: number }) => {
-      const folder = dataFolder(options.data).database
+      const folder = dataFolder(io, options.data).database
       const { force = false, bumpRevision } = options
       const restored = await restoreBackup({ folder, file: resolve(path), clock: systemClock, force, bumpRevision }).catch(
         failed(`Cannot restore ${folder}`),

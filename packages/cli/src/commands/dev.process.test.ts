@@ -197,7 +197,7 @@ test('a new project with every hook takes a cluster through its life', patient, 
   await client.patch(Cluster, key, { type: 'merge', body })
   await command.line(/Cluster default\/demo: upgraded to v1\.38\.1/)
 
-  // What a class says of variables is asked for again, too.
+  // The variables of a class are discovered again, too.
   const source = readFileSync(join(folder, 'extension.ts'), 'utf8')
   save(source.replace("default: 'eu1'", "default: 'us1'"))
   await command.line(/loaded anew/)
@@ -317,7 +317,7 @@ describe('what cannot be is named', patient, () => {
     occupant.close()
     expect({ code, err }).toEqual({
       code: 1,
-      err: `capstan: Cannot listen on 127.0.0.1:${port}: the port is in use by another process`,
+      err: `capstan: Cannot listen on 127.0.0.1:${port}: the port is in use by another process. Choose another with --extension-port, or any free one with --extension-port 0`,
     })
   })
 })

@@ -6,6 +6,7 @@ import type { Line } from '@capstan/lab'
 import { followStory, memoryStores } from '@capstan/lab'
 import { Command, Option } from 'commander'
 import { closeAll } from '../close-all.ts'
+import { commandName } from '../command-name.ts'
 import { dataFolder } from '../data-folder.ts'
 import type { Suggestion } from '../demo.ts'
 import { Announcer } from '../dev/announcer.ts'
@@ -22,6 +23,7 @@ import { createStory } from '../output/story.ts'
 import { portOption } from '../port-option.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
 import { servePlane } from '../serve-plane.ts'
+import { dataOption } from '../data-option.ts'
 
 interface Options extends ProviderHooksOptions, RecordOptions {
   data?: string
@@ -31,17 +33,16 @@ interface Options extends ProviderHooksOptions, RecordOptions {
   output: 'text' | 'json'
 }
 
-/** `capstan dev`: an extension beside a plane, over TLS, loaded anew whenever a file of it is saved. */
+/** `capstan dev`: an extension beside a management cluster, over TLS, reloaded whenever one of its files is saved. */
 export const devCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withRecordHooks(new Command('dev')))
     .description('Run an extension beside a management plane and a cluster, and load it anew whenever a file is saved')
     .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
-    .option(
-      '--data <dir>',
-      'folder for the kubeconfig and the authority of the extension; state is kept in memory (default: .capstan)',
+    .addOption(
+      dataOption('folder for the kubeconfig and the authority of the extension; state is kept in memory (default: .capstan)'),
     )
-    .addOption(portOption('--port <n>', 'port of the API server; 0 takes any (default: 6443, or any that is free)'))
-    .addOption(portOption('--extension-port <n>', 'port of the extension; 0 takes any (default: 9443, or any that is free)'))
+    .addOption(portOption('--port <n>', 'port of the API server; 0 takes any (default: 6443)'))
+    .addOption(portOption('--extension-port <n>', 'port of the extension; 0 takes any (default: 9443)'))
     .option('--no-demo', 'no ClusterClass and no Cluster')
     .addOption(
       new Option('-o, --output <format>', 'text for people, json for programs: one object a line')
@@ -52,7 +53,7 @@ export const devCommand = (io: Io, finish: (code: number) => void): Command =>
 
 async function dev(path: string, options: Options, io: Io): Promise<number> {
   const module = extensionModule(path)
-  const folder = dataFolder(options.data)
+  const folder = dataFolder(io, options.data)
   if (existsSync(folder.database)) {
     throw new UsageError(`${folder.path} holds the state of \`capstan up\``, 'Give another folder with --data.')
   }
@@ -125,7 +126,12 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
         return registrationOf(project)
       },
       ready: (hook) =>
-        suggest(story, options, tell, tries(hook, url, shown(authorityFile), shown(folder.kubeconfig), options.demo)),
+        suggest(
+          story,
+          options,
+          tell,
+          tries(commandName(io.env), hook, url, shown(authorityFile), shown(folder.kubeconfig), options.demo),
+        ),
       failed: (problem) => tell({ subject: 'Extension', event: 'ExtensionNotRegistered', text: problem }),
     })
     extension.start()
@@ -142,14 +148,14 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
   }
 }
 
-/** What to try while the extension runs, in an order that makes sense from top to bottom. */
-function tries(hook: string, url: string, authority: string, kubeconfig: string, demo: boolean): Suggestion[] {
+/** Suggested commands while the extension runs, in a useful order. */
+function tries(capstan: string, hook: string, url: string, authority: string, kubeconfig: string, demo: boolean): Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
-  const call = { command: `npx capstan hooks call ${url} ${hook} --ca ${authority}`, what: 'one call, as core would make it' }
+  const call = { command: `${capstan} hooks call ${url} ${hook} --ca ${authority}`, what: 'one call, as core would make it' }
   if (!demo) return [call]
   return [
     call,
-    { command: `npx capstan hooks waiting --kubeconfig ${kubeconfig}`, what: 'what the cluster waits for' },
+    { command: `${capstan} hooks waiting --kubeconfig ${kubeconfig}`, what: 'what the cluster waits for' },
     { command: `${kubectl} get cluster demo -o yaml`, what: 'the cluster, with its conditions' },
     {
       command: `${kubectl} patch cluster demo --type=merge -p '{"spec":{"topology":{"version":"v1.36.1"}}}'`,

@@ -122,7 +122,7 @@ describe('capstan hooks call', () => {
       handler: 'gate',
       response: { status: 'Failure', message: 'not this one' },
       core: {
-        kind: 'refused',
+        kind: 'rejected',
         error: 'failed to call extension handler "gate": got failure response with message: not this one',
       },
     })
@@ -231,7 +231,7 @@ test('calls go through the proxy of the environment, as those of core do', async
   const argv = ['hooks', 'call', 'https://hooks.example.com', 'Discovery']
   const { code, err } = await ended(argv, { HTTPS_PROXY: 'http://127.0.0.1:1' })
   expect(code).toBe(1)
-  // Nobody knows the name, and the proxy need not.
+  // The host name does not resolve, and the proxy need not resolve it.
   expect(err).toMatch(/^capstan: ConnectionRefused: /)
 })
 
@@ -453,7 +453,7 @@ describe('with a management cluster', () => {
       name: 'demo',
       ...record,
     })
-    const update = { ...record, hook: 'UpdateMachine', calls: 1, message: 'installing' }
+    const update = { ...record, hook: 'UpdateMachine', calls: 1, message: 'installing\n\u001b[31mnow' }
     await client.create(Machine, {
       metadata: {
         name: 'm1',
@@ -467,7 +467,9 @@ describe('with a management cluster', () => {
         infrastructureRef: { apiGroup: 'infrastructure.capstan.dev', kind: 'LocalMachine', name: 'm1' },
       },
     })
-    expect((await hooks('waiting')).out.split('\n')[2]).toMatch(/^default +demo +UpdateMachine \(m1\) +gate\.x .* installing$/)
+    expect((await hooks('waiting')).out.split('\n')[2]).toMatch(
+      /^default +demo +UpdateMachine \(m1\) +gate\.x .* installing \[31mnow$/,
+    )
     expect(JSON.parse((await hooks('waiting', '-o', 'json')).out.split('\n')[1]!)).toEqual({
       namespace: 'default',
       cluster: 'demo',
@@ -540,7 +542,7 @@ describe('with a management cluster', () => {
       err: expect.stringContaining('there is no catalog v0'),
     })
 
-    // What every release of upstream publishes, of a release that there is not yet.
+    // The document that every upstream release publishes, for a fictitious release.
     const published = join(folder, 'runtime-sdk-openapi.yaml')
     const { [`/${apiVersion}/updatemachine/{name}`]: _, ...paths } = hooksOpenApi(hookCatalog, 'v1.20.0').paths
     writeFileSync(published, JSON.stringify({ info: { version: 'v1.20.0' }, paths }))

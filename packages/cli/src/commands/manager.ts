@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { type ListenOptions, openDurable } from '@capstan/apiserver'
-import { createManager, installKinds, serveDiagnostics } from '@capstan/controller'
+import { createManager, installKinds, type Manager } from '@capstan/controller'
 import { createClient, systemClock, systemRandom, type WebhookClientConfig } from '@capstan/kube'
-import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+import { httpsTransport } from '@capstan/kube/node'
 import type { ProviderName, Stores } from '@capstan/lab'
 import { createProviders, lateDefaults, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
 import { Command, InvalidArgumentError, Option } from 'commander'
@@ -17,62 +17,105 @@ import {
   refuseBesideUpstream,
   withLeaderElection,
 } from '../leader-election.ts'
-import { createLogger } from '../logger.ts'
-import { serveWebhooks, wantsWebhooks, type WebhookFlags, withWebhooks } from '../manager-webhooks.ts'
+import { createLogger, type LoggingFormat } from '../logger.ts'
+import { type AccessFlags, managementAccess, withAccess } from '../management-access.ts'
+import { type EndpointFlags, serveEndpoints, tlsVersion, withEndpoints } from '../manager-endpoints.ts'
+import { refusedManagerFlags, type WatchFlags, watchLimits, withWatchLimits } from '../manager-flags.ts'
+import { removeManagerWebhooks, serveWebhooks, wantsWebhooks, type WebhookFlags, withWebhooks } from '../manager-webhooks.ts'
 import type { LogLevel } from '../logger.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
 import { listenOnSamePort } from '../same-port.ts'
 import { portOption } from '../port-option.ts'
 import { host } from '../serve-plane.ts'
+import { dataOption } from '../data-option.ts'
 
-interface Options extends RecordOptions, LeaderElectionFlags, HookClientOptions, WebhookFlags, ProviderHooksOptions {
-  kubeconfig: string
+interface Options
+  extends RecordOptions,
+    LeaderElectionFlags,
+    HookClientOptions,
+    WebhookFlags,
+    ProviderHooksOptions,
+    AccessFlags,
+    EndpointFlags,
+    WatchFlags {
   providers: ProviderName[]
   installCrds: boolean
   data?: string
   workloadPort?: number
-  diagnosticsPort: number
+  workloadHost: string
+  loggingFormat: LoggingFormat
   logLevel: LogLevel
 }
 
 /** `capstan manager`: the controllers against any API server. */
-export const managerCommand = (io: Io, finish: (code: number) => void): Command =>
-  withProviderHooks(withWebhooks(withHookClientCertificate(withLeaderElection(withRecordHooks(new Command('manager'))))))
+export function managerCommand(io: Io, finish: (code: number) => void): Command {
+  const command = withEndpoints(
+    withProviderHooks(
+      withWebhooks(
+        withHookClientCertificate(withLeaderElection(withRecordHooks(withWatchLimits(withAccess(new Command('manager')))))),
+      ),
+    ),
+  )
     .description('Run the controllers against any Kubernetes API server')
-    .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster')
     .addOption(
       new Option('--providers <names>', 'which providers to run, separated by commas')
         .argParser(providerNames)
         .default([...ProviderNames], ProviderNames.join(',')),
     )
     .option('--no-install-crds', 'expect the CustomResourceDefinitions to be there')
-    .option('--data <dir>', 'folder for simulated workload clusters of the local provider (default: memory only)')
+    .addOption(dataOption('folder for simulated workload clusters of the local provider (default: memory only)'))
     .addOption(
       portOption(
         '--workload-port <n>',
         'port that serves the simulated workload clusters; 0 takes any (default: the one used before)',
       ),
     )
-    .addOption(portOption('--diagnostics-port <n>', 'port of health and metrics, on loopback; 0 takes any').default(8080))
+    .addOption(
+      new Option(
+        '--workload-host <address>',
+        'address that serves the simulated workload clusters, and that their kubeconfigs name',
+      ).default(host),
+    )
+    .addOption(
+      new Option('--logging-format <format>', "pino's JSON lines, or lines as Kubernetes' components write them")
+        .choices(['pino', 'json', 'text'])
+        .default('pino'),
+    )
     .addOption(
       new Option('--log-level <level>', 'least important lines to log')
         .choices(['debug', 'info', 'warn', 'error'])
         .default('info'),
     )
     .action(async (options: Options) => {
-      await manage(options, io)
+      await (options.removeWebhooks ? removeConfigurations(options, io) : manage(options, io))
       finish(ExitCodes.done)
     })
+  for (const option of refusedManagerFlags()) command.addOption(option)
+  return command
+}
+
+async function removeConfigurations(options: Options, io: Io): Promise<void> {
+  const { access } = await managementAccess(options, io.env)
+  const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'capstan' })
+  try {
+    await removeManagerWebhooks(createClient(transport), options.providers)
+    io.out(`Webhook configurations of capstan manager are removed from ${access.server}`)
+  } finally {
+    transport.close()
+  }
+}
 
 async function manage(options: Options, io: Io): Promise<void> {
   const clock = systemClock
   const random = systemRandom
-  const log = createLogger(io, options.logLevel)
-  const election = leaderElection(options, random)
+  const log = createLogger(io, options.logLevel, options.loggingFormat)
+  const election = leaderElection(options, options.providers, random)
   const providerHooks = await loadProviderHooks(options)
   const admissions = providerAdmission(providerHooks)
   const reach = hookClient(options, io.env, log)
-  const transport = httpsTransport(await loadKubeconfig(options.kubeconfig), { clock, random, userAgent: 'capstan' })
+  const { access, isInCluster } = await managementAccess(options, io.env)
+  if (isInCluster) log.info('Using the service account of this pod', { server: access.server })
+  const transport = httpsTransport(access, { clock, random, userAgent: 'capstan' })
   const client = createClient(transport)
   const stores: Stores =
     options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'), { clock, log })
@@ -81,15 +124,19 @@ async function manage(options: Options, io: Io): Promise<void> {
   try {
     if (options.providers.includes('core')) await refuseBesideUpstream(client, { clock, signal: io.signal })
     if (election) await ensureNamespace(client, election.namespace, io.signal)
-    let endpointFor: ListenOptions['planes'] = () => undefined
+    let endpointFor: ListenOptions['endpointFor'] = () => undefined
     const listener = options.providers.includes('local')
       ? await listenOnSamePort(
-          { host, planes: (servername) => endpointFor(servername), clock, log },
-          { asked: options.workloadPort, file: options.data === undefined ? undefined : resolve(options.data, 'port') },
+          { host: options.workloadHost, endpointFor: (servername) => endpointFor(servername), clock, log },
+          {
+            asked: options.workloadPort,
+            file: options.data === undefined ? undefined : resolve(options.data, 'port'),
+            flag: '--workload-port',
+          },
         )
       : undefined
     if (listener) closing.unshift(() => listener.close())
-    const endpoint = { host, port: listener?.port ?? 0 }
+    const endpoint = { host: options.workloadHost, port: listener?.port ?? 0 }
     const providers = createProviders({
       names: options.providers,
       client,
@@ -106,13 +153,17 @@ async function manage(options: Options, io: Io): Promise<void> {
     const { kinds } = providers
     const install = (signal: AbortSignal, conversion?: WebhookClientConfig) =>
       installKinds(client, kinds, { clock, random, signal, ...(conversion ? { conversion } : {}) })
+    let manager: Manager | undefined
     const webhooks = wantsWebhooks(options, election !== undefined)
       ? await serveWebhooks(options, {
           client,
-          kinds,
+          providers: options.providers,
+          minVersion: tlsVersion(options.tlsMinVersion),
           admissions,
           clock,
           log,
+          isAlone: election === undefined,
+          leads: () => manager?.leads ?? election === undefined,
           reinstall: (conversion) => (options.installCrds ? install(io.signal, conversion) : Promise.resolve()),
         })
       : undefined
@@ -125,27 +176,28 @@ async function manage(options: Options, io: Io): Promise<void> {
 
     // Whether the API server runs our admission nobody can tell; where it does these have nothing to do.
     const controllers = [...providers.controllers, ...(webhooks ? [] : lateDefaults(admissions, kinds))]
-    const manager = createManager({
+    const running = createManager({
       client,
       clock,
       random,
       log,
       controllers,
+      ...watchLimits(options),
       // Definitions are the leader's business: a manager of another version that only waits must not change them.
       ...(election ? { leaderElection: { ...election, prepare } } : {}),
     })
-    const diagnostics = await serveDiagnostics(manager, options.diagnosticsPort)
+    manager = running
+    const endpoints = await serveEndpoints(running, options, { client, clock, log })
     closing.unshift(
-      () => diagnostics.close(),
-      () => manager.stop(),
+      () => endpoints.close(),
+      () => running.stop(),
       () => providers.close(),
     )
-    const stops = Promise.race([untilInterrupted(io), manager.ended])
-    await Promise.race([manager.start(), stops])
+    const stops = Promise.race([untilInterrupted(io), running.ended])
+    await Promise.race([running.start(), stops])
     if (io.signal.aborted) return
-    const { server } = await loadKubeconfig(options.kubeconfig)
     const asked = webhooks ? `, webhooks at ${webhooks.url}` : ''
-    io.out(`Manager ready: ${options.providers.join(' and ')} against ${server}, diagnostics at ${diagnostics.url}${asked}`)
+    io.out(`Manager ready: ${options.providers.join(' and ')} against ${access.server}, ${endpoints.text}${asked}`)
     await stops
   } finally {
     for (const close of closing) await close()

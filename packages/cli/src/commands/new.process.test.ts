@@ -16,7 +16,8 @@ const root = mkdtempSync(join(tmpdir(), 'capstan-new-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const everyHook = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)
-const create = (name: string, ...flags: string[]) => ended(['new', 'extension', name, '--dir', join(root, name), ...flags])
+const create = (name: string, ...flags: string[]) =>
+  ended(['new', 'extension', name, '--link', '--dir', join(root, name), ...flags])
 
 /** Starting programs takes its time where much else runs. */
 const patient = { timeout: 120_000 }
@@ -60,7 +61,7 @@ describe('a project', patient, () => {
     expect(await run('npm', 'run', 'check')).toMatchObject({ code: 0 })
     expect(await run('npm', 'run', 'build')).toMatchObject({ code: 0 })
 
-    // What the Dockerfile copies, and what the Deployment mounts.
+    // Files that the Dockerfile copies and the Deployment mounts.
     const image = join(root, 'image')
     mkdirSync(image)
     cpSync(join(folder, 'dist/main.js'), join(image, 'main.mjs'))

@@ -79,6 +79,13 @@ interface Manifest {
   readonly optionalDependencies: { readonly [name: string]: string }
 }
 
+test('a project depends on published versions, and on the folders of the checkout only when asked to link', async () => {
+  await create('published')
+  expect(readFileSync(join(root, 'published/package.json'), 'utf8')).not.toContain('file:')
+  await create('linked', '--link')
+  expect(readFileSync(join(root, 'linked/package.json'), 'utf8')).toMatch(/"@capstan\/extension": "file:\//)
+})
+
 test('outside of a checkout a project depends on versions', () => {
   const [manifestFile] = extensionProject(extensionTemplates(), {
     name: 'quota',

@@ -19,6 +19,7 @@ interface Options {
   hook: readonly Hook[]
   certificates: 'cert-manager' | 'self-made'
   output: 'text' | 'json'
+  link?: true
 }
 
 /** `capstan new …`: something to begin with. */
@@ -40,6 +41,7 @@ export const newCommand = (io: Io): Command => {
         .default('cert-manager'),
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .option('--link', 'depend on the folders of this checkout of Capstan instead of on published packages')
     .action((name: string, options: Options) => newExtension(name, options, io))
   make
     .command('certificate')
@@ -67,7 +69,7 @@ async function newExtension(name: string, options: Options, io: Io): Promise<voi
     name,
     hooks: options.hook,
     certificates: options.certificates === 'self-made' ? await selfMade(name, namespaceOf(name), systemClock) : 'cert-manager',
-    dependency: dependencyFrom(checkout()),
+    dependency: dependencyFrom(options.link ? linkedCheckout() : undefined),
     version: versions.capstan,
   })
   await writeProject(folder, files)
@@ -81,6 +83,12 @@ async function newExtension(name: string, options: Options, io: Io): Promise<voi
   for (const path of paths) io.out(join(shown(folder), path))
   io.out('\nNext:\n')
   for (const command of next) io.out(`  ${command}`)
+}
+
+function linkedCheckout(): string {
+  const root = checkout()
+  if (root === undefined) throw new UsageError('--link needs a checkout of Capstan: this command was installed from npm')
+  return root
 }
 
 function authorityOf(name: string, file: string): string {

@@ -110,7 +110,9 @@ describe('a plane with its demo', () => {
     expect(third).toEqual({
       code: 1,
       out: '',
-      err: `capstan: Cannot open data folder ${data}/db: it is in use by another process`,
+      err: expect.stringMatching(
+        /^capstan: Cannot open data folder \S+: process \d+ uses it and serves https:\/\/127\.0\.0\.1:\d+$/,
+      ),
     })
 
     expect(children()).toHaveLength(1)
@@ -189,4 +191,21 @@ test('a plane without a demo serves, and keeps what was written', async () => {
   expect(await withClient((client) => client.get(Cluster, { namespace: 'default', name: 'mine' }))).toMatchObject({
     spec: { topology: { classRef: { name: 'later' } } },
   })
+})
+
+test('a second process on a folder names the first and its URL; without the demo, commands create it', async () => {
+  const first = up('--port', '0')
+  const ready = await first.line(/ready at https/)
+  const url = /https:\S+/.exec(ready)![0]
+  await first.line(/delete cluster demo/)
+  const suggested = first.out.join('\n')
+  expect(suggested).toMatch(/apply -f \S*class\.yaml/)
+  expect(suggested).not.toContain('patch cluster demo')
+  expect(await ended(['up', '--data', data, '--port', '0'])).toEqual({
+    code: 1,
+    out: '',
+    err: `capstan: Cannot open data folder ${data}: process ${process.pid} uses it and serves ${url}`,
+  })
+  expect(await first.interrupt()).toBe(0)
+  expect(readdirSync(data)).not.toContain('owner.json')
 })

@@ -1,13 +1,15 @@
-import { openDurable } from '@capstan/apiserver'
 import { Cluster, ExtensionConfig } from '@capstan/api'
 import type { Clock, Client } from '@capstan/kube'
 import { durationText, keyText, orAbsent, parseDuration, seconds, silent, sleep, systemClock, systemRandom } from '@capstan/kube'
 import type { Line, Plane, Stores } from '@capstan/lab'
 import { followStory, lineOf, memoryStores } from '@capstan/lab'
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { resolve } from 'node:path'
 import { closeAll } from '../close-all.ts'
+import { commandName } from '../command-name.ts'
 import { dataFolder } from '../data-folder.ts'
-import { bringUpDemo, DemoCluster, suggestions, untilTrue } from '../demo.ts'
+import { openFolder, recordOwner } from '../folder-owner.ts'
+import { bringUpDemo, DemoCluster, firstSuggestions, type Suggestion, suggestions, untilTrue } from '../demo.ts'
 import { playHooks, recordHooks, type RecordOptions, withRecordHooks } from '../hook-tapes.ts'
 import { hookClient, type HookClientOptions, withHookClientCertificate } from '../hook-client.ts'
 import type { Io } from '../io.ts'
@@ -18,8 +20,10 @@ import { servePlane } from '../serve-plane.ts'
 import { statesOf } from '../output/cluster-states.ts'
 import type { Story } from '../output/story.ts'
 import { createStory } from '../output/story.ts'
+import { storyLog } from '../output/story-log.ts'
 import type { SampleExtension } from '../sample-extension.ts'
 import { registerSampleExtension, startSampleExtension } from '../sample-extension.ts'
+import { dataOption } from '../data-option.ts'
 
 interface Options extends ProviderHooksOptions, RecordOptions, HookClientOptions {
   demo?: boolean
@@ -38,7 +42,7 @@ export const upCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withHookClientCertificate(withRecordHooks(new Command('up'))))
     .description('Bring up a management plane in this process: API server, core provider and local provider')
     .option('--demo', 'create a ClusterClass, a runtime extension and a managed Cluster, and tell what happens')
-    .option('--data <dir>', 'folder for state, certificates and kubeconfig (default: .capstan)')
+    .addOption(dataOption('folder for state, certificates and kubeconfig (default: .capstan)'))
     .addOption(new Option('--memory', 'keep state in memory only: it ends with the process').conflicts('data'))
     .addOption(portOption('--port <n>', 'port of the API server; 0 takes any (default: the one used before, or 6443)'))
     .option('--kubeconfig <file>', 'where to write the kubeconfig (default: kubeconfig in the data folder)')
@@ -62,12 +66,12 @@ async function up(options: Options, io: Io): Promise<number> {
   const story = createStory(io, options.output, clock, startedAt)
   const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
   if (options.exitWhenReady && !options.demo) throw new UsageError('--exit-when-ready waits for the cluster of --demo')
-  const folder = dataFolder(options.data)
+  const folder = dataFolder(io, options.data)
   const providerHooks = await loadProviderHooks(options)
   const reach = hookClient(options, io.env, silent)
   const playing = options.replayHooks === undefined ? undefined : playHooks(options.replayHooks)
   const recording = await recordHooks(options, clock, (text) => tell({ subject: 'Tape', event: 'RecordingStopped', text }))
-  const stores: Stores = options.memory ? memoryStores() : await openDurable(folder.database, { clock })
+  const stores: Stores = options.memory ? memoryStores() : await openFolder(folder, clock)
 
   let extension: SampleExtension | undefined
   // The plane first: what it still asks of its extension is answered.
@@ -80,11 +84,11 @@ async function up(options: Options, io: Io): Promise<number> {
   const stop = new AbortController()
   const signal = AbortSignal.any([io.signal, stop.signal])
   try {
-    const kubeconfig = options.kubeconfig ?? folder.kubeconfig
+    const kubeconfig = options.kubeconfig === undefined ? folder.kubeconfig : resolve(io.cwd, options.kubeconfig)
     const served = await servePlane({
       clock,
       random: systemRandom,
-      log: silent,
+      log: storyLog(tell),
       stores,
       pki: options.memory ? undefined : folder.pki,
       portFile: options.memory ? undefined : folder.port,
@@ -97,8 +101,14 @@ async function up(options: Options, io: Io): Promise<number> {
     })
     const { plane, url } = served
     closing.unshift(() => served.close())
+    if (!options.memory) closing.unshift(await recordOwner(folder, { pid: io.pid, url }))
     tell({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${url}` })
-    const ready = watchReady(plane, clock, signal, story, tell)
+    // At a restart the ExtensionConfig still has the URL of the extension that ended with the last process.
+    const isStarting = ({ event, subject }: Line) =>
+      options.demo && !extension && event === 'ExtensionNotDiscovered' && subject === 'ExtensionConfig sample'
+    const ready = watchReady(plane, clock, signal, story, (line) => {
+      if (!isStarting(line)) tell(line)
+    })
 
     let outcome: Outcome = 'ready'
     const names = await playing?.register(plane.client)
@@ -116,7 +126,16 @@ async function up(options: Options, io: Io): Promise<number> {
         ...(options.exitWhenReady ? [late(options.timeout, clock, signal)] : []),
       ])
     }
-    if (outcome === 'ready' && !signal.aborted) suggest(story, options, kubeconfig, tell)
+    if (outcome === 'ready' && !signal.aborted) {
+      const isDemoThere = options.demo || (await orAbsent(plane.client.get(Cluster, DemoCluster))) !== undefined
+      suggest(
+        story,
+        options,
+        kubeconfig,
+        isDemoThere ? suggestions(kubeconfig, commandName(io.env)) : firstSuggestions(kubeconfig),
+        tell,
+      )
+    }
     if (options.exitWhenReady) {
       if (outcome === 'ready') return ExitCodes.done
       if (outcome === 'stopped') return ExitCodes.interrupted
@@ -150,7 +169,7 @@ async function startDemo(
 
 type Outcome = 'ready' | 'late' | 'stopped'
 
-/** Tells the story from now on; resolves when the demo cluster is Available. */
+/** Prints the story; resolves when the demo cluster is Available. */
 function watchReady(plane: Plane, clock: Clock, signal: AbortSignal, story: Story, tell: (line: Line) => void): Promise<Outcome> {
   return new Promise((resolve) => {
     signal.addEventListener('abort', () => resolve('stopped'), { once: true })
@@ -186,8 +205,13 @@ function duration(text: string): number {
   return milliseconds
 }
 
-function suggest(story: Story, { output }: Options, kubeconfig: string, tell: (line: Line) => void): void {
-  const all = suggestions(kubeconfig)
+function suggest(
+  story: Story,
+  { output }: Options,
+  kubeconfig: string,
+  all: readonly Suggestion[],
+  tell: (line: Line) => void,
+): void {
   if (output === 'json') {
     for (const { command, what } of all) tell({ subject: 'capstan', event: 'Suggestion', text: what, command })
     tell({ subject: 'capstan', event: 'Ready', text: `kubeconfig ${kubeconfig}` })
@@ -198,7 +222,7 @@ function suggest(story: Story, { output }: Options, kubeconfig: string, tell: (l
   story.note('')
 }
 
-/** What the Cluster says of itself: its topology first, since the rest follows from it. */
+/** Returns the Cluster's own reason: its topology condition first, since the others depend on it. */
 async function reasonWhyNot(client: Client): Promise<string> {
   const cluster = await orAbsent(client.get(Cluster, DemoCluster))
   if (!cluster) return 'it does not exist'

@@ -5,7 +5,7 @@ import { apiserverCommand } from './apiserver.ts'
 import { apiSwitches, checkApiSwitches, origins } from './apiserver-flags.ts'
 import { idleFlags, refusedFlags } from './upstream-flags.ts'
 
-/** What `kube-apiserver --help` lists, v1.36.2. */
+/** Flags listed by `kube-apiserver --help`, v1.36.2. */
 const upstream = `
   admission-control admission-control-config-file advertise-address aggregator-reject-forwarding-redirect
   allow-metric-labels allow-metric-labels-manifest allow-privileged anonymous-auth api-audiences

@@ -69,7 +69,7 @@ const entriesOf = (table: { readonly [why: string]: string }) =>
 export const idleFlags: ReadonlyMap<string, string> = new Map(entriesOf(idle).map(({ name, why }) => [name, why]))
 export const refusedFlags: ReadonlyMap<string, string> = new Map(entriesOf(refused).map(({ name, why }) => [name, why]))
 
-/** Options for all of them, which help does not list. `onIdle` hears of each that is given and does nothing. */
+/** Options for all flags of upstream, hidden in help. `onIdle` is called for each given flag that has no effect. */
 export function upstreamFlags(onIdle: (flag: string, why: string) => void): Option[] {
   const hidden = (name: string, parse: () => unknown) => new Option(`--${name} [value]`).argParser(parse).preset('').hideHelp()
   return [

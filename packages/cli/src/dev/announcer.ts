@@ -13,7 +13,7 @@ export interface AnnouncerOptions {
   readonly url: string
   /** Whether there are a ClusterClass and a Cluster to try it on. */
   readonly demo: boolean
-  /** What the project says of itself; read each time. */
+  /** The project's registration; read each time. */
   registration(): Registration
   /** Once: everything is there. `hook` is one that it handles. */
   ready(hook: string): void

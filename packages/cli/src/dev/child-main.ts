@@ -1,6 +1,6 @@
 /**
- * The process in which `capstan dev` runs an extension: loads one module when told to, answers calls, ends with its parent. It is
- * started before it is needed, so that what every extension imports is there already when a file is saved.
+ * The process in which `capstan dev` runs an extension: loads one module on request, answers calls, and ends with its parent. It is started
+ * ahead, so that common imports are loaded already when a file is saved.
  */
 import { registerHooks } from 'node:module'
 import { dirname } from 'node:path'
@@ -16,7 +16,7 @@ import type { FromChild, ToChild } from './protocol.ts'
 const say = (message: FromChild): void => void process.send?.(message)
 
 let serve: FetchHandler | undefined
-/** What places in files are said relative to. */
+/** Folder to which reported file positions are relative. */
 let folder = process.cwd()
 const underWay = new Map<number, AbortController>()
 
@@ -89,7 +89,7 @@ async function answer({ id, method, url, headers, body }: Extract<ToChild, { kin
   }
 }
 
-/** What handlers log is told by the parent, in the story; what they answer is told by core. */
+/** Logs of handlers are printed by the parent, in the story; core reports their responses. */
 function logger(bound: LogFields): Logger {
   const write =
     (level: string) =>

@@ -33,9 +33,9 @@ export class LoadRefused extends Error {
 
 export interface ExtensionProcessOptions {
   readonly clock: Clock
-  /** What handlers log. */
+  /** A log entry of a handler. */
   log(entry: Extract<FromChild, { kind: 'log' }>): void
-  /** What they write to standard output and standard error, line by line. */
+  /** A line of standard output or standard error. */
   printed(line: string): void
 }
 
@@ -152,7 +152,7 @@ class Child {
     const { promise, ...call } = Promise.withResolvers<Response>()
     // It may end while the body is still on its way.
     promise.catch(() => {})
-    // Known from the beginning: whoever retires this process waits for it.
+    // Recorded first: retiring this process waits for its calls.
     this.#calls.set(id, call)
     const abort = () => this.#say({ kind: 'abort', id })
     try {
@@ -196,7 +196,7 @@ class Child {
     this.#process.kill('SIGKILL')
   }
 
-  /** What it has to say to one that is gone is answered by `ended`. */
+  /** Sends a message; when the process is gone, `ended` reports it. */
   #say(message: ToChild): void {
     if (this.#process.connected) this.#process.send(message, () => {})
   }

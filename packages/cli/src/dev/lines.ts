@@ -1,4 +1,4 @@
-/** What becomes of an extension under `capstan dev`, in lines of the story. Pure. */
+/** Formats the state of an extension under `capstan dev` as lines of the story. Pure. */
 import { relative } from 'node:path'
 import { DiscoverVariables, GeneratePatches, GenerateUpgradePlan, ValidateTopology } from '@capstan/api'
 import type { HookCall, Line } from '@capstan/lab'
@@ -42,7 +42,7 @@ export class HookLines {
     return line
   }
 
-  /** What is answered from now on is somebody else's answer. */
+  /** Later responses belong to another process. */
   forget(): void {
     this.#told.clear()
   }
@@ -52,7 +52,7 @@ const inEveryPass: ReadonlySet<string> = new Set(
   [GeneratePatches, ValidateTopology, DiscoverVariables, GenerateUpgradePlan].map(({ name }) => name),
 )
 
-/** What a handler logs. */
+/** Formats a log entry of a handler. */
 export function lineOfLog({ level, message, fields }: Extract<FromChild, { kind: 'log' }>): Line {
   const { hook: _hook, handler, ...rest } = fields
   const facts = Object.entries(rest).map(([name, value]) => ` ${name}=${textOf(value)}`)
@@ -65,10 +65,10 @@ export function lineOfLog({ level, message, fields }: Extract<FromChild, { kind:
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** What it prints. */
+/** Formats a line of output. */
 export const lineOfOutput = (text: string): Line => ({ subject: 'Extension', event: 'ExtensionPrinted', text })
 
-/** A path as somebody in `folder`, or in the current one, would write it. */
+/** Formats a path relative to `folder` or the current folder. */
 export function shown(path: string, folder = ''): string {
   const short = relative(folder, path)
   return short.startsWith('..') ? path : short || '.'

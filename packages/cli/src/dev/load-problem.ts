@@ -1,11 +1,11 @@
-/** Why a module does not load, with the place, in one line. */
+/** The reason why a module does not load, with its place, in one line. */
 import { relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { messageOf } from '@capstan/kube'
 
 /**
- * `folder` is what paths are said relative to. `lastRead` is the module that was read last: some errors of syntax name no place.
- * What Node puts on a stack differs by kind of error, but the first place that is a file of the user is always the right one.
+ * Returns the message of `err` behind the file, relative to `folder`, and the line. Some syntax errors name no place: then the file is
+ * `lastRead`, the module that was read last. Stacks differ by kind of error, but their first place in a file of the user is the right one.
  */
 export function loadProblem(err: unknown, folder: string, lastRead?: string): string {
   const message = messageOf(err)
@@ -15,13 +15,15 @@ export function loadProblem(err: unknown, folder: string, lastRead?: string): st
 }
 
 function placeIn(stack: string): { file: string; line: string } | undefined {
-  for (const [, url, line] of stack.matchAll(/(file:\/\/[^\s)]+?):(\d+)(?::\d+)?\)?$/gm)) {
-    if (!isOfAPackage(url!)) return { file: fileURLToPath(url!), line: `:${line}` }
+  for (const [, place, line] of stack.matchAll(/(?:^|[\s(])((?:file:\/\/|\/|[A-Z]:\\)[^\s)]+?):(\d+)(?::\d+)?\)?$/gm)) {
+    // Node writes a path instead of a URL where no package.json above the file has "type": "module".
+    const url = place!.startsWith('file:') ? place! : pathToFileURL(place!).href
+    if (!isOfAPackage(url)) return { file: fileURLToPath(url), line: `:${line}` }
   }
   return undefined
 }
 
-/** Not the author's own. */
+/** Whether a module belongs to an installed package or to Capstan, not to the author of the extension. */
 export const isOfAPackage = (url: string): boolean => url.includes('/node_modules/') || url.startsWith(ownSources)
 
 const ownSources = new URL('../../../', import.meta.url).href

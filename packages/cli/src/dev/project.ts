@@ -1,4 +1,4 @@
-/** What `capstan dev` works on: the module of an extension, and what the project says about it. */
+/** Finds what `capstan dev` runs: the module of an extension, and its registration in the project. */
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { isRecord, messageOf } from '@capstan/kube'
@@ -21,7 +21,7 @@ export function extensionModule(target = '.'): string {
   )
 }
 
-/** What the project's own ExtensionConfig says. */
+/** The project's own ExtensionConfig. */
 export interface Registration {
   readonly name?: string
   readonly settings?: { readonly [name: string]: string }
@@ -38,7 +38,7 @@ export function projectOf(module: string): string {
 export const manifestsOf = (project: string): string[] =>
   globSync('manifests/*.{yaml,yml}', { cwd: project }).map((name) => join(project, name))
 
-/** What the manifest of kind ExtensionConfig says. @throws Error naming a file that cannot be read */
+/** Reads the manifest of kind ExtensionConfig. @throws Error naming a file that cannot be read */
 export function registrationOf(project: string): Registration {
   for (const file of manifestsOf(project)) {
     for (const document of parseAllDocuments(readFileSync(file, 'utf8'))) {

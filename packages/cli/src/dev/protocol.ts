@@ -1,4 +1,4 @@
-/** What `capstan dev` and the process that runs an extension say to one another. Plain JSON. */
+/** Messages between `capstan dev` and the process that runs an extension. Plain JSON. */
 
 /** A handler as discovery announces it. */
 export interface AnnouncedHandler {

@@ -1,4 +1,4 @@
-/** Tells the plane about the extension that runs, and has everything asked again that was decided with the one before it. */
+/** Registers the running extension in the management cluster, and has responses of its previous version requested again. */
 import { Cluster, ExtensionConfig, RetryHooksAnnotation } from '@capstan/api'
 import type { Client } from '@capstan/kube'
 import { keyOf, orAbsent } from '@capstan/kube'
@@ -11,11 +11,11 @@ export interface Served {
   readonly url: string
   readonly settings: { readonly [name: string]: string }
   readonly handlers: readonly AnnouncedHandler[]
-  /** Tells this load from the others. */
+  /** Identifies this load. */
   readonly load: string
 }
 
-/** A new value has the server asked for its handlers at once, and classes for the variables that it tells. */
+/** A new value triggers discovery of the server's handlers and of its class variables at once. */
 const LoadAnnotation = 'runtime.capstan.dev/dev-load'
 
 /** Where the plane keeps the authority that the extension's certificate is verified with. */

@@ -1,6 +1,6 @@
 /**
- * Keeps an extension loaded while its files change: a save starts the new one beside the old one, which answers until the new one
- * can. What does not load is told, and the old one goes on.
+ * Keeps an extension loaded while its files change: a save starts a new process beside the old one, which serves until the new one is
+ * ready. A failed load is reported, and the old process keeps serving.
  */
 import type { FetchHandler } from '@capstan/extension'
 import type { Clock, Timer } from '@capstan/kube'
@@ -71,7 +71,7 @@ export class Reloader {
     this.#pending = clock.schedule(wait, () => this.#begin())
   }
 
-  /** Calls under way are answered first, unless that takes too long for somebody who wants to stop. */
+  /** Lets calls in flight finish, for a limited time. */
   async close(): Promise<void> {
     this.#closed = true
     this.#pending?.cancel()
@@ -83,7 +83,7 @@ export class Reloader {
   #begin(): void {
     this.#pending?.cancel()
     this.#pending = undefined
-    // What is being loaded is out of date.
+    // The pending load is outdated.
     this.#loading?.abort()
     this.#loading = new AbortController()
     void this.#load(this.#savedAt ?? this.#options.clock.now(), this.#loading.signal)

@@ -1,4 +1,4 @@
-/** The extension of a module behind TLS, loaded anew whenever a file of it is saved. */
+/** Serves the extension of a module over TLS, reloaded whenever one of its files is saved. */
 import type { Clock } from '@capstan/kube'
 import { seconds } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
@@ -27,7 +27,7 @@ export interface ReloadingExtension {
   start(): void
   /** These files matter, too. */
   watch(files: readonly string[]): void
-  /** Calls under way are answered, unless that takes longer than somebody who wants to stop would wait. */
+  /** Lets calls in flight finish, for a limited time. */
   close(): Promise<void>
 }
 

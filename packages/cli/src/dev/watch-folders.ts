@@ -24,13 +24,13 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
         if (missing.delete(file) || matters(name)) changed(file)
       })
     } catch {
-      // Whoever makes it begins in the nearest folder that is there.
+      // Its creation is noticed in the nearest existing parent folder.
       missing.add(folder)
       if (dirname(folder) !== folder) watchOne(dirname(folder))
       return
     }
     watchers.set(folder, watcher)
-    // Removed, and perhaps made anew since.
+    // Removed, and possibly recreated since.
     watcher.on('error', () => {
       watcher.close()
       watchers.delete(folder)

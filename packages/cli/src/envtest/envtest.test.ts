@@ -122,9 +122,17 @@ describe('a test environment', () => {
   })
 })
 
-const silentIo = (signal: AbortSignal): Io => ({ out() {}, err() {}, terminal: undefined, env: {}, signal })
+const silentIo = (signal: AbortSignal): Io => ({
+  out() {},
+  err() {},
+  terminal: undefined,
+  pid: process.pid,
+  cwd: folder,
+  env: {},
+  signal,
+})
 
-/** What envtest prepares: folders, ports, an authority of its own, keys. */
+/** Prepares folders, ports, an authority and keys as envtest does. */
 async function makeEnvironment() {
   const dataDir = mkdtempSync(join(folder, 'etcd-'))
   const certDir = mkdtempSync(join(folder, 'certs-'))

@@ -1,11 +1,11 @@
 /**
- * `etcd` of a test environment. It holds no state: it says which folder the API server that asks is to keep its state in, so that
- * the state belongs to whoever owns etcd's data folder. See docs/adr/0020-etcd-launcher.md.
+ * `etcd` of a test environment. It stores nothing: it returns the folder in which the API server keeps its state, which thus belongs to the
+ * owner of etcd's data folder. See docs/adr/0020-etcd-launcher.md.
  */
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { resolve } from 'node:path'
+import { makeFolder } from '@capstan/kube/node'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted } from '../io.ts'
 import { etcdCommand, etcdHelp, type EtcdOptions } from './etcd-flags.ts'
@@ -14,7 +14,7 @@ import { StatePath, type StatePlace } from './state-place.ts'
 /** Behaves as this version of etcd where it behaves as etcd at all. */
 const version = '3.6.8'
 
-/** Runs until it is told to stop; resolves with the exit code. */
+/** Runs until it is stopped; resolves with the exit code. */
 export async function runEtcd(argv: readonly string[], io: Io): Promise<number> {
   const command = etcdCommand(argv)
   switch (command.kind) {
@@ -38,7 +38,7 @@ async function serve({ dataDir, clientURLs, isUnsafe }: EtcdOptions, io: Io): Pr
   const servers: Server[] = []
   try {
     if (existsSync(`${folder}/member`)) throw new Error(`${folder} has the state of a real etcd, which Capstan cannot read`)
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeFolder(folder, 0o700)
     const place: StatePlace = { folder: `${folder}/capstan`, isUnsafe }
     for (const url of clientURLs) servers.push(await listen(url, answerer(place)))
     log(io, 'info', 'ready to serve client requests', { 'listen-client-urls': clientURLs.map(String), 'data-dir': folder })

@@ -1,4 +1,4 @@
-/** A command line as kube-apiserver reads it, told in the way that `capstan apiserver` reads it. */
+/** Translates a command line of kube-apiserver to one of `capstan apiserver`. */
 
 /** Upstream: flags of type StringSlice; given again, they grow. */
 const lists = new Set([
@@ -33,7 +33,7 @@ export function upstreamArgv(argv: readonly string[]): string[] {
   return out
 }
 
-/** What kube-apiserver asks for and does not find, in its words. */
+/** Errors for required flags that are missing, with kube-apiserver's texts. */
 export function missingFlags(argv: readonly string[]): string[] {
   const has = (flag: string) => argv.some((arg) => arg === `--${flag}` || arg.startsWith(`--${flag}=`))
   return [

@@ -7,7 +7,7 @@ import { ExitCodes } from '../io.ts'
 import { defaultVersion } from '@capstan/apiserver'
 import { missingFlags, upstreamArgv } from './kube-apiserver-argv.ts'
 
-/** Runs until it is told to stop; resolves with the exit code. */
+/** Runs until it is stopped; resolves with the exit code. */
 export async function runKubeApiserver(given: readonly string[], io: Io): Promise<number> {
   const argv = upstreamArgv(given)
   if (argv.includes('--version')) {
@@ -33,7 +33,7 @@ export async function runKubeApiserver(given: readonly string[], io: Io): Promis
   }
 }
 
-/** What it answers to --help. */
+/** The output of --help. */
 export const kubeApiserverHelp = (io: Io): string => kubeApiserver(io).helpInformation().trimEnd()
 
 const kubeApiserver = (io: Io): Command => apiserverCommand(io, () => {}).name('kube-apiserver')

@@ -1,8 +1,9 @@
 /** The two programs that test environments start, as scripts that run ours. */
-import { chmod, lstat, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, readFile, symlink, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
+import { makeFolder } from '@capstan/kube/node'
 
 const launcherNames = ['etcd', 'kube-apiserver'] as const
 
@@ -13,13 +14,13 @@ export interface LauncherProgram {
   readonly node: string
   /** `bin/envtest.js`. */
   readonly entry: string
-  /** What it says when asked for help. */
+  /** The program's help text. */
   readonly help: string
 }
 
 /**
- * A script in place of the program of that name. Test environments ask for help before each start, to see which flags there are: the
- * script has it at hand. `exec`, so that the process that is told to stop is the one that serves.
+ * A script in place of the program of that name. Test environments read the help before each start to see the supported flags, so the
+ * script contains it. `exec` makes the server the process that receives signals.
  */
 const launcher = (name: string, { node, entry, help }: LauncherProgram): string =>
   `#!/bin/sh
@@ -47,7 +48,7 @@ export interface LauncherOptions {
 /** Writes the launchers, and a link to kubectl when there is one. @throws rather than overwrite a program that is not ours */
 export async function writeLaunchers(options: LauncherOptions): Promise<{ kubectl: string | undefined }> {
   const { folder, node, entry, help, path } = options
-  await mkdir(folder, { recursive: true })
+  await makeFolder(folder)
   for (const name of launcherNames) {
     const file = join(folder, name)
     if (!(await isOurs(file))) throw new Error(`Cannot write ${file}: another program of that name is there; give another folder`)

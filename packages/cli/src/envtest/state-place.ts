@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-/** What the `etcd` of `capstan envtest` answers at `StatePath`. */
+/** Response of the `etcd` of `capstan envtest` at `StatePath`. */
 export interface StatePlace {
   readonly folder: string
-  /** `--unsafe-no-fsync`: nobody waits for the disk. */
+  /** `--unsafe-no-fsync`: writes are not synced. */
   readonly isUnsafe: boolean
 }
 

@@ -7,7 +7,15 @@ import { type ClusterState, createStory, type Told } from './story.ts'
 function start(format: 'text' | 'json', terminal?: FakeTerminal) {
   const clock = new VirtualClock()
   const lines: string[] = []
-  const io: Io = { out: (line) => void lines.push(line), err() {}, terminal, env: {}, signal: new AbortController().signal }
+  const io: Io = {
+    out: (line) => void lines.push(line),
+    err() {},
+    terminal,
+    pid: 1,
+    cwd: '/',
+    env: {},
+    signal: new AbortController().signal,
+  }
   const story = createStory(io, format, clock, clock.now())
   return { story, lines, clusters: (states: ClusterState[]) => (story.clusters(() => states), clock.step(clock.now() + 100)) }
 }

@@ -2,8 +2,9 @@
 import type { Clock, Timer } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 import type { Io, Terminal } from '../io.ts'
+import { oneLine } from './one-line.ts'
 
-/** A line with its place in time. */
+/** A line with its time. */
 export interface Told extends Line {
   /** Milliseconds since the start of the program. */
   readonly at: number
@@ -49,7 +50,7 @@ const jsonStory = (io: Io, startedAt: number): Story => ({
   end: nothing,
 })
 
-/** Changes come in bursts: what nobody could read in between is not drawn. */
+/** Changes come in bursts: intermediate states that are too short to read are not drawn. */
 const RedrawInterval = 50
 
 /** Lines scroll; below them stays one line per cluster, redrawn in place. */
@@ -164,6 +165,3 @@ function cut(line: readonly Span[], columns: number): Span[] {
   }
   return [...kept, { text: '…' }]
 }
-
-/** Messages come from anywhere: whatever would move the cursor or start another line becomes a space. */
-const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ').trim()

@@ -3,7 +3,7 @@ import type { Clock } from '@capstan/kube'
 import { timestamp } from '@capstan/kube'
 import { certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'
 
-/** What the manifest of the Secret says, base64 but for `until`. `tls.key` is a secret. */
+/** Content of the Secret, base64 except for `until`. `tls.key` is a secret. */
 export interface SelfMade {
   readonly 'ca.crt': string
   readonly 'tls.crt': string

@@ -27,6 +27,6 @@ const lineWidth = 130
 
 const fromOf = (statement: string): string => /'([^']+)'$/.exec(statement)![1]!
 
-/** What comes with Node, then packages, then files beside this one. */
+/** Orders imports: Node's modules, then packages, then local files. */
 const compare = (a: string, b: string): number => rank(a) - rank(b) || (a < b ? -1 : 1)
 const rank = (from: string): number => (from.startsWith('node:') ? 0 : from.startsWith('.') ? 2 : 1)

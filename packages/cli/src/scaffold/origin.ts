@@ -13,8 +13,8 @@ export function checkout(): string | undefined {
 }
 
 /**
- * A checkout's packages are linked: what was never published is there, and nothing has to be fetched. Programs for other machines
- * than this one are left out then.
+ * Returns the version or the place that a project depends on: published versions or, with the root of a checkout, its folders, so that
+ * changes of the checkout can be tried before they are published. Programs for other machines than this one are left out then.
  */
 export function dependencyFrom(root: string | undefined): (name: string, version: string) => string | undefined {
   if (root === undefined) return (_name, version) => version

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makeFolder } from '@capstan/kube/node'
 import type { ProjectFile } from './extension-project.ts'
 
 /** Writes all files, or none when one of them is there already. @throws Error naming those */
@@ -9,8 +10,8 @@ export async function writeProject(folder: string, files: readonly ProjectFile[]
   if (there.length > 0) throw new Error(`Cannot write over ${there.join(', ')}: nothing has been written`)
   for (const { path, text, secret } of files) {
     const file = join(folder, path)
-    await mkdir(dirname(file), { recursive: true })
-    // Somebody may have been faster.
+    await makeFolder(dirname(file))
+    // Another process may have created it meanwhile.
     await writeFile(file, text, { flag: 'wx', ...(secret ? { mode: 0o600 } : {}) })
   }
 }

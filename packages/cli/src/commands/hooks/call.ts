@@ -1,5 +1,5 @@
 import { createCatalog, type Hook, hookApiVersion, HooksGroup } from '@capstan/api'
-import { answerVerdict } from '@capstan/core'
+import { hookAnswerEffects } from '@capstan/core'
 import { callServer, fixture, HookFailed } from '@capstan/extension'
 import { isRecord, messageOf, systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
@@ -41,16 +41,16 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
           signal: io.signal,
         })
         const { handler, took, response } = answer
-        const core = answerVerdict(hook, handler, request, response, hooks)
+        const core = hookAnswerEffects(hook, handler, request, response, hooks)
         if (options.output === 'json') io.out(JSON.stringify({ ...answer, core }))
         else {
           io.out(`${hook.name}${handler === '' ? '' : ` of ${handler}`} answered after ${took} ms:`)
           io.out(JSON.stringify(response, undefined, 2))
           const caller = hook.group === HooksGroup ? 'core' : 'who calls it'
-          if (core.kind === 'refused') io.err(`capstan: ${caller} refuses it: ${core.error}`)
+          if (core.kind === 'rejected') io.err(`capstan: ${caller} refuses it: ${core.error}`)
           else for (const effect of core.effects) io.out(`${caller} ${effect}`)
         }
-        finish(core.kind === 'taken' ? ExitCodes.done : ExitCodes.failed)
+        finish(core.kind === 'accepted' ? ExitCodes.done : ExitCodes.failed)
       } catch (err) {
         if (!(err instanceof HookFailed)) throw err
         if (options.output === 'json') io.out(JSON.stringify({ problem: err.problem, message: err.message }))

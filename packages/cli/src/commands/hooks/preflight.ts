@@ -42,7 +42,7 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
       const { items } = await withManagement(io, options, (client) => client.list(ExtensionConfig, { signal: io.signal }))
       const handlers = items.flatMap(registeredHandlers)
       const findings = preflight(handlers, target)
-      // Nobody knows what they would register: that none of it is gone cannot be said.
+      // Their handlers are unknown, so none can be reported as missing.
       const undiscovered = items.filter((config) => !config.status?.handlers).map(({ metadata }) => metadata.name)
       if (options.output === 'json')
         io.out(JSON.stringify({ release: target.release, handlers: handlers.length, findings, undiscovered }))

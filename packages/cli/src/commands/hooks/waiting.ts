@@ -33,7 +33,7 @@ export const waitingCommand = (io: Io): Command =>
         one.namespace || '<none>',
         one.cluster || '<none>',
         `${one.hook}${ofWhat(one)}`,
-        one.handlers.join(',') || '<annotation>',
+        handlerOf(one),
         ago(now - Date.parse(one.since)),
         askedAgainIn(one, now),
         String(one.calls),
@@ -43,6 +43,12 @@ export const waitingCommand = (io: Io): Command =>
       for (const line of table(heading, rows)) io.out(line)
     })
 
+/** Which handlers hold it back, or why none is named. */
+function handlerOf({ handlers, extensionConfig }: Waiting): string {
+  if (extensionConfig !== undefined) return `<any of ${extensionConfig}>`
+  return handlers.join(',') || '<annotation>'
+}
+
 /** Which object waits, where it is not the Cluster. */
 function ofWhat({ kind, name }: Waiting): string {
   if (kind === Cluster.kind) return ''
@@ -50,12 +56,12 @@ function ofWhat({ kind, name }: Waiting): string {
 }
 
 /** A call that failed has no time: it is tried again soon, and then later and later. An annotation is not asked. */
-function askedAgainIn({ until, handlers }: Waiting, now: number): string {
-  if (until === undefined) return handlers.length > 0 ? 'backing off' : '<none>'
+function askedAgainIn({ until, handlers, extensionConfig }: Waiting, now: number): string {
+  if (until === undefined) return handlers.length > 0 || extensionConfig !== undefined ? 'backing off' : '<none>'
   return ago(Math.max(0, Date.parse(until) - now))
 }
 
-/** `45s`, `12m`, `3h`: as precise as somebody who waits needs it. */
+/** Formats `45s`, `12m`, `3h`. */
 function ago(ms: number): string {
   const seconds = Math.round(ms / 1000)
   if (seconds < 120) return `${seconds}s`

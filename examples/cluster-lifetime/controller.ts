@@ -1,0 +1,37 @@
+import { Cluster } from '@capstan/api'
+import { commitChanges, controller, type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
+import { draft, isDeleting, minutes, type NewCondition, type ObjectKey, orAbsent, setConditions } from '@capstan/kube'
+import { Lifetime, LifetimeConditions } from './lifetime.ts'
+
+export const lifetimeController = controller({ name: 'lifetime', for: Lifetime, reconcile })
+
+const { Expired } = LifetimeConditions
+
+/** Runs once for every change of a Lifetime, and again when the time that it asked for has passed. */
+async function reconcile(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
+  const before = io.cache.peek(Lifetime, key)
+  if (!before || isDeleting(before)) return proceed()
+
+  const { condition, outcome } = await observe(before, io)
+  const after = draft(before)
+  after.status = {
+    conditions: setConditions(before.status?.conditions, [condition], {
+      now: io.clock.now(),
+      generation: before.metadata.generation,
+      order: ['Expired'],
+    }),
+  }
+  await commitChanges(io.client, Lifetime, before, after, { conditions: ['Expired'], signal: io.signal })
+  return outcome
+}
+
+async function observe(
+  { metadata, spec }: Lifetime,
+  { client, clock, signal }: ReconcileContext,
+): Promise<{ condition: NewCondition; outcome: Outcome }> {
+  const left = Date.parse(metadata.creationTimestamp!) + minutes(spec.minutes) - clock.now()
+  if (left > 0) return { condition: Expired.false('Alive', ''), outcome: requeue(left, 'the lifetime to end') }
+  const cluster = { namespace: metadata.namespace!, name: spec.clusterName }
+  await orAbsent(client.delete(Cluster, cluster, { signal }))
+  return { condition: Expired.true('Expired'), outcome: proceed() }
+}

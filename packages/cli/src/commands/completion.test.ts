@@ -1,0 +1,39 @@
+import { spawnSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { ended } from '../test-io.ts'
+
+/** Words that bash offers for a command line, by running the printed script. */
+async function complete(...line: string[]): Promise<string[]> {
+  const { code, out } = await ended(['completion', 'bash'])
+  expect(code).toBe(0)
+  const words = ['capstan', ...line]
+  const script = `${out}
+COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}
+_capstan; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const { status, stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  return stdout.trim().split('\n')
+}
+
+test('bash completes commands, subcommands and flags, also behind flags with values', async () => {
+  expect(await complete('ma')).toContain('manager')
+  expect(await complete('hooks', 'w')).toEqual(['waiting'])
+  expect(await complete('up', '--exit')).toEqual(['--exit-when-ready'])
+  expect(await complete('up', '--port', '0', '--dem')).toEqual(['--demo'])
+})
+
+test('every command has a completion in each shell', async () => {
+  const { out: help } = await ended(['--help'])
+  const commands = [...help.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name!).filter((name) => name !== 'help')
+  expect(commands).toContain('completion')
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { out } = await ended(['completion', shell])
+    for (const command of commands) expect(out, `${command} in ${shell}`).toContain(command)
+  }
+})
+
+test('rejects another shell by name', async () =>
+  expect(await ended(['completion', 'tcsh'])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish."),
+  }))

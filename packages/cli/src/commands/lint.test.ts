@@ -1,0 +1,161 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { ended } from '../test-io.ts'
+
+const repository = fileURLToPath(new URL('../../../..', import.meta.url))
+
+let folder = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'capstan-lint-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const write = (file: string, text: string): string => {
+  mkdirSync(join(folder, file, '..'), { recursive: true })
+  writeFileSync(join(folder, file), text)
+  return join(folder, file)
+}
+
+/** A BootstrapConfig that keeps the rules, as controller-gen writes it: without contract labels. */
+const config = (kind: string, schema: string, labels = '') => `---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: ${kind.toLowerCase()}s.bootstrap.cluster.x-k8s.io
+  ${labels}
+spec:
+  group: bootstrap.cluster.x-k8s.io
+  names: {kind: ${kind}, plural: ${kind.toLowerCase()}s, listKind: ${kind}List}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: ${schema}
+    subresources: {status: {}}
+`
+const status =
+  '{status: {type: object, properties: {initialization: {type: object, properties: {dataSecretCreated: {type: boolean}}}, dataSecretName: {type: string}}}}'
+const template =
+  '{spec: {type: object, properties: {template: {type: object, properties: {spec: {type: object}, metadata: {type: object, properties: {labels: {type: object}, annotations: {type: object}}}}}}}}'
+const label = 'labels: {cluster.x-k8s.io/v1beta2: v1}'
+const sources = (labels = '') => config('FooConfig', status, labels) + config('FooConfigTemplate', template, labels)
+
+test('the CustomResourceDefinitions of the local provider keep every rule', async () => {
+  const { code, out } = await ended(['lint', join(repository, 'config/crd'), '--level', 'MAY'])
+  expect(out).toMatch(/^No findings: 10 kinds, \d+ rules checked/)
+  expect(code).toBe(0)
+})
+
+test('a broken MUST is printed with field, rule and edit, and exits with 1', async () => {
+  const file = write('components.yaml', sources(label).replace('dataSecretName', 'secretName'))
+  const { code, out } = await ended(['lint', file])
+  expect(code).toBe(1)
+  const lines = out.split('\n')
+  expect(lines[0]).toMatch(/^LEVEL +RULE +OBJECT +FIELD$/)
+  expect(lines[1]).toMatch(
+    /^MUST +bootstrap-config\.data-secret +fooconfigs\.bootstrap\.cluster\.x-k8s\.io +spec\.versions\[0\]\.schema\.openAPIV3Schema\.properties\.status$/,
+  )
+  expect(out).toContain(
+    'MUST bootstrap-config.data-secret: FooConfig v1 claims contract v1beta2: status.dataSecretName is missing',
+  )
+  expect(out).toContain(`  at    ${file}:2 `)
+  expect(out).toContain('bootstrap-config#bootstrapconfig-data-secret')
+  expect(out).toContain('  edit  Add status.dataSecretName (string)')
+  expect(out).not.toContain('  why ')
+  expect((await ended(['lint', file, '--why'])).out).toContain('  why   Core copies the name to the Machine')
+})
+
+test('findings below MUST exit with 0, and --level chooses which are shown', async () => {
+  const file = write(
+    'crd.yaml',
+    sources('labels: {cluster.x-k8s.io/v1beta1: v1}').replace('initialization:', 'ready: {type: boolean}, initialization:'),
+  )
+  const { code, out } = await ended(['lint', file])
+  expect(code).toBe(0)
+  expect(out).toContain('SHOULD   newest-contract')
+  expect(out).not.toContain('printer-columns')
+  expect((await ended(['lint', file, '--level', 'MUST'])).out).toMatch(/^No findings/)
+  expect((await ended(['lint', file, '--level', 'MAY'])).out).toContain('printer-columns')
+})
+
+test('sources have the labels and the conversion webhook of their kustomization', async () => {
+  const other = sources().replaceAll(
+    '    subresources',
+    '    additionalPrinterColumns: [{name: A, type: string, jsonPath: .a}]\n    subresources',
+  )
+  const withTwo = other.replace(
+    '  versions:\n',
+    '  versions:\n  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}, subresources: {status: {}}}\n',
+  )
+  write('config/crd/bases/crds.yaml', withTwo)
+  const bare = await ended(['lint', folder])
+  expect(bare.code).toBe(1)
+  expect(bare.out).toContain('contract-label')
+  expect(bare.out).toContain('conversion')
+
+  write(
+    'config/crd/kustomization.yaml',
+    'labels:\n- pairs: {cluster.x-k8s.io/v1beta2: v1}\nresources: [bases/crds.yaml]\npatches:\n- path: patches/webhook.yaml\n',
+  )
+  write(
+    'config/crd/patches/webhook.yaml',
+    'apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: fooconfigs.bootstrap.cluster.x-k8s.io}\nspec: {conversion: {strategy: Webhook}}\n',
+  )
+  const completed = await ended(['lint', folder])
+  expect(completed.out).toMatch(/^No findings: 2 kinds/)
+  expect(completed.code).toBe(0)
+})
+
+test('JSON and SARIF hold the findings', async () => {
+  const file = write('crd.yaml', sources(label).replace('dataSecretName', 'secretName'))
+  const json = await ended(['lint', file, '-o', 'json'])
+  expect(json.code).toBe(1)
+  expect(JSON.parse(json.out)).toMatchObject({
+    findings: [
+      { rule: 'bootstrap-config.data-secret', level: 'MUST', object: 'fooconfigs.bootstrap.cluster.x-k8s.io', file, line: 2 },
+    ],
+  })
+  expect(JSON.parse((await ended(['lint', file, '-o', 'sarif'])).out)).toMatchObject({
+    version: '2.1.0',
+    runs: [{ results: [{ ruleId: 'bootstrap-config.data-secret', level: 'error' }] }],
+  })
+})
+
+test('files of a folder that are no YAML are named and left out', async () => {
+  write('crds.yaml', sources(label))
+  const chart = write('chart/templates/deployment.yaml', '{{- if .Values.enabled }}\nkind: Deployment\n{{- end }}\n')
+  const { code, err } = await ended(['lint', folder])
+  expect(code).toBe(0)
+  expect(err).toBe(`capstan: 1 files are no YAML and were not read, the first is ${chart}`)
+})
+
+test.each([
+  ['a path that does not exist', () => [join(folder, 'none')], /none: no such file or folder/],
+  ['a folder without a provider', () => [folder], /no CustomResourceDefinition of a provider/],
+  [
+    'a CustomResourceDefinition that is no YAML',
+    () => [write('a.yaml', 'kind: CustomResourceDefinition\nspec: {')],
+    /a\.yaml: expected YAML/,
+  ],
+  [
+    'a CustomResourceDefinition without versions',
+    () => [write('a.yaml', sources(label).replace(/ {2}versions:[^]*/, ''))],
+    /a\.yaml:2: CustomResourceDefinition "fooconfigs\.bootstrap\.cluster\.x-k8s\.io": spec\.versions: expected a list/,
+  ],
+  [
+    'a release that is no version',
+    () => [write('a.yaml', sources(label)), '--release', 'next'],
+    /expected a version such as v1\.2\.3/,
+  ],
+])('%s is wrong use: exit code 2', async (_, args, message) => {
+  const { code, err } = await ended(['lint', ...args()])
+  expect(err).toMatch(message)
+  expect(code).toBe(2)
+})

@@ -1,0 +1,158 @@
+import { readFileSync, statSync } from 'node:fs'
+import {
+  type Finding,
+  Levels,
+  type Level,
+  lint,
+  type LintReport,
+  linkOf,
+  MalformedManifest,
+  type Manifest,
+  metadataOf,
+  type ProviderManifests,
+  providerManifests,
+  rules,
+  sarif,
+} from '@capstan/conformance'
+import {
+  apiVersionOf,
+  ClusterRole,
+  CustomResourceDefinition,
+  createClient,
+  type Kind,
+  type KubeObject,
+  systemClock,
+  systemRandom,
+} from '@capstan/kube'
+import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+import { Command, Option } from 'commander'
+import { ExitCodes, type Io, UsageError } from '../io.ts'
+import { readManifests } from '../lint/read-manifests.ts'
+import { table } from '../output/table.ts'
+import { versions } from '../versions.ts'
+
+interface Options {
+  readonly output: 'table' | 'json' | 'sarif'
+  readonly level: Level
+  readonly why?: true
+  readonly release?: string
+}
+
+/** `capstan lint PATH`: static checks of a provider against the contracts. */
+export const lintCommand = (io: Io, finish: (code: number) => void): Command =>
+  new Command('lint')
+    .description("Check a provider's CustomResourceDefinitions and manifests against the provider contracts, without running it")
+    .argument('<path>', 'folder of manifests, components file, or kubeconfig of a cluster with the provider')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'sarif']).default('table'))
+    .addOption(new Option('--level <level>', 'least important level to report').choices([...Levels]).default('SHOULD'))
+    .option('--why', 'print what core does at run time when a rule is broken')
+    .option('--release <version>', 'version of the release, which the metadata file must cover')
+    .addHelpText('after', '\nExit code 1 when a rule of level MUST is broken, 2 on wrong use.')
+    .action(async (path: string, options: Options) => {
+      if (options.release !== undefined && !/^v?\d+\.\d+/.test(options.release)) {
+        throw new UsageError(`--release ${options.release}: expected a version such as v1.2.3`)
+      }
+      const provider = await providerAt(path, options, io)
+      const all = lint(provider, rules)
+      const shown = Levels.slice(0, Levels.indexOf(options.level) + 1)
+      const report = { ...all, findings: all.findings.filter(({ rule }) => shown.includes(rule.level)) }
+      for (const line of print(report, provider, options)) io.out(line)
+      finish(all.findings.some(({ rule }) => rule.level === 'MUST') ? ExitCodes.failed : ExitCodes.done)
+    })
+
+/** @throws UsageError when there is no kind of a contract */
+async function providerAt(path: string, { release }: Options, io: Io): Promise<ProviderManifests> {
+  const options = release === undefined ? {} : { release }
+  const manifests = isKubeconfig(path) ? await manifestsOfCluster(path, io) : manifestsOfFiles(path, io)
+  const isRendered = manifests.some(({ object }) => object.kind === 'Deployment') && !isFolder(path)
+  let provider: ProviderManifests
+  try {
+    provider = providerManifests(manifests, { isRendered, ...options })
+  } catch (err) {
+    if (err instanceof MalformedManifest) throw new UsageError(err.message)
+    throw err
+  }
+  if (provider.kinds.length === 0) {
+    throw new UsageError(
+      `${path}: no CustomResourceDefinition of a provider`,
+      'Kinds are found by the group (infrastructure.…, bootstrap.…, controlplane.…) or a label cluster.x-k8s.io/v1beta…, and the end of their names.',
+    )
+  }
+  return provider
+}
+
+function manifestsOfFiles(path: string, io: Io): readonly Manifest[] {
+  const { manifests, unread } = readManifests(path)
+  if (unread.length > 0) io.err(`capstan: ${unread.length} files are no YAML and were not read, the first is ${unread[0]}`)
+  return manifests
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+function isKubeconfig(path: string): boolean {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false
+  const text = readFileSync(path, 'utf8')
+  return /^["']?kind["']?:\s*["']?Config\b/m.test(text) && /^clusters:/m.test(text)
+}
+
+async function manifestsOfCluster(path: string, io: Io): Promise<Manifest[]> {
+  const transport = httpsTransport(await loadKubeconfig(path), { clock: systemClock, random: systemRandom, userAgent: 'capstan' })
+  try {
+    const client = createClient(transport)
+    const listed = async <T extends KubeObject>(kind: Kind<T>): Promise<Manifest[]> => {
+      const { items } = await client.list(kind, { signal: io.signal })
+      return items.map((item) => ({
+        object: { ...(item as object), apiVersion: apiVersionOf(kind), kind: kind.kind },
+        file: path,
+        line: 1,
+      }))
+    }
+    return [...(await listed(CustomResourceDefinition)), ...(await listed(ClusterRole))]
+  } finally {
+    transport.close()
+  }
+}
+
+function print(report: LintReport, provider: ProviderManifests, { output, why }: Options): string[] {
+  if (output === 'sarif') return [JSON.stringify(sarif(report, versions.capstan), undefined, 2)]
+  if (output === 'json') return [JSON.stringify(asJson(report), undefined, 2)]
+  const { findings, checked, notApplicable } = report
+  const counts = Levels.map((level) => `${findings.filter(({ rule }) => rule.level === level).length} ${level}`).join(', ')
+  const scope = `${provider.kinds.length} kinds, ${checked.length} rules checked, ${notApplicable.length} not applicable`
+  if (findings.length === 0) return [`No findings: ${scope}.`]
+  const rows = findings.map((finding) => [finding.rule.level, finding.rule.id, metadataOf(finding.manifest).name, finding.path])
+  return [
+    ...table(['LEVEL', 'RULE', 'OBJECT', 'FIELD'], rows),
+    '',
+    ...findings.flatMap((finding) => [...details(finding, why ?? false), '']),
+    `${counts}: ${scope}.`,
+  ]
+}
+
+function details({ rule, manifest, path, message, edit }: Finding, why: boolean): string[] {
+  return [
+    `${rule.level} ${rule.id}: ${message}`,
+    `  at    ${manifest.file}:${manifest.line} ${path}`,
+    `  rule  ${rule.sentence} ${linkOf(rule)}`,
+    ...(why ? [`  why   ${rule.why}${rule.cases ? ` (${rule.cases.join(', ')})` : ''}`] : []),
+    `  edit  ${edit}`,
+  ]
+}
+
+const asJson = ({ findings, checked, notApplicable }: LintReport): object => ({
+  findings: findings.map(({ rule, manifest, path, message, edit }) => ({
+    rule: rule.id,
+    level: rule.level,
+    object: metadataOf(manifest).name,
+    file: manifest.file,
+    line: manifest.line,
+    path,
+    message,
+    sentence: rule.sentence,
+    link: linkOf(rule),
+    why: rule.why,
+    edit,
+  })),
+  checked: checked.map(({ id }) => id),
+  notApplicable: notApplicable.map(({ id }) => id),
+})

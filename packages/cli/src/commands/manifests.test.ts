@@ -1,0 +1,132 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type CustomResourceDefinition, type PolicyRule, resourceName } from '@capstan/kube'
+import { type ProviderName, providerKinds } from '@capstan/lab'
+import { afterAll, describe, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import type { Manifest } from '../manifests/components.ts'
+import { ended } from '../test-io.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'capstan-manifests-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const written = async (...argv: string[]): Promise<Manifest[]> => {
+  const { code, out, err } = await ended(['manifests', ...argv])
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  return parseAllDocuments(out).map((document) => document.toJS() as Manifest)
+}
+
+describe.each(['core', 'local'])('the components of %s', (provider) => {
+  test.each(['self-managed', 'cert-manager'])('keep the rules of clusterctl, with certificates %s', async (certificates) => {
+    const objects = await written(provider, '--certificates', certificates)
+    const namespaces = objects.filter(({ kind }) => kind === 'Namespace')
+    expect(namespaces).toHaveLength(1)
+    for (const { metadata } of objects)
+      if (metadata.namespace !== undefined) expect(metadata.namespace, metadata.name).toBe(namespaces[0]!.metadata.name)
+    const labels = objects.map(({ metadata }) => (metadata.labels as { [name: string]: string })['cluster.x-k8s.io/provider'])
+    expect(labels).not.toContain(undefined)
+    const [deployment] = objects.filter(({ kind }) => kind === 'Deployment') as unknown as [
+      { spec: { template: { spec: { containers: { name: string }[] } } } },
+    ]
+    expect(deployment.spec.template.spec.containers.map(({ name }) => name)).toEqual(['manager'])
+    // clusterctl waits for Services that certificates name, and for nothing that is not there.
+    expect(objects.some(({ kind }) => kind === 'Certificate')).toBe(certificates === 'cert-manager')
+  })
+
+  test.each(['self-managed', 'cert-manager'])('serve every version of each kind, with certificates %s', async (certificates) => {
+    const objects = await written(provider, '--certificates', certificates)
+    const { metadata: service } = objects.find(({ kind }) => kind === 'Service')!
+    const definitions = objects.filter(({ kind }) => kind === 'CustomResourceDefinition') as unknown as CustomResourceDefinition[]
+    expect(definitions.length).toBeGreaterThan(0)
+    for (const { metadata, spec } of definitions) {
+      const [kind] = providerKinds[provider as ProviderName].filter((one) => resourceName(one) === metadata.name)
+      const versions = spec.versions.filter(({ served }) => served).map(({ name }) => name)
+      expect(versions, metadata.name).toEqual([kind!.version, ...kind!.versions.map((other) => other.kind.version)])
+      if (versions.length === 1) continue
+      expect(spec.conversion, metadata.name).toEqual({
+        strategy: 'Webhook',
+        webhook: {
+          conversionReviewVersions: ['v1'],
+          clientConfig: { service: { namespace: service.namespace, name: service.name, path: '/convert' } },
+        },
+      })
+      // cert-manager finds the authority through its Certificate; otherwise the manager writes it.
+      const [certificate] = objects.filter((one) => one.kind === 'Certificate')
+      expect(metadata.annotations?.['cert-manager.io/inject-ca-from'], metadata.name).toBe(
+        certificate && `${certificate.metadata.namespace}/${certificate.metadata.name}`,
+      )
+    }
+    // Upstream serves these versions of a Cluster.
+    const cluster = definitions.find(({ metadata }) => metadata.name === 'clusters.cluster.x-k8s.io')
+    expect(cluster?.spec.versions.map(({ name }) => name)).toEqual(provider === 'core' ? ['v1beta2', 'v1beta1'] : undefined)
+  })
+
+  test('allow the manager its own webhook configurations, and no others by name', async () => {
+    const objects = (await written(provider)) as unknown as { kind: string; rules?: PolicyRule[] }[]
+    const rules = objects.filter(({ kind }) => kind === 'ClusterRole').flatMap((role) => role.rules ?? [])
+    const named = rules
+      .filter(({ resources }) => resources?.includes('mutatingwebhookconfigurations'))
+      .flatMap((rule) => rule.resourceNames ?? [])
+    expect(named).toEqual([`capstan-${provider}`])
+  })
+
+  test('start a manager with flags that it has, and no others', async () => {
+    const objects = await written(provider)
+    const [deployment] = objects.filter(({ kind }) => kind === 'Deployment') as unknown as [
+      { spec: { template: { spec: { containers: { args: string[] }[] } } } },
+    ]
+    const { args } = deployment.spec.template.spec.containers[0]!
+    const kubeconfig = join(folder, 'none')
+    const { code, err } = await ended([...args.map((arg) => arg.replace('$(POD_IP)', '127.0.0.1')), '--kubeconfig', kubeconfig])
+    // All flags were understood: what fails is reading the file.
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(`Cannot read kubeconfig ${kubeconfig}`) })
+  })
+
+  test('bind the ServiceAccount of the Deployment to roles that are there', async () => {
+    const objects = await written(provider)
+    const names = (kind: string) => objects.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name)
+    const roles = [...names('Role'), ...names('ClusterRole')]
+    for (const one of objects.filter(({ kind }) => kind.endsWith('Binding'))) {
+      const { roleRef, subjects } = one as unknown as { roleRef: { name: string }; subjects: { name: string }[] }
+      expect(roles).toContain(roleRef.name)
+      expect(names('ServiceAccount')).toEqual(subjects.map(({ name }) => name))
+    }
+  })
+})
+
+test('a repository of clusterctl has components and metadata under label and version', async () => {
+  const { out } = await ended([
+    'manifests',
+    'local',
+    '--release',
+    'v1.2.3',
+    '--output-dir',
+    folder,
+    '--image',
+    'registry.example/capstan:v1.2.3',
+  ])
+  const place = join(folder, 'infrastructure-local/v1.2.3')
+  expect(out.split('\n')).toEqual([join(place, 'infrastructure-components.yaml'), join(place, 'metadata.yaml')])
+  expect(parseAllDocuments(readFileSync(join(place, 'metadata.yaml'), 'utf8'))[0]!.toJS()).toMatchObject({
+    apiVersion: 'clusterctl.cluster.x-k8s.io/v1alpha3',
+    kind: 'Metadata',
+    releaseSeries: [{ major: 1, minor: 2, contract: 'v1beta2' }],
+  })
+  expect(readFileSync(join(place, 'infrastructure-components.yaml'), 'utf8')).toContain('image: registry.example/capstan:v1.2.3')
+})
+
+test.each([
+  [['manifests', 'aws'], /core, local/],
+  [['manifests', 'core', '--release', '1.2'], /expected a version such as v1\.2\.3/],
+  [['manifests', 'core', '--replicas', '0'], /expected a number from 1 to 99/],
+  [['manifests', 'core', '--certificates', 'none'], /self-managed, cert-manager/],
+])('%j is refused', async (argv, why) => {
+  expect(await ended(argv)).toMatchObject({ code: 2, err: expect.stringMatching(why) })
+})
+
+test('an existing folder that cannot be written is named', async () => {
+  const file = join(folder, 'file')
+  writeFileSync(file, '')
+  expect(await ended(['manifests', 'core', '--output-dir', file])).toMatchObject({ code: 1, err: expect.stringContaining(file) })
+})

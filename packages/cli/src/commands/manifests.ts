@@ -1,0 +1,70 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { stringify } from 'yaml'
+import type { Io } from '../io.ts'
+import {
+  type CertificateSource,
+  components,
+  coreRoleForLocal,
+  type Manifest,
+  providerNames,
+  type ProviderToInstall,
+  releaseMetadata,
+} from '../manifests/components.ts'
+import { versions } from '../versions.ts'
+
+interface Options {
+  readonly image: string
+  readonly release: string
+  readonly certificates: CertificateSource
+  readonly replicas: number
+  readonly outputDir?: string
+}
+
+/** `capstan manifests PROVIDER`: what a management cluster needs to run it. */
+export const manifestsCommand = (io: Io): Command =>
+  new Command('manifests')
+    .description('Write what a management cluster needs to run a provider, for kubectl apply or for clusterctl')
+    .addArgument(new Command().createArgument('<provider>', 'core or local').choices(['core', 'local']))
+    .option('--image <image>', 'image of the manager', `capstan:v${versions.capstan}`)
+    .addOption(
+      new Option('--release <version>', 'version of the components').argParser(releaseVersion).default(`v${versions.capstan}`),
+    )
+    .addOption(
+      new Option('--certificates <how>', 'where the certificate of webhooks comes from: the manager itself, or cert-manager')
+        .choices(['self-managed', 'cert-manager'])
+        .default('self-managed'),
+    )
+    .addOption(new Option('--replicas <n>', 'replicas of the Deployment, of which one leads').argParser(count).default(1))
+    .option('--output-dir <dir>', 'write a local repository of clusterctl to this folder (default: print the components)')
+    .action(async (provider: ProviderToInstall, options: Options) => {
+      const { image, release: version, certificates, replicas, outputDir } = options
+      const objects: Manifest[] = components({ provider, image, version, certificates, replicas })
+      if (provider === 'local') objects.push(coreRoleForLocal())
+      const text = yamlOf(objects)
+      if (outputDir === undefined) return io.out(text.trimEnd())
+      const { label, file } = providerNames[provider]
+      const folder = join(resolve(outputDir), label, version)
+      await mkdir(folder, { recursive: true })
+      for (const [name, content] of [
+        [file, text],
+        ['metadata.yaml', yamlOf([releaseMetadata(version)])],
+      ] as const) {
+        await writeFile(join(folder, name), content)
+        io.out(join(folder, name))
+      }
+    })
+
+const yamlOf = (objects: readonly Manifest[]): string =>
+  objects.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n')
+
+function releaseVersion(text: string): string {
+  if (!/^v\d+\.\d+\.\d+(-[\w.]+)?$/.test(text)) throw new InvalidArgumentError('expected a version such as v1.2.3.')
+  return text
+}
+
+function count(text: string): number {
+  if (!/^[1-9]\d?$/.test(text)) throw new InvalidArgumentError('expected a number from 1 to 99.')
+  return Number(text)
+}

@@ -1,0 +1,38 @@
+/** The process that runs on a data folder, recorded in the folder so that the error of a second one can name it. */
+import { openDurable } from '@capstan/apiserver'
+import { type Clock, messageOf } from '@capstan/kube'
+import type { Stores } from '@capstan/lab'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import type { DataFolder } from './data-folder.ts'
+
+interface FolderOwner {
+  readonly pid: number
+  readonly url: string
+}
+
+/** Opens the durable state of a folder. @throws Error naming the process and the URL that use it */
+export async function openFolder(folder: DataFolder, clock: Clock): Promise<Stores> {
+  try {
+    return await openDurable(folder.database, { clock })
+  } catch (err) {
+    if (!messageOf(err).endsWith('it is in use by another process')) throw err
+    const owner = await readOwner(folder)
+    if (!owner) throw err
+    throw new Error(`Cannot open data folder ${folder.path}: process ${owner.pid} uses it and serves ${owner.url}`)
+  }
+}
+
+/** Records this process as the owner. The returned function removes the record. */
+export async function recordOwner(folder: DataFolder, owner: FolderOwner): Promise<() => Promise<void>> {
+  await writeFile(folder.owner, `${JSON.stringify(owner)}\n`)
+  return () => rm(folder.owner, { force: true })
+}
+
+/** The record; undefined while the owner is still starting. One left behind by a killed process is never read: its lock is free. */
+async function readOwner(folder: DataFolder): Promise<FolderOwner | undefined> {
+  try {
+    return JSON.parse(await readFile(folder.owner, 'utf8')) as FolderOwner
+  } catch {
+    return undefined
+  }
+}

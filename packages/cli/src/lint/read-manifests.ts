@@ -1,0 +1,148 @@
+/** Manifests of a provider from files: a components file, or a folder of sources with the labels and patches of its kustomizations. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { type Manifest, isCrd, metadataOf, record } from '@capstan/conformance'
+import { LineCounter, parseAllDocuments } from 'yaml'
+import { UsageError } from '../io.ts'
+
+/** Larger inputs are rejected: components files of providers have a few megabytes. */
+const MaxBytes = 32 * 1024 * 1024
+const MaxFiles = 5_000
+
+const skipped = new Set(['node_modules', 'vendor', '.git', 'testdata'])
+const kustomizationNames = new Set(['kustomization.yaml', 'kustomization.yml', 'Kustomization'])
+
+export interface ReadManifests {
+  readonly manifests: readonly Manifest[]
+  /** Files that are no YAML, such as templates of charts: they are left out. */
+  readonly unread: readonly string[]
+}
+
+/** Reads a file, or every YAML file below a folder. @throws UsageError */
+export function readManifests(path: string): ReadManifests {
+  const isFolder = stat(path).isDirectory()
+  const files = isFolder ? yamlFiles(path) : [path]
+  const unread: string[] = []
+  const byFile = new Map<string, Manifest[]>()
+  let bytes = 0
+  for (const file of files) {
+    bytes += statSync(file).size
+    if (bytes > MaxBytes) throw new UsageError(`${path}: manifests have more than ${MaxBytes / 1024 / 1024} MiB`)
+    const shown = isFolder ? join(path, relative(path, file)) : path
+    const text = readFileSync(file, 'utf8')
+    const manifests = parseManifests(text, shown)
+    if (manifests !== undefined) byFile.set(resolve(file), manifests)
+    else if (isFolder && !/^kind:\s*CustomResourceDefinition/m.test(text)) unread.push(shown)
+    else throw new UsageError(`${shown}: expected YAML`)
+  }
+  if (isFolder) for (const file of byFile.keys()) if (isKustomization(file)) applyKustomization(file, byFile)
+  const patches = patchesOf(byFile)
+  const read = [...byFile].flatMap(([file, manifests]) => (isKustomization(file) || patches.has(file) ? [] : manifests))
+  return { manifests: withoutDoubles(read), unread }
+}
+
+function stat(path: string): ReturnType<typeof statSync> & object {
+  try {
+    return statSync(path)
+  } catch {
+    throw new UsageError(`${path}: no such file or folder`)
+  }
+}
+
+function yamlFiles(folder: string): string[] {
+  const found: string[] = []
+  const visit = (at: string): void => {
+    for (const entry of readdirSync(at, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = join(at, entry.name)
+      if (entry.isDirectory() && !skipped.has(entry.name)) visit(path)
+      else if (entry.isFile() && (/\.ya?ml$/.test(entry.name) || kustomizationNames.has(entry.name))) found.push(path)
+      if (found.length > MaxFiles) throw new UsageError(`${folder}: more than ${MaxFiles} YAML files`)
+    }
+  }
+  visit(folder)
+  return found
+}
+
+/** The objects of a file; `undefined` when it is no YAML. */
+function parseManifests(text: string, file: string): Manifest[] | undefined {
+  const lineCounter = new LineCounter()
+  try {
+    const documents = parseAllDocuments(text, { lineCounter, logLevel: 'error' })
+    if (!Array.isArray(documents)) return []
+    return documents.flatMap((document): Manifest[] => {
+      if (document.errors.length > 0) throw document.errors[0]!
+      const value: unknown = document.toJS()
+      const line = lineCounter.linePos(document.contents?.range?.[0] ?? 0).line
+      const items = record(value).kind === 'List' ? record(value).items : [value]
+      return (Array.isArray(items) ? items : [])
+        .filter((item) => Object.keys(record(item)).length > 0)
+        .map((item) => ({ object: record(item), file, line }))
+    })
+  } catch {
+    return undefined
+  }
+}
+
+const isKustomization = (file: string): boolean => kustomizationNames.has(file.slice(dirname(file).length + 1))
+
+const strings = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : []
+
+/** Files that a kustomization names as patches. */
+function patchFiles(file: string, kustomization: Manifest['object']): string[] {
+  const { patches, patchesStrategicMerge } = kustomization
+  const paths = Array.isArray(patches) ? patches.map((patch) => record(patch).path) : []
+  return strings([...paths, ...strings(patchesStrategicMerge)]).map((path) => resolve(dirname(file), path))
+}
+
+/** Files that are patches and no objects of their own. */
+const patchesOf = (byFile: ReadonlyMap<string, readonly Manifest[]>): Set<string> =>
+  new Set(
+    [...byFile].flatMap(([file, manifests]) =>
+      isKustomization(file) ? manifests.flatMap(({ object }) => patchFiles(file, object)) : [],
+    ),
+  )
+
+/**
+ * Adds to CustomResourceDefinitions what the kustomization beside them adds when a release is built: labels, and the conversion webhook
+ * of patches. Other transformations do not change what rules look at.
+ */
+function applyKustomization(file: string, byFile: Map<string, Manifest[]>): void {
+  for (const { object: kustomization } of byFile.get(file) ?? []) {
+    const pairs = Array.isArray(kustomization.labels) ? kustomization.labels.map((one) => record(record(one).pairs)) : []
+    const labels = Object.assign({}, record(kustomization.commonLabels), ...pairs) as Record<string, unknown>
+    const patches = patchFiles(file, kustomization).flatMap((path) => byFile.get(path) ?? [])
+    for (const resource of strings(kustomization.resources)) {
+      const path = resolve(dirname(file), resource)
+      byFile.set(
+        path,
+        (byFile.get(path) ?? []).map((manifest) => (isCrd(manifest) ? patched(manifest, labels, patches) : manifest)),
+      )
+      if (byFile.get(path)!.length === 0) byFile.delete(path)
+    }
+  }
+}
+
+function patched(manifest: Manifest, labels: Readonly<Record<string, unknown>>, patches: readonly Manifest[]): Manifest {
+  const { name } = metadataOf(manifest)
+  const own = patches.filter((patch) => isCrd(patch) && metadataOf(patch).name === name)
+  const spec = own.reduce((spec, { object }) => {
+    const { conversion } = record(object.spec)
+    return conversion === undefined ? spec : { ...spec, conversion }
+  }, record(manifest.object.spec))
+  const added = Object.assign({}, labels, ...own.map((patch) => metadataOf(patch).labels)) as Record<string, unknown>
+  const metadata = { ...record(manifest.object.metadata), labels: { ...metadataOf(manifest).labels, ...added } }
+  return { ...manifest, object: { ...manifest.object, metadata, spec } }
+}
+
+/** A CustomResourceDefinition may be in the sources and in a built file: the one with more labels counts. */
+function withoutDoubles(manifests: readonly Manifest[]): Manifest[] {
+  const best = new Map<string, Manifest>()
+  for (const manifest of manifests.filter(isCrd)) {
+    const { name, labels } = metadataOf(manifest)
+    const before = best.get(name)
+    if (before === undefined || Object.keys(labels).length > Object.keys(metadataOf(before).labels).length)
+      best.set(name, manifest)
+  }
+  return manifests.filter((manifest) => !isCrd(manifest) || best.get(metadataOf(manifest).name) === manifest)
+}

@@ -1,0 +1,41 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { formatKubeconfig, kubeconfigFor } from '@capstan/kube/node'
+import { afterAll, expect, test } from 'vitest'
+import { managementAccess } from './management-access.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'capstan-access-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const file = (name: string): string => {
+  const path = join(folder, name)
+  mkdirSync(join(path, '..'), { recursive: true })
+  writeFileSync(path, formatKubeconfig(kubeconfigFor(name.split('/')[0]!, { server: `https://${name.split('/')[0]}:6443` })))
+  return path
+}
+const pod = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' }
+const [flag, env] = [file('flag'), file('env')]
+file('home/.kube/config')
+const home = join(folder, 'home')
+
+test.each([
+  ['the flag comes before everything', { kubeconfig: flag }, { KUBECONFIG: env, ...pod }, 'https://flag:6443'],
+  ['$KUBECONFIG comes before the pod', {}, { KUBECONFIG: env, ...pod }, 'https://env:6443'],
+  ["the user's own file comes last", {}, {}, 'https://home:6443'],
+  ['an empty $KUBECONFIG names nothing', {}, { KUBECONFIG: '' }, 'https://home:6443'],
+])('%s', async (_, flags, environment, server) => {
+  expect(await managementAccess(flags, environment, home)).toMatchObject({ access: { server }, isInCluster: false })
+})
+
+test.each([
+  ['a pod without its files is told which', {}, pod, /serviceaccount\/token/],
+  ['a context is refused in a pod', { context: 'x' }, pod, /--context needs a kubeconfig/],
+  ['an unknown context is refused by name', { kubeconfig: flag, context: 'x' }, {}, /context "x" does not exist/],
+  ['several files are refused', {}, { KUBECONFIG: 'a:b' }, /names 2 files/],
+])('%s', async (_, flags, environment, why) => {
+  await expect(managementAccess(flags, environment, home)).rejects.toThrow(why)
+})
+
+test('no cluster at all is a wrong use', async () => {
+  await expect(managementAccess({}, {}, folder)).rejects.toThrow('no management cluster is named')
+})

@@ -1,0 +1,56 @@
+/** Finds the management cluster in the order of upstream's managers: flag, environment, the pod's own cluster, the user's file. */
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { type ClusterAccess, inClusterAccess, isInCluster, loadKubeconfig } from '@capstan/kube/node'
+import { type Command, Option } from 'commander'
+import { UsageError } from './io.ts'
+
+export interface AccessFlags {
+  readonly kubeconfig?: string
+  readonly context?: string
+}
+
+export const withAccess = (command: Command): Command =>
+  command
+    .option(
+      '--kubeconfig <file>',
+      "kubeconfig of the management cluster (default: $KUBECONFIG, then the service account of the pod's own cluster, then ~/.kube/config)",
+    )
+    .addOption(new Option('--context <name>', 'context of the kubeconfig (default: its current context)'))
+
+type Env = Readonly<Record<string, string | undefined>>
+
+export interface ManagementAccess {
+  readonly access: ClusterAccess
+  /** The process is a pod that uses its service account. */
+  readonly isInCluster: boolean
+}
+
+/** @throws UsageError when no cluster is named */
+export async function managementAccess(
+  { kubeconfig, context }: AccessFlags,
+  env: Env,
+  home = homedir(),
+): Promise<ManagementAccess> {
+  const options = context === undefined ? {} : { context }
+  const fromFile = async (path: string): Promise<ManagementAccess> => ({
+    access: await loadKubeconfig(path, options),
+    isInCluster: false,
+  })
+  if (kubeconfig !== undefined) return fromFile(kubeconfig)
+  const files = (env.KUBECONFIG ?? '').split(delimiter).filter((path) => path !== '')
+  if (files.length > 1)
+    throw new UsageError(`$KUBECONFIG names ${files.length} files, which is not supported`, 'Name one with --kubeconfig.')
+  if (files.length === 1) return fromFile(files[0]!)
+  if (isInCluster(env)) {
+    if (context !== undefined) throw new UsageError('--context needs a kubeconfig: in a pod there is only its own cluster')
+    return { access: await inClusterAccess(env), isInCluster: true }
+  }
+  const own = join(home, '.kube', 'config')
+  if (existsSync(own)) return fromFile(own)
+  throw new UsageError(
+    'no management cluster is named',
+    'Use --kubeconfig or $KUBECONFIG; in a pod, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are set by the kubelet.',
+  )
+}

@@ -1,0 +1,141 @@
+/** Where a manager serves health and diagnostics: upstream's addresses, and one port on loopback for processes started by hand. */
+import { AccessReviewer, diagnostics, type DiagnosticsServer, type Manager, serveDiagnostics } from '@capstan/controller'
+import { keepOwnCertificate, listen, type Listening } from '@capstan/extension'
+import type { Client, Clock, Logger } from '@capstan/kube'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { portOption } from './port-option.ts'
+
+export interface EndpointFlags {
+  readonly healthAddr?: Address
+  readonly diagnosticsAddress?: Address
+  readonly insecureDiagnostics: 'true' | 'false'
+  readonly diagnosticsPort: number
+  readonly tlsMinVersion: 'VersionTLS12' | 'VersionTLS13'
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+export const withEndpoints = (command: Command): Command =>
+  command
+    .addOption(new Option('--health-addr <address>', 'address of /healthz and /readyz, such as :9440').argParser(address))
+    .addOption(
+      new Option(
+        '--diagnostics-address <address>',
+        'address of metrics, such as :8443: over HTTPS, for those whom the API server authenticates and authorizes',
+      ).argParser(address),
+    )
+    .addOption(
+      new Option('--insecure-diagnostics [bool]', 'serve metrics at --diagnostics-address over HTTP, for everybody')
+        .choices(['true', 'false'])
+        .preset('true')
+        .default('false'),
+    )
+    .addOption(
+      portOption(
+        '--diagnostics-port <n>',
+        'port of health and metrics on loopback, unless an address is given; 0 takes any',
+      ).default(8080),
+    )
+    .addOption(
+      new Option('--tls-min-version <version>', 'oldest TLS of webhooks and diagnostics')
+        .choices(['VersionTLS12', 'VersionTLS13'])
+        .default('VersionTLS12'),
+    )
+
+/** `:8443` is every address, as in Go. */
+function address(text: string): Address {
+  const [, host, port] = /^(?:\[([^\]]+)\]|[^:]*):(\d{1,5})$/.exec(text) ?? []
+  if (port === undefined || Number(port) > 65535)
+    throw new InvalidArgumentError('expected HOST:PORT, such as :8443 or 127.0.0.1:8443.')
+  const plain = host ?? text.slice(0, text.lastIndexOf(':'))
+  return { host: plain === '' ? '::' : plain, port: Number(port) }
+}
+
+export const tlsVersion = (version: EndpointFlags['tlsMinVersion']) => (version === 'VersionTLS13' ? 'TLSv1.3' : 'TLSv1.2')
+
+export interface Endpoints {
+  /** What is served where, for the line that says the manager is ready. */
+  readonly text: string
+  close(): Promise<void>
+}
+
+export async function serveEndpoints(
+  manager: Manager,
+  flags: EndpointFlags,
+  { client, clock, log }: { readonly client: Client; readonly clock: Clock; readonly log: Logger },
+): Promise<Endpoints> {
+  const { healthAddr, diagnosticsAddress } = flags
+  const open: { readonly url: string; close(): Promise<void> }[] = []
+  const texts: string[] = []
+  const add = (name: string, one: { readonly url: string; close(): Promise<void> }) => {
+    open.push(one)
+    texts.push(`${name} at ${one.url}`)
+  }
+  try {
+    if (!healthAddr && !diagnosticsAddress) add('diagnostics', await serveDiagnostics(manager, flags.diagnosticsPort))
+    if (healthAddr) add('health', await serveDiagnostics(manager, healthAddr.port, healthAddr.host, ['/healthz', '/readyz']))
+    if (diagnosticsAddress) {
+      const { host, port } = diagnosticsAddress
+      add(
+        'diagnostics',
+        flags.insecureDiagnostics === 'true'
+          ? await serveDiagnostics(manager, port, host, ['/metrics'])
+          : await serveSecurely(manager, { host, port, minVersion: tlsVersion(flags.tlsMinVersion), client, clock, log }),
+      )
+    }
+  } catch (err) {
+    for (const one of open) await one.close()
+    throw err
+  }
+  return {
+    text: texts.join(', '),
+    async close() {
+      for (const one of open) await one.close()
+    },
+  }
+}
+
+interface SecureOptions extends Address {
+  readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+  readonly client: Client
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** With a certificate of its own, as upstream: those who ask are verified, not the server. */
+async function serveSecurely(manager: Manager, options: SecureOptions): Promise<DiagnosticsServer> {
+  const { host, port, minVersion, client, clock, log } = options
+  const reviewer = new AccessReviewer(client, clock)
+  const handle = async (request: Request): Promise<Response> => {
+    const verdict = await reviewer.review(request)
+    if (verdict.kind === 'refused')
+      return new Response(`${verdict.message}\n`, {
+        status: verdict.status,
+        headers: { 'content-type': 'text/plain; charset=utf-8' },
+      })
+    const { pathname } = new URL(request.url)
+    return diagnostics(manager, pathname)
+  }
+  let listening: Listening | undefined
+  const certificate = await keepOwnCertificate({
+    commonName: 'capstan-diagnostics',
+    dnsNames: ['localhost'],
+    clock,
+    log,
+    trust: () => Promise.resolve(),
+    serve: async (serving) => {
+      if (listening) return listening.renew(serving)
+      listening = await listen(handle, { ...serving, host, port, minVersion, clock, log })
+    },
+  })
+  return {
+    url: listening!.url,
+    async close() {
+      certificate.close()
+      await listening!.close()
+    },
+  }
+}

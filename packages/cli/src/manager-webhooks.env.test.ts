@@ -1,0 +1,101 @@
+import { memoryStore } from '@capstan/apiserver'
+import { configureWebhooks } from '@capstan/controller'
+import {
+  admission,
+  type Client,
+  ConfigMap,
+  createClient,
+  MutatingWebhookConfiguration,
+  seededRandom,
+  silent,
+  systemClock,
+  ValidatingWebhookConfiguration,
+  VirtualClock,
+} from '@capstan/kube'
+import { createApiServer } from '@capstan/kubernetes-kinds'
+import { providerAdmission, type ProviderName } from '@capstan/lab'
+import { localKinds } from '@capstan/local'
+import { expect, test } from 'vitest'
+import { connect } from 'node:tls'
+import { removeManagerWebhooks, serveWebhooks, webhookConfiguration } from './manager-webhooks.ts'
+
+const clock = new VirtualClock()
+const newServer = () => createApiServer({ store: memoryStore(), clock, random: seededRandom(1), log: silent })
+const serveFor = (client: Client, providers: readonly ProviderName[], minVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.2') =>
+  serveWebhooks(
+    { webhookHost: '127.0.0.1', webhookPort: 0 },
+    {
+      client,
+      providers,
+      admissions: providerAdmission(),
+      minVersion,
+      clock: systemClock,
+      log: silent,
+      isAlone: true,
+      leads: () => true,
+      reinstall: () => Promise.resolve(),
+    },
+  )
+const configurationNames = async (client: Client) => {
+  const { items: mutating } = await client.list(MutatingWebhookConfiguration)
+  const { items: validating } = await client.list(ValidatingWebhookConfiguration)
+  return [...mutating, ...validating].map(({ metadata }) => metadata.name).sort()
+}
+
+test('managers of two providers configure webhooks of their own, and remove no others', async () => {
+  const server = newServer()
+  await server.ready
+  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  const core = await serveFor(client, ['core'])
+  await core.configure()
+  const local = await serveFor(client, ['local'])
+  await local.configure()
+  expect(await configurationNames(client)).toEqual(['capstan-core', 'capstan-core', 'capstan-local', 'capstan-local'])
+  const ofCore = await client.get(ValidatingWebhookConfiguration, { name: 'capstan-core' })
+  const groups = ofCore.webhooks!.flatMap(({ rules }) => rules!.flatMap(({ apiGroups }) => apiGroups!))
+  expect(groups).toContain('cluster.x-k8s.io')
+  expect(groups).not.toContain(localKinds[0]!.group)
+  await local.close()
+  expect(await configurationNames(client)).toEqual(['capstan-core', 'capstan-core'])
+  await core.close()
+  expect(await configurationNames(client)).toEqual([])
+  await server.close()
+})
+
+test.each([
+  ['TLSv1.2', 'TLSv1.2'],
+  ['TLSv1.3', 'refused'],
+] as const)('webhooks with at least %s answer a client that has TLSv1.2 at most with: %s', async (minVersion, answer) => {
+  const server = newServer()
+  await server.ready
+  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  const webhooks = await serveFor(client, ['core'], minVersion)
+  const { port } = new URL(webhooks.url)
+  const socket = connect({ host: '127.0.0.1', port: Number(port), maxVersion: 'TLSv1.2', rejectUnauthorized: false })
+  const got = await new Promise((resolve) => {
+    socket.once('secureConnect', () => resolve(socket.getProtocol()))
+    socket.once('error', () => resolve('refused'))
+  })
+  socket.destroy()
+  await webhooks.close()
+  await server.close()
+  expect(got).toBe(answer)
+})
+
+test('removes both webhook configurations of a provider and no other, also when they are gone', async () => {
+  const server = newServer()
+  await server.ready
+  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  const all = [admission<ConfigMap>({ kind: ConfigMap, default() {}, validate: () => [] })]
+  for (const name of [webhookConfiguration('core'), 'other'])
+    await configureWebhooks(client, name, all, (path) => ({ url: `https://127.0.0.1:1${path}` }))
+  for (const times of [1, 2]) {
+    await removeManagerWebhooks(client, ['core'])
+    expect(await configurationNames(client), `time ${times}`).toEqual(['other', 'other'])
+  }
+  // Nothing rejects writes for want of a manager any more.
+  await client.delete(MutatingWebhookConfiguration, { name: 'other' })
+  await client.delete(ValidatingWebhookConfiguration, { name: 'other' })
+  await client.create(ConfigMap, { metadata: { name: 'a', namespace: 'default' } })
+  await server.close()
+})

@@ -1,0 +1,375 @@
+/** What a management cluster needs to run a provider of Capstan, as clusterctl and kubectl expect it. Pure. */
+import { ConvertPath } from '@capstan/controller'
+import { customResourceDefinition, type DeclaredKind, type PolicyRule, resourceName } from '@capstan/kube'
+import { type ProviderName, providerKinds } from '@capstan/lab'
+import { localKinds } from '@capstan/local'
+import { webhookConfiguration } from '../manager-webhooks.ts'
+
+export type ProviderToInstall = ProviderName
+export type CertificateSource = 'cert-manager' | 'self-managed'
+
+export interface ManifestOptions {
+  readonly provider: ProviderToInstall
+  readonly image: string
+  /** `v0.1.0`. */
+  readonly version: string
+  readonly certificates: CertificateSource
+  readonly replicas: number
+}
+
+export interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly [field: string]: unknown }
+  readonly [field: string]: unknown
+}
+
+/** Names of a provider's objects. Upstream's for core, so that tools which look for them find ours. */
+interface Names {
+  readonly namespace: string
+  readonly prefix: string
+  /** Name that clusterctl knows it by, and value of `cluster.x-k8s.io/provider`. */
+  readonly clusterctl: string
+  readonly label: string
+  readonly file: string
+}
+
+export const providerNames: Readonly<Record<ProviderToInstall, Names>> = {
+  core: { namespace: 'capi-system', prefix: 'capi', clusterctl: 'capstan', label: 'capstan', file: 'core-components.yaml' },
+  local: {
+    namespace: 'capstan-local-system',
+    prefix: 'capstan-local',
+    clusterctl: 'local',
+    label: 'infrastructure-local',
+    file: 'infrastructure-components.yaml',
+  },
+}
+
+/** Every object, in the order in which they can be applied. */
+export function components(options: ManifestOptions): Manifest[] {
+  const { provider, certificates } = options
+  const { namespace, prefix, label } = providerNames[provider]
+  const objects: Manifest[] = [
+    {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: {
+        name: namespace,
+        labels: {
+          'control-plane': 'controller-manager',
+          'pod-security.kubernetes.io/enforce': 'restricted',
+          'pod-security.kubernetes.io/enforce-version': 'latest',
+        },
+      },
+    },
+    ...providerKinds[provider].map((kind) => definition(kind, options)),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: `${prefix}-manager`, namespace } },
+    role('Role', `${prefix}-leader-election-role`, leaderElectionRules(provider, certificates), { namespace }),
+    binding('RoleBinding', `${prefix}-leader-election-rolebinding`, 'Role', `${prefix}-leader-election-role`, options),
+    ...clusterRoles(options),
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: webhookService(provider), namespace },
+      spec: { ports: [{ port: 443, targetPort: 'webhook-server' }], selector: { 'cluster.x-k8s.io/provider': label } },
+    },
+    deployment(options),
+    {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: `${prefix}-controller-manager`, namespace },
+      spec: { maxUnavailable: 1, selector: { matchLabels: { 'cluster.x-k8s.io/provider': label } } },
+    },
+    networkPolicy(options),
+    ...(certificates === 'cert-manager' ? certManagerObjects(provider) : []),
+  ]
+  return objects.map((object) => ({
+    ...object,
+    metadata: {
+      ...object.metadata,
+      labels: { 'cluster.x-k8s.io/provider': label, ...(object.metadata.labels as object | undefined) },
+    },
+  }))
+}
+
+/** `metadata.yaml` of a clusterctl repository. */
+export function releaseMetadata(version: string): Manifest & { releaseSeries: unknown } {
+  const [, major, minor] = /^v(\d+)\.(\d+)\./.exec(version)!
+  return {
+    apiVersion: 'clusterctl.cluster.x-k8s.io/v1alpha3',
+    kind: 'Metadata',
+    metadata: { name: 'release-series' },
+    releaseSeries: [{ major: Number(major), minor: Number(minor), contract: 'v1beta2' }],
+  }
+}
+
+/**
+ * The CustomResourceDefinition with every version, which the manager converts behind its Service. The certificate authority is added by
+ * cert-manager, or by the manager that leads.
+ */
+function definition(kind: DeclaredKind, { provider, certificates }: ManifestOptions): Manifest {
+  const { namespace } = providerNames[provider]
+  const service = { namespace, name: webhookService(provider), path: ConvertPath }
+  const made = customResourceDefinition(kind, { service }) as unknown as Manifest
+  if (certificates !== 'cert-manager' || kind.versions.length === 0) return made
+  const annotations = { 'cert-manager.io/inject-ca-from': `${namespace}/${servingCertificate(provider)}` }
+  return { ...made, metadata: { ...made.metadata, annotations } }
+}
+
+const servingCertificate = (provider: ProviderToInstall) => `${providerNames[provider].prefix}-serving-cert`
+const webhookService = (provider: ProviderToInstall) => `${providerNames[provider].prefix}-webhook-service`
+const webhookSecret = (provider: ProviderToInstall) => `${webhookService(provider)}-cert`
+
+const rbac = 'rbac.authorization.k8s.io'
+const role = (kind: 'Role' | 'ClusterRole', name: string, rules: readonly PolicyRule[], metadata: object = {}): Manifest => ({
+  apiVersion: `${rbac}/v1`,
+  kind,
+  metadata: { name, ...metadata },
+  rules,
+})
+
+function binding(
+  kind: 'RoleBinding' | 'ClusterRoleBinding',
+  name: string,
+  of: string,
+  roleName: string,
+  { provider }: ManifestOptions,
+): Manifest {
+  const { namespace, prefix } = providerNames[provider]
+  return {
+    apiVersion: `${rbac}/v1`,
+    kind,
+    metadata: { name, ...(kind === 'RoleBinding' ? { namespace } : {}) },
+    roleRef: { apiGroup: rbac, kind: of, name: roleName },
+    subjects: [{ kind: 'ServiceAccount', name: `${prefix}-manager`, namespace }],
+  }
+}
+
+/**
+ * Upstream's aggregation: the ServiceAccount has what every ClusterRole with the label grants, so that providers add rules for their own
+ * kinds to core's.
+ */
+function clusterRoles(options: ManifestOptions): Manifest[] {
+  const { provider } = options
+  const { prefix } = providerNames[provider]
+  const label = provider === 'core' ? 'cluster.x-k8s.io/aggregate-to-manager' : 'infrastructure.capstan.dev/aggregate-to-manager'
+  const aggregated: Manifest = {
+    apiVersion: `${rbac}/v1`,
+    kind: 'ClusterRole',
+    metadata: { name: `${prefix}-aggregated-manager-role` },
+    aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [label]: 'true' } }] },
+    rules: [],
+  }
+  return [
+    role('ClusterRole', `${prefix}-manager-role`, provider === 'core' ? coreRules() : localRules(), {
+      labels: { [label]: 'true' },
+    }),
+    aggregated,
+    binding('ClusterRoleBinding', `${prefix}-manager-rolebinding`, 'ClusterRole', `${prefix}-aggregated-manager-role`, options),
+  ]
+}
+
+const all = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']
+const changing = ['get', 'list', 'patch', 'update', 'watch']
+const reading = ['get', 'list', 'watch']
+const rule = (apiGroups: string[], resources: string[], verbs: string[], resourceNames?: string[]): PolicyRule => ({
+  apiGroups,
+  resources,
+  verbs,
+  ...(resourceNames ? { resourceNames } : {}),
+})
+
+/** For the diagnostics endpoint. */
+const reviews = [
+  rule(['authentication.k8s.io'], ['tokenreviews'], ['create']),
+  rule(['authorization.k8s.io'], ['subjectaccessreviews'], ['create']),
+]
+
+/** The manager installs its own definitions and configures its own webhooks, with the authority of its certificate. */
+const installing = (provider: ProviderToInstall): PolicyRule[] => [
+  rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], reading),
+  rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['patch', 'update'], providerKinds[provider].map(resourceName)),
+  // A name cannot be given for what does not exist yet.
+  rule(['admissionregistration.k8s.io'], ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'], ['create']),
+  rule(
+    ['admissionregistration.k8s.io'],
+    ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'],
+    ['get', 'patch'],
+    [webhookConfiguration(provider)],
+  ),
+]
+
+/** Upstream's rules, and those of `installing`. */
+function coreRules(): PolicyRule[] {
+  const own = (...names: string[]) => names.flatMap((name) => [name, `${name}/finalizers`, `${name}/status`])
+  return [
+    rule([''], ['configmaps'], ['delete', 'get', 'list', 'patch', 'update', 'watch']),
+    rule([''], ['events'], ['create', 'patch']),
+    rule(['events.k8s.io'], ['events'], ['create', 'patch']),
+    rule([''], ['namespaces'], reading),
+    rule([''], ['secrets'], all),
+    // Upstream's core manager refuses to run beside ours, and the other way round: whichever namespace the other has.
+    rule(['coordination.k8s.io'], ['leases'], ['list']),
+    rule(
+      [
+        'addons.cluster.x-k8s.io',
+        'bootstrap.cluster.x-k8s.io',
+        'controlplane.cluster.x-k8s.io',
+        'infrastructure.cluster.x-k8s.io',
+      ],
+      ['*'],
+      all,
+    ),
+    rule(['cluster.x-k8s.io'], own('clusters', 'clusterclasses', 'machinedrainrules'), changing),
+    rule(['cluster.x-k8s.io'], own('machinedeployments', 'machinehealthchecks', 'machinepools', 'machines', 'machinesets'), all),
+    rule(['ipam.cluster.x-k8s.io'], ['ipaddressclaims', 'ipaddressclaims/status', 'ipaddresses'], changing),
+    rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs', 'extensionconfigs/status'], changing),
+    ...installing('core'),
+    ...reviews,
+  ]
+}
+
+function localRules(): PolicyRule[] {
+  const groups = [...new Set(localKinds.map(({ group }) => group))].sort()
+  return [
+    rule(groups, ['*'], all),
+    rule([''], ['events'], ['create', 'patch']),
+    rule(['events.k8s.io'], ['events'], ['create', 'patch']),
+    rule([''], ['secrets'], all),
+    rule(['cluster.x-k8s.io'], ['clusters', 'machinesets', 'machinepools'], reading),
+    rule(['cluster.x-k8s.io'], ['machines', 'machines/finalizers'], all),
+    rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs'], reading),
+    ...installing('local'),
+    ...reviews,
+  ]
+}
+
+/** The role that lets core work on the local provider's kinds. */
+export function coreRoleForLocal(): Manifest {
+  const groups = [...new Set(localKinds.map(({ group }) => group))].sort()
+  return role('ClusterRole', 'capstan-local-capi-manager-role', [rule(groups, ['*'], all)], {
+    labels: { 'cluster.x-k8s.io/aggregate-to-manager': 'true', 'cluster.x-k8s.io/provider': providerNames.local.label },
+  })
+}
+
+const leaderElectionRules = (provider: ProviderToInstall, certificates: CertificateSource): PolicyRule[] => [
+  rule(['coordination.k8s.io'], ['leases'], ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']),
+  rule([''], ['events'], ['create']),
+  ...(certificates === 'cert-manager' || provider === 'core'
+    ? []
+    : [rule([''], ['secrets'], ['create']), rule([''], ['secrets'], ['get', 'patch'], [webhookSecret(provider)])]),
+]
+
+function deployment({ provider, image, certificates, replicas }: ManifestOptions): Manifest {
+  const { namespace, prefix, label } = providerNames[provider]
+  const labels = { 'cluster.x-k8s.io/provider': label, 'control-plane': 'controller-manager' }
+  const certificateFolder = '/tmp/k8s-webhook-server/serving-certs'
+  const usesFiles = certificates === 'cert-manager'
+  const probe = (path: string, more: object) => ({ httpGet: { path, port: 'healthz' }, ...more })
+  const fromField = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } })
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: `${prefix}-controller-manager`, namespace, labels: { 'control-plane': 'controller-manager' } },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels, annotations: { 'kubectl.kubernetes.io/default-container': 'manager' } },
+        spec: {
+          serviceAccountName: `${prefix}-manager`,
+          terminationGracePeriodSeconds: 30,
+          securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+          containers: [
+            {
+              name: 'manager',
+              image,
+              args: [
+                'manager',
+                `--providers=${provider}`,
+                '--leader-elect',
+                `--leader-elect-namespace=${namespace}`,
+                '--diagnostics-address=:8443',
+                '--health-addr=:9440',
+                '--webhook-host=0.0.0.0',
+                '--webhook-port=9443',
+                `--webhook-service=${namespace}/${webhookService(provider)}`,
+                usesFiles
+                  ? `--webhook-cert-dir=${certificateFolder}`
+                  : `--webhook-cert-secret=${namespace}/${webhookSecret(provider)}`,
+                ...(provider === 'local' ? ['--workload-host=$(POD_IP)'] : []),
+              ],
+              env: [
+                fromField('POD_NAMESPACE', 'metadata.namespace'),
+                fromField('POD_NAME', 'metadata.name'),
+                fromField('POD_UID', 'metadata.uid'),
+                ...(provider === 'local' ? [fromField('POD_IP', 'status.podIP')] : []),
+              ],
+              ports: [
+                { containerPort: 9440, name: 'healthz', protocol: 'TCP' },
+                { containerPort: 8443, name: 'metrics', protocol: 'TCP' },
+                { containerPort: 9443, name: 'webhook-server', protocol: 'TCP' },
+              ],
+              startupProbe: probe('/healthz', { periodSeconds: 2, failureThreshold: 60 }),
+              readinessProbe: probe('/readyz', {}),
+              livenessProbe: probe('/healthz', {}),
+              resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '1Gi' } },
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                readOnlyRootFilesystem: true,
+                privileged: false,
+                capabilities: { drop: ['ALL'] },
+                runAsUser: 65532,
+                runAsGroup: 65532,
+              },
+              terminationMessagePolicy: 'FallbackToLogsOnError',
+              ...(usesFiles ? { volumeMounts: [{ name: 'cert', mountPath: certificateFolder, readOnly: true }] } : {}),
+            },
+          ],
+          ...(usesFiles ? { volumes: [{ name: 'cert', secret: { secretName: webhookSecret(provider) } }] } : {}),
+          tolerations: [{ effect: 'NoSchedule', key: 'node-role.kubernetes.io/control-plane' }],
+        },
+      },
+    },
+  }
+}
+
+/** Webhooks and metrics may be reached from anywhere, since nothing says where API servers and monitoring are; everything else may not. */
+function networkPolicy({ provider }: ManifestOptions): Manifest {
+  const { namespace, prefix, label } = providerNames[provider]
+  const ports = [9440, 8443, 9443].map((port) => ({ port, protocol: 'TCP' }))
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: `${prefix}-controller-manager`, namespace },
+    spec: {
+      podSelector: { matchLabels: { 'cluster.x-k8s.io/provider': label } },
+      policyTypes: ['Ingress'],
+      // The local provider serves workload clusters on ports that it chooses.
+      ingress: provider === 'local' ? [{}] : [{ ports }],
+    },
+  }
+}
+
+function certManagerObjects(provider: ProviderToInstall): Manifest[] {
+  const { namespace, prefix } = providerNames[provider]
+  const host = `${webhookService(provider)}.${namespace}.svc`
+  return [
+    {
+      apiVersion: 'cert-manager.io/v1',
+      kind: 'Issuer',
+      metadata: { name: `${prefix}-selfsigned-issuer`, namespace },
+      spec: { selfSigned: {} },
+    },
+    {
+      apiVersion: 'cert-manager.io/v1',
+      kind: 'Certificate',
+      metadata: { name: servingCertificate(provider), namespace },
+      spec: {
+        dnsNames: [host, `${host}.cluster.local`],
+        issuerRef: { kind: 'Issuer', name: `${prefix}-selfsigned-issuer` },
+        secretName: webhookSecret(provider),
+      },
+    },
+  ]
+}

@@ -1,0 +1,18 @@
+import { StatusError } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { storyLog } from './story-log.ts'
+
+test('tells an error of an object once in a row, and none that the object shows itself', () => {
+  const lines: string[] = []
+  const log = storyLog(({ subject, text }) => void lines.push(`${subject}: ${text}`))
+  const ofCluster = log.child({ controller: 'topology/cluster' }).child({ Cluster: 'default/demo', reconcileID: '1' })
+  const rejected = () => ofCluster.error('Status rejected by the API server', { err: new StatusError('Invalid', 'too long') })
+  rejected()
+  rejected()
+  ofCluster.error('Reconciler error', { err: new Error('no') })
+  log.error('The data folder takes no writes')
+  expect(lines).toEqual([
+    'Cluster default/demo: Status rejected by the API server: too long',
+    'capstan: The data folder takes no writes',
+  ])
+})

@@ -1,0 +1,68 @@
+import { hours, Namespace, Secret, silent } from '@capstan/kube'
+import { X509Certificate } from 'node:crypto'
+import { testEnv, type TestEnv } from '@capstan/testing'
+import { afterEach, expect, test } from 'vitest'
+import { keepSharedCertificate } from './webhook-secret.ts'
+
+const secret = { namespace: 'capi-system', name: 'capi-webhook-service-cert' }
+const closing: (() => void | Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+async function environment(): Promise<TestEnv> {
+  const env = await testEnv({ kinds: [] })
+  closing.push(() => env.close())
+  await env.client.create(Namespace, { metadata: { name: secret.namespace } })
+  return env
+}
+
+async function manager(env: TestEnv, leads: boolean) {
+  const seen: string[] = []
+  const kept = await keepSharedCertificate({
+    client: env.client,
+    secret,
+    dnsNames: ['capi-webhook-service.capi-system.svc'],
+    clock: env.clock,
+    log: silent,
+    mayRenew: () => leads,
+    trust: (authorities) => Promise.resolve(void seen.push(`trusts ${authorities.match(/BEGIN/g)!.length}`)),
+    serve: ({ certificate }) => void seen.push(`serves ${new X509Certificate(certificate).serialNumber}`),
+  })
+  closing.push(() => kept.close())
+  return seen
+}
+
+test('managers that start together serve one certificate, trusted before it is served', async () => {
+  const env = await environment()
+  const [first, second] = await Promise.all([manager(env, true), manager(env, false)])
+  expect(first).toEqual(['trusts 1', expect.stringMatching(/^serves /)])
+  expect(second).toEqual(first)
+  const { type, data } = await env.client.get(Secret, secret)
+  expect({ type, keys: Object.keys(data!).sort() }).toEqual({ type: 'kubernetes.io/tls', keys: ['ca.crt', 'tls.crt', 'tls.key'] })
+  const certificate = new X509Certificate(Buffer.from(data!['tls.crt']!, 'base64'))
+  expect(certificate.subjectAltName).toBe('DNS:capi-webhook-service.capi-system.svc')
+  expect(certificate.checkIssued(new X509Certificate(Buffer.from(data!['ca.crt']!, 'base64')))).toBe(true)
+})
+
+test('the leader renews after two thirds of its life, and others follow; the authority before stays trusted', async () => {
+  const env = await environment()
+  const leader = await manager(env, true)
+  const other = await manager(env, false)
+  await env.advance(hours(24 * 59))
+  expect(leader).toHaveLength(2)
+  await env.advance(hours(24 * 2))
+  expect(leader.slice(2)).toEqual(['trusts 2', expect.stringMatching(/^serves /)])
+  expect(leader[3]).not.toBe(leader[1])
+  expect(other).toEqual(leader)
+})
+
+test('managers that do not lead renew nothing before the end, and make one when there is none', async () => {
+  const env = await environment()
+  const seen = await manager(env, false)
+  await env.advance(hours(24 * 89))
+  expect(seen).toHaveLength(2)
+  await env.client.delete(Secret, secret)
+  await env.advance(hours(2))
+  expect(seen).toHaveLength(4)
+})

@@ -1,0 +1,128 @@
+/**
+ * Serving certificates that the managers of one Lease share, in a Secret: made by the first one, renewed by the leader, read again by
+ * all. Without cert-manager this is what it would do.
+ */
+import { type Client, type Clock, isReason, type Logger, messageOf, hours, type ObjectKey, orAbsent, Secret } from '@capstan/kube'
+import { certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import type { ServingCertificate } from '@capstan/extension'
+
+export interface SharedCertificateOptions {
+  readonly client: Client
+  readonly secret: ObjectKey & { readonly namespace: string }
+  readonly dnsNames: readonly string[]
+  readonly clock: Clock
+  readonly log: Logger
+  /** Only one manager renews: the leader. */
+  mayRenew(): boolean
+  /** Makes API servers trust these authorities, PEM, newest first. */
+  trust(authorities: string): Promise<void>
+  serve(serving: ServingCertificate): Promise<void> | void
+}
+
+/** How often each manager reads the Secret. */
+const Interval = hours(1)
+
+interface Held {
+  readonly authorities: string
+  readonly certificate: string
+  readonly key: string
+  readonly resourceVersion: string
+}
+
+/** Resolves once a certificate is trusted and served. @throws what the first attempt does */
+export async function keepSharedCertificate(options: SharedCertificateOptions): Promise<{ close(): void }> {
+  const { clock, log, secret } = options
+  let served: string | undefined
+  let timer: { cancel(): void } | undefined
+  let closed = false
+  const step = async (): Promise<void> => {
+    const held = await currentCertificate(options)
+    if (held.certificate === served) return
+    // Trusted before it is served: API servers refuse what they do not know.
+    await options.trust(held.authorities)
+    await options.serve({ certificate: held.certificate, key: held.key })
+    served = held.certificate
+  }
+  const again = (): void => {
+    if (closed) return
+    timer = clock.schedule(Interval, () => {
+      step()
+        .catch((err: unknown) =>
+          log.warn('Cannot renew the certificate of webhooks, trying again', {
+            secret: `${secret.namespace}/${secret.name}`,
+            reason: messageOf(err),
+          }),
+        )
+        .finally(again)
+    })
+  }
+  await step()
+  again()
+  return {
+    close() {
+      closed = true
+      timer?.cancel()
+    },
+  }
+}
+
+/** What the Secret holds, made or renewed where that is due. Of two managers that write at once the first one wins. */
+async function currentCertificate(options: SharedCertificateOptions): Promise<Held> {
+  const { client, secret, clock } = options
+  const found = await orAbsent(client.get(Secret, secret))
+  const held = found && heldBy(found)
+  const expiry = held && certificateExpiry(held.certificate)
+  const isUsable = expiry !== undefined && expiry > clock.now()
+  if (isUsable && !(options.mayRenew() && clock.now() > expiry - renewBefore)) return held!
+  const made = await newData(options, held)
+  const type = 'kubernetes.io/tls'
+  try {
+    const written = found
+      ? await client.patch(Secret, secret, {
+          type: 'merge',
+          body: { metadata: { resourceVersion: found.metadata.resourceVersion }, data: made },
+        })
+      : await client.create(Secret, { metadata: { ...secret }, type, data: made })
+    return heldBy(written)!
+  } catch (err) {
+    if (!isReason(err, 'AlreadyExists') && !isReason(err, 'Conflict')) throw err
+    const other = heldBy(await client.get(Secret, secret))
+    if (!other) throw err
+    return other
+  }
+}
+
+/** Certificates live for 90 days, and are renewed after 60. */
+const validity = hours(24 * 90)
+const renewBefore = validity / 3
+
+/** An authority for this certificate alone, whose key is forgotten. The one before stays trusted: other managers still serve with it. */
+async function newData({ clock, secret, dnsNames }: SharedCertificateOptions, before: Held | undefined) {
+  const authority = await makeAuthority(clock, { commonName: secret.name, validity: validity * 2 })
+  const { certificate, key } = await issueCertificate(authority, clock, {
+    commonName: dnsNames[0]!,
+    usages: ['server'],
+    dnsNames,
+    validity,
+  })
+  const [previous = ''] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(before?.authorities ?? '') ?? []
+  const encode = (text: string) => Buffer.from(text).toString('base64')
+  return {
+    'ca.crt': encode(`${authority.certificate.trimEnd()}\n${previous}`),
+    'tls.crt': encode(certificate),
+    'tls.key': encode(key),
+  }
+}
+
+function heldBy({ data, metadata }: Secret): Held | undefined {
+  const read = (name: string) => Buffer.from(data?.[name] ?? '', 'base64').toString()
+  const [authorities, certificate, key] = [read('ca.crt'), read('tls.crt'), read('tls.key')]
+  if (!authorities || !certificate || !key) return undefined
+  try {
+    certificateExpiry(certificate)
+  } catch {
+    // Written over by somebody: made anew.
+    return undefined
+  }
+  return { authorities, certificate, key, resourceVersion: metadata.resourceVersion }
+}
