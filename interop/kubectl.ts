@@ -113,15 +113,15 @@ const more: readonly Step[] = [
   },
   {
     name: 'apply unchanged',
-    command: 'kubectl apply -f packages/cli/demo/second-cluster.yaml',
+    command: 'kubectl apply -f packages/lab/demo/second-cluster.yaml',
     expect: /second (unchanged|configured)/,
   },
   {
     name: 'apply server-side',
-    command: 'kubectl apply --server-side --force-conflicts -f packages/cli/demo/second-cluster.yaml',
+    command: 'kubectl apply --server-side --force-conflicts -f packages/lab/demo/second-cluster.yaml',
     expect: /serverside-applied/,
   },
-  { name: 'diff shows nothing', command: 'kubectl diff -f packages/cli/demo/second-cluster.yaml', expect: /^\s*$/ },
+  { name: 'diff shows nothing', command: 'kubectl diff -f packages/lab/demo/second-cluster.yaml', expect: /^\s*$/ },
   {
     name: 'create a config map',
     command: 'kubectl create -f -<<< \'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"b"}}\'',
@@ -139,19 +139,19 @@ const more: readonly Step[] = [
   },
   {
     name: 'unknown field',
-    command: `sed 's/topology:/topolgy:/' packages/cli/demo/cluster.yaml | kubectl apply -f -`,
+    command: `sed 's/topology:/topolgy:/' packages/lab/demo/cluster.yaml | kubectl apply -f -`,
     expect: /unknown field "spec\.topolgy"/,
     code: 1,
   },
   {
     name: 'wrong type',
-    command: `sed 's/replicas: 1/replicas: "one"/' packages/cli/demo/second-cluster.yaml | kubectl apply --validate=false -f -`,
+    command: `sed 's/replicas: 1/replicas: "one"/' packages/lab/demo/second-cluster.yaml | kubectl apply --validate=false -f -`,
     expect: /must be of type integer/,
     code: 1,
   },
   {
     name: 'missing class',
-    command: `sed 's/classRef: { name: demo }/classRef: { name: nowhere }/;s/name: second/name: third/' packages/cli/demo/second-cluster.yaml | kubectl apply -f -`,
+    command: `sed 's/classRef: { name: demo }/classRef: { name: nowhere }/;s/name: second/name: third/' packages/lab/demo/second-cluster.yaml | kubectl apply -f -`,
     expect: /Warning: Cluster refers to ClusterClass default\/nowhere/,
   },
   { name: 'events', command: 'kubectl events --for cluster/second', expect: /TopologyCreate|Provisioned/ },

@@ -181,7 +181,7 @@ async function checkWebhooks(client: Client, checks: Checks): Promise<void> {
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 
 export async function createFromDemo(client: Client, file: string): Promise<void> {
-  const text = readFileSync(new URL(`../packages/cli/demo/${file}`, import.meta.url), 'utf8')
+  const text = readFileSync(new URL(`../packages/lab/demo/${file}`, import.meta.url), 'utf8')
   for (const document of parseAllDocuments(text)) {
     const object = document.toJS() as Input<KubeObject> & { kind: string }
     await client.create(kinds.get(object.kind)!, object)

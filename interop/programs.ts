@@ -25,6 +25,8 @@ export interface Program {
 export interface ProgramOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly cwd?: string
+  /** Name that it sees itself started by; its path when absent. */
+  readonly argv0?: string
   /** It has nothing to lose, and takes its time when asked politely: it is killed at once. */
   readonly disposable?: boolean
 }
@@ -75,11 +77,17 @@ export class Programs implements AsyncDisposable {
   }
 
   start(name: string, command: string, args: readonly string[], options: ProgramOptions = {}): Program {
-    const { env = process.env, cwd, disposable = false } = options
+    const { env = process.env, cwd, argv0, disposable = false } = options
     const log = join(this.folder, `${name}.log`)
     const output = openSync(log, 'a', 0o600)
     // A session of its own: Ctrl-C reaches this process alone, which stops them in order.
-    const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true, env, ...(cwd ? { cwd } : {}) })
+    const child = spawn(command, args, {
+      stdio: ['ignore', output, output],
+      detached: true,
+      env,
+      ...(cwd ? { cwd } : {}),
+      ...(argv0 ? { argv0 } : {}),
+    })
     closeSync(output)
     let ending: string | undefined
     const ended = new Promise<void>((resolve) => {

@@ -140,7 +140,8 @@ export async function startManagers(
           `--feature-gates=${gates}`,
           ...flags,
         ],
-        { env, disposable: true },
+        // As in upstream's images: client-go names the field manager after the program.
+        { env, disposable: true, argv0: 'manager' },
       ),
     }))
     for (const { program, health } of started) await ready(program, () => answers(`http://127.0.0.1:${health}/readyz`), 90)

@@ -1,0 +1,143 @@
+/**
+ * Conversions between v1beta2 and older API versions beside upstream's own, in Go: generated objects of every kind and version, both
+ * ways, and objects that a client of the older version changed and wrote back. What comes out must be equal field by field.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { coreKinds } from '@capstan/api'
+import {
+  apiVersionOf,
+  type DeclaredKind,
+  equal,
+  type GroupKind,
+  type KindVersion,
+  type KubeObject,
+  messageOf,
+} from '@capstan/kube'
+import fc from 'fast-check'
+import { objectsOf } from '../packages/api/src/conversion/objects.suite.ts'
+import { Checks } from './capstan-process.ts'
+import type { Suite } from './suite.ts'
+import { toolPaths } from './tools.ts'
+
+/** CI converts this many; `CAPSTAN_OBJECTS=20000 npm run interop -- conversion` as many as that. */
+const ObjectsInCI = 2_500
+
+export const conversionSuite: Suite = {
+  shows: "conversions between API versions, held against upstream's own in Go",
+  ci: true,
+  tools: ['conversion-peer'],
+  async run() {
+    const checks = new Checks()
+    const [program] = await toolPaths('conversion-peer')
+    const wanted = Number(process.env.CAPSTAN_OBJECTS ?? ObjectsInCI)
+    const seed = Number(process.env.CAPSTAN_SEED ?? 1)
+    const pairs = coreKinds.flatMap((kind) => kind.versions.map((version) => ({ kind, version })))
+    const peer = new Peer(program)
+    let converted = 0
+    try {
+      // Up, down, and down, changed and up again.
+      const each = Math.ceil(wanted / (pairs.length * 4))
+      for (const { kind, version } of pairs) converted += await comparePair(peer, kind, version, { each, seed, checks })
+    } finally {
+      await peer.close()
+    }
+    console.log(`${converted} conversions of ${pairs.length} versions compared, seed ${seed}`)
+    return checks
+  },
+}
+
+interface Comparison {
+  readonly each: number
+  readonly seed: number
+  readonly checks: Checks
+}
+
+async function comparePair(
+  peer: Peer,
+  kind: DeclaredKind,
+  version: KindVersion,
+  { each, seed, checks }: Comparison,
+): Promise<number> {
+  const [old, stored] = [apiVersionOf(version.kind), apiVersionOf(kind)]
+  let converted = 0
+  const compare = async (object: KubeObject, apiVersion: string): Promise<KubeObject | undefined> => {
+    const theirs = await peer.convert(object, apiVersion)
+    const ours = convertedByUs(kind, version, object, apiVersion)
+    const same = 'object' in theirs && 'object' in ours && equal(ours.object, theirs.object)
+    checks.check(`${object.apiVersion} ${kind.kind} converts to ${apiVersion} as upstream converts it`, same, {
+      object,
+      theirs,
+      ours,
+    })
+    converted++
+    return 'object' in theirs ? theirs.object : undefined
+  }
+  for (const object of fc.sample(objectsOf(version.kind), { seed, numRuns: each })) await compare(object, stored)
+  for (const [index, object] of fc.sample(objectsOf(kind), { seed, numRuns: each }).entries()) {
+    const shown = await compare(object, old)
+    if (!shown) continue
+    await compare(shown, stored)
+    await compare(changed(shown, index), stored)
+  }
+  return converted
+}
+
+type Outcome = { readonly object: KubeObject } | { readonly error: string }
+
+/** As upstream's answer: the version of every reference is the same made-up one. */
+function convertedByUs(kind: DeclaredKind, version: KindVersion, object: KubeObject, apiVersion: string): Outcome {
+  const apiVersionOf = ({ group }: GroupKind) => (group === '' ? 'v1beta9' : `${group}/v1beta9`)
+  try {
+    const isUp = object.apiVersion === version.kind.group + '/' + version.kind.version
+    const converted = isUp ? version.toStored(object) : version.fromStored(object, { apiVersionOf })
+    const whole = { apiVersion, kind: kind.kind, ...converted }
+    // As text, which has no undefined fields.
+    return { object: JSON.parse(JSON.stringify(whole)) as KubeObject }
+  } catch (err) {
+    return { error: messageOf(err) }
+  }
+}
+
+/** An object as a client leaves it: some of its booleans and numbers are others, or are gone. */
+function changed(object: KubeObject, seed: number): KubeObject {
+  let count = 0
+  const change = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(change)
+    if (typeof value === 'object' && value !== null)
+      return Object.fromEntries(
+        Object.entries(value).flatMap(([name, field]) => {
+          const isNext = (typeof field === 'boolean' || typeof field === 'number') && (count++ + seed) % 3 === 0
+          if (!isNext) return [[name, change(field)]]
+          return seed % 2 === 0 ? [] : [[name, typeof field === 'boolean' ? !field : 0]]
+        }),
+      )
+    return value
+  }
+  const { metadata, ...body } = object
+  return { ...(change(body) as object), metadata } as KubeObject
+}
+
+/** Upstream's conversions: a line asks, a line answers. */
+class Peer {
+  readonly #child
+  readonly #answers
+
+  constructor(program: string) {
+    this.#child = spawn(program, [], { stdio: ['pipe', 'pipe', 'inherit'] })
+    this.#answers = createInterface(this.#child.stdout)[Symbol.asyncIterator]()
+  }
+
+  async convert(object: KubeObject, apiVersion: string): Promise<Outcome> {
+    this.#child.stdin.write(`${JSON.stringify({ apiVersion, object })}\n`)
+    const { value, done } = await this.#answers.next()
+    if (done) throw new Error('conversion-peer ended before it answered')
+    return JSON.parse(value as string) as Outcome
+  }
+
+  async close(): Promise<void> {
+    this.#child.stdin.end()
+    if (this.#child.exitCode === null) await once(this.#child, 'exit')
+  }
+}

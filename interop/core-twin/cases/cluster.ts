@@ -1,0 +1,221 @@
+import { Cluster } from '@capstan/api'
+import type { KubeObject } from '@capstan/kube'
+import { cluster, clusterName, named } from '../objects.ts'
+import { silent } from '../providers.ts'
+import type { Report } from '../side.ts'
+import { oldStub, stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+
+/** Upstream looks for a missing object every 30 s. */
+const adopted = (kind: string) => (objects: readonly KubeObject[]) =>
+  objects.some((one) => one.kind === kind && (one.metadata.ownerReferences ?? []).length > 0)
+
+/** A Cluster that meets providers which report late. */
+const lateProviders: Case = async (twin) => {
+  await twin.behave({ cluster: silent, controlPlane: silent })
+  await twin.create(Cluster, cluster())
+  await twin.settle('neither provider object is there')
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await twin.settle('the infrastructure reports nothing', adopted('StubCluster'))
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  await twin.settle('the control plane reports nothing', adopted('StubControlPlane'))
+  await twin.behave({ cluster: () => ({ status: { initialization: { provisioned: true } } }) })
+  await twin.settle('the infrastructure is provisioned')
+  await twin.behave({ controlPlane: () => ({ status: { initialization: { controlPlaneInitialized: true } } }) })
+  await twin.settle('the control plane is initialized')
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is deleted')
+}
+
+const empty: Case = async (twin) => {
+  await twin.create(Cluster, { metadata: { name: clusterName }, spec: { clusterNetwork: { serviceDomain: 'x' } } })
+  await twin.settle('the Cluster has no references')
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is deleted')
+}
+
+const paused: Case = async (twin) => {
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, cluster({ paused: true }))
+  await twin.settle('the Cluster is created paused')
+  await twin.patch(Cluster, clusterName, { spec: { paused: null } })
+  await twin.settle('the Cluster is resumed')
+  await twin.patch(Cluster, clusterName, { spec: { paused: true } })
+  await twin.settle('the Cluster is paused')
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the paused Cluster is deleted')
+  await twin.patch(Cluster, clusterName, { spec: { paused: null } })
+  await twin.settle('the deleted Cluster is resumed')
+}
+
+const withProviders = async (twin: Twin, kinds = stub): Promise<void> => {
+  await twin.create(kinds.cluster, named(clusterName, { spec: {} }))
+  await twin.create(kinds.controlPlane, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, cluster({}, kinds))
+}
+
+/** A condition that a provider reports, beside its milestone; `undefined`: the list is empty. */
+const condition = (type: string, status: string, more: object = {}) => ({
+  conditions: [{ type, status, lastTransitionTime: '2026-01-01T00:00:00Z', ...more }],
+})
+
+const conditions: { readonly [name: string]: object } = {
+  true: { status: 'True', reason: 'Fine', message: '' },
+  false: { status: 'False', reason: 'Broken', message: 'no quota' },
+  unknown: { status: 'Unknown', reason: 'Asking', message: 'who knows' },
+  'true-without-reason': { status: 'True' },
+  'false-without-reason': { status: 'False', message: 'no reason' },
+  nonsense: { status: 'Maybe', reason: 'Odd' },
+}
+
+/** What the provider of the infrastructure, or of the control plane, reports as its condition. */
+const mirroring =
+  (role: 'cluster' | 'controlPlane', type: string, reported: object, kinds = stub): Case =>
+  async (twin) => {
+    await twin.startWorkload(clusterName)
+    const milestone =
+      kinds.contract === 'v1beta1'
+        ? { ready: true, initialized: true }
+        : { initialization: { provisioned: true, controlPlaneInitialized: true } }
+    await twin.behave({
+      cluster: () => ({ status: milestone }),
+      controlPlane: () => ({ status: milestone }),
+      [role]: () => ({ status: { ...milestone, ...condition(type, 'True', reported) } }),
+    })
+    await withProviders(twin, kinds)
+    await twin.settle('reported')
+    await twin.behave({ [role]: () => ({ status: { ...milestone, conditions: [] } }) })
+    await twin.settle('reported no more')
+  }
+
+/** A milestone that is taken back. */
+const takenBack: Case = async (twin) => {
+  await withProviders(twin)
+  await twin.settle('ready')
+  await twin.behave({
+    cluster: () => ({ status: { initialization: { provisioned: false } } }),
+    controlPlane: () => ({ status: { initialization: { controlPlaneInitialized: false } } }),
+  })
+  await twin.settle('taken back')
+}
+
+const deletedBehind =
+  (role: 'cluster' | 'controlPlane'): Case =>
+  async (twin) => {
+    await withProviders(twin)
+    await twin.settle('ready')
+    await twin.delete(stub[role], clusterName)
+    await twin.settle('the provider object is deleted')
+    await twin.delete(Cluster, clusterName)
+    await twin.settle('the Cluster is deleted')
+  }
+
+/** Reports of the infrastructure that core takes over. */
+const reports =
+  (...steps: (readonly [name: string, report: Report])[]): Case =>
+  async (twin) => {
+    await withProviders(twin)
+    for (const [name, report] of steps) {
+      await twin.behave({ cluster: () => report })
+      await twin.settle(name)
+    }
+  }
+
+const provisioned = { initialization: { provisioned: true } }
+const domain = (name: string, controlPlane?: boolean) => ({ name, ...(controlPlane === undefined ? {} : { controlPlane }) })
+
+const otherOwner: Case = async (twin) => {
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x', controller: true }]
+  await twin.create(stub.cluster, { metadata: { name: clusterName, ownerReferences }, spec: {} } as never)
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, cluster())
+  await twin.settle('the infrastructure has another controller')
+}
+
+const pausedInfrastructure: Case = async (twin) => {
+  const annotations = { 'cluster.x-k8s.io/paused': '' }
+  await twin.create(stub.cluster, { metadata: { name: clusterName, annotations }, spec: {} } as never)
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, cluster())
+  await twin.settle('the infrastructure is paused')
+}
+
+const pausedByAnnotation: Case = async (twin) => {
+  await withProviders(twin)
+  await twin.settle('ready')
+  await twin.patch(Cluster, clusterName, { metadata: { annotations: { 'cluster.x-k8s.io/paused': 'true' } } })
+  await twin.settle('paused')
+  await twin.patch(Cluster, clusterName, { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
+  await twin.settle('resumed')
+}
+
+const replicasReported: Case = async (twin) => {
+  await twin.behave({
+    controlPlane: () => ({
+      spec: { replicas: 3 },
+      status: {
+        initialization: { controlPlaneInitialized: true },
+        replicas: 3,
+        readyReplicas: 2,
+        upToDateReplicas: 1,
+        availableReplicas: 0,
+        version: 'v1.35.0',
+      },
+    }),
+  })
+  await withProviders(twin)
+  await twin.settle('counted')
+}
+
+const unknownKind: Case = async (twin) => {
+  const infrastructureRef = { apiGroup: 'nowhere.capstan.dev', kind: 'Nothing', name: clusterName }
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, cluster({ infrastructureRef }))
+  await twin.settle('the kind does not exist')
+}
+
+const gates: Case = async (twin) => {
+  await withProviders(twin)
+  await twin.settle('ready')
+  await twin.patch(Cluster, clusterName, { spec: { availabilityGates: [{ conditionType: 'Extra' }] } })
+  await twin.settle('a gate that is not reported')
+}
+
+const table: { [name: string]: Case } = {}
+for (const [name, reported] of Object.entries(conditions)) {
+  table[`cluster-infrastructure-ready-${name}`] = mirroring('cluster', 'Ready', reported)
+  table[`cluster-control-plane-available-${name}`] = mirroring('controlPlane', 'Available', reported)
+  table[`cluster-old-infrastructure-ready-${name}`] = mirroring('cluster', 'Ready', reported, oldStub)
+}
+
+export const clusterCases: Cases = {
+  ...table,
+  'cluster-milestones-taken-back': takenBack,
+  'cluster-infrastructure-deleted-behind': deletedBehind('cluster'),
+  'cluster-control-plane-deleted-behind': deletedBehind('controlPlane'),
+  'cluster-endpoint-changes': reports(
+    ['no endpoint', { status: provisioned }],
+    ['a host without port', { spec: { controlPlaneEndpoint: { host: 'a', port: 0 } }, status: provisioned }],
+    ['an endpoint', { spec: { controlPlaneEndpoint: { host: 'a', port: 1 } }, status: provisioned }],
+    ['another endpoint', { spec: { controlPlaneEndpoint: { host: 'b', port: 2 } }, status: provisioned }],
+  ),
+  'cluster-failure-domains': reports(
+    ['two', { status: { ...provisioned, failureDomains: [domain('b', true), domain('a')] } }],
+    ['one', { status: { ...provisioned, failureDomains: [domain('b', false)] } }],
+    ['none', { status: { ...provisioned, failureDomains: null } }],
+  ),
+  'cluster-failure': reports(
+    ['failed', { status: { ...provisioned, failureReason: 'Bad', failureMessage: 'no quota' } }],
+    ['failed no more', { status: { ...provisioned, failureReason: null, failureMessage: null } }],
+  ),
+  'cluster-other-owner': otherOwner,
+  'cluster-paused-infrastructure': pausedInfrastructure,
+  'cluster-paused-by-annotation': pausedByAnnotation,
+  'cluster-control-plane-replicas': replicasReported,
+  'cluster-unknown-kind': unknownKind,
+  'cluster-availability-gate': gates,
+  'cluster-late-providers': lateProviders,
+  'cluster-empty': empty,
+  'cluster-paused': paused,
+}

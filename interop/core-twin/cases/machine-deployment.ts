@@ -1,0 +1,117 @@
+import { MachineDeployment } from '@capstan/api'
+import { machineDeployment } from '../objects.ts'
+import { silent } from '../providers.ts'
+import type { Case, Cases } from '../twin.ts'
+import { readyCluster } from './machine.ts'
+import { workerTemplates } from './machine-set.ts'
+
+const rollout: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
+  await twin.settle('two Machines')
+  await twin.patch(MachineDeployment, 'md', { spec: { template: { spec: { version: 'v1.35.1' } } } })
+  await twin.settle('rolled out')
+  await twin.delete(MachineDeployment, 'md')
+  await twin.settle('deleted')
+}
+
+type Steps = readonly (readonly [name: string, body: object])[]
+
+/** A MachineDeployment, and changes of its spec. */
+const changes =
+  (spec: object, ...steps: Steps): Case =>
+  async (twin) => {
+    await readyCluster(twin)
+    await workerTemplates(twin)
+    await twin.create(MachineDeployment, machineDeployment('md', spec as never))
+    await twin.settle('created')
+    for (const [name, body] of steps) {
+      await twin.patch(MachineDeployment, 'md', { spec: body })
+      await twin.settle(name)
+    }
+  }
+
+const version = (text: string) => ({ template: { spec: { version: text } } })
+const strategy = (type: string, rollingUpdate?: object) => ({
+  rollout: { strategy: { type, ...(rollingUpdate ? { rollingUpdate } : {}) } },
+})
+
+const noTemplates: Case = async (twin) => {
+  await readyCluster(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('templates do not exist')
+  await twin.delete(MachineDeployment, 'md')
+  await twin.settle('deleted')
+}
+
+/** Machines that are never provisioned keep a rollout from ending. */
+const stuck: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 3 }))
+  await twin.settle('created')
+  await twin.behave({ machine: silent })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('stuck')
+  await twin.patch(MachineDeployment, 'md', { spec: { paused: true, replicas: 6 } })
+  await twin.settle('paused and scaled up in the middle')
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2 } })
+  await twin.settle('scaled down in the middle')
+  await twin.patch(MachineDeployment, 'md', { spec: { paused: false } })
+  await twin.settle('resumed')
+}
+
+export const machineDeploymentCases: Cases = {
+  'machinedeployment-scale': changes(
+    { replicas: 1 },
+    ['up', { replicas: 3 }],
+    ['down', { replicas: 1 }],
+    ['to none', { replicas: 0 }],
+  ),
+  'machinedeployment-no-surge': changes({ replicas: 2, ...strategy('RollingUpdate', { maxSurge: 0, maxUnavailable: 1 }) }, [
+    'rolled out',
+    version('v1.35.1'),
+  ]),
+  'machinedeployment-surge-percent': changes(
+    { replicas: 4, ...strategy('RollingUpdate', { maxSurge: '50%', maxUnavailable: '25%' }) },
+    ['rolled out', version('v1.35.1')],
+  ),
+  'machinedeployment-on-delete': changes(
+    { replicas: 2, ...strategy('OnDelete') },
+    ['a new template', version('v1.35.1')],
+    ['scaled up', { replicas: 3 }],
+    ['scaled down', { replicas: 1 }],
+  ),
+  'machinedeployment-back': changes({ replicas: 1 }, ['forth', version('v1.35.1')], ['and back', version('v1.35.0')]),
+  'machinedeployment-paused-created': changes(
+    { replicas: 1, paused: true },
+    ['scaled', { replicas: 2 }],
+    ['resumed', { paused: false }],
+  ),
+  'machinedeployment-paused-in-place': changes(
+    { replicas: 2 },
+    ['paused', { paused: true }],
+    ['labelled', { template: { metadata: { labels: { extra: 'a' } } } }],
+    ['timeouts', { template: { spec: { deletion: { nodeDrainTimeoutSeconds: 9 } } } }],
+    ['order', { deletion: { order: 'Oldest' } }],
+    ['a new version', version('v1.35.1')],
+    ['scaled', { replicas: 3 }],
+    ['resumed', { paused: false }],
+  ),
+  'machinedeployment-in-place': changes(
+    { replicas: 1 },
+    ['labelled', { template: { metadata: { labels: { extra: 'a' }, annotations: { note: 'b' } } } }],
+    ['taints', { template: { spec: { taints: [{ key: 'k', effect: 'NoSchedule', propagation: 'Always' }] } } }],
+    ['removed', { template: { metadata: { labels: { extra: null }, annotations: { note: null } }, spec: { taints: null } } }],
+  ),
+  'machinedeployment-failure-domain': changes({ replicas: 1 }, ['moved', { template: { spec: { failureDomain: 'b' } } }]),
+  'machinedeployment-data-secret': changes({ replicas: 1 }, [
+    'a data secret beside the reference',
+    { template: { spec: { bootstrap: { dataSecretName: 'mine' } } } },
+  ]),
+  'machinedeployment-rollout-after': changes({ replicas: 1 }, ['long ago', { rollout: { after: '2020-01-01T00:00:00Z' } }]),
+  'machinedeployment-no-templates': noTemplates,
+  'machinedeployment-stuck': stuck,
+  'machinedeployment-rollout': rollout,
+}

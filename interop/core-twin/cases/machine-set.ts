@@ -1,0 +1,180 @@
+import { Machine, MachineSet } from '@capstan/api'
+import { machine, machineSet, named } from '../objects.ts'
+import type { Report } from '../side.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { readyCluster } from './machine.ts'
+
+/** Templates of workers. */
+export async function workerTemplates(twin: Twin): Promise<void> {
+  const spec = { template: { spec: { made: 'from the template' } } }
+  await twin.create(stub.configTemplate, named('worker', { spec }))
+  await twin.create(stub.machineTemplate, named('worker', { spec }))
+}
+
+const scale: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
+  await twin.settle('two Machines')
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 3 } })
+  await twin.settle('scaled up')
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
+  await twin.settle('scaled down')
+  await twin.delete(MachineSet, 'ms')
+  await twin.settle('deleted')
+}
+
+/** A set whose preflight checks meet a control plane like this. */
+const preflight =
+  (version: string, controlPlane: Report, metadata: object = {}): Case =>
+  async (twin) => {
+    await twin.behave({ controlPlane: () => controlPlane })
+    await readyCluster(twin)
+    await workerTemplates(twin)
+    await twin.settle('the Cluster is ready')
+    const { metadata: own, spec } = machineSet('ms')
+    const template = { ...spec.template, spec: { ...spec.template.spec, version } }
+    await twin.create(MachineSet, { metadata: { ...own, ...metadata }, spec: { ...spec, template } })
+    await twin.settle('checked')
+  }
+
+const controlPlane = (version: string, more: { spec?: object; status?: object } = {}): Report => ({
+  spec: { version, ...more.spec },
+  status: { initialization: { controlPlaneInitialized: true }, version, ...more.status },
+})
+
+const skip = (checks: string) => ({ annotations: { 'machineset.cluster.x-k8s.io/skip-preflight-checks': checks } })
+
+/** A Machine that nothing controls. */
+async function orphan(twin: Twin, name: string, labels: { [key: string]: string }): Promise<void> {
+  await twin.create(stub.config, named(name, { spec: {} }))
+  await twin.create(stub.machine, named(name, { spec: {} }))
+  const { metadata, ...rest } = machine(name)
+  await twin.create(Machine, { ...rest, metadata: { ...metadata, labels } })
+}
+
+const adoption: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await orphan(twin, 'lone', { set: 'ms' })
+  await twin.settle('the Machine runs')
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('adopted')
+  await twin.patch(Machine, 'lone', { metadata: { labels: { set: null } } })
+  await twin.settle('it no longer matches')
+}
+
+const selector =
+  (requirement: object): Case =>
+  async (twin) => {
+    await readyCluster(twin)
+    await workerTemplates(twin)
+    await twin.create(MachineSet, machineSet('ms', { selector: { matchExpressions: [requirement] } } as never))
+    await twin.settle('selected')
+  }
+
+const noTemplates: Case = async (twin) => {
+  await readyCluster(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('templates do not exist')
+  await twin.delete(MachineSet, 'ms')
+  await twin.settle('deleted')
+}
+
+/** Fields that reach the Machines that are there. */
+const inPlace: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('one Machine')
+  const template = {
+    metadata: { labels: { extra: 'a' }, annotations: { note: 'b' } },
+    spec: {
+      minReadySeconds: 3,
+      deletion: { nodeDrainTimeoutSeconds: 5, nodeDeletionTimeoutSeconds: 7 },
+      taints: [{ key: 'k', effect: 'NoSchedule', propagation: 'Always' }],
+    },
+  }
+  await twin.patch(MachineSet, 'ms', { spec: { template } })
+  await twin.settle('changed in place')
+  const removed = {
+    metadata: { labels: { extra: null }, annotations: { note: null } },
+    spec: { taints: null, deletion: { nodeDrainTimeoutSeconds: null } },
+  }
+  await twin.patch(MachineSet, 'ms', { spec: { template: removed } })
+  await twin.settle('taken back')
+}
+
+const paused: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  const { metadata, ...rest } = machineSet('ms')
+  await twin.create(MachineSet, { ...rest, metadata: { ...metadata, annotations: { 'cluster.x-k8s.io/paused': '' } } })
+  await twin.settle('created paused')
+  await twin.patch(MachineSet, 'ms', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
+  await twin.settle('resumed')
+}
+
+/** Which Machine goes when one is too many. */
+const deletes =
+  (order: string, mark: boolean): Case =>
+  async (twin) => {
+    await readyCluster(twin)
+    await workerTemplates(twin)
+    await twin.create(MachineSet, machineSet('ms', { replicas: 2, deletion: { order } } as never))
+    await twin.settle('two Machines')
+    if (mark)
+      await twin.patch(Machine, ([first]) => first, {
+        metadata: { annotations: { 'cluster.x-k8s.io/delete-machine': '' }, labels: { marked: '' } },
+      })
+    await twin.settle('marked')
+    await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
+    await twin.settle('scaled down')
+  }
+
+const naming: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { machineNaming: { template: '{{ .cluster.name }}-x-{{ .random }}' } } as never))
+  await twin.settle('named')
+}
+
+const disabled: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  const { metadata, ...rest } = machineSet('ms')
+  await twin.create(MachineSet, {
+    ...rest,
+    metadata: { ...metadata, annotations: { 'cluster.x-k8s.io/disable-machine-create': 'true' } },
+  })
+  await twin.settle('no Machine is made')
+}
+
+export const machineSetCases: Cases = {
+  'machineset-preflight-newer': preflight('v1.36.0', controlPlane('v1.35.0')),
+  'machineset-preflight-older': preflight('v1.31.0', controlPlane('v1.35.0')),
+  'machineset-preflight-skipped': preflight('v1.36.0', controlPlane('v1.35.0'), skip('KubernetesVersionSkew')),
+  'machineset-preflight-all-skipped': preflight(
+    'v1.36.0',
+    controlPlane('v1.35.0', { status: { version: 'v1.34.0' } }),
+    skip('All'),
+  ),
+  'machineset-preflight-skip-nothing': preflight('v1.36.0', controlPlane('v1.35.0'), skip('')),
+  'machineset-preflight-upgrading': preflight('v1.35.0', controlPlane('v1.35.0', { status: { version: 'v1.34.0' } })),
+  'machineset-preflight-provisioning': preflight('v1.35.0', controlPlane('v1.35.0', { status: { version: null } })),
+  'machineset-preflight-no-version': preflight('v1.35.0', { status: { initialization: { controlPlaneInitialized: true } } }),
+  'machineset-adoption': adoption,
+  'machineset-selector-in-one': selector({ key: 'set', operator: 'In', values: ['ms'] }),
+  'machineset-selector-in-two': selector({ key: 'set', operator: 'In', values: ['ms', 'other'] }),
+  'machineset-selector-exists': selector({ key: 'set', operator: 'Exists' }),
+  'machineset-no-templates': noTemplates,
+  'machineset-in-place': inPlace,
+  'machineset-paused': paused,
+  'machineset-deletes-marked': deletes('Random', true),
+  'machineset-deletes-newest': deletes('Newest', false),
+  'machineset-deletes-oldest': deletes('Oldest', false),
+  'machineset-naming': naming,
+  'machineset-creation-disabled': disabled,
+  'machineset-scale': scale,
+}

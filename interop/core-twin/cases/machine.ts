@@ -1,0 +1,269 @@
+import { Cluster, Machine } from '@capstan/api'
+import { isTrue, type KubeObject, Node } from '@capstan/kube'
+import { cluster, clusterName, machine, named } from '../objects.ts'
+import { silent } from '../providers.ts'
+import type { Report } from '../side.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+
+/** A Cluster whose providers are ready, with a workload API server. */
+export async function readyCluster(twin: Twin): Promise<void> {
+  await twin.startWorkload(clusterName)
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, cluster())
+  await twin.settle('both are connected to the workload cluster', connected)
+}
+
+/** Upstream tries again after 30 s when the first attempt fails. */
+const connected = (objects: readonly KubeObject[]) =>
+  objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe'))
+
+/** Upstream looks for missing objects every 30 s. */
+const adopted = (objects: readonly KubeObject[]) =>
+  ['StubMachine', 'StubConfig'].every((kind) =>
+    objects.some((one) => one.kind === kind && (one.metadata.ownerReferences ?? []).length > 0),
+  )
+
+const life: Case = async (twin) => {
+  await readyCluster(twin)
+  await twin.settle('the Cluster is ready')
+  await twin.create(stub.config, named('m', { spec: {} }))
+  await twin.create(stub.machine, named('m', { spec: {} }))
+  await twin.create(Machine, machine('m'))
+  await twin.settle('the Machine is created')
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is deleted')
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is deleted')
+}
+
+const lateProviders: Case = async (twin) => {
+  await readyCluster(twin)
+  await twin.behave({ machine: silent, config: silent })
+  await twin.create(Machine, machine('m'))
+  await twin.settle('neither provider object is there')
+  await twin.create(stub.config, named('m', { spec: {} }))
+  await twin.create(stub.machine, named('m', { spec: {} }))
+  await twin.settle('neither provider reports', adopted)
+  await twin.behave({ config: () => ({ status: { initialization: { dataSecretCreated: true }, dataSecretName: 'data' } }) })
+  await twin.settle('the bootstrap data is there')
+  await twin.behave({ machine: () => ({ status: { initialization: { provisioned: true } } }) })
+  await twin.settle('the infrastructure is provisioned without providerID')
+  await twin.behave({
+    machine: () => ({ spec: { providerID: 'twin://m' }, status: { initialization: { provisioned: true } } }),
+  })
+  await twin.settle('the infrastructure has a providerID')
+  await twin.delete(stub.machine, 'm')
+  await twin.settle('the infrastructure is deleted behind the Machine')
+}
+
+/** A Machine on a ready Cluster, with its provider objects. */
+async function readyMachine(twin: Twin, metadata: object = {}, spec: object = {}): Promise<void> {
+  await readyCluster(twin)
+  await twin.create(stub.config, named('m', { spec: {} }))
+  await twin.create(stub.machine, named('m', { spec: {} }))
+  const { metadata: own, ...rest } = machine('m', spec)
+  await twin.create(Machine, { ...rest, metadata: { ...own, ...metadata } })
+  await twin.settle('the Machine runs', (objects) => objects.some((one) => one.kind === 'Machine' && hasNode(one)))
+}
+
+const hasNode = (machine: object): boolean => (machine as Machine).status?.nodeRef !== undefined
+
+const ready = { spec: { providerID: 'twin://m' }, status: { initialization: { provisioned: true } } }
+
+/** Reports of the infrastructure, one after the other. */
+const reports =
+  (...steps: (readonly [name: string, report: Report])[]): Case =>
+  async (twin) => {
+    await readyMachine(twin)
+    for (const [name, { spec, status }] of steps) {
+      const report = { spec: { ...ready.spec, ...spec }, status: { ...ready.status, ...status } }
+      await twin.behave({ machine: () => report })
+      await twin.settle(name)
+    }
+  }
+
+const conditionOf = (status: string, more: object = {}) => ({
+  conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...more }],
+})
+
+/** What the kubelet reports. */
+const nodeReports =
+  (...reported: (readonly [type: string, status: string, message?: string])[]): Case =>
+  async (twin) => {
+    await readyMachine(twin)
+    const at = '2026-01-01T00:00:00Z'
+    const conditions = reported.map(([type, status, message = '']) => ({
+      type,
+      status,
+      message,
+      reason: 'Twin',
+      lastHeartbeatTime: at,
+      lastTransitionTime: at,
+    }))
+    await twin.inWorkload(clusterName, (client) =>
+      client.patch(
+        Node,
+        { name: 'm' },
+        { type: 'merge', body: { status: { conditions } } },
+        { subresource: 'status', fieldManager: 'kubelet' },
+      ),
+    )
+    await twin.settle('the kubelet has reported')
+  }
+
+const good = (type: string) => [type, 'False'] as const
+
+const nodeDeleted: Case = async (twin) => {
+  await readyMachine(twin)
+  await twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'm' }))
+  await twin.settle('the Node is deleted behind the Machine')
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is deleted')
+}
+
+/** Metadata of the Machine that its Node takes over, and gives up again. */
+const nodeMetadata: Case = async (twin) => {
+  const labels = { 'node.cluster.x-k8s.io/pool': 'a', 'node-role.kubernetes.io/worker': '', other: 'stays' }
+  await readyMachine(twin, { labels, annotations: { 'node.cluster.x-k8s.io/note': 'n' } })
+  await twin.patch(Machine, 'm', {
+    metadata: { labels: { 'node.cluster.x-k8s.io/pool': 'b', 'node-role.kubernetes.io/worker': null } },
+  })
+  await twin.settle('labels change')
+  await twin.patch(Machine, 'm', { metadata: { annotations: { 'node.cluster.x-k8s.io/note': null } } })
+  await twin.settle('the annotation is removed')
+}
+
+const taints: Case = async (twin) => {
+  const taint = (key: string, propagation: 'Always' | 'OnInitialization') => ({
+    key,
+    value: 'v',
+    effect: 'NoSchedule',
+    propagation,
+  })
+  await readyMachine(twin, {}, { taints: [taint('always', 'Always'), taint('once', 'OnInitialization')] })
+  await twin.patch(Machine, 'm', { spec: { taints: [taint('another', 'Always')] } })
+  await twin.settle('taints change')
+  await twin.patch(Machine, 'm', { spec: { taints: null } })
+  await twin.settle('taints are removed')
+}
+
+const hooks: Case = async (twin) => {
+  const pre = (when: string) => `pre-${when}.delete.hook.machine.cluster.x-k8s.io/wait`
+  await readyMachine(twin, { annotations: { [pre('drain')]: 'a', [pre('terminate')]: 'b' } })
+  await twin.delete(Machine, 'm')
+  await twin.settle('held before the drain')
+  await twin.patch(Machine, 'm', { metadata: { annotations: { [pre('drain')]: null } } })
+  await twin.settle('held before the infrastructure is deleted')
+  await twin.patch(Machine, 'm', { metadata: { annotations: { [pre('terminate')]: null } } })
+  await twin.settle('deleted')
+}
+
+const dataSecret: Case = async (twin) => {
+  await readyCluster(twin)
+  await twin.create(stub.machine, named('m', { spec: {} }))
+  await twin.create(Machine, machine('m', { bootstrap: { dataSecretName: 'mine' } }))
+  await twin.settle('bootstrapped by a Secret of the user')
+}
+
+const pausedReferences: Case = async (twin) => {
+  await readyCluster(twin)
+  const metadata = { name: 'm', annotations: { 'cluster.x-k8s.io/paused': '' } }
+  await twin.create(stub.config, { metadata, spec: {} } as never)
+  await twin.create(stub.machine, { metadata, spec: {} } as never)
+  await twin.create(Machine, machine('m'))
+  await twin.settle('the provider objects are paused')
+}
+
+const paused: Case = async (twin) => {
+  await readyMachine(twin)
+  await twin.patch(Machine, 'm', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
+  await twin.settle('paused')
+  await twin.delete(Machine, 'm')
+  await twin.settle('deleted while paused')
+  await twin.patch(Machine, 'm', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
+  await twin.settle('resumed')
+}
+
+const noCluster: Case = async (twin) => {
+  await twin.create(Machine, machine('m'))
+  await twin.settle('the Cluster does not exist')
+  await twin.delete(Machine, 'm')
+  await twin.settle('deleted')
+}
+
+const readinessGate: Case = async (twin) => {
+  await readyMachine(twin, {}, { readinessGates: [{ conditionType: 'Extra' }, { conditionType: 'Bad', polarity: 'Negative' }] })
+}
+
+export const machineCases: Cases = {
+  'machine-infrastructure-true': reports(['true', { status: conditionOf('True', { reason: 'Fine' }) }]),
+  'machine-infrastructure-false': reports(['false', { status: conditionOf('False', { reason: 'Broken', message: 'no quota' }) }]),
+  'machine-infrastructure-unknown': reports([
+    'unknown',
+    { status: conditionOf('Unknown', { reason: 'Asking', message: 'why' }) },
+  ]),
+  'machine-infrastructure-nonsense': reports(['nonsense', { status: conditionOf('Maybe', { reason: 'Odd' }) }]),
+  'machine-infrastructure-taken-back': reports(['taken back', { status: { initialization: { provisioned: false } } }]),
+  'machine-infrastructure-failure': reports(['failed', { status: { failureReason: 'Bad', failureMessage: 'no quota' } }]),
+  'machine-addresses': reports(
+    [
+      'two',
+      {
+        status: {
+          addresses: [
+            { type: 'InternalIP', address: '1.2.3.4' },
+            { type: 'Hostname', address: 'm' },
+          ],
+        },
+      },
+    ],
+    ['one', { status: { addresses: [{ type: 'Hostname', address: 'm' }] } }],
+  ),
+  'machine-failure-domain': reports(
+    ['in spec', { spec: { failureDomain: 'a' } }],
+    ['in status', { status: { failureDomain: 'b' } }],
+    ['cleared in spec', { spec: { failureDomain: '' } }],
+    ['cleared in status', { status: { failureDomain: '' } }],
+  ),
+  'machine-interruptible': reports(['interruptible', { status: { interruptible: true } }]),
+  'machine-node-not-ready': nodeReports(
+    ['Ready', 'False', 'kubelet stopped'],
+    good('MemoryPressure'),
+    good('DiskPressure'),
+    good('PIDPressure'),
+  ),
+  'machine-node-ready-with-message': nodeReports(
+    ['Ready', 'True', 'all good'],
+    good('MemoryPressure'),
+    good('DiskPressure'),
+    good('PIDPressure'),
+  ),
+  'machine-node-unknown': nodeReports(
+    ['Ready', 'Unknown', 'lost'],
+    ['MemoryPressure', 'Unknown', 'lost'],
+    ['DiskPressure', 'Unknown', 'lost'],
+    ['PIDPressure', 'Unknown', 'lost'],
+  ),
+  'machine-node-pressure': nodeReports(
+    ['Ready', 'True'],
+    ['MemoryPressure', 'True', 'too much'],
+    good('DiskPressure'),
+    good('PIDPressure'),
+  ),
+  'machine-node-missing-conditions': nodeReports(['Ready', 'True']),
+  'machine-node-no-conditions': nodeReports(),
+  'machine-node-same-trouble': nodeReports(['Ready', 'False', 'off'], ['MemoryPressure', 'True', 'off']),
+  'machine-node-deleted': nodeDeleted,
+  'machine-node-metadata': nodeMetadata,
+  'machine-taints': taints,
+  'machine-deletion-hooks': hooks,
+  'machine-data-secret': dataSecret,
+  'machine-paused-references': pausedReferences,
+  'machine-paused': paused,
+  'machine-no-cluster': noCluster,
+  'machine-readiness-gates': readinessGate,
+  'machine-life': life,
+  'machine-late-providers': lateProviders,
+}

@@ -1,0 +1,33 @@
+/** Differences from upstream that are there on purpose. `docs/reference/differences.md` is made from this list by `npm run gen`. */
+import type { Difference } from './normalize.ts'
+
+export interface Explained {
+  /** The behaviour that differs, as a heading. */
+  readonly what: string
+  /** Why Capstan does it otherwise. */
+  readonly reason: string
+  /** What a user sees. */
+  readonly seen: string
+  matches(difference: Difference): boolean
+}
+
+export const explained: readonly Explained[] = [
+  {
+    what: 'Name of the field manager of updates',
+    reason: 'upstream names the field manager of writes other than server-side apply after its program file, `manager`',
+    seen: '`metadata.managedFields` lists such writes under `capstan`',
+    matches: ({ path }) => /^metadata\.managedFields\[(capstan|manager) Update/.test(path),
+  },
+  {
+    what: '`observedGeneration` of conditions of Clusters',
+    reason: 'upstream writes spec after it has computed conditions, and then leaves some of them alone for ever',
+    seen: 'after a reconcile that changes spec, such as one that copies the endpoint, `ControlPlaneInitialized` and `RemoteConnectionProbe` name the new generation',
+    matches: ({ object, path, theirs, ours }) =>
+      object.startsWith('Cluster ') &&
+      /conditions\[(ControlPlaneInitialized|RemoteConnectionProbe)\]\.observedGeneration$/.test(path) &&
+      theirs === 'stale' &&
+      ours === 'current',
+  },
+]
+
+export const isExplained = (difference: Difference): Explained | undefined => explained.find((one) => one.matches(difference))

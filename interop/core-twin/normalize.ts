@@ -1,0 +1,173 @@
+/** What is compared of the objects in a namespace: every field by its path, without identities, times and random suffixes. */
+import { isRecord, type KubeObject } from '@capstan/kube'
+import type { Seen } from './side.ts'
+
+/** Values by their paths, by the objects they belong to. */
+export type Picture = ReadonlyMap<string, ReadonlyMap<string, string>>
+
+const replacements: readonly (readonly [RegExp, string])[] = [
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, 'UID'],
+  [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, 'TIME'],
+  [/127\.0\.0\.1:\d+/g, 'SERVER'],
+  // The hash of a template and the suffix that makes it unique.
+  [/\b\d{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, 'HASH-*'],
+  [/-[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])/g, '-*'],
+]
+
+export const normalText = (text: string): string => replacements.reduce((now, [pattern, by]) => now.replace(pattern, by), text)
+
+/** All objects at one moment. Those whose names differ by a random suffix alone are numbered in the order of their content. */
+export function pictureOf({ objects }: Seen): Picture {
+  const named = new Map<string, Map<string, string>[]>()
+  const events = new Map<string, string>()
+  for (const { kind, object } of objects.values()) {
+    if (isOfTheServer(kind, object)) continue
+    if (kind === 'Event') {
+      events.set(eventText(object), 'recorded')
+      continue
+    }
+    const name = normalText(`${kind.split('.')[0]} ${object.metadata.name}`)
+    const same = named.get(name)
+    const fields = fieldsOf(kind, object)
+    if (same) same.push(fields)
+    else named.set(name, [fields])
+  }
+  const picture = new Map<string, ReadonlyMap<string, string>>([['Events', events]])
+  for (const [name, same] of [...named].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const ordered = same
+      .map((fields) => ({ fields, content: contentOf(fields) }))
+      .sort((a, b) => (a.content < b.content ? -1 : 1))
+    ordered.forEach(({ fields }, index) => picture.set(index === 0 ? name : `${name} (${index + 1})`, fields))
+  }
+  return picture
+}
+
+const isOfTheServer = (kind: string, { metadata }: KubeObject): boolean =>
+  kind === 'ConfigMap' && metadata.name === 'kube-root-ca.crt'
+
+const contentOf = (fields: ReadonlyMap<string, string>): string =>
+  JSON.stringify([...fields].filter(([path]) => !path.startsWith('metadata.managedFields')).sort(([a], [b]) => (a < b ? -1 : 1)))
+
+function eventText(event: KubeObject): string {
+  const { involvedObject, type, reason, message, source, reportingComponent } = event as never as {
+    involvedObject: { kind?: string; name?: string }
+    type?: string
+    reason?: string
+    message?: string
+    source?: { component?: string }
+    reportingComponent?: string
+  }
+  const by = source?.component || reportingComponent || ''
+  return normalText(`${involvedObject.kind} ${involvedObject.name}: ${type} ${reason} of ${by}: ${message}`)
+}
+
+const omitted = new Set(['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'selfLink', 'managedFields'])
+
+function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
+  const fields = new Map<string, string>()
+  const { generation } = object.metadata
+  const add = (path: string, value: unknown): void => {
+    if (path === 'apiVersion' || path === 'kind') return
+    if (/(^|\.)observedGeneration$/.test(path)) value = value === generation ? 'current' : value === 0 ? 0 : 'stale'
+    // Addresses and keys of the workload API server.
+    if (kind === 'Secret' && path.startsWith('data.')) value = 'secret'
+    if (Array.isArray(value)) {
+      if (value.length === 0) fields.set(path, '[]')
+      value.forEach((item: unknown, index) => add(`${path}[${keyOfItem(path, item, index)}]`, item))
+    } else if (isRecord(value)) {
+      const entries = Object.entries(value).filter(([name]) => path !== 'metadata' || !omitted.has(name))
+      if (entries.length === 0) fields.set(path, '{}')
+      for (const [name, one] of entries) add(path === '' ? name : `${path}.${normalText(name)}`, one)
+    } else fields.set(path, normalText(typeof value === 'string' ? value : JSON.stringify(value)))
+  }
+  add('', object)
+  for (const entry of object.metadata.managedFields ?? []) {
+    const { manager = '', operation = '', subresource } = entry as { manager?: string; operation?: string; subresource?: string }
+    const of = `metadata.managedFields[${manager} ${operation}${subresource === undefined ? '' : ` ${subresource}`}]`
+    for (const path of ownedPaths((entry as { fieldsV1?: unknown }).fieldsV1)) fields.set(`${of} ${normalText(path)}`, 'owned')
+  }
+  return fields
+}
+
+function keyOfItem(path: string, item: unknown, index: number): string {
+  if (!isRecord(item)) return String(index)
+  if (/conditions$/i.test(path) && typeof item.type === 'string') return item.type
+  if (path === 'metadata.ownerReferences') return normalText(`${String(item.kind)} ${String(item.name)}`)
+  return String(index)
+}
+
+/** Every path of a set of fields, `f:` and `k:` read off. */
+function* ownedPaths(fields: unknown, path = ''): Iterable<string> {
+  if (!isRecord(fields)) return
+  for (const [name, inner] of Object.entries(fields)) {
+    if (name === '.') {
+      yield path
+      continue
+    }
+    const here = name.startsWith('f:') ? `${path}.${name.slice(2)}` : `${path}[${name.slice(2)}]`
+    if (isRecord(inner) && Object.keys(inner).length > 0) yield* ownedPaths(inner, here)
+    else yield here
+  }
+}
+
+export interface Difference {
+  readonly object: string
+  readonly path: string
+  /** What upstream's core has there; `undefined`: nothing. */
+  readonly theirs: string | undefined
+  readonly ours: string | undefined
+}
+
+export function differencesOf(theirs: Picture, ours: Picture): Difference[] {
+  const found: Difference[] = []
+  for (const object of new Set([...theirs.keys(), ...ours.keys()])) {
+    const [their, our] = [theirs.get(object), ours.get(object)]
+    if (!their || !our) {
+      found.push({ object, path: '', theirs: their && 'is there', ours: our && 'is there' })
+      continue
+    }
+    for (const path of new Set([...their.keys(), ...our.keys()])) {
+      const [one, other] = [their.get(path), our.get(path)]
+      if (one !== other) found.push({ object, path, theirs: one, ours: other })
+    }
+  }
+  return found
+}
+
+export const textOf = ({ object, path, theirs, ours }: Difference): string =>
+  [
+    `${object} ${path}`.trim(),
+    ...(theirs === undefined ? [] : [`  - ${theirs}`]),
+    ...(ours === undefined ? [] : [`  + ${ours}`]),
+  ].join('\n')
+
+/** Paths of one field manager that are listed before the rest is counted. */
+const MostPaths = 8
+
+/** Differences for people: those of the fields that one field manager owns stand together. */
+export function report(differences: readonly Difference[]): string {
+  const lines: string[] = []
+  const owned = new Map<string, { theirs: string[]; ours: string[] }>()
+  for (const one of differences) {
+    const [, manager, path] = /^metadata\.managedFields\[(.*?)\] (.*)$/.exec(one.path) ?? []
+    if (manager === undefined) {
+      lines.push(textOf(one))
+      continue
+    }
+    const key = `${one.object} is managed by ${manager}`
+    const both = owned.get(key) ?? { theirs: [], ours: [] }
+    owned.set(key, both)
+    both[one.theirs === undefined ? 'ours' : 'theirs'].push(path!)
+  }
+  for (const [key, { theirs, ours }] of owned) {
+    lines.push(key)
+    for (const [sign, paths] of [
+      ['-', theirs],
+      ['+', ours],
+    ] as const) {
+      lines.push(...paths.slice(0, MostPaths).map((path) => `  ${sign} ${path}`))
+      if (paths.length > MostPaths) lines.push(`  ${sign} and ${paths.length - MostPaths} more`)
+    }
+  }
+  return lines.join('\n')
+}

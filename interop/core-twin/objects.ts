@@ -1,0 +1,70 @@
+/** Objects that cases begin with. */
+import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import type { Input, KubeObject } from '@capstan/kube'
+import { stub, type StubKinds } from './stub-kinds.ts'
+
+export const clusterName = 'c'
+const label = 'cluster.x-k8s.io/cluster-name'
+const ref = (kinds: StubKinds, kind: string, name: string) => ({ apiGroup: kinds.group, kind, name })
+
+type Spec<T> = T extends { spec: infer S } ? Partial<S> : never
+
+/** A Cluster with a stub for its infrastructure, and for its control plane. */
+export const cluster = (spec: Spec<Input<Cluster>> = {}, kinds = stub): Input<Cluster> => ({
+  metadata: { name: clusterName },
+  spec: {
+    infrastructureRef: ref(kinds, 'StubCluster', clusterName),
+    controlPlaneRef: ref(kinds, 'StubControlPlane', clusterName),
+    ...spec,
+  },
+})
+
+export const named = (name: string, more: object = {}): Input<KubeObject> =>
+  ({ metadata: { name }, ...more }) as Input<KubeObject>
+
+export const machine = (name: string, spec: Spec<Input<Machine>> = {}, kinds = stub): Input<Machine> => ({
+  metadata: { name },
+  spec: {
+    clusterName,
+    version: 'v1.35.0',
+    bootstrap: { configRef: ref(kinds, 'StubConfig', name) },
+    infrastructureRef: ref(kinds, 'StubMachine', name),
+    ...spec,
+  },
+})
+
+const machineTemplate = (labels: { [key: string]: string }, kinds: StubKinds) => ({
+  metadata: { labels },
+  spec: {
+    clusterName,
+    version: 'v1.35.0',
+    bootstrap: { configRef: ref(kinds, 'StubConfigTemplate', 'worker') },
+    infrastructureRef: ref(kinds, 'StubMachineTemplate', 'worker'),
+  },
+})
+
+export const machineSet = (name: string, spec: Spec<Input<MachineSet>> = {}, kinds = stub): Input<MachineSet> => ({
+  metadata: { name, labels: { [label]: clusterName } },
+  spec: {
+    clusterName,
+    replicas: 1,
+    selector: { matchLabels: { set: name } },
+    template: machineTemplate({ set: name }, kinds),
+    ...spec,
+  },
+})
+
+export const machineDeployment = (
+  name: string,
+  spec: Spec<Input<MachineDeployment>> = {},
+  kinds = stub,
+): Input<MachineDeployment> => ({
+  metadata: { name, labels: { [label]: clusterName } },
+  spec: {
+    clusterName,
+    replicas: 1,
+    selector: { matchLabels: { deployment: name } },
+    template: machineTemplate({ deployment: name }, kinds),
+    ...spec,
+  },
+})

@@ -1,0 +1,31 @@
+/** What stub providers report. A case changes single roles with `twin.behave`. */
+import type { Behaviour, Behaviours } from './side.ts'
+
+/** The provider has not looked at its object yet. */
+export const silent: Behaviour = () => undefined
+
+export const everythingReady: Behaviours = {
+  cluster: () => ({
+    spec: { controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 } },
+    status: { initialization: { provisioned: true } },
+  }),
+  controlPlane: ({ spec }) => ({
+    status: {
+      initialization: { controlPlaneInitialized: true },
+      ...(spec?.version === undefined ? {} : { version: spec.version }),
+      ...(spec?.replicas === undefined
+        ? {}
+        : {
+            replicas: spec.replicas,
+            readyReplicas: spec.replicas,
+            availableReplicas: spec.replicas,
+            upToDateReplicas: spec.replicas,
+          }),
+    },
+  }),
+  machine: ({ metadata }) => ({
+    spec: { providerID: `twin://${metadata.name}` },
+    status: { initialization: { provisioned: true } },
+  }),
+  config: () => ({ status: { initialization: { dataSecretCreated: true }, dataSecretName: 'data' } }),
+}

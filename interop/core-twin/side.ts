@@ -1,0 +1,316 @@
+/** One of the two cores under comparison: its API server, all that happens in it, stub providers, and workload API servers. */
+import {
+  type Client,
+  ConfigMap,
+  createClient,
+  Event,
+  type Kind,
+  keyOf,
+  keyText,
+  type KubeObject,
+  messageOf,
+  Node,
+  type ObjectKey,
+  resourceName,
+  Secret,
+  seconds,
+  silent,
+  sleep,
+  systemClock,
+  systemRandom,
+  watchObjects,
+} from '@capstan/kube'
+import { listen, memoryStore } from '@capstan/apiserver'
+import {
+  type CertifiedKey,
+  formatKubeconfig,
+  httpsTransport,
+  issueCertificate,
+  kubeconfigFor,
+  loadKubeconfig,
+} from '@capstan/kube/node'
+import { createWorkloads, serverNameOf, type Workloads } from '@capstan/local'
+import type { ServedPlane } from '../plane.ts'
+import { kindList, oldStub, type Role, stub, type StubKinds, type StubObject } from './stub-kinds.ts'
+
+const coreKind = (kind: string, plural: string, group = 'cluster.x-k8s.io'): Kind => ({
+  group,
+  version: 'v1beta2',
+  kind,
+  plural,
+  scope: 'Namespaced',
+})
+
+/** Everything in a case's namespace that is compared. A kind that an API server does not serve has no objects there. */
+const observed: readonly Kind[] = [
+  coreKind('Cluster', 'clusters'),
+  coreKind('ClusterClass', 'clusterclasses'),
+  coreKind('Machine', 'machines'),
+  coreKind('MachineSet', 'machinesets'),
+  coreKind('MachineDeployment', 'machinedeployments'),
+  coreKind('MachinePool', 'machinepools'),
+  coreKind('MachineHealthCheck', 'machinehealthchecks'),
+  coreKind('MachineDrainRule', 'machinedrainrules'),
+  coreKind('ClusterResourceSet', 'clusterresourcesets', 'addons.cluster.x-k8s.io'),
+  coreKind('ClusterResourceSetBinding', 'clusterresourcesetbindings', 'addons.cluster.x-k8s.io'),
+  coreKind('IPAddress', 'ipaddresses', 'ipam.cluster.x-k8s.io'),
+  coreKind('IPAddressClaim', 'ipaddressclaims', 'ipam.cluster.x-k8s.io'),
+  ...kindList(stub),
+  ...kindList(oldStub),
+  Secret,
+  ConfigMap,
+  Event,
+]
+
+/** Objects of one namespace as its watches last saw them. */
+export interface Seen {
+  readonly objects: Map<string, { readonly kind: string; readonly object: KubeObject }>
+  /** When something other than an Event last changed, on the clock of `performance.now()`. */
+  changed: number
+}
+
+/** What a stub provider reports of an object: fields of its status, and of its spec. `undefined`: it has not looked at it yet. */
+export interface Report {
+  readonly status?: { readonly [field: string]: unknown }
+  readonly spec?: { readonly [field: string]: unknown }
+}
+export type Behaviour = (object: StubObject, seen: readonly KubeObject[]) => Report | undefined
+export type Behaviours = { readonly [role in Role]: Behaviour }
+
+export interface Theatre {
+  readonly behaviours: Behaviours
+  /** Creates Nodes for provisioned machines, where the case has a workload API server. */
+  readonly registersNodes: boolean
+}
+
+/** User agent of everything that a case writes. */
+const agent = 'twin'
+
+export class Side implements AsyncDisposable {
+  readonly name: 'theirs' | 'ours'
+  readonly client: Client
+  readonly #seen = new Map<string, Seen>()
+  readonly #theatres = new Map<string, Theatre>()
+  readonly #ended = new AbortController()
+  readonly #watches: Promise<void>[] = []
+  readonly #workloads: Workloads
+  readonly #authority: CertifiedKey
+  readonly #workloadPort: number
+  readonly #close: () => Promise<void>
+
+  private constructor(
+    name: 'theirs' | 'ours',
+    client: Client,
+    workload: { workloads: Workloads; authority: CertifiedKey; port: number; close: () => Promise<void> },
+  ) {
+    this.name = name
+    this.client = client
+    this.#workloads = workload.workloads
+    this.#authority = workload.authority
+    this.#workloadPort = workload.port
+    this.#close = workload.close
+  }
+
+  /** Starts watching; the core must run. */
+  static async open(name: 'theirs' | 'ours', plane: ServedPlane, served: ReadonlySet<string>): Promise<Side> {
+    const access = await loadKubeconfig(plane.kubeconfig)
+    const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: agent })
+    const options = { clock: systemClock, random: systemRandom, log: silent }
+    const workloads = createWorkloads({ ...options, openStore: () => Promise.resolve(memoryStore()) })
+    const listener = await listen({
+      port: 0,
+      endpointFor: (server) => (server === undefined ? undefined : workloads.endpointFor(server)),
+      clock: systemClock,
+    })
+    const close = async () => {
+      await listener.close(0)
+      await workloads.close()
+      transport.close()
+    }
+    const workload = { workloads, authority: plane.authority, port: listener.port, close }
+    const side = new Side(name, createClient(transport, { fieldManager: agent }), workload)
+    for (const kind of observed) if (kind.group === '' || served.has(resourceName(kind))) side.#watch(kind)
+    return side
+  }
+
+  seen(namespace: string): Seen {
+    let seen = this.#seen.get(namespace)
+    if (!seen) this.#seen.set(namespace, (seen = { objects: new Map(), changed: performance.now() }))
+    return seen
+  }
+
+  objects<T extends KubeObject>(namespace: string, kind: Kind<T>): T[] {
+    return [...this.seen(namespace).objects.values()].filter((one) => one.kind === idOf(kind)).map(({ object }) => object as T)
+  }
+
+  /** Has stub providers look at everything in the namespace, from now on this way. */
+  async play(namespace: string, theatre: Theatre): Promise<void> {
+    this.#theatres.set(namespace, theatre)
+    for (const kinds of [stub, oldStub])
+      for (const role of roles) for (const object of this.objects(namespace, kinds[role])) await this.#report(kinds, role, object)
+  }
+
+  /** Starts the API server of a workload cluster. @returns a kubeconfig for it */
+  async startWorkload(cluster: ObjectKey): Promise<string> {
+    const client = await this.#workloads.join(cluster, 'twin', {
+      authority: this.#authority,
+      endpointHost: '127.0.0.1',
+      kubernetesVersion: 'v1.35.0',
+    })
+    this.#watchNodes(cluster.namespace!, client)
+    const user = await issueCertificate(this.#authority, systemClock, {
+      commonName: 'kubernetes-admin',
+      organizations: ['system:masters'],
+      usages: ['client'],
+    })
+    return formatKubeconfig(
+      kubeconfigFor(cluster.name, {
+        server: `https://127.0.0.1:${this.#workloadPort}`,
+        servername: serverNameOf(cluster),
+        ca: this.#authority.certificate,
+        certificate: user.certificate,
+        key: user.key,
+      }),
+    )
+  }
+
+  workload(cluster: ObjectKey): Client {
+    const client = this.#workloads.clientFor(cluster)
+    if (!client) throw new Error(`There is no workload API server of ${keyText(cluster)}: the case has not started it`)
+    return client
+  }
+
+  /** Ends the API server of a workload cluster: connections to it are refused. */
+  stopWorkload(cluster: ObjectKey): Promise<void> {
+    return this.#workloads.leave(cluster, 'twin')
+  }
+
+  #watch(kind: Kind): void {
+    const run = async () => {
+      const options = { clock: systemClock, random: systemRandom, signal: this.#ended.signal }
+      for await (const event of watchObjects(this.client, kind, options)) {
+        const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
+        for (const object of objects) {
+          this.#note(object.metadata.namespace ?? '', kind, object)
+          void this.playObject(kind, object)
+        }
+        if (event.kind === 'deleted') this.#note(event.object.metadata.namespace ?? '', kind, event.object, true)
+      }
+    }
+    this.#watches.push(run())
+  }
+
+  #watchNodes(namespace: string, client: Client): void {
+    const run = async () => {
+      const options = { clock: systemClock, random: systemRandom, signal: this.#ended.signal }
+      for await (const event of watchObjects(client, Node, options)) {
+        const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
+        for (const object of objects) this.#note(namespace, Node, object)
+        if (event.kind === 'deleted') this.#note(namespace, Node, event.object, true)
+      }
+    }
+    this.#watches.push(run())
+  }
+
+  #note(namespace: string, kind: Kind, object: KubeObject, gone = false): void {
+    const seen = this.seen(namespace)
+    const id = `${idOf(kind)} ${object.metadata.name}`
+    if (gone) seen.objects.delete(id)
+    else seen.objects.set(id, { kind: idOf(kind), object })
+    if (kind.kind !== 'Event') seen.changed = performance.now()
+  }
+
+  /** Reports of one object, when it is a stub's. */
+  async playObject(kind: Kind, object: KubeObject): Promise<void> {
+    const kinds = [stub, oldStub].find(({ group }) => group === kind.group)
+    const role = kinds && roles.find((one) => kinds[one].kind === kind.kind)
+    if (!kinds || !role) return
+    try {
+      await this.#report(kinds, role, object as StubObject)
+    } catch (err) {
+      if (!this.#ended.signal.aborted) console.log(`${this.name}: the stub of ${kind.kind} failed: ${messageOf(err)}`)
+    }
+  }
+
+  async #report(kinds: StubKinds, role: Role, object: StubObject): Promise<void> {
+    const { namespace = '' } = object.metadata
+    const theatre = this.#theatres.get(namespace)
+    if (!theatre || object.metadata.deletionTimestamp !== undefined) return
+    const seen = [...this.seen(namespace).objects.values()].map((one) => one.object)
+    const report = theatre.behaviours[role](object, seen)
+    if (!report) return
+    const write = async (part: 'spec' | 'status') => {
+      if (report[part] === undefined || contains(object[part], report[part])) return
+      const patch = { type: 'merge', body: { [part]: report[part] } } as const
+      const options = { fieldManager: 'stub', ...(part === 'status' ? { subresource: 'status' as const } : {}) }
+      // It may be gone by now.
+      await this.client.patch(kinds[role], keyOf(object), patch, options).catch(() => undefined)
+    }
+    await write('spec')
+    await write('status')
+    const providerID = report.spec?.providerID
+    if (role === 'machine' && theatre.registersNodes && typeof providerID === 'string') await this.#register(object, providerID)
+  }
+
+  /** The Node that a kubelet on the machine would register. */
+  async #register(machine: StubObject, providerID: string): Promise<void> {
+    const { namespace = '', name, labels = {} } = machine.metadata
+    const cluster = labels['cluster.x-k8s.io/cluster-name']
+    // Core has not adopted it yet.
+    if (cluster === undefined) return
+    const client = this.workload({ namespace, name: cluster })
+    const metadata = { name, labels: { 'kubernetes.io/hostname': name } }
+    const taints = [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' as const }]
+    const at = new Date(systemClock.now()).toISOString().replace(/\.\d+/, '')
+    const condition = (type: string, status: 'True' | 'False') => ({
+      type,
+      status,
+      reason: 'Twin',
+      message: '',
+      lastHeartbeatTime: at,
+      lastTransitionTime: at,
+    })
+    const conditions = [
+      ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => condition(type, 'False')),
+      condition('Ready', 'True'),
+    ]
+    try {
+      await client.create(Node, { metadata, spec: { providerID, taints } }, { fieldManager: 'kubelet' })
+      const body = { status: { conditions, nodeInfo: nodeInfoOf('v1.35.0') } }
+      await client.patch(Node, { name }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
+    } catch {
+      // It is there already.
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended.abort()
+    await Promise.race([Promise.allSettled(this.#watches), sleep(systemClock, seconds(2))])
+    await this.#close()
+  }
+}
+
+const roles: readonly Role[] = ['cluster', 'controlPlane', 'machine', 'config']
+
+const idOf = ({ group, kind }: Kind): string => (group === '' ? kind : `${kind}.${group}`)
+
+export const nodeInfoOf = (version: string) => ({
+  architecture: 'amd64',
+  bootID: 'twin',
+  containerRuntimeVersion: 'twin://1',
+  kernelVersion: 'twin',
+  kubeProxyVersion: '',
+  kubeletVersion: version,
+  machineID: 'twin',
+  operatingSystem: 'linux',
+  osImage: 'twin',
+  systemUUID: 'twin',
+})
+
+/** Whether everything in `part` is in `whole` already. */
+function contains(whole: unknown, part: unknown): boolean {
+  if (part === null) return whole === undefined || whole === null
+  if (typeof part !== 'object' || Array.isArray(part)) return JSON.stringify(whole) === JSON.stringify(part)
+  const fields = (whole ?? {}) as { readonly [field: string]: unknown }
+  return Object.entries(part).every(([name, value]) => contains(fields[name], value))
+}

@@ -1,0 +1,81 @@
+/** Provider kinds without a provider: the stubs of a case write what a provider would. One group for each contract version. */
+import { type CustomResourceDefinition, type Input, type Kind, type KubeObject } from '@capstan/kube'
+
+export interface StubObject extends KubeObject {
+  readonly spec?: { readonly [field: string]: unknown }
+  readonly status?: { readonly [field: string]: unknown }
+}
+
+export type Role = 'cluster' | 'controlPlane' | 'machine' | 'config'
+
+export interface StubKinds {
+  readonly group: string
+  readonly contract: 'v1beta1' | 'v1beta2'
+  readonly cluster: Kind<StubObject>
+  readonly controlPlane: Kind<StubObject>
+  readonly machine: Kind<StubObject>
+  readonly config: Kind<StubObject>
+  readonly clusterTemplate: Kind<StubObject>
+  readonly controlPlaneTemplate: Kind<StubObject>
+  readonly machineTemplate: Kind<StubObject>
+  readonly configTemplate: Kind<StubObject>
+  readonly remediation: Kind<StubObject>
+  readonly remediationTemplate: Kind<StubObject>
+}
+
+const kindsOf = (group: string, contract: StubKinds['contract']): StubKinds => {
+  const kind = (name: string): Kind<StubObject> => ({
+    group,
+    version: 'v1',
+    kind: name,
+    plural: `${name.toLowerCase()}s`,
+    scope: 'Namespaced',
+  })
+  return {
+    group,
+    contract,
+    cluster: kind('StubCluster'),
+    controlPlane: kind('StubControlPlane'),
+    machine: kind('StubMachine'),
+    config: kind('StubConfig'),
+    clusterTemplate: kind('StubClusterTemplate'),
+    controlPlaneTemplate: kind('StubControlPlaneTemplate'),
+    machineTemplate: kind('StubMachineTemplate'),
+    configTemplate: kind('StubConfigTemplate'),
+    remediation: kind('StubRemediation'),
+    remediationTemplate: kind('StubRemediationTemplate'),
+  }
+}
+
+/** Kinds of contract v1beta2. */
+export const stub = kindsOf('twin.capstan.dev', 'v1beta2')
+/** Kinds of contract v1beta1. */
+export const oldStub = kindsOf('old.twin.capstan.dev', 'v1beta1')
+
+export const kindList = ({ group: _group, contract: _contract, ...kinds }: StubKinds): Kind<StubObject>[] => Object.values(kinds)
+
+const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const
+
+const definitionsOf = (kinds: StubKinds): (Input<CustomResourceDefinition> & { metadata: { name: string } })[] =>
+  kindList(kinds).map(({ group, kind, plural, scope }) => ({
+    metadata: {
+      name: `${plural}.${group}`,
+      labels: { [`cluster.x-k8s.io/${kinds.contract}`]: 'v1', 'cluster.x-k8s.io/provider': 'infrastructure-twin' },
+    },
+    spec: {
+      group,
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      scope,
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          schema: { openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } } },
+        },
+      ],
+    },
+  }))
+
+export const stubDefinitions = [...definitionsOf(stub), ...definitionsOf(oldStub)]

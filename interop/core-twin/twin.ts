@@ -1,0 +1,239 @@
+/** What a case is written with: every action is done on both sides, and at rest both sides are compared. */
+import {
+  type Client,
+  type Input,
+  isRecord,
+  type Kind,
+  keyOf,
+  type KubeObject,
+  messageOf,
+  Namespace,
+  Secret,
+  sleep,
+  systemClock,
+} from '@capstan/kube'
+import { Cluster, Machine, MachineSet } from '@capstan/api'
+import { isExplained, type Explained } from './explained.ts'
+import { type Difference, differencesOf, normalText, pictureOf, textOf } from './normalize.ts'
+import { type Behaviour, type Behaviours, type Side } from './side.ts'
+import type { Role } from './stub-kinds.ts'
+import { everythingReady } from './providers.ts'
+
+/** Milliseconds. */
+const Wait = {
+  /** Nothing changed for that long and both sides are equal: they are at rest. */
+  equal: 2_000,
+  /**
+   * Nothing changed for that long, and the state is not reached or the sides are not equal: Machines and objects that sum up others are
+   * reconciled once more, since upstream does not watch all that it reads, and misses a Node that registers before its Machine is
+   * indexed by providerID. Machines count as not up to date ten seconds after their creation.
+   */
+  refresh: 10_000,
+  /** Nothing changed for that long after it, and they are not equal: they will not become so. */
+  different: 8_000,
+  /** Longest wait for one step. */
+  most: 90_000,
+}
+
+const Touched = 'twin.capstan.dev/touched'
+
+export interface Found {
+  readonly step: string
+  readonly differences: readonly Difference[]
+}
+
+/** The name of an object, or how to find it: among the objects of its kind in the order of their creation. */
+export type Target<T extends KubeObject> = string | ((objects: readonly T[]) => T | undefined)
+
+export class Twin {
+  readonly namespace: string
+  readonly found: Found[] = []
+  readonly explained = new Set<Explained>()
+  readonly #sides: readonly [Side, Side]
+  readonly #known = new Set<string>()
+  #behaviours: Behaviours = everythingReady
+  #registersNodes = false
+  #answers: Difference[] = []
+  #touches = 0
+
+  constructor(namespace: string, sides: readonly [Side, Side]) {
+    this.namespace = namespace
+    this.#sides = sides
+  }
+
+  async open(): Promise<void> {
+    await this.#both((side) => side.client.create(Namespace, { metadata: { name: this.namespace } }))
+    await this.#play()
+  }
+
+  /** Creates an object; the answers are compared. */
+  async create<T extends KubeObject>(kind: Kind<T>, object: Input<T>): Promise<void> {
+    const metadata = { ...object.metadata, namespace: this.namespace }
+    await this.#answered(`create ${kind.kind} ${object.metadata.name}`, async (side) => {
+      const created = await side.client.create(kind, { ...object, metadata })
+      // A stub reports at once, so that both cores meet the object in the same state.
+      await side.playObject(kind, created)
+    })
+  }
+
+  /** Applies a JSON merge patch; the answers are compared. */
+  async patch<T extends KubeObject>(kind: Kind<T>, target: Target<T>, body: object, subresource?: 'status'): Promise<void> {
+    const options = subresource === undefined ? {} : { subresource }
+    await this.#answered(`patch ${kind.kind}`, (side) =>
+      side.client.patch(kind, this.#keyOn(side, kind, target), { type: 'merge', body }, options),
+    )
+  }
+
+  /** Changes an annotation, so that both cores reconcile the object now: upstream's does not watch everything that it reads. */
+  async touch<T extends KubeObject>(kind: Kind<T>, target: Target<T>): Promise<void> {
+    this.#touches++
+    await this.patch(kind, target, { metadata: { annotations: { [Touched]: String(this.#touches) } } })
+  }
+
+  async delete<T extends KubeObject>(kind: Kind<T>, target: Target<T>): Promise<void> {
+    await this.#answered(`delete ${kind.kind}`, (side) => side.client.delete(kind, this.#keyOn(side, kind, target)))
+  }
+
+  /** Changes what stub providers report; other roles stay as they are. */
+  async behave(behaviours: { readonly [R in Role]?: Behaviour }): Promise<void> {
+    this.#behaviours = { ...this.#behaviours, ...behaviours }
+    await this.#play()
+  }
+
+  /** Starts the workload API server of a cluster and creates its kubeconfig Secret. Provisioned stub machines become Nodes of it. */
+  async startWorkload(cluster: string): Promise<void> {
+    const key = { namespace: this.namespace, name: cluster }
+    await this.#both(async (side) => {
+      const kubeconfig = await side.startWorkload(key)
+      await side.client.create(Secret, {
+        metadata: { ...key, name: `${cluster}-kubeconfig`, labels: { 'cluster.x-k8s.io/cluster-name': cluster } },
+        type: 'cluster.x-k8s.io/secret',
+        data: { value: Buffer.from(kubeconfig).toString('base64') },
+      })
+    })
+    this.#registersNodes = true
+    await this.#play()
+  }
+
+  /** Connections to the workload API server are refused from now on. */
+  async stopWorkload(cluster: string): Promise<void> {
+    await this.#both((side) => side.stopWorkload({ namespace: this.namespace, name: cluster }))
+  }
+
+  /** Does something in the workload API server of a cluster. */
+  async inWorkload(cluster: string, act: (client: Client, side: Side) => Promise<unknown>): Promise<void> {
+    await this.#both((side) => act(side.workload({ namespace: this.namespace, name: cluster }), side))
+  }
+
+  /** Does what the other methods cannot. What it returns is compared, when it returns something. */
+  async raw(what: string, act: (client: Client, side: Side) => Promise<unknown>): Promise<void> {
+    await this.#answered(what, (side) => act(side.client, side), true)
+  }
+
+  /**
+   * Waits until neither side changes any more, and compares them. `until`: what both must come to first, where that takes longer than
+   * the rest that counts as such.
+   */
+  async settle(step: string, until?: (objects: readonly KubeObject[]) => boolean): Promise<void> {
+    const begun = performance.now()
+    let isRefreshed = false
+    const arrived = () => {
+      if (!until) return true
+      return this.#sides.every((side) => until([...side.seen(this.namespace).objects.values()].map(({ object }) => object)))
+    }
+    for (;;) {
+      await sleep(systemClock, 200)
+      const now = performance.now()
+      const quiet = now - Math.max(begun, ...this.#sides.map((side) => side.seen(this.namespace).changed))
+      const isOver = now - begun > Wait.most
+      if (!isOver && quiet < Wait.equal) continue
+      if (!isOver && !arrived()) {
+        if (!isRefreshed && quiet >= Wait.refresh) {
+          isRefreshed = true
+          await this.#refresh()
+        }
+        continue
+      }
+      const fresh = this.#compare()
+      if (fresh.length > 0 && !isOver) {
+        if (quiet < (isRefreshed ? Wait.different : Wait.refresh)) continue
+        if (!isRefreshed) {
+          isRefreshed = true
+          await this.#refresh()
+          continue
+        }
+      }
+      if (until && !arrived()) fresh.push(...this.#missed(step, until))
+      else if (isOver)
+        fresh.push({ object: step, path: 'is at rest', theirs: undefined, ours: `not within ${Wait.most / 1000} s` })
+      if (fresh.length > 0) this.found.push({ step, differences: fresh })
+      for (const one of fresh) this.#known.add(textOf(one))
+      this.#answers = []
+      return
+    }
+  }
+
+  /** Changes an annotation of every Machine and every object that sums up others, so that both cores reconcile it. */
+  async #refresh(): Promise<void> {
+    this.#touches++
+    const body = { metadata: { annotations: { [Touched]: String(this.#touches) } } }
+    await this.#both(async (side) => {
+      const objects = ([Machine, MachineSet, Cluster] as Kind[]).flatMap((kind) =>
+        side.objects(this.namespace, kind).map((object) => ({ kind, key: keyOf(object) })),
+      )
+      // One may be gone by now.
+      for (const { kind, key } of objects) await side.client.patch(kind, key, { type: 'merge', body }).catch(() => undefined)
+    })
+  }
+
+  /** Unexplained differences that no earlier step has reported. */
+  #compare(): Difference[] {
+    const [theirs, ours] = this.#sides.map((side) => pictureOf(side.seen(this.namespace))) as [never, never]
+    return [...this.#answers, ...differencesOf(theirs, ours)].filter((one) => {
+      const explanation = isExplained(one)
+      if (explanation) this.explained.add(explanation)
+      return !explanation && !this.#known.has(textOf(one))
+    })
+  }
+
+  #missed(step: string, until: (objects: readonly KubeObject[]) => boolean): Difference[] {
+    const [theirs, ours] = this.#sides.map((side) =>
+      until([...side.seen(this.namespace).objects.values()].map(({ object }) => object)),
+    )
+    return [{ object: step, path: 'is reached', theirs: String(theirs), ours: String(ours) }]
+  }
+
+  #keyOn<T extends KubeObject>(side: Side, kind: Kind<T>, target: Target<T>) {
+    if (typeof target === 'string') return { namespace: this.namespace, name: target }
+    const objects = side
+      .objects(this.namespace, kind)
+      .sort((a, b) => Number(a.metadata.resourceVersion) - Number(b.metadata.resourceVersion))
+    const object = target(objects)
+    if (!object) throw new Error(`${side.name}: there is no such ${kind.kind}`)
+    return keyOf(object)
+  }
+
+  async #play(): Promise<void> {
+    const theatre = { behaviours: this.#behaviours, registersNodes: this.#registersNodes }
+    await this.#both((side) => side.play(this.namespace, theatre))
+  }
+
+  async #both<T>(act: (side: Side) => Promise<T>): Promise<[T, T]> {
+    return await Promise.all([act(this.#sides[0]), act(this.#sides[1])])
+  }
+
+  /** Compares whether it was let through, and with which error it was not. */
+  async #answered(what: string, act: (side: Side) => Promise<unknown>, whole = false): Promise<void> {
+    const [theirs, ours] = await this.#both((side) =>
+      act(side).then(
+        (answer) => (whole && isRecord(answer) ? normalText(JSON.stringify(answer)) : 'done'),
+        (err) => normalText(messageOf(err)),
+      ),
+    )
+    if (theirs !== ours) this.#answers.push({ object: what, path: 'is answered', theirs, ours })
+  }
+}
+
+/** A case: named after what it shows. */
+export type Case = (twin: Twin) => Promise<void>
+export type Cases = { readonly [name: string]: Case }

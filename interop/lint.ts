@@ -1,0 +1,57 @@
+/**
+ * `capstan lint` on upstream's own providers: no rule of level MUST may be broken, and the findings below are the ones that are known.
+ * Sections that rules name must be headings of upstream's book.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { lint, linkOf, metadataOf, providerManifests, rules } from '@capstan/conformance'
+import { readManifests } from '../packages/cli/src/lint/read-manifests.ts'
+import { Checks } from './capstan-process.ts'
+import type { Suite } from './suite.ts'
+import { moduleFolder } from './tools.ts'
+import { components, modules } from './upstream/managers.ts'
+
+const group = 'infrastructure.cluster.x-k8s.io'
+
+/**
+ * True findings on providers of release v1.14: the label of all kinds names v1beta1, which the Dev pools do not have, and pools report
+ * status.ready alone, the field that upstream's core reads.
+ */
+const known: Readonly<Record<string, readonly string[]>> = {
+  capd: [
+    `other-label-versions devmachinepools.${group}`,
+    `other-label-versions devmachinepooltemplates.${group}`,
+    `infra-machine-pool.both-ready devmachinepools.${group}`,
+    `infra-machine-pool.both-ready dockermachinepools.${group}`,
+  ],
+}
+
+export const lintSuite: Suite = {
+  shows: "capstan lint finds no broken MUST in upstream's own providers",
+  ci: true,
+  tools: ['capi-core', 'cabpk', 'kcp', 'capd'],
+  async run() {
+    const checks = new Checks()
+    for (const { tool, module, config } of components.filter(({ isProvider }) => isProvider)) {
+      const { manifests } = readManifests(join(await moduleFolder(tool, module), config, 'crd'))
+      const { findings } = lint(providerManifests(manifests, { isRendered: false }), rules)
+      const found = findings
+        .filter(({ rule }) => rule.level !== 'MAY')
+        .map(({ rule, manifest }) => `${rule.id} ${metadataOf(manifest).name}`)
+      const broken = findings.filter(({ rule }) => rule.level === 'MUST').map(({ rule, message }) => `${rule.id}: ${message}`)
+      checks.check(`${tool}: no MUST is broken`, broken.length === 0, broken)
+      const expected = known[tool] ?? []
+      checks.check(`${tool}: findings are the known ones`, found.toSorted().join() === expected.toSorted().join(), found)
+    }
+    const book = join(await moduleFolder('capi-core', modules.core), 'docs/book/src/developer/providers/contracts')
+    for (const rule of rules) {
+      for (const page of rule.pages) {
+        const file = `${/contracts\/([\w-]+)#/.exec(linkOf(rule, page))![1]}.md`
+        const headings = readFileSync(join(book, file), 'utf8').matchAll(/^#+ (.*?)\s*$/gm)
+        const hasSection = [...headings].some(([, heading]) => heading === rule.section)
+        checks.check(`${rule.id}: ${file} has the section "${rule.section}"`, hasSection)
+      }
+    }
+    return checks
+  },
+}

@@ -1,0 +1,397 @@
+/**
+ * A stranger installs Capstan: every package goes to a registry on loopback (verdaccio); in empty folders outside of the checkout a
+ * controller is written, compiled and tested, the command is installed globally, and npx runs it.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { homedir, tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { messageOf } from '@capstan/kube'
+import { buildPackages } from '../scripts/build.ts'
+import { packPackages, type Tarball } from '../scripts/packages/pack.ts'
+import { sourcePackages } from '../scripts/packages/manifests.ts'
+import { Checks } from './capstan-process.ts'
+import { CannotRun, type Outcome, type Suite } from './suite.ts'
+import { toolPaths } from './tools.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const own = join(root, 'interop/packages')
+
+export const packagesSuite: Suite = {
+  shows: 'packages from a registry: a controller of a stranger, the command installed globally, and by npx',
+  ci: true,
+  tools: ['etcd', 'kube-apiserver', 'kubectl'],
+  prepare: async () => void (await installTools()),
+  run,
+}
+
+/** Most that the installed command may take, without Node. */
+const MostInstalled = 25_000_000
+
+async function run(): Promise<Outcome> {
+  const tools = await installTools()
+  const checks = new Checks()
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-packages-'))
+  let registry: Registry | undefined
+  try {
+    const built = join(folder, 'built')
+    await buildPackages(built)
+    const tarballs = packPackages(built, join(folder, 'tarballs'))
+    for (const tarball of tarballs) await lint(checks, tools, tarball)
+    registry = await startRegistry(tools, join(folder, 'registry'))
+    const stranger = new Stranger(folder, registry.url)
+    for (const { path } of tarballs) await stranger.run('npm', ['publish', '--provenance=false', path])
+    await controllerOfAStranger(checks, stranger, tools)
+    await globalCommand(checks, stranger)
+    await newExtension(checks, stranger)
+    await byNpx(checks, stranger)
+  } finally {
+    await registry?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return checks
+}
+
+/** publint and attw, neither of which may report anything. */
+async function lint(checks: Checks, tools: Tools, { name, path }: Tarball): Promise<void> {
+  const lints = [
+    ['publint', '--strict', path],
+    ['attw', '--profile', 'esm-only', '--format', 'ascii', path],
+  ] as const
+  const both = lints.map(async ([tool, ...args]) => {
+    const { code, text } = await ended(process.execPath, [join(tools.bin, tool), ...args], {
+      cwd: tools.folder,
+      env: process.env,
+    })
+    checks.check(`${name}: ${tool} reports nothing`, code === 0, text)
+  })
+  await Promise.all(both)
+}
+
+/** A folder outside of the checkout, with nothing of the checkout's in its environment but Node. */
+class Stranger {
+  readonly #folder: string
+  readonly env: NodeJS.ProcessEnv
+
+  constructor(folder: string, registry: string) {
+    this.#folder = join(folder, 'stranger')
+    mkdirSync(this.#folder)
+    // Packages of others come from where this machine has them from; npm refuses to publish without a token, whatever it is.
+    const npmrc = join(this.#folder, 'npmrc')
+    const found = existsSync(join(homedir(), '.npmrc')) ? readFileSync(join(homedir(), '.npmrc'), 'utf8') : ''
+    const { host } = new URL(registry)
+    writeFileSync(
+      npmrc,
+      `${found}\n@capstan:registry=${registry}\n//${host}/:_authToken=anybody\nfund=false\naudit=false\nupdate-notifier=false\n`,
+    )
+    const kept = Object.entries(process.env).filter(
+      ([name]) => !/^npm_|^NODE_(?!EXTRA_CA_CERTS)|^VITEST|^KUBECONFIG$|^CAPSTAN_/i.test(name),
+    )
+    const path = (process.env.PATH ?? '').split(delimiter).filter((one) => !one.includes('node_modules'))
+    this.env = {
+      ...Object.fromEntries(kept),
+      PATH: [dirname(process.execPath), ...path].join(delimiter),
+      NPM_CONFIG_USERCONFIG: npmrc,
+      NPM_CONFIG_PREFER_OFFLINE: 'true',
+    }
+  }
+
+  emptyFolder(name: string): string {
+    const folder = join(this.#folder, name)
+    mkdirSync(folder)
+    return folder
+  }
+
+  /** @throws Error with what it printed when it fails */
+  async run(command: string, args: readonly string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}): Promise<string> {
+    const { code, text } = await this.try(command, args, options)
+    if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${text}`)
+    return text
+  }
+
+  try(
+    command: string,
+    args: readonly string[],
+    { cwd = this.#folder, env = {} }: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+  ) {
+    return ended(command, args, { cwd, env: { ...this.env, ...env } })
+  }
+}
+
+/** (a) A controller with a kind of its own and its test on a virtual clock. */
+async function controllerOfAStranger(checks: Checks, stranger: Stranger, tools: Tools): Promise<void> {
+  const folder = stranger.emptyFolder('greeter')
+  cpSync(join(own, 'controller'), folder, { recursive: true })
+  await stranger.run('npm', ['install', '--save-dev', '@capstan/testing', `typescript@${tools.typescript}`], { cwd: folder })
+  const compiled = await stranger.try('npm', ['run', '--silent', 'build'], { cwd: folder })
+  checks.check('a controller compiles under NodeNext and strict, declarations checked', compiled.code === 0, compiled.text)
+  for (const [name, node] of [
+    ['this Node', process.execPath],
+    [`the oldest Node that libraries promise (${oldestNode()})`, tools.oldestNode],
+  ] as const) {
+    const { code, text } = await stranger.try(node, ['--test', 'dist/greeter.test.js'], { cwd: folder })
+    checks.check(`its test on a virtual clock passes on ${name}`, code === 0 && /pass 1\b/.test(text), text)
+  }
+}
+
+/** (b) `npm install -g`. */
+async function globalCommand(checks: Checks, stranger: Stranger): Promise<void> {
+  const prefix = stranger.emptyFolder('global')
+  await stranger.run('npm', ['install', '--global', '--prefix', prefix, '@capstan/cli'])
+  const capstan = join(prefix, 'bin/capstan')
+  const installed = sizeOf(join(prefix, 'lib/node_modules'))
+  console.log(
+    `packages: the installed command takes ${(installed / 1e6).toFixed(1)} MB without Node (at most ${MostInstalled / 1e6})`,
+  )
+  checks.check('the installed command is small', installed <= MostInstalled, installed)
+
+  const cwd = stranger.emptyFolder('anywhere')
+  const up = await stranger.try(capstan, ['up', '--demo', '--memory', '--port', '0', '--exit-when-ready'], { cwd })
+  checks.check(
+    'capstan up --demo brings a cluster up',
+    up.code === 0 && /Cluster default\/demo: Available/.test(up.text),
+    up.text,
+  )
+  checks.check(
+    'what it prints to try starts with capstan',
+    /^ {2}capstan kubeconfig demo/m.test(up.text) && !up.text.includes('npx'),
+    up.text,
+  )
+
+  await coldStarts(checks, stranger, capstan)
+
+  const assets = join(stranger.emptyFolder('go'), 'envtest')
+  const [, , kubectl] = await toolPaths('etcd', 'kube-apiserver', 'kubectl')
+  const path = `${dirname(kubectl)}${delimiter}${stranger.env.PATH}`
+  await stranger.run(capstan, ['envtest', assets], { env: { PATH: path } })
+  const tests = join(dirname((await toolPaths('etcd'))[0]), '../interop-go.test')
+  if (!existsSync(tests))
+    throw new CannotRun(`the tests of the Go project are not compiled (${tests}): npm run interop -- --prepare`)
+  const chosen = '^(TestAWidgetLivesAndDies|TestWebhooksDecide|TestVersionsAreConvertedByTheWebhook|TestARestartLosesNothing)$'
+  const go = await stranger.try(tests, ['-test.run', chosen, '-test.v'], {
+    cwd: join(root, 'interop/go'),
+    env: { KUBEBUILDER_ASSETS: assets, PATH: path },
+  })
+  const passed = [...go.text.matchAll(/^--- PASS: /gm)].length
+  checks.check('tests of a Go project pass on capstan envtest', go.code === 0 && passed === 4, go.text)
+}
+
+/** Milliseconds until `capstan apiserver` serves: of the installed command and of the checkout, in turns. */
+async function coldStarts(checks: Checks, stranger: Stranger, capstan: string): Promise<void> {
+  const rounds = 5
+  const times: Record<'installed' | 'checkout', number[]> = { installed: [], checkout: [] }
+  const programs = { installed: capstan, checkout: join(root, 'packages/cli/bin/capstan.js') }
+  // The first start of each writes compiled code.
+  for (let round = -1; round < rounds; round++) {
+    for (const name of ['installed', 'checkout'] as const) {
+      const cwd = stranger.emptyFolder(`cold-${name}-${round + 1}`)
+      const took = await timeUntilReady(stranger, programs[name], cwd)
+      if (round >= 0) times[name].push(took)
+    }
+  }
+  const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[values.length >> 1]!
+  const [installed, checkout] = [median(times.installed), median(times.checkout)]
+  console.log(
+    `packages: capstan apiserver serves after ${installed} ms installed, ${checkout} ms from the checkout (medians of ${rounds})`,
+  )
+  // Both run the same bundle: a quarter more is noise of a busy machine.
+  checks.check('the installed command starts as fast as the checkout', installed <= checkout * 1.25 + 50, times)
+}
+
+async function timeUntilReady(stranger: Stranger, program: string, cwd: string): Promise<number> {
+  const started = performance.now()
+  const child = spawn(process.execPath, [program, 'apiserver', '--secure-port', '0', '--kubeconfig', join(cwd, 'kubeconfig')], {
+    cwd,
+    env: stranger.env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  try {
+    await line(child, /https:\/\//)
+    return Math.round(performance.now() - started)
+  } finally {
+    await stopped(child)
+  }
+}
+
+/** `capstan new extension`: a project that installs from the registry. */
+async function newExtension(checks: Checks, stranger: Stranger): Promise<void> {
+  const cwd = stranger.emptyFolder('extensions')
+  await stranger.run('npx', ['--yes', '@capstan/cli', 'new', 'extension', 'quota', '--certificates', 'self-made'], { cwd })
+  const project = join(cwd, 'quota')
+  const files = readdirSync(project, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  const texts = files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8'))
+  checks.check(
+    'a new project names no folder of the machine',
+    !texts.some((text) => text.includes('file:/') || text.includes(root)),
+  )
+  await stranger.run('npm', ['install'], { cwd: project })
+  for (const script of ['test', 'check', 'build']) {
+    const { code, text } = await stranger.try('npm', ['run', '--silent', script], { cwd: project })
+    checks.check(`npm run ${script} of a new project`, code === 0, text)
+  }
+  const hooks = await stranger.try('npx', ['@capstan/cli', 'hooks', 'check'], { cwd: project })
+  checks.check('npx @capstan/cli hooks check in a new project', hooks.code === 0, hooks.text)
+  checks.check('the file for its image is there', existsSync(join(project, 'dist/main.js')))
+}
+
+/** (c) npx from any folder. */
+async function byNpx(checks: Checks, stranger: Stranger): Promise<void> {
+  const cwd = stranger.emptyFolder('npx')
+  const { version } = sourcePackages().find(({ folder }) => folder === 'cli')!.manifest
+  const { code, text } = await stranger.try('npx', ['--yes', '@capstan/cli', 'version'], { cwd })
+  checks.check('npx @capstan/cli runs in an empty folder', code === 0 && text.includes(`capstan: ${version}`), text)
+}
+
+interface Tools {
+  readonly folder: string
+  readonly bin: string
+  readonly oldestNode: string
+  readonly typescript: string
+}
+
+/** `>=22.13`: 22.13.0. */
+const oldestNode = (): string => {
+  const { manifest } = sourcePackages().find(({ folder }) => folder === 'testing')!
+  const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)!
+  return `${major}.${minor}.0`
+}
+
+/** Tools of npm that only this suite needs, in the cache of the machine: they are four times as many packages as the checkout has. */
+async function installTools(): Promise<Tools> {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    devDependencies: { typescript: string }
+  }
+  const platform = process.platform === 'win32' ? 'win' : process.platform
+  const wanted = JSON.parse(readFileSync(join(own, 'tools.json'), 'utf8')) as { dependencies: Record<string, string> }
+  wanted.dependencies[`node-${platform}-${process.arch}`] = oldestNode()
+  const text = JSON.stringify(wanted)
+  const cache = process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools')
+  const folder = join(cache, `npm-${createHash('sha256').update(text).digest('hex').slice(0, 12)}`)
+  if (!existsSync(folder)) {
+    mkdirSync(cache, { recursive: true })
+    const partial = mkdtempSync(`${folder}-`)
+    writeFileSync(join(partial, 'package.json'), text)
+    const { code, text: printed } = await ended('npm', ['install', '--no-audit', '--no-fund'], { cwd: partial, env: process.env })
+    if (code !== 0) {
+      rmSync(partial, { recursive: true, force: true })
+      throw new CannotRun(`verdaccio, publint and attw cannot be installed: ${printed.trim().split('\n').slice(-3).join(' ')}`)
+    }
+    try {
+      renameSync(partial, folder)
+    } catch (err) {
+      // Somebody else was faster.
+      rmSync(partial, { recursive: true, force: true })
+      if (!existsSync(folder)) throw err
+    }
+  }
+  return {
+    folder,
+    bin: join(folder, 'node_modules/.bin'),
+    oldestNode: join(folder, `node_modules/node-${platform}-${process.arch}/bin/node`),
+    typescript: devDependencies.typescript,
+  }
+}
+
+interface Registry {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+async function startRegistry(tools: Tools, folder: string): Promise<Registry> {
+  mkdirSync(folder)
+  const port = await freePort()
+  const config = {
+    storage: join(folder, 'storage'),
+    auth: { htpasswd: { file: join(folder, 'htpasswd') } },
+    packages: { '@capstan/*': { access: '$all', publish: '$all', unpublish: '$all' } },
+    uplinks: {},
+    log: { type: 'stdout', format: 'json', level: 'warn' },
+    max_body_size: '50mb',
+  }
+  writeFileSync(join(folder, 'config.yaml'), JSON.stringify(config))
+  const child = spawn(
+    process.execPath,
+    [join(tools.bin, 'verdaccio'), '--config', join(folder, 'config.yaml'), '--listen', `127.0.0.1:${port}`],
+    {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
+  process.once('exit', () => child.kill('SIGKILL'))
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (text: Buffer) => (printed = `${printed}${text.toString()}`.slice(-2000)))
+  const url = `http://127.0.0.1:${port}/`
+  for (let waited = 0; ; waited += 100) {
+    if (
+      await fetch(`${url}-/ping`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    )
+      break
+    if (child.exitCode !== null || waited > 60_000) throw new Error(`verdaccio does not serve: ${printed}`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  return { url, stop: () => stopped(child) }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+async function stopped(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGKILL')
+  await exited
+}
+
+/** Resolves with a line of standard output that matches. @throws Error when the program ends before */
+function line(child: ChildProcess, like: RegExp): Promise<string> {
+  let complaints = ''
+  child.stderr!.on('data', (text: Buffer) => (complaints += String(text)))
+  return new Promise((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${complaints}`)))
+    createInterface({ input: child.stdout! }).on('line', (text) => {
+      if (like.test(text)) resolve(text)
+    })
+  })
+}
+
+async function ended(command: string, args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
+  return promisify(execFile)(command, args, { ...options, maxBuffer: 1 << 26, timeout: 300_000 }).then(
+    ({ stdout, stderr }) => ({ code: 0, text: stdout + stderr }),
+    (err: { code?: number; stdout?: string; stderr?: string }) => ({
+      code: err.code ?? -1,
+      text: `${err.stdout ?? ''}${err.stderr ?? ''}${err.stdout === undefined ? messageOf(err) : ''}`,
+    }),
+  )
+}
+
+/** Bytes of all files below. */
+const sizeOf = (folder: string): number =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
