@@ -1,4 +1,5 @@
-import { createApiServer, memoryStore } from '@capstan/apiserver'
+import { memoryStore } from '@capstan/apiserver'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 import { createClient, silent, systemClock, systemRandom } from '@capstan/kube'
 import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, median, now } from './figure.ts'

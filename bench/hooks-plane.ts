@@ -46,10 +46,17 @@ export class Moments {
   }
 }
 
+interface HooksPlaneOptions {
+  readonly moments?: Moments
+  readonly onCall?: CallObserver
+  /** Of the ExtensionConfig; every namespace when absent. */
+  readonly namespaceSelector?: ExtensionConfig['spec']['namespaceSelector']
+}
+
 /** Resolves once the extension is discovered. Clusters are to be of the class `bench`. */
 export async function startHooksPlane(
   extension: Extension,
-  { moments = new Moments(), onCall }: { moments?: Moments; onCall?: CallObserver } = {},
+  { moments = new Moments(), onCall, namespaceSelector = {} }: HooksPlaneOptions = {},
 ): Promise<HooksPlane> {
   const authority = await makeAuthority(clock, { commonName: 'bench' })
   const serving = await issueCertificate(authority, clock, {
@@ -98,7 +105,7 @@ export async function startHooksPlane(
   const caBundle = Buffer.from(authority.certificate).toString('base64')
   await client.create(ExtensionConfig, {
     metadata: { name: extension.name },
-    spec: { clientConfig: { url: server.url, caBundle }, namespaceSelector: {} },
+    spec: { clientConfig: { url: server.url, caBundle }, namespaceSelector },
   })
   await moments.of('discovered')
   return {

@@ -4,6 +4,7 @@ import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { countedCalls } from './hooks-count.ts'
+import { hangingExtension } from './hooks-hanging.ts'
 import { heldClusters } from './hooks-held.ts'
 import { type Calls, ourCaller, startHooksServer, upstreamCaller } from './hook-callers.ts'
 
@@ -11,6 +12,11 @@ export async function* hooksBench({ short }: BenchOptions): AsyncIterable<Figure
   yield* heldClusters(short)
   for (const count of short ? [20] : [100, 1000]) yield* countedCalls(count, short ? 0 : 1)
   yield* calls(short)
+}
+
+/** Apart from the others, since it waits for nothing but the plane. */
+export async function* hangingHooksBench({ short }: BenchOptions): AsyncIterable<Figure> {
+  yield* hangingExtension(short)
 }
 
 /** One handler that answers at once, in a process of its own, called by both in turn: what else the machine does hits both alike. */

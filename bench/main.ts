@@ -10,7 +10,7 @@ import { clustersBench } from './clusters.ts'
 import { coldStartBench } from './cold-start.ts'
 import { devReloadBench } from './dev-reload.ts'
 import type { BenchOptions, Figure } from './figure.ts'
-import { hooksBench } from './hooks.ts'
+import { hangingHooksBench, hooksBench } from './hooks.ts'
 import { memoryBench } from './memory.ts'
 import { planesBench } from './planes.ts'
 import { watchBench } from './watch.ts'
@@ -24,6 +24,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<
   planes: planesBench,
   'dev-reload': devReloadBench,
   hooks: hooksBench,
+  'hanging-extension': hangingHooksBench,
   beside: besideBench,
 }
 

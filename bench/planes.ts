@@ -25,7 +25,7 @@ export async function* planesBench({ short }: BenchOptions): AsyncIterable<Figur
   const workloads = createWorkloads({ openStore: (name) => stores.store(name), clock, random, log: silent })
   const listener = await listen({
     port: 0,
-    planes: (name) => (name === undefined ? undefined : workloads.endpointFor(name)),
+    endpointFor: (name) => (name === undefined ? undefined : workloads.endpointFor(name)),
     clock,
   })
   const join = ({ key, authority }: Cluster) =>

@@ -1,0 +1,58 @@
+/** Whether an extension that does not answer delays Clusters that it does not select. */
+import { BeforeClusterCreate, Cluster } from '@capstan/api'
+import { defineExtension, on } from '@capstan/extension'
+import { Namespace } from '@capstan/kube'
+import type { Figure } from './figure.ts'
+import { median, now } from './figure.ts'
+import { aHookedCluster, startHooksPlane } from './hooks-plane.ts'
+
+/** Clusters come up at once in one namespace, first alone and then beside others whose BeforeClusterCreate hangs for 30 s. */
+export async function* hangingExtension(short: boolean): AsyncIterable<Figure> {
+  const [hanging, outside] = short ? [40, 10] : [200, 50]
+  const alone = await broughtUp(0, outside)
+  const beside = await broughtUp(hanging, outside)
+  const what = `${outside} Clusters beside ${hanging} under a hanging extension`
+  for (const [name, of] of [
+    ['median', median],
+    ['last', (values: readonly number[]) => Math.max(...values)],
+  ] as const) {
+    yield { name: `${what}, ${name} Available`, value: of(beside) / 1000, unit: 's' }
+    yield { name: `${outside} Clusters without them, ${name} Available`, value: of(alone) / 1000, unit: 's' }
+  }
+}
+
+/** Milliseconds from creation to Available of each of the `outside` Clusters. */
+async function broughtUp(hanging: number, outside: number): Promise<number[]> {
+  const called = Promise.withResolvers<void>()
+  const never = new Promise<never>(() => {})
+  const extension = defineExtension({
+    name: 'hanging',
+    handlers: [
+      on(BeforeClusterCreate, { name: 'creation', timeoutSeconds: 30 }, () => {
+        called.resolve()
+        return never
+      }),
+    ],
+  })
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'guarded' } }
+  const plane = await startHooksPlane(extension, { namespaceSelector })
+  try {
+    await plane.client.create(Namespace, { metadata: { name: 'guarded' } })
+    for (let index = 0; index < hanging; index++) {
+      const { metadata, spec } = aHookedCluster(`stuck-${index}`, 0)
+      const topology = { ...spec.topology, classRef: { ...spec.topology.classRef, namespace: 'default' } }
+      await plane.client.create(Cluster, { metadata: { ...metadata, namespace: 'guarded' }, spec: { topology } })
+    }
+    if (hanging > 0) await called.promise
+    const names = Array.from({ length: outside }, (_, index) => `free-${index}`)
+    return await Promise.all(
+      names.map(async (name) => {
+        const begun = now()
+        await plane.client.create(Cluster, aHookedCluster(name, 0))
+        return (await plane.moments.of(`Available ${name}`)) - begun
+      }),
+    )
+  } finally {
+    await plane.close()
+  }
+}
