@@ -22,8 +22,13 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: isProgramsTurn ? [programs] : all,
-    // Tests of projects that are yet to be made.
-    exclude: [...configDefaults.exclude, 'packages/cli/templates/**', ...(isProgramsTurn ? [] : [programs])],
+    // Tests of projects outside of the workspace: scaffolded ones, and those of interop's strangers.
+    exclude: [
+      ...configDefaults.exclude,
+      'packages/cli/templates/**',
+      'interop/packages/**',
+      ...(isProgramsTurn ? [] : [programs]),
+    ],
     pool: 'threads',
     isolate: false,
     // By default one core is left out, which is half of two. One worker more than there are cores: some wait for programs and sockets.

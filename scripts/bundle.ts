@@ -3,7 +3,7 @@
  * (`prepare`). `packages/cli/bin/run.js` runs it while the sources are those that it was made of.
  */
 import { rmSync, statSync, writeFileSync } from 'node:fs'
-import { isAbsolute, join, relative, sep } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Plugin, rolldown } from 'rolldown'
 
@@ -12,18 +12,42 @@ const cli = fileURLToPath(new URL('../packages/cli/', import.meta.url))
 /** What `bin/` imports, by the name of its file in the bundle. */
 const entries = { capstan: 'src/main.ts', envtest: 'src/envtest/main.ts' }
 
+/** Programs that a published command has no sources of. */
+const moreWhenPublished = { 'dev-child': 'src/dev/child-main.ts' }
+
 /** Our own, and what every start needs. Other packages stay where they are: most starts need none. */
 const isInside = (id: string): boolean => id.startsWith('.') || isAbsolute(id) || id.startsWith('@capstan/') || id === 'commander'
 
 /** Writes the bundle to `folder` and returns its sources. @throws when one says of itself what a bundle cannot */
 export async function bundle(folder: string): Promise<readonly string[]> {
   const began = Date.now()
-  const input = Object.fromEntries(Object.entries(entries).map(([name, source]) => [name, join(cli, source)]))
+  const { sources } = await writeBundle(folder, entries, placesOfSources(folder))
+  // Last: a bundle without it is not used.
+  writeFileSync(join(folder, 'sources.json'), JSON.stringify(sources.map((path) => stateOf(path, folder, began))))
+  return sources
+}
+
+export interface PublishedBundle {
+  readonly sources: readonly string[]
+  /** Packages that the bundle imports. */
+  readonly packages: readonly string[]
+}
+
+/**
+ * Writes the bundle of the published command to `folder`, which works without any source: programs that modules start are in it, and
+ * the files that they read are looked for where `placeOf` puts each source.
+ */
+export function bundleForPublication(folder: string, placeOf: (source: string) => string): Promise<PublishedBundle> {
+  return writeBundle(folder, { ...entries, ...moreWhenPublished }, placesInPackage(folder, placeOf))
+}
+
+async function writeBundle(folder: string, programs: Readonly<Record<string, string>>, places: Plugin): Promise<PublishedBundle> {
+  const input = Object.fromEntries(Object.entries(programs).map(([name, source]) => [name, join(cli, source)]))
   const made = await rolldown({
     input,
     platform: 'node',
     external: (id) => !isInside(id),
-    plugins: [placesOfSources(folder), builtinsInPart],
+    plugins: [places, builtinsInPart],
     logLevel: 'warn',
   })
   try {
@@ -34,14 +58,52 @@ export async function bundle(folder: string): Promise<readonly string[]> {
       entryFileNames: '[name].js',
       chunkFileNames: '[name]-[hash].js',
     })
-    const sources = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds.filter(isAbsolute) : []))
-    // Last: a bundle without it is not used.
-    writeFileSync(join(folder, 'sources.json'), JSON.stringify(sources.map((path) => stateOf(path, folder, began))))
-    return sources
+    const chunks = output.filter((file) => file.type === 'chunk')
+    const ids = chunks.flatMap(({ code, imports, dynamicImports }) => [
+      ...imports,
+      ...dynamicImports,
+      ...[...code.matchAll(required)].map(([, name]) => name!),
+    ])
+    const packages = ids.filter((id) => !id.startsWith('node:') && !id.endsWith('.js') && !id.endsWith('.ts')).map(packageOf)
+    return { sources: chunks.flatMap(({ moduleIds }) => moduleIds.filter(isAbsolute)), packages: [...new Set(packages)].sort() }
   } finally {
     await made.close()
   }
 }
+
+/** `yaml/util`: yaml. */
+const packageOf = (id: string): string =>
+  id
+    .split('/')
+    .slice(0, id.startsWith('@') ? 2 : 1)
+    .join('/')
+
+/** What a bundle asks for by `createRequire`, which the bundler does not see. */
+const required = /\bcreateRequire\(new URL\([^()]*\)\.href\)\("([^"]+)"\)/g
+
+/** `new URL('./worker.ts', import.meta.url)`: a program of its own. */
+const ownProgram = /\bnew URL\(['"]([^'"`]+\.ts)['"], import\.meta\.url\)/g
+
+/** As in a package without sources: `placeOf` names the path that a source would have there. */
+const placesInPackage = (folder: string, placeOf: (source: string) => string): Plugin => ({
+  name: 'places in a package',
+  transform(code, id) {
+    if (id.includes('/node_modules/')) return null
+    const withPrograms = code.replaceAll(ownProgram, (_, path: string) => {
+      const program = resolve(dirname(id), path)
+      const fileName = `${relative(join(cli, '../..'), program).replace(/\.ts$/, '').replaceAll(/\W+/g, '-')}.js`
+      this.emitFile({ type: 'chunk', id: program, fileName })
+      return `new URL('./${fileName}', globalThis.bundleUrl)`
+    })
+    const own = JSON.stringify(relative(folder, placeOf(id)).replaceAll(sep, '/'))
+    return withPrograms
+      .replaceAll(/import\.meta(\.url\b)?/g, (_, url) => {
+        if (!url) this.error(`${id} asks import.meta for more than its url, which a bundle does not know`)
+        return `new URL(${own}, import.meta.url).href`
+      })
+      .replaceAll('globalThis.bundleUrl', 'import.meta.url')
+  },
+})
 
 /** A source in the bundle looks for the files beside it where they have always been. */
 const placesOfSources = (folder: string): Plugin => ({

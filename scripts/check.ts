@@ -1,4 +1,4 @@
-/** Everything a machine can say about the tree beside its tests: format, types, lint, generated files, unused code. */
+/** Everything a machine can say about the tree beside its tests: format, types, lint, generated files, unused code, licences, advisories. */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -6,10 +6,22 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 const checks: readonly { name: string; command: readonly string[]; help: string }[] = [
   { name: 'format', command: ['biome', 'format', '.'], help: 'npm run fix' },
+  {
+    name: 'lock file',
+    command: ['npm', 'ci', '--dry-run', '--ignore-scripts', '--offline'],
+    help: 'npm install, and commit package-lock.json',
+  },
+  { name: 'prose', command: ['node', 'scripts/prose.ts'], help: 'rewrite by docs/style/english.md' },
   { name: 'types', command: ['tsc', '-p', '.'], help: 'mend the types' },
   { name: 'lint', command: ['oxlint', '--deny-warnings'], help: 'npm run fix mends some' },
   { name: 'generated files', command: ['node', 'scripts/gen.ts', '--check'], help: 'npm run gen, and commit what changes' },
   { name: 'unused code', command: ['knip', '--no-progress'], help: 'delete it, or export it where it is used' },
+  {
+    name: 'licences',
+    command: ['node', 'scripts/licences.ts'],
+    help: 'use another package, or allow its licence in scripts/licences.ts',
+  },
+  { name: 'known weaknesses', command: ['node', 'scripts/audit.ts'], help: 'npm audit says which version has none' },
 ]
 
 let failed = 0
@@ -18,6 +30,8 @@ for (const { name, command, help } of checks) {
   const { status, stdout, stderr } = spawnSync(command[0]!, command.slice(1), { cwd: root, encoding: 'utf8' })
   const ok = status === 0
   console.log(`${ok ? 'ok  ' : 'FAIL'} ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`)
+  const notChecked = stdout.split('\n').find((line) => line.startsWith('NOT CHECKED'))
+  if (notChecked) console.log(`     ${notChecked}`)
   if (!ok) {
     failed++
     console.log(`${stdout}${stderr}\n  to mend: ${help}\n`)

@@ -1,4 +1,4 @@
-/** docs/reference/errors.md: the words with which failures of hooks begin, and what core says to answers that it refuses. */
+/** docs/reference/errors.md: the stable words of hook failures, and core's messages for rejected responses. */
 import { type HookFailureCode, hookProblems, isIgnorable, isOutage } from '@capstan/extension'
 import { warning } from './gen-pages.ts'
 import { refusedByCore } from './hook-fixtures.ts'
@@ -21,21 +21,21 @@ export async function errorsPage(): Promise<string> {
     warning,
     '# Errors of hooks',
     '',
-    'A failed discovery is told by the condition `Discovered` of its ExtensionConfig (`NotDiscovered`), whose message begins with one of these words and a colon. They stay the',
-    "same from release to release: search and alert by them. What comes after them is upstream's text. A call that fails is told by the condition that upstream has for it (of a",
+    'The condition `Discovered` of an ExtensionConfig reports a failed discovery (`NotDiscovered`). Its message begins with one of these words and a colon. The words stay the',
+    "same from release to release: use them in searches and alerts. Upstream's text follows the word. A failed call is reported by upstream's condition for it (of a",
     'Cluster `TopologyReconciled`), by an entry of `capstan hooks waiting`, and by `capstan_runtime_sdk_handler_requests_total`, whose label `outcome` is the code.',
     '',
-    row('word', 'meaning', 'what to do', 'code', '`failurePolicy: Ignore` ignores it', 'counts for the breaker'),
+    row('word', 'meaning', 'remedy', 'code', '`failurePolicy: Ignore` applies', 'counts for the breaker'),
     row('---', '---', '---', '---', '---', '---'),
     ...problems,
     '',
-    'A discovery that fails keeps the handlers that the last good one found. After a call that failed core calls again, later and later.',
+    'After a failed discovery the handlers of the last successful one stay registered. Core retries a failed call with growing delays.',
     '',
-    '## Answers that core refuses',
+    '## Responses that core rejects',
     '',
-    'Each is a file, with the request that it answers beside it: for tests of extensions in any language. Before the error comes which hook and which handler it was.',
+    "Each response is a file, with its request beside it, for tests of extensions in any language. Core's message names the hook and the handler before the error.",
     '',
-    row('hook', 'what is wrong', 'word', 'error', 'file'),
+    row('hook', 'problem', 'word', 'error', 'file'),
     row('---', '---', '---', '---', '---'),
     ...refused,
     '',

@@ -16,7 +16,7 @@ export function hooksPage(): string {
         '',
         hook.doc,
         '',
-        `\`POST …/${hook.group}/${hook.version}/${hook.name.toLowerCase()}/<handler>\`. ${hook.blocking ? 'Blocking: `retryAfterSeconds` above 0 holds back what comes next.' : 'Not blocking.'}`,
+        `\`POST …/${hook.group}/${hook.version}/${hook.name.toLowerCase()}${hook.singleton ? '' : '/<handler>'}\`. ${hook.blocking ? 'Blocking: `retryAfterSeconds` above 0 holds back what comes next.' : 'Not blocking.'}`,
         '',
         `Request \`${hook.name}Request\``,
         '',

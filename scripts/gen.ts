@@ -3,7 +3,7 @@
  * requests and answers of hooks.
  * With `--check` it writes nothing and fails when something would change.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { coreKinds } from '@capstan/api'
@@ -12,10 +12,14 @@ import { customResourceDefinition, resourceName } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 import { stringify } from 'yaml'
 import { conditionsPage, hooksPage } from './gen-pages.ts'
+import { contractsPage } from './contracts-page.ts'
 import { errorsPage } from './errors-page.ts'
 import { hookFixtures } from './hook-fixtures.ts'
 import { graph, layers } from './layers.ts'
+import { differencesPage } from './differences-page.ts'
 import { metricsPage } from './metrics-page.ts'
+import { statusTable } from './status-table.ts'
+import { rootManifest } from './packages/manifests.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const check = process.argv.includes('--check')
@@ -43,10 +47,37 @@ if (check && stale.length > 0) {
 }
 
 function* generated(): Iterable<[path: string, text: string]> {
+  const { version } = rootManifest()
+  for (const path of globSync('{packages,examples}/*/package.json', { cwd: root }).sort())
+    yield [path, withVersion(readFileSync(`${root}${path}`, 'utf8'), version)]
+  yield ['README.md', withStatus(readFileSync(`${root}README.md`, 'utf8'))]
+  const guide = 'docs/guides/write-a-controller.md'
+  yield [guide, withPrograms(readFileSync(`${root}${guide}`, 'utf8'), 'examples/cluster-lifetime')]
   yield ['ARCHITECTURE.md', withGraph(readFileSync(`${root}ARCHITECTURE.md`, 'utf8'))]
   for (const kind of [...coreKinds, ...localKinds]) yield [`config/crd/${resourceName(kind)}.yaml`, crdText(kind)]
   yield ['docs/reference/hooks.md', hooksPage()]
   yield ['docs/reference/conditions.md', conditionsPage()]
+  yield ['docs/reference/differences.md', differencesPage()]
+  yield ['docs/reference/contracts.md', contractsPage()]
+}
+
+/** Every package has the version of the root's package.json, and depends on exactly that version of the others. */
+function withVersion(manifest: string, version: string): string {
+  return manifest
+    .replace(/"version": "[^"]*"/, `"version": "${version}"`)
+    .replace(/("@capstan\/[\w-]+": )"[^"]*"/g, `$1"${version}"`)
+}
+
+/** The blocks of a guide that name a file show the file. */
+function withPrograms(page: string, folder: string): string {
+  return page.replace(/^(```ts (\S+)\n)[^]*?(^```$)/gm, (_, begin: string, file: string, end: string) => {
+    return `${begin}${readFileSync(`${root}${folder}/${file}`, 'utf8')}${end}`
+  })
+}
+
+/** What is implemented, and what is not yet. */
+function withStatus(page: string): string {
+  return page.replace(/(<!-- status[^>]*-->)[\s\S]*?(<!-- \/status -->)/, `$1\n${statusTable()}\n$2`)
 }
 
 /** The table of who may import whom, and a drawing of who really does. */

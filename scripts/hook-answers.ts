@@ -243,6 +243,12 @@ export const refusedAnswers: readonly AnswerCase[] = [
   },
   {
     hook: BeforeClusterCreate,
+    name: 'negative-wait',
+    about: 'A time to wait is 0 or more. No failure policy ignores it.',
+    body: { ...success, retryAfterSeconds: -5 },
+  },
+  {
+    hook: BeforeClusterCreate,
     name: 'message-object',
     about: 'A message is a string.',
     body: { ...success, message: { text: 'hello' } },

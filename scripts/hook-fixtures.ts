@@ -1,6 +1,6 @@
 /** Requests and answers of all hooks as files, with what core says of them: `packages/extension/fixtures`. */
 import { type Hook, hookApiVersion, hookCatalog, hookPath } from '@capstan/api'
-import { answerVerdict } from '@capstan/core'
+import { hookAnswerEffects } from '@capstan/core'
 import { callServer, fixture, HookFailed, inProcess } from '@capstan/extension'
 import { systemClock } from '@capstan/kube'
 import { type AnswerCase, acceptedAnswers, refusedAnswers } from './hook-answers.ts'
@@ -13,7 +13,7 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
   const accepted = await Promise.all(
     acceptedAnswers.map(async (one) => {
       const verdict = await verdictOn(one)
-      if (verdict.kind === 'refused') throw new Error(`${one.name} is refused: ${verdict.error}`)
+      if (verdict.kind === 'rejected') throw new Error(`${one.name} is refused: ${verdict.error}`)
       const { hook, name, about } = one
       return { hook: hook.name, file: `accepted/${name}.json`, about, core: verdict.effects }
     }),
@@ -41,7 +41,7 @@ export const refusedByCore = () =>
   Promise.all(
     refusedAnswers.map(async (one) => {
       const verdict = await verdictOn(one)
-      if (verdict.kind === 'taken') throw new Error(`${one.name} is taken: core ${verdict.effects.join(', ')}`)
+      if (verdict.kind === 'accepted') throw new Error(`${one.name} is taken: core ${verdict.effects.join(', ')}`)
       const { hook, name, about } = one
       const { problem, error } = verdict
       return { hook: hook.name, file: `refused/${name}.json`, about, ...(problem ? { problem } : {}), error }
@@ -58,7 +58,7 @@ const requestOf = (hook: Hook): object => ({
 const textOf = ({ body }: AnswerCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
 /** What core says of the answer to the fixture of its hook: first the client, then whoever asked. */
-async function verdictOn(answer: AnswerCase): Promise<ReturnType<typeof answerVerdict>> {
+async function verdictOn(answer: AnswerCase): Promise<ReturnType<typeof hookAnswerEffects>> {
   const { hook, status = 200 } = answer
   const handler = 'gate.sample'
   const request = fixture(hook) as object
@@ -71,9 +71,9 @@ async function verdictOn(answer: AnswerCase): Promise<ReturnType<typeof answerVe
       transport: inProcess(async () => new Response(textOf(answer), { status })),
       clock: systemClock,
     })
-    return answerVerdict(hook, handler, request, response)
+    return hookAnswerEffects(hook, handler, request, response)
   } catch (err) {
     if (!(err instanceof HookFailed)) throw err
-    return { kind: 'refused', error: err.message, problem: err.problem }
+    return { kind: 'rejected', error: err.message, problem: err.problem }
   }
 }

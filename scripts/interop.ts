@@ -7,8 +7,10 @@
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { messageOf } from '@capstan/kube'
+import { coreTwinSuite } from '../interop/core-twin.ts'
 import { clusterctlSuite } from '../interop/clusterctl.ts'
 import { clientNodeSuite } from '../interop/client-node.ts'
+import { conversionSuite } from '../interop/conversion.ts'
 import { controllerRuntimeSuite } from '../interop/controller-runtime.ts'
 import { controllersSuite } from '../interop/controllers.ts'
 import { envtestSuite } from '../interop/envtest.ts'
@@ -19,12 +21,14 @@ import { hooksPeerSuite } from '../interop/hooks-peer.ts'
 import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
 import { kubectlCompareSuite } from '../interop/kubectl-compare.ts'
+import { packagesSuite } from '../interop/packages.ts'
+import { lintSuite } from '../interop/lint.ts'
 import { managerOnKubernetesSuite, managerSuite } from '../interop/manager.ts'
 import { programsSuite } from '../interop/own-programs.ts'
 import { ownNetwork } from '../interop/own-network.ts'
 import { restartSuite } from '../interop/restart.ts'
 import { runtimeExtensionSuite } from '../interop/runtime-extension.ts'
-import { CannotRun, type Outcome, type Suite } from '../interop/suite.ts'
+import { CannotRun, type Outcome, type Suite, type SuiteOptions } from '../interop/suite.ts'
 import { testExtensionSuite } from '../interop/test-extension.ts'
 import { toolPaths } from '../interop/tools.ts'
 import { upstreamSuite } from '../interop/upstream.ts'
@@ -32,12 +36,14 @@ import { upstreamSuite } from '../interop/upstream.ts'
 /** The long ones first: several at once then end at about the same time. */
 const suites: { readonly [name: string]: Suite } = {
   golden: goldenSuite,
+  'core-twin': coreTwinSuite,
   upstream: upstreamSuite,
   'kubectl-compare': kubectlCompareSuite,
   controllers: controllersSuite,
   programs: programsSuite,
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   envtest: envtestSuite,
+  packages: packagesSuite,
   'manager-on-kubernetes': managerOnKubernetesSuite,
   manager: managerSuite,
   'full-disk': fullDiskSuite,
@@ -47,6 +53,8 @@ const suites: { readonly [name: string]: Suite } = {
   'test-extension': testExtensionSuite,
   'in-place': inPlaceSuite,
   'hooks-peer': hooksPeerSuite,
+  conversion: conversionSuite,
+  lint: lintSuite,
   'client-node': clientNodeSuite,
   restart: restartSuite,
   'controller-runtime': controllerRuntimeSuite,
@@ -60,7 +68,7 @@ type Ending =
 
 const NameWidth = 22
 
-/** Minutes that a suite may take; none takes half as long on two cores that have nothing else to do. */
+/** Minutes that a suite may take unless it says otherwise; none takes half as long on two cores without other work. */
 const Limit = 15
 
 /** Suites that may run a second time: when more have failed, it was not for want of a core. */
@@ -73,8 +81,16 @@ const { values: options, positionals: asked } = parseArgs({
     prepare: { type: 'boolean' },
     inside: { type: 'boolean' },
     jobs: { type: 'string', default: '1' },
+    all: { type: 'boolean' },
+    only: { type: 'string' },
+    real: { type: 'boolean' },
   },
 })
+const suiteOptions: SuiteOptions = {
+  ...(options.all ? { all: true } : {}),
+  ...(options.only === undefined ? {} : { only: options.only }),
+  ...(options.real ? { real: true } : {}),
+}
 const jobs = Number(options.jobs)
 const unknown = asked.filter((name) => !suites[name])
 if (unknown.length > 0) refuse(`There is no interop suite ${unknown.join(', ')}: there are ${Object.keys(suites).join(', ')}`)
@@ -161,7 +177,7 @@ async function prepare({ tools, prepare: more }: Suite): Promise<void> {
 
 async function run(suite: Suite): Promise<Ending> {
   try {
-    const outcome = await Promise.race([suite.run(), late()])
+    const outcome = await Promise.race([suite.run(suiteOptions), late(suite.minutes ?? Limit)])
     if (outcome === 'late') return { kind: 'late' }
     return { kind: 'ran', passed: outcome.passed, failed: outcome.failed }
   } catch (err) {
@@ -170,13 +186,21 @@ async function run(suite: Suite): Promise<Ending> {
   }
 }
 
-function late(): Promise<'late'> {
-  return new Promise((resolve) => void setTimeout(() => resolve('late'), Limit * 60_000).unref())
+function late(minutes: number): Promise<'late'> {
+  return new Promise((resolve) => void setTimeout(() => resolve('late'), minutes * 60_000).unref())
 }
 
 /** This program again, which tells the one that started it how it ended; its end ends all that it has started. */
 function runInside(name: string, prefix: readonly string[], printed: Buffer[] | undefined): Promise<Ending> {
-  const [command, ...args] = [...prefix, process.execPath, ...process.execArgv, process.argv[1]!, '--inside', name]
+  const [command, ...args] = [
+    ...prefix,
+    process.execPath,
+    ...process.execArgv,
+    process.argv[1]!,
+    '--inside',
+    ...suiteFlags(),
+    name,
+  ]
   const output = printed ? 'pipe' : 'inherit'
   const child = spawn(command!, args, { stdio: ['ignore', output, output, 'ipc'] })
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (bytes: Buffer) => printed!.push(bytes))
@@ -193,6 +217,12 @@ function runInside(name: string, prefix: readonly string[], printed: Buffer[] | 
   })
 }
 
+/** The options of suites, as they stood on the command line. */
+function suiteFlags(): string[] {
+  const { all, only, real } = suiteOptions
+  return [...(all ? ['--all'] : []), ...(only === undefined ? [] : ['--only', only]), ...(real ? ['--real'] : [])]
+}
+
 function isGood(ending: Ending): boolean {
   return ending.kind === 'ran' && ending.failed === 0
 }
@@ -206,6 +236,6 @@ function textOf(ending: Ending): string {
     case 'broken':
       return `BROKE: ${ending.why}`
     case 'late':
-      return `BROKE: it was not over after ${Limit} minutes`
+      return 'BROKE: it was not over in its time'
   }
 }

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { layers, violations } from './layers.ts'
+import { folderCycles, layers, violations } from './layers.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -17,4 +17,13 @@ test('the table names every package, and no other', () => {
 test('core and local never import one another: they meet in the cluster', () => {
   expect(layers.core).not.toContain('local')
   expect(layers.local).not.toContain('core')
+})
+
+test('the generic server knows no built-in kinds: they import it', () => {
+  expect(layers.apiserver).toEqual(['kube'])
+  expect(layers['kubernetes-kinds']).toEqual(['kube', 'apiserver'])
+})
+
+test('folders of the API server do not import one another in a circle', () => {
+  expect(folderCycles(root)).toEqual([])
 })

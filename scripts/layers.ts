@@ -6,14 +6,16 @@ import { globSync } from 'node:fs'
 export const layers: Readonly<Record<string, readonly string[]>> = {
   kube: [],
   apiserver: ['kube'],
+  'kubernetes-kinds': ['kube', 'apiserver'],
   controller: ['kube'],
   api: ['kube'],
+  conformance: ['kube', 'api'],
   extension: ['kube', 'api'],
   core: ['kube', 'api', 'controller', 'extension'],
-  local: ['kube', 'api', 'controller', 'apiserver'],
-  lab: ['kube', 'api', 'controller', 'apiserver', 'extension', 'core', 'local'],
-  testing: ['kube', 'api', 'controller', 'apiserver', 'extension', 'core', 'local', 'lab'],
-  cli: ['kube', 'api', 'controller', 'apiserver', 'extension', 'core', 'local', 'lab'],
+  local: ['kube', 'api', 'controller', 'apiserver', 'kubernetes-kinds'],
+  lab: ['kube', 'api', 'controller', 'apiserver', 'kubernetes-kinds', 'extension', 'core', 'local'],
+  testing: ['kube', 'api', 'controller', 'apiserver', 'kubernetes-kinds', 'extension', 'core', 'local', 'lab'],
+  cli: ['kube', 'api', 'controller', 'apiserver', 'kubernetes-kinds', 'extension', 'core', 'local', 'lab', 'conformance'],
 }
 
 /** Folders that must also run in a browser: no Node built-ins, no `@capstan/kube/node`. */
@@ -48,6 +50,53 @@ export function violations(root: string): string[] {
     }
   }
   return found
+}
+
+/** Packages in which no folder may import, by way of others or not, a folder that imports it. */
+const withoutCycles = ['apiserver']
+
+/** Folders of a package that import one another in a circle, each circle as `a → b → a`, with an import for each step. */
+export function folderCycles(root: string): string[] {
+  return withoutCycles.flatMap((name) => cyclesOf(folderImports(root, name)).map((cycle) => `${name}: ${cycle}`))
+}
+
+/** Folder → folders that its files import, with the first file that does. The files beside `index.ts` are the folder `.`. */
+function folderImports(root: string, name: string): Map<string, Map<string, string>> {
+  const src = `packages/${name}/src/`
+  const folderOf = (path: string): string => (path.includes('/') ? path.slice(0, path.indexOf('/')) : '.')
+  const found = new Map<string, Map<string, string>>()
+  for (const file of globSync('**/*.ts', { cwd: `${root}/${src}` }).sort()) {
+    if (isTest(file)) continue
+    const from = folderOf(file)
+    const targets = found.get(from) ?? new Map<string, string>()
+    found.set(from, targets)
+    for (const target of importsOf(readFileSync(`${root}/${src}${file}`, 'utf8'))) {
+      if (!target.startsWith('.')) continue
+      const to = folderOf(new URL(target, `file:///${file}`).pathname.slice(1))
+      if (to !== from && !targets.has(to)) targets.set(to, `${file} imports ${target}`)
+    }
+  }
+  return found
+}
+
+/** One circle for each folder that begins one, as text. */
+function cyclesOf(imports: ReadonlyMap<string, ReadonlyMap<string, string>>): string[] {
+  const done = new Set<string>()
+  const cycles: string[] = []
+  const visit = (folder: string, path: readonly string[]): void => {
+    const start = path.indexOf(folder)
+    if (start >= 0) {
+      const circle = [...path.slice(start), folder]
+      const steps = circle.slice(1).map((to, i) => imports.get(circle[i]!)?.get(to))
+      cycles.push(`${circle.join(' → ')} (${steps.join('; ')})`)
+      return
+    }
+    if (done.has(folder)) return
+    for (const to of imports.get(folder)?.keys() ?? []) visit(to, [...path, folder])
+    done.add(folder)
+  }
+  for (const folder of [...imports.keys()].sort()) visit(folder, [])
+  return cycles
 }
 
 /** Packages with the ones each really imports: what the drawing in ARCHITECTURE.md shows. */

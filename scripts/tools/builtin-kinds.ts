@@ -1,6 +1,6 @@
 /**
  * `node scripts/tools/builtin-kinds.ts URL TOKEN`: asks a real kube-apiserver (v1.36.2, flags at default) what its built-in kinds
- * look like, and writes it down in `packages/apiserver/src/kinds/schemas`: `resources.json` says which resources there are, one
+ * look like, and writes it down in `packages/kubernetes-kinds/src/kinds/schemas`: `resources.json` says which resources there are, one
  * file per API group has the schemas, without what they say to people, `types.ts` has them as types of TypeScript, and `columns.json`
  * says how tables of them begin. The same server gives the same files.
  */
@@ -8,12 +8,12 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { get } from 'node:https'
 import { join } from 'node:path'
 import type { JSONSchema } from '@capstan/kube'
-import type { Component, ResourceRecord } from '../../packages/apiserver/src/kinds/catalog.ts'
-import { goFields } from '../../packages/apiserver/src/kinds/go-fields.ts'
+import type { Component, ResourceRecord } from '../../packages/kubernetes-kinds/src/kinds/catalog.ts'
+import { goFields } from '../../packages/kubernetes-kinds/src/kinds/go-fields.ts'
 
 const [server, token] = process.argv.slice(2)
 if (server === undefined || token === undefined) throw new Error('usage: builtin-kinds.ts URL TOKEN')
-const out = join(import.meta.dirname, '../../packages/apiserver/src/kinds/schemas')
+const out = join(import.meta.dirname, '../../packages/kubernetes-kinds/src/kinds/schemas')
 
 const discovery = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'
 

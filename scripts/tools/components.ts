@@ -130,6 +130,17 @@ const hooksClient: ToolModule = {
   sources: hooksClientSources,
 }
 
+const conversionPeerSources = sourcesOf('conversion-peer')
+
+/** Upstream's conversions between API versions: a program of ours over the packages that upstream publishes. */
+const conversionPeer: ToolModule = {
+  ...clusterApi,
+  name: 'conversion-peer',
+  version: `${clusterApiVersion.gitVersion}-${digestOf(conversionPeerSources)}`,
+  requires: [{ path: 'sigs.k8s.io/cluster-api', version: clusterApiVersion.gitVersion }],
+  sources: conversionPeerSources,
+}
+
 /** Upstream's managers keep the short names that its community uses for them. */
 export const components: readonly Component[] = [
   { name: 'kubectl', module: kubernetes, package: 'k8s.io/kubernetes/cmd/kubectl' },
@@ -144,6 +155,7 @@ export const components: readonly Component[] = [
   { name: 'test-extension', module: clusterApi, package: 'sigs.k8s.io/cluster-api/test/extension' },
   { name: 'hooks-peer', module: hooksPeer, package: '.' },
   { name: 'hooks-client', module: hooksClient, package: '.' },
+  { name: 'conversion-peer', module: conversionPeer, package: '.' },
 ]
 
 /** The Go files of a program of ours, which stand beside this one. */

@@ -1,18 +1,18 @@
 /**
  * `node scripts/tools/protobuf-messages.ts`: reads the Go types of the built-in kinds from their published modules, and writes
- * down which number each field has on the wire: `packages/apiserver/src/http/protobuf-messages.ts`. Needs Go.
+ * down which number each field has on the wire: `packages/kubernetes-kinds/src/protobuf-messages.ts`. Needs Go.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseApiVersion } from '@capstan/kube'
-import type { ResourceRecord } from '../../packages/apiserver/src/kinds/catalog.ts'
+import type { ResourceRecord } from '../../packages/kubernetes-kinds/src/kinds/catalog.ts'
 
 const version = 'v0.36.2'
 
 type Records = { readonly [groupVersion: string]: { readonly [plural: string]: ResourceRecord } }
 const resources = JSON.parse(
-  readFileSync(join(import.meta.dirname, '../../packages/apiserver/src/kinds/schemas/resources.json'), 'utf8'),
+  readFileSync(join(import.meta.dirname, '../../packages/kubernetes-kinds/src/kinds/schemas/resources.json'), 'utf8'),
 ) as Records
 
 /** Their clients speak JSON. */
@@ -144,7 +144,7 @@ for (let message = wanted.pop(); message !== undefined; message = wanted.pop()) 
 const rows = [...table]
   .sort(([a], [b]) => (a < b ? -1 : 1))
   .map(([message, fields]) => `  ${JSON.stringify(message)}: ${JSON.stringify(fields)},`)
-const out = join(import.meta.dirname, '../../packages/apiserver/src/http/protobuf-messages.ts')
+const out = join(import.meta.dirname, '../../packages/kubernetes-kinds/src/protobuf-messages.ts')
 writeFileSync(
   out,
   `/**

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { judgeAudit } from './audit.ts'
+
+const report = (severity: string) =>
+  JSON.stringify({ auditReportVersion: 2, vulnerabilities: { left: { severity, range: '<2' } } })
+
+test.each([
+  ['{"auditReportVersion":2,"vulnerabilities":{}}', 'clean', []],
+  [report('moderate'), 'clean', []],
+  [report('high'), 'weak', ['left <2: high (npm audit)']],
+  [report('critical'), 'weak', ['left <2: critical (npm audit)']],
+  ['{"message":"405 Method Not Allowed","error":{"summary":"","detail":""}}', 'unknown', ['405 Method Not Allowed']],
+  ['{"error":{"code":"EAI_AGAIN","summary":"request failed\\nmore"}}', 'unknown', ['request failed']],
+  ['', 'unknown', ['npm audit gave no report']],
+])('%s is %s', (text, kind, lines) => {
+  expect(judgeAudit(text)).toEqual({ kind, lines })
+})

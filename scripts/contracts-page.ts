@@ -1,0 +1,55 @@
+/** docs/reference/contracts.md: the rules of the provider contracts, from their declarations. */
+import { isChecked, linkOf, Levels, type PageName, type Rule, rules } from '@capstan/conformance'
+import { warning } from './gen-pages.ts'
+
+const titles: Readonly<Record<PageName, string>> = {
+  InfraCluster: 'InfraCluster',
+  InfraMachine: 'InfraMachine',
+  InfraMachinePool: 'InfraMachinePool',
+  BootstrapConfig: 'BootstrapConfig',
+  ControlPlane: 'ControlPlane',
+  clusterctl: 'clusterctl',
+}
+
+/** Rules of several pages have a section of their own. */
+const isShared = ({ pages }: Rule): boolean => pages.length > 1
+
+export function contractsPage(): string {
+  const checked = rules.filter(isChecked)
+  const counts = Levels.map((level) => `${rules.filter((rule) => rule.level === level).length} ${level}`).join(', ')
+  return [
+    warning,
+    '# Contracts',
+    '',
+    `What Cluster API asks of providers, rule by rule: ${rules.length} rules (${counts}), of which \`capstan lint\` checks ${checked.length}.`,
+    'Links lead to the pages of upstream’s book, which decide.',
+    '',
+    ...sectionOf('All contracts', rules.filter(isShared)),
+    ...(Object.keys(titles) as PageName[]).flatMap((page) =>
+      sectionOf(
+        titles[page],
+        rules.filter((rule) => !isShared(rule) && rule.pages[0] === page),
+      ),
+    ),
+  ].join('\n')
+}
+
+const sectionOf = (title: string, of: readonly Rule[]): string[] => [`## ${title}`, '', ...of.flatMap(entryOf)]
+
+function entryOf(rule: Rule): string[] {
+  const { id, level, section, versions, applies, sentence, why, cases, check } = rule
+  return [
+    `### ${id}`,
+    '',
+    `**${level}** ${sentence}`,
+    '',
+    `- Upstream: ${rule.pages.map((page) => `[${page}](${linkOf(rule, page)})`).join(', ')}, section "${section}".`,
+    `- Applies to: ${applies}; contract ${versions.join(' and ')}.`,
+    `- Otherwise: ${why}`,
+    ...(cases ? [`- Reports: ${cases.map((one) => issueLink(one)).join(', ')}.`] : []),
+    isChecked(rule) ? `- Lint checks: ${rule.check.looksAt}` : `- Lint does not check it: ${'none' in check ? check.none : ''}.`,
+    '',
+  ]
+}
+
+const issueLink = (name: string): string => `[${name}](https://github.com/${name.replace('#', '/issues/')})`

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { licenceProblems } from './licences.ts'
+
+test.each([
+  ['MIT', false, true],
+  ['(MIT OR GPL-3.0-only)', false, true],
+  ['MIT AND ISC', false, true],
+  ['MIT AND GPL-3.0-only', false, false],
+  ['GPL-3.0-only', true, false],
+  ['MPL-2.0', true, true],
+  ['MPL-2.0', false, false],
+  [undefined, false, false],
+] as const)('licence %s, for development only: %s, is allowed: %s', (license, dev, isAllowed) => {
+  const problems = licenceProblems({ 'node_modules/x': { ...(license === undefined ? {} : { license }), dev } })
+  expect(problems).toEqual(isAllowed ? [] : [expect.stringMatching(/^node_modules\/x: licence /)])
+})
+
+test('packages of the workspace are not looked at', () => {
+  expect(licenceProblems({ '': {}, 'packages/kube': {}, 'node_modules/@capstan/kube': { link: true } })).toEqual([])
+})

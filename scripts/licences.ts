@@ -1,0 +1,45 @@
+/** Licences of everything that `npm install` brings, held against those that we may ship or develop with. Reads the lock file: no network. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+/** Of packages that are published with ours or installed by their users. */
+const forUsers = new Set(['Apache-2.0', 'MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD'])
+
+/** Of tools that never leave the checkout. */
+const forDevelopment = new Set([...forUsers, 'BlueOak-1.0.0', 'CC0-1.0', 'MPL-2.0', 'Unlicense', 'Python-2.0', 'PSF-2.0'])
+
+export interface LockedPackage {
+  readonly license?: string
+  readonly dev?: boolean
+  readonly link?: boolean
+  readonly optional?: boolean
+}
+
+/**
+ * A sentence for each package whose licence is missing or not among those above. `packages` is that of a package-lock.json, which
+ * has no licences of programs for other machines than the one that wrote it.
+ */
+export function licenceProblems(packages: Readonly<Record<string, LockedPackage>>): string[] {
+  return Object.entries(packages).flatMap(([path, { license, dev, link, optional }]) => {
+    if (!path.includes('node_modules/') || link || (optional && license === undefined)) return []
+    const allowed = dev ? forDevelopment : forUsers
+    if (license !== undefined && isAllowed(license, allowed)) return []
+    const where = dev ? 'for development' : 'in what users install'
+    return [`${path}: licence ${license ?? 'not given'} is not allowed ${where} (allowed: ${[...allowed].join(', ')})`]
+  })
+}
+
+/** `(MIT OR GPL-3.0)` offers a choice; `MIT AND ISC` asks for both. */
+function isAllowed(expression: string, allowed: ReadonlySet<string>): boolean {
+  const plain = expression.replace(/^\((.*)\)$/, '$1')
+  if (plain.includes(' OR ')) return plain.split(' OR ').some((part) => isAllowed(part.trim(), allowed))
+  return plain.split(' AND ').every((part) => allowed.has(part.trim()))
+}
+
+if (import.meta.main) {
+  const file = fileURLToPath(new URL('../package-lock.json', import.meta.url))
+  const { packages } = JSON.parse(readFileSync(file, 'utf8')) as { packages: Record<string, LockedPackage> }
+  const problems = licenceProblems(packages)
+  for (const problem of problems) console.error(problem)
+  process.exitCode = problems.length === 0 ? 0 : 1
+}

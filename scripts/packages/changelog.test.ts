@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { releaseNotes } from './changelog.ts'
+
+const changelog = '# Changelog\n\n## Unreleased\n\n- new\n\n## 1.1.0\n\n## [1.0.0] - 2026-11-22\n\n- old\n- older\n'
+
+test.each([
+  ['1.0.0', { heading: '[1.0.0] - 2026-11-22', isFinal: true, text: '- old\n- older\n' }],
+  ['1.1.0', { heading: 'Unreleased', isFinal: false, text: '- new\n' }],
+  ['1.0', { heading: 'Unreleased', isFinal: false, text: '- new\n' }],
+])('the notes of %s', (version, notes) => {
+  expect(releaseNotes(changelog, version)).toEqual(notes)
+})
+
+test('a changelog without a section for the version has no notes', () => {
+  expect(releaseNotes('# Changelog\n\n## 0.9.0\n\n- x\n', '1.0.0')).toBeUndefined()
+  expect(releaseNotes('# Changelog\n\n## Unreleased\n', '1.0.0')).toBeUndefined()
+})

@@ -1,0 +1,19 @@
+export interface ReleaseNotes {
+  readonly heading: string
+  /** Whether the section is the version's own, not "Unreleased". */
+  readonly isFinal: boolean
+  readonly text: string
+}
+
+/** The section of a version or, before it is released, "Unreleased". `undefined` when there is neither, or nothing in it. */
+export function releaseNotes(changelog: string, version: string): ReleaseNotes | undefined {
+  const sections = changelog.split(/^(?=## )/m).slice(1)
+  for (const wanted of [version, 'Unreleased']) {
+    const section = sections.find((text) => /^## \[?([^\]\s]+)/.exec(text)?.[1] === wanted)
+    if (section === undefined) continue
+    const end = section.indexOf('\n')
+    const text = end < 0 ? '' : section.slice(end).trim()
+    if (text !== '') return { heading: section.slice(3, end).trim(), isFinal: wanted === version, text: `${text}\n` }
+  }
+  return undefined
+}

@@ -1,0 +1,79 @@
+/** The command as it is published: its bundle, the files that it reads, and no source. */
+import { chmodSync, cpSync, existsSync, globSync, mkdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { bundleForPublication } from '../bundle.ts'
+import { copyTexts, write } from './library.ts'
+import { publishedManifest, root, type SourcePackage, sourcePackages } from './manifests.ts'
+
+/** Where files of other packages are, in the published command. */
+const others = 'packages'
+
+/** Writes the package to `target`. @throws Error naming an import of which no package names a version */
+export async function buildCommand(source: SourcePackage, target: string): Promise<void> {
+  const { folder } = source
+  const own = join(root, 'packages', folder)
+  mkdirSync(target, { recursive: true })
+  const placeOf = (path: string): string => {
+    const inCheckout = relative(root, path)
+    const inOwn = relative(own, path)
+    return inOwn.startsWith('..') ? join(target, others, inCheckout.replace(/^packages\//, '')) : join(target, inOwn)
+  }
+  const { sources, packages } = await bundleForPublication(join(target, 'dist'), placeOf)
+
+  const data = new Set<string>()
+  for (const name of new Set(
+    sources.map((path) => relative(root, path).split('/')).flatMap(([at, name]) => (at === 'packages' ? name! : [])),
+  )) {
+    const files = globSync('{src/**/*.json,demo/**,fixtures/**,templates/**}', {
+      cwd: join(root, 'packages', name),
+      exclude: ['**/testdata/**'],
+      withFileTypes: true,
+    }).filter((entry) => entry.isFile())
+    for (const entry of files) {
+      const path = join(entry.parentPath, entry.name)
+      const place = placeOf(path)
+      data.add(relative(target, place).split('/')[0]!)
+      cpSync(path, place)
+    }
+  }
+  cpSync(join(own, 'bin'), join(target, 'bin'), { recursive: true })
+  chmodSync(join(target, 'bin/capstan.js'), 0o755)
+  copyTexts(folder, target)
+  write(join(target, 'THIRD_PARTY_LICENSES'), licencesOf(sources))
+  const published = publishedManifest(source, {
+    exports: { './package.json': './package.json' },
+    dependencies: versionsOf(packages),
+    files: ['bin', 'dist', 'THIRD_PARTY_LICENSES', ...data],
+    sideEffects: ['./bin/*.js', './dist/*.js'],
+  })
+  write(join(target, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`)
+}
+
+/** The versions that our packages name. */
+function versionsOf(names: readonly string[]): Record<string, string> {
+  const known = Object.assign({}, ...sourcePackages().map(({ manifest }) => manifest.dependencies)) as Record<string, string>
+  return Object.fromEntries(
+    names.map((name) => {
+      const version = known[name]
+      if (version === undefined) throw new Error(`The bundle of the command imports ${name}, which no package.json names`)
+      return [name, version]
+    }),
+  )
+}
+
+/** Licences of packages of others that are in the bundle. */
+function licencesOf(sources: readonly string[]): string {
+  const folders = new Set(sources.flatMap((path) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? []))
+  return [...folders]
+    .sort()
+    .map((folder) => {
+      const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+        name: string
+        version: string
+      }
+      const file = ['LICENSE', 'LICENSE.md', 'license'].map((one) => join(folder, one)).find((path) => existsSync(path))
+      if (file === undefined) throw new Error(`${name} is in the bundle of the command and has no LICENSE`)
+      return `${name} ${version}\n\n${readFileSync(file, 'utf8').trim()}\n`
+    })
+    .join('\n----\n\n')
+}

@@ -1,0 +1,63 @@
+/** The manifests of packages/*, and the ones that are published in their place. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly description: string
+  readonly license: string
+  readonly engines: { readonly node: string }
+  readonly exports: Readonly<Record<string, string>>
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly bin?: Readonly<Record<string, string>>
+}
+
+/** A package of the checkout; `folder` is its name below packages/. */
+export interface SourcePackage {
+  readonly folder: string
+  readonly manifest: Manifest
+}
+
+export function sourcePackages(): SourcePackage[] {
+  return globSync('packages/*/package.json', { cwd: root })
+    .sort()
+    .map((file) => ({ folder: file.split('/')[1]!, manifest: JSON.parse(readFileSync(join(root, file), 'utf8')) as Manifest }))
+}
+
+export const rootManifest = (): { readonly version: string; readonly repository?: unknown } =>
+  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string; repository?: unknown }
+
+interface Published {
+  readonly exports?: unknown
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly files: readonly string[]
+  readonly sideEffects: false | readonly string[]
+}
+
+/** The manifest of a package as it is published. Fields in the order in which npm documents them. */
+export function publishedManifest({ folder, manifest }: SourcePackage, { exports, dependencies, files, sideEffects }: Published) {
+  const { repository } = rootManifest()
+  return {
+    name: manifest.name,
+    version: manifest.version,
+    description: manifest.description,
+    keywords: ['kubernetes', 'cluster-api'],
+    license: manifest.license,
+    ...(repository === undefined ? {} : { repository: { ...asObject(repository), directory: `packages/${folder}` } }),
+    type: 'module',
+    sideEffects,
+    files,
+    ...(exports === undefined ? {} : { exports }),
+    ...(manifest.bin ? { bin: manifest.bin } : {}),
+    engines: manifest.engines,
+    dependencies,
+    publishConfig: { access: 'public', provenance: true },
+  }
+}
+
+const asObject = (repository: unknown): object =>
+  typeof repository === 'string' ? { type: 'git', url: repository } : (repository as object)

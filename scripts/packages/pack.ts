@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { sourcePackages } from './manifests.ts'
+
+export interface Tarball {
+  readonly name: string
+  readonly path: string
+  /** Bytes, packed and unpacked. */
+  readonly size: number
+  readonly unpackedSize: number
+}
+
+/** Packs what `buildPackages` has written to `built`, dependencies before their dependents. */
+export function packPackages(built: string, folder: string): Tarball[] {
+  mkdirSync(folder, { recursive: true })
+  const args = ['pack', '--json', '--pack-destination', folder]
+  return inOrder().map((name) => {
+    const text = execFileSync('npm', args, { cwd: join(built, name), encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+    const packed = JSON.parse(text) as [{ name: string; filename: string; size: number; unpackedSize: number }]
+    const { filename, ...sizes } = packed[0]
+    return { name: sizes.name, path: join(folder, filename), size: sizes.size, unpackedSize: sizes.unpackedSize }
+  })
+}
+
+/** Folders of packages, dependencies first: a release that stops halfway leaves no package that cannot be installed. */
+function inOrder(): string[] {
+  const packages = sourcePackages()
+  const done: string[] = []
+  const add = (folder: string): void => {
+    if (done.includes(folder)) return
+    const { manifest } = packages.find((one) => one.folder === folder)!
+    for (const name of Object.keys(manifest.dependencies ?? {})) {
+      const dependency = packages.find((one) => one.manifest.name === name)
+      if (dependency) add(dependency.folder)
+    }
+    done.push(folder)
+  }
+  for (const { folder } of packages) add(folder)
+  return done
+}

@@ -1,0 +1,68 @@
+/**
+ * `npm run release -- --dry-run`: everything of a release but publishing it. Checks that version and changelog agree, builds and packs
+ * every package, and writes build/release: tarballs, SHA256SUMS, sbom.cdx.json, NOTES.md. Without `--dry-run` it publishes the
+ * tarballs to npm, with provenance, from a clean checkout whose commit has the tag of the version.
+ */
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { buildFolder, buildPackages } from './build.ts'
+import { releaseNotes } from './packages/changelog.ts'
+import { root, rootManifest, sourcePackages } from './packages/manifests.ts'
+import { packPackages } from './packages/pack.ts'
+
+const { values: options } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
+const isDryRun = options['dry-run']
+const folder = join(root, 'build', 'release')
+const { version, repository } = rootManifest()
+
+const problems = [
+  ...sourcePackages().flatMap(({ folder: name, manifest }) =>
+    manifest.version === version
+      ? []
+      : [`packages/${name}/package.json has version ${manifest.version}, package.json ${version}: npm run gen`],
+  ),
+  ...(isDryRun ? [] : problemsOfPublishing()),
+]
+const notes = releaseNotes(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'), version)
+if (notes === undefined || (!isDryRun && !notes.isFinal))
+  problems.push(`CHANGELOG.md has no section "## ${version}"${isDryRun ? ', and nothing under "## Unreleased"' : ''}`)
+if (problems.length > 0) {
+  for (const problem of problems) console.error(problem)
+  process.exit(1)
+}
+
+await buildPackages(buildFolder)
+rmSync(folder, { recursive: true, force: true })
+const tarballs = packPackages(buildFolder, folder)
+writeFileSync(join(folder, 'NOTES.md'), notes!.text)
+const bom = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--omit', 'dev', '--workspaces']
+const sbom = execFileSync('npm', bom, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1 << 26 })
+writeFileSync(join(folder, 'sbom.cdx.json'), sbom)
+const files = [...tarballs.map(({ path }) => path), join(folder, 'sbom.cdx.json')]
+const sums = files.map((path) => `${createHash('sha256').update(readFileSync(path)).digest('hex')}  ${basename(path)}\n`)
+writeFileSync(join(folder, 'SHA256SUMS'), sums.join(''))
+
+const kilobytes = (bytes: number) => `${Math.round(bytes / 1000)} kB`.padStart(9)
+for (const { name, size, unpackedSize } of tarballs)
+  console.log(`${name.padEnd(26)} ${version} ${kilobytes(size)} packed ${kilobytes(unpackedSize)} unpacked`)
+const { components } = JSON.parse(sbom) as { components: readonly unknown[] }
+console.log(`sbom.cdx.json: ${components.length} components; SHA256SUMS; NOTES.md from "${notes!.heading}"`)
+console.log(
+  repository === undefined
+    ? 'Provenance: asked for in every manifest; npm grants it only once package.json names the repository, in a CI job with id-token: write.'
+    : 'Provenance: asked for in every manifest; npm grants it in a CI job with id-token: write.',
+)
+if (isDryRun) console.log(`Dry run: nothing was published. ${folder}`)
+else for (const { path } of tarballs) execFileSync('npm', ['publish', '--provenance', path], { cwd: root, stdio: 'inherit' })
+
+function problemsOfPublishing(): string[] {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
+  return [
+    ...(git('status', '--porcelain') === '' ? [] : ['The checkout has changes that are not committed']),
+    ...(git('tag', '--points-at', 'HEAD').split('\n').includes(`v${version}`) ? [] : [`HEAD has no tag v${version}`]),
+    ...(repository === undefined ? ['package.json names no repository, which provenance needs'] : []),
+  ]
+}

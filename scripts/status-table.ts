@@ -1,0 +1,78 @@
+/** The table "implemented / not yet" of README.md, made from the declarations, so that it cannot promise more than there is. */
+import { coreKinds } from '@capstan/api'
+import * as hooks from '@capstan/api/hooks'
+import { localKinds } from '@capstan/local'
+import { commandNames } from '../packages/cli/src/program.ts'
+
+/** Kinds of upstream's core provider, release v1.14: the files of core/config/crd/bases. */
+const upstreamKinds = [
+  'Cluster',
+  'ClusterClass',
+  'Machine',
+  'MachineSet',
+  'MachineDeployment',
+  'MachinePool',
+  'MachineHealthCheck',
+  'MachineDrainRule',
+  'ClusterResourceSet',
+  'ClusterResourceSetBinding',
+  'IPAddress',
+  'IPAddressClaim',
+  'ExtensionConfig',
+]
+
+/** Hooks of upstream's catalog, release v1.14, and those of the proposals. */
+const upstreamHooks = [
+  'Discovery',
+  'BeforeClusterCreate',
+  'AfterControlPlaneInitialized',
+  'BeforeClusterUpgrade',
+  'BeforeControlPlaneUpgrade',
+  'AfterControlPlaneUpgrade',
+  'BeforeWorkersUpgrade',
+  'AfterWorkersUpgrade',
+  'AfterClusterUpgrade',
+  'BeforeClusterDelete',
+  'GenerateUpgradePlan',
+  'GeneratePatches',
+  'ValidateTopology',
+  'DiscoverVariables',
+  'CanUpdateMachine',
+  'CanUpdateMachineSet',
+  'UpdateMachine',
+]
+
+/** Contracts of upstream's book, with the kind of the local provider that implements each. */
+const contracts: readonly [contract: string, kind: string][] = [
+  ['InfraCluster', 'LocalCluster'],
+  ['InfraMachine', 'LocalMachine'],
+  ['InfraMachinePool', 'LocalMachinePool'],
+  ['BootstrapConfig', 'LocalBootstrapConfig'],
+  ['ControlPlane', 'LocalControlPlane'],
+]
+
+/** Commands that the design names. */
+const plannedCommands = [...commandNames, 'manifests', 'doctor', 'lint', 'conform', 'xray', 'plan', 'explain']
+
+export function statusTable(): string {
+  const kinds = new Set(coreKinds.map(({ kind }) => kind))
+  const local = new Set(localKinds.map(({ kind }) => kind))
+  const rows = [
+    row('Kinds of the core provider', upstreamKinds, (kind) => kinds.has(kind)),
+    row('Hooks of the Runtime SDK', upstreamHooks, (hook) => hook in hooks),
+    row(
+      'Contracts, each with a reference provider',
+      contracts.map(([contract]) => contract),
+      (contract) => local.has(contracts.find(([name]) => name === contract)![1]),
+    ),
+    row('Commands of `capstan`', [...new Set(plannedCommands)], (command) => commandNames.includes(command)),
+  ]
+  return ['| | implemented | not yet |', '| --- | --- | --- |', ...rows].join('\n')
+}
+
+function row(title: string, all: readonly string[], isThere: (name: string) => boolean): string {
+  const [there, missing] = [all.filter(isThere), all.filter((name) => !isThere(name))]
+  return `| ${title} | ${listed(there)} | ${listed(missing)} |`
+}
+
+const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// A type of a field: `bool`, `int`, `string`, `time`, `duration`, `intOrString`, `json`, the name of a struct, or one of these after
+// `*` (a pointer), `[]` (a list) or `{}` (a map).
+type field struct {
+	name string
+	typ  string
+	omit string
+}
+
+type printer struct {
+	structs map[string][]field
+	order   []string
+}
+
+func (p *printer) typeOf(t reflect.Type) string {
+	switch t.String() {
+	case "v1.Time", "v1.MicroTime":
+		return "time"
+	case "v1.Duration":
+		return "duration"
+	case "intstr.IntOrString":
+		return "intOrString"
+	case "v1.JSON":
+		return "json"
+	case "v1.ObjectMeta":
+		if strings.HasPrefix(t.PkgPath(), "k8s.io/") {
+			return "metadata"
+		}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "bool"
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "int"
+	case reflect.String:
+		return "string"
+	case reflect.Pointer:
+		return "*" + p.typeOf(t.Elem())
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "bytes"
+		}
+		return "[]" + p.typeOf(t.Elem())
+	case reflect.Map:
+		return "{}" + p.typeOf(t.Elem())
+	case reflect.Struct:
+		return p.structOf(t)
+	default:
+		panic("no name for " + t.String())
+	}
+}
+
+func (p *printer) structOf(t reflect.Type) string {
+	// The package is part of the name: v1beta1.Machine, v1beta2.Machine, v1.Condition.
+	path := strings.Split(t.PkgPath(), "/")
+	name := strings.Join(path[max(0, len(path)-2):], "/") + "." + t.Name()
+	if _, known := p.structs[name]; known {
+		return name
+	}
+	p.structs[name] = nil
+	p.order = append(p.order, name)
+	p.structs[name] = p.fields(t)
+	return name
+}
+
+func (p *printer) fields(t reflect.Type) []field {
+	var fields []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || !f.IsExported() {
+			continue
+		}
+		if f.Anonymous && name == "" {
+			fields = append(fields, p.fields(f.Type)...)
+			continue
+		}
+		omit := ""
+		for _, option := range strings.Split(options, ",") {
+			switch option {
+			case "omitempty":
+				omit += "e"
+			case "omitzero":
+				omit += "z"
+			}
+		}
+		fields = append(fields, field{name, p.typeOf(f.Type), omit})
+	}
+	return fields
+}
+
+func printTypes(out *bufio.Writer) {
+	p := printer{structs: map[string][]field{}}
+	roots := map[string]string{}
+	for kind, all := range versions {
+		for _, one := range all {
+			group, _, _ := strings.Cut(one.apiVersion, "/")
+			roots[one.apiVersion+" "+kind] = p.structOf(reflect.TypeOf(one.empty()).Elem())
+			roots[hubs[group]+" "+kind] = p.structOf(reflect.TypeOf(one.hub()).Elem())
+		}
+	}
+	structs := map[string][]string{}
+	for _, name := range p.order {
+		lines := []string{}
+		for _, f := range p.structs[name] {
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.name, f.typ, f.omit)))
+		}
+		structs[name] = lines
+	}
+	text, err := json.Marshal(map[string]any{"roots": roots, "structs": structs})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Fprintln(out, string(text))
+}

@@ -1,0 +1,134 @@
+/**
+ * Records the Go types of upstream's API versions, and of the older versions also the schema, as the table that
+ * `packages/api/src/conversion` reads. Needs Go: it builds the program conversion-peer. Run: node scripts/upstream-versions.ts
+ */
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Column, equal, type JSONSchema } from '@capstan/kube'
+import { parse } from 'yaml'
+import { moduleFolder, output, toolPaths } from '../interop/tools.ts'
+import { baseSchema, elementOf, structOf } from '../packages/api/src/conversion/go-schema.ts'
+
+interface Types {
+  readonly roots: { readonly [apiVersionAndKind: string]: string }
+  /** Fields as `name type omit`. */
+  readonly structs: { readonly [struct: string]: readonly string[] }
+}
+
+interface Version {
+  readonly name: string
+  readonly storage: boolean
+  readonly deprecated?: boolean
+  readonly schema: { readonly openAPIV3Schema: JSONSchema }
+  readonly subresources?: { readonly status?: object; readonly scale?: object }
+  readonly additionalPrinterColumns: readonly Column[]
+}
+
+const [peer] = await toolPaths('conversion-peer')
+const types = JSON.parse(await output(peer, ['types'], { cwd: '.' })) as Types
+const bases = join(await moduleFolder('conversion-peer', 'sigs.k8s.io/cluster-api'), 'core/config/crd/bases')
+
+/** By struct and field: whether it is required, and what its schema has beyond what follows from its type. */
+const facts = new Map<string, string>()
+
+function record(struct: string, schema: JSONSchema): void {
+  for (const line of types.structs[struct]!) {
+    const [name, type] = line.split(' ') as [string, string]
+    const field = schema.properties?.[name]
+    if (!field) throw new Error(`${struct}.${name}: not in the CustomResourceDefinition`)
+    const required = schema.required?.includes(name) ? 'r' : ''
+    const text = `${required} ${more(type, field)}`.trimEnd()
+    const known = facts.get(`${struct}.${name}`)
+    if (known !== undefined && known !== text) throw new Error(`${struct}.${name} differs by place: ${known} | ${text}`)
+    facts.set(`${struct}.${name}`, text)
+  }
+}
+
+/** Keywords beyond the type's own as JSON, those of items and values under `[]`; after `=` the whole schema of a field that hides its type. */
+function more(type: string, schema: JSONSchema): string {
+  const keywords = extra(type, schema)
+  if (keywords === undefined) return `=${JSON.stringify(withoutDescriptions(schema))}`
+  return Object.keys(keywords).length === 0 ? '' : JSON.stringify(keywords)
+}
+
+function extra(type: string, schema: JSONSchema): object | undefined {
+  const { description: _, properties: _p, items, additionalProperties, required: _r, ...keywords } = schema
+  const base = baseSchema(type) as { [keyword: string]: unknown }
+  const own: { [keyword: string]: unknown } = {}
+  for (const keyword of Object.keys(base)) {
+    if (!equal(base[keyword], (keywords as typeof base)[keyword])) return undefined
+  }
+  for (const [keyword, value] of Object.entries(keywords)) if (!(keyword in base)) own[keyword] = value
+  const element = elementOf(type)
+  if (element !== undefined) {
+    const inner = extra(element, (items ?? additionalProperties) as JSONSchema)
+    if (inner === undefined) return undefined
+    if (Object.keys(inner).length > 0) own['[]'] = inner
+  }
+  const struct = structOf(type)
+  if (struct !== undefined && element === undefined && struct !== 'metadata') {
+    if (!schema.properties) return undefined
+    record(struct, schema)
+  }
+  return own
+}
+
+function withoutDescriptions(schema: JSONSchema): JSONSchema {
+  const { description: _, properties, items, ...rest } = schema
+  return {
+    ...rest,
+    ...(properties
+      ? { properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, withoutDescriptions(one)])) }
+      : {}),
+    ...(items ? { items: withoutDescriptions(items) } : {}),
+  }
+}
+
+const served: string[] = []
+for (const file of readdirSync(bases).sort()) {
+  const { spec } = parse(readFileSync(join(bases, file), 'utf8')) as {
+    spec: { group: string; names: { kind: string }; versions: Version[] }
+  }
+  for (const { name, storage, deprecated, schema, subresources, additionalPrinterColumns } of spec.versions) {
+    const root = types.roots[`${spec.group}/${name} ${spec.names.kind}`]!
+    if (storage) continue
+    record(root, schema.openAPIV3Schema)
+    const columns = additionalPrinterColumns.map(({ description: _description, ...column }) => column)
+    const facts = { ...(deprecated ? { deprecated } : {}), ...subresources, columns }
+    served.push(`${spec.group}/${name} ${spec.names.kind} ${root} ${JSON.stringify(facts)}`)
+  }
+}
+for (const [root, struct] of Object.entries(types.roots).sort(([a], [b]) => (a < b ? -1 : 1)))
+  if (root.includes('/v1beta2 ')) served.push(`${root} ${struct}`)
+
+const structs = Object.entries(types.structs)
+  .sort(([a], [b]) => (a < b ? -1 : 1))
+  .map(([struct, fields]) => {
+    const lines = fields.map((line) => {
+      const [name, type, omit = ''] = line.split(' ') as [string, string, string?]
+      const [required = '', ...rest] = (facts.get(`${struct}.${name}`) ?? '').split(' ')
+      const flags = omit + required
+      return `  ${[name, type, flags === '' ? '-' : flags, ...rest].join(' ')}`
+    })
+    return [struct, ...lines].join('\n')
+  })
+
+const raw = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('`', '\\`').replaceAll('${', '\\${')
+writeFileSync(
+  new URL('../packages/api/src/conversion/recorded-types.ts', import.meta.url),
+  `/** Generated by scripts/upstream-versions.ts from the Go types and CustomResourceDefinitions of Cluster API v1.14.0. */
+
+/** A line for each version of a kind: its apiVersion, kind and Go type, and of older versions what the definition says of them. */
+export const recordedVersions = \`
+${raw(served.join('\n'))}
+\`
+
+/**
+ * Go types. A field's line: its name in JSON; its type; \`e\` (omitempty), \`z\` (omitzero), \`r\` (required by the schema) or \`-\`; and,
+ * in older versions, the keywords of its schema that do not follow from the type, or after \`=\` the whole schema.
+ */
+export const recordedTypes = \`
+${raw(structs.join('\n'))}
+\`
+`,
+)
