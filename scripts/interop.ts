@@ -72,7 +72,7 @@ const NameWidth = 22
 const Limit = 15
 
 /** Suites that may run a second time: when more have failed, it was not for want of a core. */
-const MostRepeated = 3
+const MostRepeated = 5
 
 const { values: options, positionals: asked } = parseArgs({
   allowPositionals: true,

@@ -41,6 +41,17 @@ test.each([
 
 test.each([
   [
+    'an etcd member that is asked for its status',
+    'kubeadmcontrolplane: Reconciler error: failed to remove etcd member for deleting Machine team/demo-*: failed to create etcd client: could not establish a connection to etcd members hosted on demo-*: failed to get etcd status: context deadline exceeded',
+  ],
+  ['a call to an etcd member', 'retrying of unary invoker failed'],
+])('%s may be too late on either server', (_, text) => {
+  expect(reasonOf(text)).toMatch('etcd members')
+})
+
+test.each([
+  ['another call that is too late', 'kubeadmcontrolplane: Reconciler error: failed to list Machines: context deadline exceeded'],
+  [
     'a server that refuses a watch',
     'machine: failed to watch: Get "https://ADDRESS/apis": dial tcp ADDRESS: connect: connection refused',
   ],

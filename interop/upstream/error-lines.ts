@@ -65,6 +65,10 @@ const chances: readonly { readonly text: RegExp; readonly reason: string }[] = [
     text: /connection to the workload cluster is down\]?$|^Error writing event: client disconnected$/,
     reason: "workload clusters are the provider's own servers, and their connections end when it takes them away",
   },
+  {
+    text: /^retrying of unary invoker failed$|^kubeadmcontrolplane: .* etcd (client|member|status).*: context deadline exceeded$/,
+    reason: "etcd members are the provider's own servers too: one that is being taken away no longer answers in time",
+  },
 ]
 
 /** Why this error says nothing of the server that the managers work on; `undefined` when it may. */
