@@ -5,6 +5,7 @@
 import {
   type Admission,
   type ApiRequest,
+  appendAll,
   type Client,
   type Clock,
   createClient,
@@ -168,7 +169,7 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
     }),
   )
   if (options.garbageCollector) stops.push(runGarbageCollector({ store, registry, clock, log, client: collector }))
-  stops.push(...options.startControllers({ store, registry, clock, log }, as))
+  appendAll(stops, options.startControllers({ store, registry, clock, log }, as))
 
   const ready = options.prepare(as('kube-apiserver'))
   // A failure is that of `ready`, and not reported again when nothing awaits it.

@@ -8,6 +8,7 @@ import {
   isReason,
   keyOf,
   keyText,
+  largest,
   Lease,
   messageOf,
   Namespace,
@@ -113,7 +114,7 @@ export async function refuseBesideUpstream(
   let renewing = found.find((lease) => Math.abs(clock.now() - renewedAt(lease)) < durationOf(lease))
   if (!renewing && found.length > 0) {
     // Its clock may be wrong: only that it renews tells.
-    await sleep(clock, Math.max(...found.map(durationOf)), signal)
+    await sleep(clock, largest(found.map(durationOf)), signal)
     const before = new Map(found.map((lease) => [lease.metadata.uid, lease.spec?.renewTime]))
     const later = await heldByUpstream(client, signal)
     renewing = later.find(({ metadata, spec }) => before.get(metadata.uid) !== spec?.renewTime)

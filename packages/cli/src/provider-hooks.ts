@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createCatalog, type Hook, hookCatalog } from '@capstan/api'
-import { isRecord, messageOf } from '@capstan/kube'
+import { appendAll, isRecord, messageOf } from '@capstan/kube'
 import { type Command, Option } from 'commander'
 import { UsageError } from './io.ts'
 
@@ -29,7 +29,7 @@ export async function loadProviderHooks({ providerHooks = [] }: ProviderHooksOpt
     // A hook may be exported alone and in a list.
     const hooks = new Set(Object.values(exported).flat().filter(isHook))
     if (hooks.size === 0) throw new UsageError(`--provider-hooks ${path}: it exports no hook`, 'Hooks are made by defineHook.')
-    found.push(...hooks)
+    appendAll(found, hooks)
     try {
       createCatalog([...hookCatalog, ...found])
     } catch (err) {

@@ -1,4 +1,5 @@
 /** The result of a reconcile or of one of its phases. Failures are thrown, never returned. */
+import { smallest } from '@capstan/kube'
 export type Outcome =
   | { readonly kind: 'proceed' }
   | { readonly kind: 'wait'; readonly reason: string }
@@ -14,7 +15,7 @@ export const requeue = (after: number, reason: string): Outcome => ({ kind: 'req
 export function mergeOutcomes(outcomes: readonly Outcome[]): Outcome {
   const requeues = outcomes.filter((outcome) => outcome.kind === 'requeue')
   const reasons = outcomes.flatMap((outcome) => (outcome.kind === 'proceed' ? [] : [outcome.reason])).join('; ')
-  if (requeues.length > 0) return requeue(Math.min(...requeues.map((outcome) => outcome.after)), reasons)
+  if (requeues.length > 0) return requeue(smallest(requeues.map((outcome) => outcome.after)), reasons)
   return outcomes.some((outcome) => outcome.kind === 'wait') ? wait(reasons) : proceed()
 }
 

@@ -1,6 +1,7 @@
 export * from './object.ts'
 export * from './api-version.ts'
 export * from './compare-text.ts'
+export * from './lists.ts'
 export * from './json.ts'
 export * from './json-scan.ts'
 export * from './json-text.ts'

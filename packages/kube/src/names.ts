@@ -3,6 +3,7 @@
  * Upstream: k8s.io/apimachinery/pkg/util/validation and pkg/api/validate/content, v0.36.
  */
 
+import { appendAll } from './lists.ts'
 export function labelKeyProblems(key: string): string[] {
   const parts = key.split('/')
   if (parts.length > 2) {
@@ -101,7 +102,11 @@ function qualifiedParts(parts: readonly string[]): string[] {
   const problems: string[] = []
   const [prefix, name] = parts.length === 2 ? [parts[0]!, parts[1]!] : [undefined, parts[0] ?? '']
   if (prefix === '') problems.push('prefix part must be non-empty')
-  else if (prefix !== undefined) problems.push(...subdomainProblems(prefix, 'bytes').map((problem) => `prefix part ${problem}`))
+  else if (prefix !== undefined)
+    appendAll(
+      problems,
+      subdomainProblems(prefix, 'bytes').map((problem) => `prefix part ${problem}`),
+    )
   if (name === '') problems.push('name part must be non-empty')
   else if (name.length > 63) problems.push(`name part ${tooLongText(63, 'bytes')}`)
   if (!matches(LabelName, name)) problems.push(`name part ${notOfForm(LabelName, 'MyName', 'my.name', '123-abc')}`)

@@ -4,7 +4,7 @@
  */
 import type { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
 import type { Clock, Condition, KubeObject } from '@capstan/kube'
-import { isDeleting } from '@capstan/kube'
+import { appendAll, isDeleting } from '@capstan/kube'
 
 /** One thing that mattered. */
 export interface Line {
@@ -86,7 +86,7 @@ function aboutCluster(
   }
   if (is?.controlPlaneInitialized && !was?.controlPlaneInitialized)
     lines.push(line('ControlPlaneInitialized', 'control plane initialized'))
-  lines.push(...aboutTopology(previous, object, line))
+  appendAll(lines, aboutTopology(previous, object, line))
 
   if (isAvailable && conditionOf(previous, 'Available')?.status !== 'True' && !isDeleting(object)) {
     const since = unavailableSince.get(uid)

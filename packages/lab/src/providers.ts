@@ -1,4 +1,5 @@
 /** The providers of this repository as a manager runs them, on the embedded API server or on any other. */
+import { appendAll } from '@capstan/kube'
 import { coreKinds, type Hook } from '@capstan/api'
 import type { Controller } from '@capstan/controller'
 import { createReadOnlyExtensionConfigController } from '@capstan/core'
@@ -61,16 +62,16 @@ export function createProviders(options: ProvidersOptions): Providers {
   const controllers: Controller[] = []
   const hooks = createHooks(options)
   if (names.includes('core')) {
-    kinds.push(...providerKinds.core)
+    appendAll(kinds, providerKinds.core)
     const connect = connectWorkload(workloads, { clock, random, endpoint })
-    controllers.push(...coreControllers({ clock, random, log, connect, hooks }))
+    appendAll(controllers, coreControllers({ clock, random, log, connect, hooks }))
   } else if (hooks.extensions) {
     // Core runs elsewhere, and discovers: here is only read what it has found.
     controllers.push(createReadOnlyExtensionConfigController({ extensions: hooks.extensions }))
   }
   if (names.includes('local')) {
-    kinds.push(...providerKinds.local)
-    controllers.push(...localControllers({ workloads, endpoint, updates: hooks.runtime }))
+    appendAll(kinds, providerKinds.local)
+    appendAll(controllers, localControllers({ workloads, endpoint, updates: hooks.runtime }))
   }
   return { kinds, controllers, workloads, close: () => workloads.close() }
 }

@@ -57,15 +57,15 @@ const unhealthyConditions: Form = {
 }
 const nonEmpty = <T>(list: readonly T[]): readonly T[] | undefined => (list.length === 0 ? undefined : list)
 
-const pick = (value: unknown, ...fields: readonly string[]): Struct =>
+const pick = (value: unknown, fields: readonly string[]): Struct =>
   Object.fromEntries(fields.flatMap((name) => (isRecord(value) && value[name] !== undefined ? [[name, value[name]]] : [])))
 
 const namespaced = ({ namespace }: ConversionScope): Struct => (namespace ? { namespace } : {})
 
 /** A reference to a template, which keeps its apiVersion. */
 const template: Form = {
-  up: (value) => pick(value, 'apiVersion', 'kind', 'name'),
-  down: (value, scope) => ({ ...pick(value, 'apiVersion', 'kind', 'name'), ...namespaced(scope) }),
+  up: (value) => pick(value, ['apiVersion', 'kind', 'name']),
+  down: (value, scope) => ({ ...pick(value, ['apiVersion', 'kind', 'name']), ...namespaced(scope) }),
 }
 const templateAlways: Form = { ...template, always: true }
 
@@ -115,14 +115,14 @@ function status({ deprecated, current, always }: StatusFields, rule: TypeRule = 
     moves: rule.moves ?? [],
     skip: new Set([...deprecated, ...current, ...(rule.skip ?? [])]),
     up(older, stored) {
-      Object.assign(stored, pick(older.v1beta2, ...current))
-      const kept = pick(older, ...deprecated)
+      Object.assign(stored, pick(older.v1beta2, current))
+      const kept = pick(older, deprecated)
       if (always || Object.keys(kept).length > 0) stored.deprecated = { v1beta1: kept }
       rule.up?.(older, stored)
     },
     down(stored, older, scope) {
-      Object.assign(older, pick((stored.deprecated as Struct | undefined)?.v1beta1, ...deprecated))
-      const shown = pick(stored, ...current)
+      Object.assign(older, pick((stored.deprecated as Struct | undefined)?.v1beta1, deprecated))
+      const shown = pick(stored, current)
       if (Object.keys(shown).length > 0) older.v1beta2 = shown
       rule.down?.(stored, older, scope)
     },
@@ -139,7 +139,7 @@ const failureDomains: TypeRule = {
     const names = Object.keys(failureDomains).sort()
     stored.failureDomains = names.map((name) => {
       const domain = failureDomains[name] as Struct
-      return { name, controlPlane: domain.controlPlane ?? false, ...pick(domain, 'attributes') }
+      return { name, controlPlane: domain.controlPlane ?? false, ...pick(domain, ['attributes']) }
     })
   },
   down({ failureDomains }, older) {
@@ -147,7 +147,7 @@ const failureDomains: TypeRule = {
     older.failureDomains = Object.fromEntries(
       (failureDomains as Struct[]).map((domain) => [
         domain.name ?? '',
-        { ...(domain.controlPlane ? { controlPlane: true } : {}), ...pick(domain, 'attributes') },
+        { ...(domain.controlPlane ? { controlPlane: true } : {}), ...pick(domain, ['attributes']) },
       ]),
     )
   },

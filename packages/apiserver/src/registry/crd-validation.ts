@@ -4,6 +4,7 @@
  */
 import { X509Certificate } from 'node:crypto'
 import {
+  appendAll,
   clientConfigErrors,
   type CustomResourceDefinition,
   type CustomResourceVersion,
@@ -41,8 +42,8 @@ export function validateCRD(crd: CustomResourceDefinition, old: CustomResourceDe
   if (spec.scope !== 'Namespaced' && spec.scope !== 'Cluster') {
     errors.push(spec.scope ? notSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']) : required('spec.scope'))
   }
-  errors.push(...approvalErrors(crd), ...nameErrors(spec.names), ...versionErrors(crd, old), ...conversionErrors(crd, old))
-  if (old) errors.push(...updateErrors(crd, old))
+  appendAll(errors, approvalErrors(crd), nameErrors(spec.names), versionErrors(crd, old), conversionErrors(crd, old))
+  if (old) appendAll(errors, updateErrors(crd, old))
   return errors
 }
 
@@ -126,25 +127,26 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
     // Upstream: the first version stands at the top as well.
     if (problems.length > 0 && isFirst && version.name !== '')
       errors.push(invalid('spec.version', version.name, problems.join(',')))
-    errors.push(...deprecationErrors(version, `${at}.deprecationWarning`))
+    appendAll(errors, deprecationErrors(version, `${at}.deprecationWarning`))
     const place = (part: keyof CustomResourceVersion) => (shared(part) ? (isFirst ? 'spec' : undefined) : at)
     const schema = version.schema?.openAPIV3Schema
     const before = old?.spec.versions.find(({ name }) => name === version.name)
     if (!schema) errors.push(required(`${at}.schema.openAPIV3Schema`))
     else if (!isShared.schema || isFirst) {
-      errors.push(
-        ...schemaErrors(schema, `${isShared.schema ? 'spec.validation' : `${at}.schema`}.openAPIV3Schema`, {
+      appendAll(
+        errors,
+        schemaErrors(schema, `${isShared.schema ? 'spec.validation' : `${at}.schema`}.openAPIV3Schema`, {
           isUnchanged: equal(schema, before?.schema?.openAPIV3Schema),
           hasStatus: isShared.schema ? hasStatus : version.subresources?.status !== undefined,
         }),
       )
     }
     const [scaleAt, columnsAt, fieldsAt] = [place('subresources'), place('additionalPrinterColumns'), place('selectableFields')]
-    if (scaleAt !== undefined) errors.push(...scaleErrors(version, scaleAt))
-    if (columnsAt !== undefined) errors.push(...columnErrors(version, columnsAt))
-    if (fieldsAt !== undefined) errors.push(...selectableFieldErrors(version, before, fieldsAt, isShared.schema))
+    if (scaleAt !== undefined) appendAll(errors, scaleErrors(version, scaleAt))
+    if (columnsAt !== undefined) appendAll(errors, columnErrors(version, columnsAt))
+    if (fieldsAt !== undefined) appendAll(errors, selectableFieldErrors(version, before, fieldsAt, isShared.schema))
   })
-  errors.push(...storedVersionErrors(versions, old ? [] : storage, status?.storedVersions ?? undefined))
+  appendAll(errors, storedVersionErrors(versions, old ? [] : storage, status?.storedVersions ?? undefined))
   return errors
 }
 
@@ -330,14 +332,14 @@ function conversionErrors({ spec }: CustomResourceDefinition, old: CustomResourc
   if (conversion.strategy === 'Webhook') {
     if (!clientConfig) errors.push(required(configAt, 'required when strategy is set to Webhook'))
     else {
-      errors.push(...clientConfigErrors(clientConfig, configAt))
+      appendAll(errors, clientConfigErrors(clientConfig, configAt))
       const before = old?.spec.conversion?.webhook?.clientConfig?.caBundle
       if (old && isEstablished(old) && !(before && caBundleProblem(before))) {
         const problem = clientConfig.caBundle && caBundleProblem(clientConfig.caBundle)
         if (problem) errors.push(invalid(`${configAt}.caBundle`, clientConfig.caBundle, problem))
       }
     }
-    errors.push(...reviewVersionErrors(versions, versionsAt))
+    appendAll(errors, reviewVersionErrors(versions, versionsAt))
     return errors
   }
   const why = 'should not be set when strategy is not set to Webhook'

@@ -1,5 +1,5 @@
 /** What is wrong with the schema of a CustomResourceDefinition, its rules in CEL included. */
-import { type FieldError, forbidden, invalid, type JSONSchema, ruleErrors, validateStructural } from '@capstan/kube'
+import { appendAll, type FieldError, forbidden, invalid, type JSONSchema, ruleErrors, validateStructural } from '@capstan/kube'
 
 export interface SchemaInDefinition {
   /** The schema was there before. */
@@ -23,7 +23,7 @@ const soundWithStatus = new WeakSet<JSONSchema>()
 
 function look(schema: JSONSchema, path: string, { isUnchanged, hasStatus }: SchemaInDefinition): FieldError[] {
   const errors: FieldError[] = []
-  if (hasStatus) errors.push(...rootErrors(schema, path))
+  if (hasStatus) appendAll(errors, rootErrors(schema, path))
   if (schema.nullable) errors.push(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'))
   const structural = validateStructural(schema, path)
   const canCompile = structural.length === 0

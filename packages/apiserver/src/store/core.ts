@@ -3,7 +3,7 @@
  * group of changes durable; without one, a commit completes at once.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Clock, type KubeObject, messageOf, StatusError } from '@capstan/kube'
+import { appendAll, type Clock, type KubeObject, messageOf, StatusError } from '@capstan/kube'
 import { ChangeWindow, type HistoryLimits } from './change-window.ts'
 import type { Stored, TimedChange } from './snapshot.ts'
 import { type ObjectEncoding, plainObjects } from './packed.ts'
@@ -182,7 +182,7 @@ export class CoreStore implements Store {
 
   /** Notifies listeners. A write by a listener is published after the current changes, so that all listeners see one order. */
   #publish(changes: readonly Change[]): void {
-    this.#unpublished.push(...changes)
+    appendAll(this.#unpublished, changes)
     if (this.#publishing) return
     this.#publishing = true
     try {

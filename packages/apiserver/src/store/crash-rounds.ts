@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { appendAll } from '@capstan/kube'
 import type { Random } from '@capstan/kube'
 
 /** First line of a writer: the state that it found. */
@@ -52,7 +53,10 @@ export async function crashRounds({ folder, rounds, random, isEnough }: CrashOpt
     const seen = all[Math.max(0, all.length - 1 - Math.floor(random.next() * 300))]?.revision ?? 0
     const { found, acknowledged } = await lifeOf(folder, seen, random)
     if (found) {
-      mistakes.push(...mistakesIn(found, seen, last, all).map((mistake) => `round ${round}: ${mistake}`))
+      appendAll(
+        mistakes,
+        mistakesIn(found, seen, last, all).map((mistake) => `round ${round}: ${mistake}`),
+      )
       if (!found.changes) expired++
       // A write in progress when the writer was killed may or may not be stored; the state that was found decides.
       for (const [name, revision] of found.objects) last.set(name, { name, revision, isDeletion: false })

@@ -1,4 +1,5 @@
 /** Reads what is readable of a damaged state folder: the newest state before the damage. */
+import { largest } from '@capstan/kube'
 import { readCheckpoint } from './checkpoint.ts'
 import { DamagedData } from './damage.ts'
 import type { Files } from './files.ts'
@@ -47,7 +48,7 @@ export async function salvageState(files: Files, folder: string): Promise<Salvag
   if (!snapshots && logs[0] === 1) [snapshots, generation] = [new Map(), 1]
   if (!snapshots) throw damage[0] ?? new DamagedData(folder, undefined, 'there is neither a checkpoint nor the first log')
 
-  const last = Math.max(generation, acknowledged?.generation ?? 0, ...logs)
+  const last = Math.max(generation, acknowledged?.generation ?? 0, largest(logs))
   let end: Position = { generation, offset: 0 }
   let log: Log | undefined = await orDamaged(readLog(files, `${folder}/${logName(generation)}`, generation))
   for (let next = log?.first; log && next !== undefined; ) {

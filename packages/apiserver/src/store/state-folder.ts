@@ -8,7 +8,7 @@
  * What stands before that mark must be there, whole and without gaps; only what is behind it may be torn.
  */
 import { crc32 } from 'node:zlib'
-import { messageOf, readJSON } from '@capstan/kube'
+import { largest, messageOf, readJSON } from '@capstan/kube'
 import { readCheckpoint, refuseOtherFormats } from './checkpoint.ts'
 import { DamagedData } from './damage.ts'
 import type { Files } from './files.ts'
@@ -72,7 +72,7 @@ export async function readState(
   const acknowledged = await readCommitMarker(files, folder)
   const { logs, checkpoints } = await generationsIn(files, folder)
   const isWanted = (generation: number) => extent === 'everything' || generation <= acknowledged.generation
-  const last = Math.max(acknowledged.generation, ...logs.filter(isWanted))
+  const last = Math.max(acknowledged.generation, largest(logs.filter(isWanted)))
   // Oldest first: together with the later logs, it gives the longest history. When part of that is damaged, the next one is used.
   const bases = [...(logs[0] === 1 || checkpoints.length === 0 ? [1] : []), ...checkpoints.filter(isWanted)]
   const skipped: Error[] = []

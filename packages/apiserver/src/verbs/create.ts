@@ -1,5 +1,6 @@
 import {
   alreadyExists,
+  appendAll,
   draft,
   freeze,
   type KubeObject,
@@ -45,7 +46,7 @@ export async function createDecoded(
   delete metadata.deletionTimestamp
   delete metadata.deletionGracePeriodSeconds
   delete metadata.selfLink
-  context.warnings.push(...dropDuplicateOwners(object))
+  appendAll(context.warnings, dropDuplicateOwners(object))
   const tracked = await track(object)
   requireNamespace(server, info, tracked)
   // Name and uid are set later, as upstream does: a webhook sees the object before its name is generated.

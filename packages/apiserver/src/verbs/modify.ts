@@ -4,11 +4,12 @@
  * build upon other writes sends a resourceVersion.
  */
 import {
+  appendAll,
   conflict,
   equal,
   freeze,
-  invalidObject,
   invalid,
+  invalidObject,
   keepTimes,
   type KubeObject,
   StatusError,
@@ -62,7 +63,7 @@ async function attempt(
   checkRevision(context, sent, old, change.replaces)
   keepSystemFields(sent, old)
   keepOtherParts(info, request.subresource, sent, old)
-  warnings.push(...dropDuplicateOwners(sent))
+  appendAll(warnings, dropDuplicateOwners(sent))
 
   const tracked = change.track ? change.track(sent, old) : await trackFields(server, context, sent, old)
   const object = await mutate(server, context, tracked, old, change.view)

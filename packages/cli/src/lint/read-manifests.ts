@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { type Manifest, isCrd, metadataOf, record } from '@capstan/conformance'
+import { merged } from '@capstan/kube'
 import { LineCounter, parseAllDocuments } from 'yaml'
 import { UsageError } from '../io.ts'
 
@@ -110,7 +111,7 @@ const patchesOf = (byFile: ReadonlyMap<string, readonly Manifest[]>): Set<string
 function applyKustomization(file: string, byFile: Map<string, Manifest[]>): void {
   for (const { object: kustomization } of byFile.get(file) ?? []) {
     const pairs = Array.isArray(kustomization.labels) ? kustomization.labels.map((one) => record(record(one).pairs)) : []
-    const labels = Object.assign({}, record(kustomization.commonLabels), ...pairs) as Record<string, unknown>
+    const labels = merged([record(kustomization.commonLabels), ...pairs])
     const patches = patchFiles(file, kustomization).flatMap((path) => byFile.get(path) ?? [])
     for (const resource of strings(kustomization.resources)) {
       const path = resolve(dirname(file), resource)
@@ -130,7 +131,7 @@ function patched(manifest: Manifest, labels: Readonly<Record<string, unknown>>, 
     const { conversion } = record(object.spec)
     return conversion === undefined ? spec : { ...spec, conversion }
   }, record(manifest.object.spec))
-  const added = Object.assign({}, labels, ...own.map((patch) => metadataOf(patch).labels)) as Record<string, unknown>
+  const added = merged([labels, ...own.map((patch) => metadataOf(patch).labels)])
   const metadata = { ...record(manifest.object.metadata), labels: { ...metadataOf(manifest).labels, ...added } }
   return { ...manifest, object: { ...manifest.object, metadata, spec } }
 }

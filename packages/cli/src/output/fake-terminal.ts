@@ -1,4 +1,5 @@
 /** A terminal in memory: what a person would see of what was written to it. Knows what a story sends, and refuses everything else. */
+import { appendAll } from '@capstan/kube'
 import type { Terminal } from '../io.ts'
 
 export interface FakeTerminal extends Terminal {
@@ -51,7 +52,8 @@ export function fakeTerminal({ columns = 80, rows = 24, colors = false } = {}): 
     },
     narrow(columns) {
       const wrapped = lines.flatMap((line) => line.match(new RegExp(`.{1,${columns}}`, 'g')) ?? [''])
-      lines.splice(0, lines.length, ...wrapped)
+      lines.length = 0
+      appendAll(lines, wrapped)
       row = lines.length - 1
       this.columns = columns
     },

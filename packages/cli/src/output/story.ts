@@ -1,4 +1,5 @@
 /** Shows the story of a plane as it happens: plain lines, one JSON object a line, or on a terminal with one live line per cluster. */
+import { largest } from '@capstan/kube'
 import type { Clock, Timer } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 import type { Io, Terminal } from '../io.ts'
@@ -106,7 +107,7 @@ function liveLines(states: readonly ClusterState[], { columns, rows }: Terminal)
       ? byName
       : [...byName.filter((state) => !isSettled(state)), ...byName.filter(isSettled)].slice(0, room - 1)
   const hidden = byName.length - ordered.length
-  const width = (field: keyof ClusterState) => Math.max(0, ...ordered.map((state) => state[field].length))
+  const width = (field: keyof ClusterState) => Math.max(0, largest(ordered.map((state) => state[field].length)))
   const [name, phase, version, machines] = [width('name'), width('phase'), width('version'), width('machines')]
   const lines = ordered.map((state) => [
     { text: '▸ ' },

@@ -6,6 +6,7 @@ import type {
   Admission,
   AdmissionContext,
   DeclaredKind,
+  FieldError,
   Json,
   Kind,
   KubeObject,
@@ -13,7 +14,17 @@ import type {
   RequestingUser,
   SeparateWebhook,
 } from '@capstan/kube'
-import { diffJson, draft, invalidObject, messageOf, resourceName, StatusError, structural, writeJSON } from '@capstan/kube'
+import {
+  appendAll,
+  diffJson,
+  draft,
+  invalidObject,
+  messageOf,
+  resourceName,
+  StatusError,
+  structural,
+  writeJSON,
+} from '@capstan/kube'
 
 /** How an API server uses the webhook's response: applies its patch, or rejects the request. */
 export type Phase = 'default' | 'validate'
@@ -93,8 +104,8 @@ export async function answerAdmission(
       if (patch.length === 0) return respond({ allowed: true })
       return respond({ allowed: true, patchType: 'JSONPatch', patch: Buffer.from(writeJSON(patch)).toString('base64') })
     }
-    const errors = []
-    for (const one of asked) errors.push(...((await one.validate?.(about, context)) ?? []))
+    const errors: FieldError[] = []
+    for (const one of asked) appendAll(errors, (await one.validate?.(about, context)) ?? [])
     if (errors.length === 0) return respond({ allowed: true })
     return respond({ allowed: false, status: invalidObject(kind, about.metadata.name ?? '', errors).status })
   } catch (err) {

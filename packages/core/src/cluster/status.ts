@@ -8,7 +8,7 @@ import {
   pausedCondition,
 } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
-import { isDeleting, type NewCondition, setConditions } from '@capstan/kube'
+import { isDeleting, type NewCondition, setConditions, smallest } from '@capstan/kube'
 import type { Health } from '../cluster-cache/accessor.ts'
 import {
   available,
@@ -64,12 +64,12 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   const { cluster } = scope
   const { now } = facts
   const status = (cluster.status ??= {})
-  const set = (...conditions: NewCondition[]) => {
+  const set = (conditions: readonly NewCondition[]) => {
     const { generation } = cluster.metadata
     status.conditions = setConditions(status.conditions, conditions, { now, generation, order: ConditionOrder })
   }
   reportReplicas(scope)
-  set(
+  set([
     infrastructureReady(scope),
     ...controlPlaneInitialized(scope),
     controlPlaneAvailable(scope),
@@ -85,8 +85,8 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
     remediating(scope),
     deleting(scope),
     pausedCondition(cluster, cluster),
-  )
-  set(available(cluster, facts.classGates))
+  ])
+  set([available(cluster, facts.classGates)])
   status.phase = phaseOf(cluster)
   reportLegacyStatus(scope, now)
   return nextLook(scope, now)
@@ -110,5 +110,5 @@ function nextLook({ descendants }: ClusterScope, now: number): Outcome {
   const young = [...(descendants?.controlPlaneMachines ?? []), ...(descendants?.workerMachines ?? [])]
     .filter((machine) => awaitsUpToDate(machine, now))
     .map(({ metadata }) => Date.parse(metadata.creationTimestamp) + UpToDateDelay - now)
-  return young.length === 0 ? proceed() : requeue(Math.min(...young), 'new Machines to report UpToDate')
+  return young.length === 0 ? proceed() : requeue(smallest(young), 'new Machines to report UpToDate')
 }

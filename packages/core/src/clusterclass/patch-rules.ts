@@ -1,7 +1,7 @@
 /** Validates the patches of a class. Pure. Upstream: core/webhooks/admission/patch_validation.go, v1.14. */
 import type { ClusterClassPatch, ClusterClassSpec, JSONPatch, PatchSelector } from '@capstan/api'
 import { variableOf } from '@capstan/api'
-import { type FieldError, invalid, required } from '@capstan/kube'
+import { appendAll, type FieldError, invalid, required } from '@capstan/kube'
 import type { TemplateRef } from '../external/get.ts'
 import { goTemplate } from '../go-template/template.ts'
 import { matchesName } from '../topology/inline-patch.ts'
@@ -104,7 +104,7 @@ function jsonPatchErrors({ op, path, value, valueFrom }: JSONPatch, at: string, 
   if ((template === undefined) === (variable === undefined)) {
     errors.push(invalid(`${at}.valueFrom`, valueFrom, 'valueFrom must define one of template or variable'))
   }
-  if (template !== undefined) errors.push(...templateErrors(template, `${at}.valueFrom.template`))
+  if (template !== undefined) appendAll(errors, templateErrors(template, `${at}.valueFrom.template`))
   if (variable !== undefined && !isKnownVariable(variable, spec)) {
     const problem = variable.startsWith('builtin')
       ? 'not a defined builtin variable'

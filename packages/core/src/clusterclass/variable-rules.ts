@@ -1,6 +1,7 @@
 /** Validates the variables that a class defines. Pure. Upstream: internal/topology/variables, v1.14. */
 import type { ClusterClassVariable } from '@capstan/api'
 import {
+  appendAll,
   draft,
   duplicate,
   type FieldError,
@@ -43,17 +44,17 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
   if (properties !== undefined && additionalProperties !== undefined) {
     errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutually exclusive'))
   }
-  if (typeof schema['pattern'] === 'string') errors.push(...patternErrors(schema['pattern'], path))
+  if (typeof schema['pattern'] === 'string') appendAll(errors, patternErrors(schema['pattern'], path))
   for (const [name, property] of Object.entries(isRecord(properties) ? properties : {})) {
-    errors.push(...schemaErrors(property, `${path}.properties[${name}]`))
+    appendAll(errors, schemaErrors(property, `${path}.properties[${name}]`))
   }
-  if (isRecord(additionalProperties)) errors.push(...schemaErrors(additionalProperties, `${path}.additionalProperties`))
-  if (items !== undefined) errors.push(...schemaErrors(items, `${path}.items`))
+  if (isRecord(additionalProperties)) appendAll(errors, schemaErrors(additionalProperties, `${path}.additionalProperties`))
+  if (items !== undefined) appendAll(errors, schemaErrors(items, `${path}.items`))
   else if (type === 'array') errors.push(required(`${path}.items`, 'must be specified'))
   if (!isRoot) return errors
-  errors.push(...ruleErrors(schema as JSONSchema, { path, canCompile: errors.length === 0, isRoot: false }))
+  appendAll(errors, ruleErrors(schema as JSONSchema, { path, canCompile: errors.length === 0, isRoot: false }))
   // Values in a schema must be valid by the same schema. The root schema covers nested ones only when it is valid itself.
-  if (errors.length === 0) errors.push(...exampleErrors(schema, path))
+  if (errors.length === 0) appendAll(errors, exampleErrors(schema, path))
   return errors
 }
 
@@ -84,9 +85,9 @@ function exampleErrors(schema: Record<string, unknown>, path: string): FieldErro
   for (const [index, value] of (Array.isArray(values) ? values : []).entries()) check(value, `${path}.enum[${index}]`, rest)
   const { properties, additionalProperties, items } = schema
   for (const [name, property] of Object.entries(isRecord(properties) ? properties : {})) {
-    if (isRecord(property)) errors.push(...exampleErrors(property, `${path}.properties[${name}]`))
+    if (isRecord(property)) appendAll(errors, exampleErrors(property, `${path}.properties[${name}]`))
   }
-  if (isRecord(additionalProperties)) errors.push(...exampleErrors(additionalProperties, `${path}.additionalProperties`))
-  if (isRecord(items)) errors.push(...exampleErrors(items, `${path}.items`))
+  if (isRecord(additionalProperties)) appendAll(errors, exampleErrors(additionalProperties, `${path}.additionalProperties`))
+  if (isRecord(items)) appendAll(errors, exampleErrors(items, `${path}.items`))
   return errors
 }

@@ -6,7 +6,7 @@ import type { ClusterClass, ClusterClassPatch, ClusterClassStatusVariable, Respo
 import { DiscoverVariables, ExtensionConfig, VariableDefinitionFromInline } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import { draft, equal, isRecord, messageOf, minutes, stableText } from '@capstan/kube'
+import { appendAll, draft, equal, isRecord, messageOf, minutes, stableText } from '@capstan/kube'
 import { variableDefinitionErrors } from './variable-rules.ts'
 
 type Discovered = NonNullable<ResponseOf<typeof DiscoverVariables>['variables']>
@@ -72,7 +72,10 @@ export async function classVariables(
         variables.map((one) => ({ required: false, ...one })),
         `${patch}.variables`,
       )
-      problems.push(...errors.map(({ field, text }) => `${field}: ${text}`))
+      appendAll(
+        problems,
+        errors.map(({ field, text }) => `${field}: ${text}`),
+      )
       for (const { name, required = false, schema, deprecatedV1Beta1Metadata: metadata } of variables) {
         add(name, definitionOf(patch, required, schema, metadata))
       }

@@ -1,6 +1,7 @@
 import { Cluster, ClusterResourceSet, ClusterResourceSetFinalizer, ConditionOrder, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, reconcileObject, requeue, wait } from '@capstan/controller'
 import {
+  appendAll,
   ConfigMap,
   isDeleting,
   isReason,
@@ -69,7 +70,7 @@ async function settle(scope: ResourceSetScope, io: ResourceSetIO): Promise<Outco
   for (const cluster of clusters) {
     const end = await applyToCluster(resourceSet, cluster, io)
     if (end.report) failures.push(end.report)
-    errors.push(...end.errors)
+    appendAll(errors, end.errors)
     if (end.wait !== undefined) waits.push(end.wait)
   }
   scope.isConnected = waits.length === 0

@@ -1,4 +1,5 @@
 /** Parses Go's text/template language into a tree. Errors have Go's texts: `template: name:1: unexpected "}" in operand`. */
+import { appendAll } from '@capstan/kube'
 import { quote } from './format.ts'
 import type { Token, TokenKind } from './lexer.ts'
 import { tokens } from './lexer.ts'
@@ -209,7 +210,7 @@ export function parse(name: string, source: string, isFunction: (name: string) =
       const found = peekAfterSpace()
       if (found.kind === 'declare' || found.kind === 'assign') {
         index++
-        if (found.kind === 'declare') variables.push(...declared)
+        if (found.kind === 'declare') appendAll(variables, declared)
         return { declared, assigns: found.kind === 'assign' }
       }
       if (found.kind !== 'comma') break
@@ -370,11 +371,11 @@ function unquoted(source: string): string | undefined {
     const [whole, hex, short, long, octal, simple] = match
     if (hex !== undefined) bytes.push(Number.parseInt(hex, 16))
     else if (octal !== undefined) bytes.push(Number.parseInt(octal, 8) & 0xff)
-    else if (simple !== undefined) bytes.push(...Buffer.from(SimpleEscapes[simple]!))
+    else if (simple !== undefined) appendAll(bytes, Buffer.from(SimpleEscapes[simple]!))
     else {
       const code = Number.parseInt(short ?? long ?? '', 16)
       if (code > 0x10ffff) return undefined
-      bytes.push(...Buffer.from(Number.isNaN(code) ? whole : String.fromCodePoint(code)))
+      appendAll(bytes, Buffer.from(Number.isNaN(code) ? whole : String.fromCodePoint(code)))
     }
   }
   return end === inner.length ? Buffer.from(bytes).toString() : undefined

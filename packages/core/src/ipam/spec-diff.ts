@@ -2,7 +2,7 @@
  * Formats the difference of two specs as github.com/google/go-cmp does for Go structs, for upstream's rejection texts. Pure. Long strings
  * that are equal in part are shown as a whole, where go-cmp splits them.
  */
-import { equal } from '@capstan/kube'
+import { equal, largest } from '@capstan/kube'
 
 /** A Go struct: its name, and its fields with their JSON names. */
 export interface GoStruct {
@@ -68,7 +68,7 @@ function aligned(rows: readonly (Row | string)[], indent: string): string[] {
   const lines: string[] = []
   let block: Row[] = []
   const flush = () => {
-    const width = Math.max(0, ...block.map(({ name }) => name.length))
+    const width = Math.max(0, largest(block.map(({ name }) => name.length)))
     for (const { mark, name, text } of block) lines.push(`${mark}${indent.slice(1)}  ${`${name}:`.padEnd(width + 1)} ${text},`)
     block = []
   }

@@ -1,3 +1,4 @@
+import { appendAll } from '@capstan/kube'
 import type { Client, Kind, KubeObject, ListOptions } from '@capstan/kube'
 
 /** Lists all objects of a workload cluster that the options select, in pages: Nodes may run hundreds of Pods. */
@@ -10,7 +11,7 @@ export async function listPages<T extends KubeObject>(
   let next: string | undefined
   do {
     const page = await client.list(kind, { ...options, limit: PageSize, ...(next ? { continue: next } : {}) })
-    items.push(...page.items)
+    appendAll(items, page.items)
     next = page.metadata.continue
   } while (next)
   return items

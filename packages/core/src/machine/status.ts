@@ -55,11 +55,11 @@ export const ownedConditions = ({ machineSet, machineDeployment }: MachineScope)
 export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
   const { machine } = scope
   const status = (machine.status ??= {})
-  const set = (...conditions: NewCondition[]) => {
+  const set = (conditions: readonly NewCondition[]) => {
     const { generation } = machine.metadata
     status.conditions = setConditions(status.conditions, conditions, { now: facts.now, generation, order: ConditionOrder })
   }
-  set(
+  set([
     bootstrapConfigReady(scope),
     infrastructureReady(scope),
     ...nodeConditions({ ...scope, ...facts }),
@@ -67,10 +67,10 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
     deleting(scope),
     updating(scope),
     pausedCondition(scope.cluster, machine),
-  )
-  set(ready(machine, facts.now))
+  ])
+  set([ready(machine, facts.now)])
   const availability = available(machine, facts.now)
-  set(availability.condition)
+  set([availability.condition])
 
   const phase = phaseOf(machine)
   if (status.phase !== phase) {

@@ -22,6 +22,7 @@ import {
   draft,
   type Input,
   type Json,
+  largest,
   type Random,
   typeMeta,
 } from '@capstan/kube'
@@ -48,7 +49,7 @@ export interface Revision {
 
 /** Returns the current revision. A set that becomes current again gets the next number and remembers the old one. */
 export function currentRevision(current: MachineSet | undefined, old: readonly MachineSet[]): Revision {
-  const next = Math.max(0, ...old.map((set) => revisionOf(set).number)) + 1
+  const next = Math.max(0, largest(old.map((set) => revisionOf(set).number))) + 1
   if (!current) return { number: next, history: '' }
   const { number, history } = revisionOf(current)
   if (number >= next) return { number, history }

@@ -6,7 +6,7 @@ import {
   MachineSkipRemediationAnnotation,
 } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
-import { isTrue, keyOf, labelSelector, messageOf } from '@capstan/kube'
+import { appendAll, isTrue, keyOf, labelSelector, messageOf, smallest } from '@capstan/kube'
 import type { WorkloadCluster } from '../cluster-cache/accessor.ts'
 import { MachinesByClusterName } from '../indexes.ts'
 import { endExternalRemediation, RemediationProblem, requestExternalRemediation } from './external-remediation.ts'
@@ -87,7 +87,7 @@ async function report(target: Checked, scope: MachineHealthCheckScope, io: Machi
   if (mayRemediate && templateRef) {
     try {
       if (health.kind === 'healthy') await endExternalRemediation(machine, templateRef, io)
-      else change.conditions.push(...(await requestExternalRemediation(machine, templateRef, scope, io)))
+      else appendAll(change.conditions, await requestExternalRemediation(machine, templateRef, scope, io))
     } catch (err) {
       failure = err
       if (err instanceof RemediationProblem) change.conditions.push(err.condition)
@@ -101,5 +101,5 @@ async function report(target: Checked, scope: MachineHealthCheckScope, io: Machi
 
 function nextCheck(checked: readonly Checked[]): Outcome {
   const coming = checked.flatMap(({ health }) => (health.kind === 'pending' ? [health.after] : []))
-  return coming.length === 0 ? proceed() : requeue(Math.min(...coming), 'Machines may become unhealthy')
+  return coming.length === 0 ? proceed() : requeue(smallest(coming), 'Machines may become unhealthy')
 }

@@ -4,6 +4,7 @@
  */
 import type { Machine } from '@capstan/api'
 import {
+  appendAll,
   getCondition,
   isDeleting,
   isTrue,
@@ -13,6 +14,7 @@ import {
   legacyTrue,
   type NewLegacyCondition,
   seconds,
+  smallest,
 } from '@capstan/kube'
 import { reportLegacy, reportLegacyConditions } from '../legacy-status.ts'
 import type { MachineSetScope } from './scope.ts'
@@ -34,7 +36,7 @@ export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
     }
     reportLegacy(machineSet, counts)
     const desired = isDeleting(machineSet) ? 0 : replicas
-    computed.push(...sizeOf(machines.length, desired, counts.readyReplicas), ...machinesReady(machines))
+    appendAll(computed, sizeOf(machines.length, desired, counts.readyReplicas), machinesReady(machines))
   }
   reportLegacyConditions(machineSet, computed, { now, ready: { of: ['MachinesCreated', 'Resized', 'MachinesReady'] } })
 }
@@ -43,7 +45,7 @@ export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
 export function nextLegacyReport({ machineSet, machines = [] }: MachineSetScope, now: number): number | undefined {
   const { minReadySeconds } = machineSet.spec.template.spec
   const coming = machines.map((machine) => availableAt(machine, minReadySeconds)).filter((at) => at > now && at < Infinity)
-  return coming.length === 0 ? undefined : Math.min(...coming)
+  return coming.length === 0 ? undefined : smallest(coming)
 }
 
 /**

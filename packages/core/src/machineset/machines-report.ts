@@ -17,6 +17,7 @@ import {
   type NewCondition,
   seconds,
   shortList,
+  smallest,
 } from '@capstan/kube'
 import type { Observed } from '../external/observed.ts'
 import { drainDelayText } from '../machine/drain-delays.ts'
@@ -145,7 +146,7 @@ export function nextReport(machines: readonly Machine[], now: number): number | 
     ...(getCondition(machine, 'UpToDate') ? [] : [madeAt(machine) + UpToDateGrace]),
   ])
   const coming = moments.filter((moment) => moment > now)
-  return coming.length === 0 ? undefined : Math.min(...coming)
+  return coming.length === 0 ? undefined : smallest(coming)
 }
 
 export const withBullet = (text: string, line: string): string => (line === '' ? text : `${text}\n* ${line}`)

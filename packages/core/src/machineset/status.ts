@@ -1,7 +1,7 @@
 /** Computes the status of a MachineSet. Pure. Upstream: machineset_controller_status.go, v1.14. */
 import { ConditionOrder, MachineSetConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
-import { isDeleting, labelSelector, type NewCondition, setConditions } from '@capstan/kube'
+import { isDeleting, labelSelector, type NewCondition, setConditions, smallest } from '@capstan/kube'
 import { SeeLogs } from '../see-logs.ts'
 import { nextLegacyReport, reportLegacyStatus } from './legacy-status.ts'
 import {
@@ -59,7 +59,7 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   reportLegacyStatus(scope, now)
 
   const moments = [machines && nextReport(machines, now), nextLegacyReport(scope, now)].filter((moment) => moment !== undefined)
-  const next = moments.length === 0 ? undefined : Math.min(...moments)
+  const next = moments.length === 0 ? undefined : smallest(moments)
   return next === undefined
     ? proceed()
     : requeue(next - now, 'to tell of Machines that take long, or have been ready for long enough')

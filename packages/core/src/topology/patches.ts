@@ -17,7 +17,7 @@ import {
   applyOperations,
 } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
-import { draft, equal, withTerminalErrors } from '@capstan/kube'
+import { appendAll, draft, equal, withTerminalErrors } from '@capstan/kube'
 import type { Blueprint } from './blueprint.ts'
 import { clusterBuiltins } from './builtin-variables.ts'
 import type { DesiredObject } from './desired-object.ts'
@@ -55,7 +55,7 @@ export async function applyPatches(
     const variables = variablesOf(patch)
     if (patch.external) {
       if (!withTerminalErrors(() => isEnabled(patch.enabledIf, variables.global))) continue
-      ignored.push(...(await applyExternalPatch(cluster, patch, patch.external, items, variables, extensions)))
+      appendAll(ignored, await applyExternalPatch(cluster, patch, patch.external, items, variables, extensions))
       continue
     }
     for (const item of items) {
@@ -73,7 +73,7 @@ export async function applyPatches(
     if (!patch.external?.validateTopologyExtension || !isEnabled(patch.enabledIf, variables.global)) continue
     await validateTopology(cluster, patch, patch.external, items, variables, extensions)
   }
-  for (const item of items) ignored.push(...copyBack(item))
+  for (const item of items) appendAll(ignored, copyBack(item))
   return ignored
 }
 

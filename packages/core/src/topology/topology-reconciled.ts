@@ -1,6 +1,14 @@
 /** The TopologyReconciled condition. Pure. Upstream: core/reconcilers/topology/cluster/conditions.go, v1.14. */
 import { type Cluster, ClusterConditions, pausedCondition } from '@capstan/api'
-import { isDeleting, legacyFalse, legacyTrue, type NewCondition, type NewLegacyCondition, shortList } from '@capstan/kube'
+import {
+  appendAll,
+  isDeleting,
+  legacyFalse,
+  legacyTrue,
+  type NewCondition,
+  type NewLegacyCondition,
+  shortList,
+} from '@capstan/kube'
 import { type BlockingHook, blockingMessage } from './lifecycle-hooks.ts'
 import type { ControlPlaneVersion, WorkerVersion } from './upgrade.ts'
 import type { UpgradePlan } from './upgrade-plan.ts'
@@ -73,7 +81,7 @@ function upgrading(cluster: Cluster, report: UpgradeReport, blocking: readonly B
   }
   const deployments = linesOf('MachineDeployment', report.workers, report)
   const pools = linesOf('MachinePool', report.pools, report)
-  lines.push(...deployments.lines, ...pools.lines)
+  appendAll(lines, deployments.lines, pools.lines)
   const reason =
     blocking.length > 0 || controlPlaneMoves
       ? 'ClusterUpgrading'

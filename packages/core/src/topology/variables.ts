@@ -1,6 +1,7 @@
 /** Defaults and validates variables by the definitions of a class. Pure. Upstream: internal/topology/variables, v1.14. */
 import { Cluster, type ClusterClass, type ClusterClassStatusVariable, type ClusterVariable } from '@capstan/api'
 import {
+  appendAll,
   draft,
   duplicate,
   type FieldError,
@@ -36,7 +37,7 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
 
   const defaulting: FieldError[] = []
   const global = defaulted(topology.variables ?? [], definitions, `${path}.variables`, { createMissing: true })
-  defaulting.push(...global.errors)
+  appendAll(defaulting, global.errors)
   if (global.values.length > 0) topology.variables = global.values
   const before = old?.spec.topology
   const overridden = [
@@ -55,7 +56,7 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
   for (const { part, at } of overridden) {
     if (!part?.variables?.overrides) continue
     const { values, errors } = defaulted(part.variables.overrides, definitions, at, { createMissing: false })
-    defaulting.push(...errors)
+    appendAll(defaulting, errors)
     part.variables.overrides = values
   }
   if (defaulting.length > 0) return defaulting

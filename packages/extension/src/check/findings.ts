@@ -1,6 +1,6 @@
 /** Findings about handlers that are not deterministic, a sentence each. Pure. */
 import { Discovery, hookCatalog, type Hook } from '@capstan/api'
-import { isRecord } from '@capstan/kube'
+import { appendAll, isRecord } from '@capstan/kube'
 import { type Difference, differences, differenceText } from '../test-kit/differences.ts'
 import { HookFailed } from '../client/hook-failed.ts'
 import { patchedRequest } from '../test-kit/patched-request.ts'
@@ -70,7 +70,7 @@ function findingsIn(observation: Observation): Finding[] {
       first.problem === 'Threw' ? (['threw', 'it throws'] as const) : (['refused', 'core does not take its answer'] as const)
     found.push(finding(observation, kind, `${what}: ${first.message}`))
   }
-  found.push(...fromTwice(observation), ...fromOrder(observation), ...fromPatched(observation))
+  appendAll(found, fromTwice(observation), fromOrder(observation), fromPatched(observation))
   if (mutated.length > 0) {
     const where = mutated.slice(0, 3).join(', ')
     const text = `it changes the request that it is given, at ${where}: what it reads there later is not what core sent`

@@ -1,4 +1,5 @@
 /** What every hook's answer has, and what the client makes of it. Pure. */
+import { smallest } from '@capstan/kube'
 import type { Hook } from '@capstan/api'
 import { HookFailed } from './hook-failed.ts'
 
@@ -15,7 +16,7 @@ export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): An
   return {
     status: 'Success',
     ...(message === '' ? {} : { message }),
-    ...(hook.blocking ? { retryAfterSeconds: waits.length === 0 ? 0 : Math.min(...waits) } : {}),
+    ...(hook.blocking ? { retryAfterSeconds: waits.length === 0 ? 0 : smallest(waits) } : {}),
   }
 }
 

@@ -304,6 +304,7 @@ class Compiler {
       const overload = overloads.find(({ parameters }) => parameters.every((type, index) => accepts(type, values[index]!)))
       if (!overload) throw noOverload()
       spend(run, cost(values))
+      // oxlint-disable-next-line capstan/no-spread-arguments -- as many as the overload has parameters
       const result = overload.run(...values)
       spend(run, sizeOf(result))
       return result

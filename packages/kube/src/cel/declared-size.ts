@@ -3,6 +3,7 @@
  * one request is the limit.
  * Upstream: apiserver/pkg/cel/common/schemas.go and apiserver/pkg/cel/limits.go, v0.36.
  */
+import { largest } from '../lists.ts'
 import type { JSONSchema } from '../schema.ts'
 import { expressionName } from './schema-view.ts'
 
@@ -101,7 +102,7 @@ function sizeOfString(schema: JSONSchema): DeclaredSize {
       return scalar(21, 32)
     case undefined:
     default: {
-      const longest = Math.max(0, ...values.map((value) => (typeof value === 'string' ? value.length : 0)))
+      const longest = Math.max(0, largest(values.map((value) => (typeof value === 'string' ? value.length : 0))))
       return scalar(MinString, maxLength === undefined && values.length > 0 ? longest : lengthLimit(schema))
     }
   }

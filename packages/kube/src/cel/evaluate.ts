@@ -1,4 +1,5 @@
 /** What expressions are made of when they run. Every step is counted, so that none runs for long whatever it is given. */
+import { largest } from '../lists.ts'
 import {
   CelList,
   CelMap,
@@ -97,7 +98,7 @@ const Quadratic: ReadonlySet<string> = new Set(
 const isUnion = (name: string, [first]: readonly Value[]): boolean =>
   name === '_+_' && first instanceof CelList && first.kind !== 'atomic'
 const longest = (values: readonly Value[]): number =>
-  Math.max(1, ...values.map((value) => (value instanceof CelList ? value.size : 1)))
+  Math.max(1, largest(values.map((value) => (value instanceof CelList ? value.size : 1))))
 
 export function equals(run: Run, a: Value, b: Value): boolean {
   spend(run, 1)

@@ -1,4 +1,5 @@
 /** An expression that has been compiled, and its runs. */
+import { appendAll } from '../lists.ts'
 import { compile, type Variable } from './compile.ts'
 import { kubernetesFunctions } from './environment.ts'
 import type { Run } from './evaluate.ts'
@@ -32,7 +33,7 @@ export function expression(source: string, variables: readonly Variable[], diale
     run(values, limit) {
       const run: Run = { slots: [], spent: 0, limit }
       try {
-        run.slots.push(...values())
+        appendAll(run.slots, values())
         return { kind: 'value', value: evaluate(run), cost: run.spent }
       } catch (err) {
         if (err instanceof OutOfBudget) return { kind: 'out of budget', cost: run.spent }

@@ -1,4 +1,5 @@
 /** Expressions as tokens. Upstream: the grammar of cel-go. */
+import { appendAll } from '../lists.ts'
 import type { Issue, Node } from './syntax.ts'
 
 export type Literal = Extract<Node, { kind: 'literal' }>['value']
@@ -103,14 +104,14 @@ function unescapedBytes(text: string, at: number): Uint8Array {
   const encoder = new TextEncoder()
   let last = 0
   for (const match of text.matchAll(Escape)) {
-    bytes.push(...encoder.encode(text.slice(last, match.index)))
+    appendAll(bytes, encoder.encode(text.slice(last, match.index)))
     const [all, simple, hex, , , octal] = match
     if (hex !== undefined) bytes.push(Number.parseInt(hex, 16))
     else if (octal !== undefined) bytes.push(Number.parseInt(octal, 8))
-    else if (simple !== undefined) bytes.push(...encoder.encode(Simple[simple] ?? simple))
+    else if (simple !== undefined) appendAll(bytes, encoder.encode(Simple[simple] ?? simple))
     else throw new SyntaxProblem(at, 'unable to unescape string')
     last = match.index + all.length
   }
-  bytes.push(...encoder.encode(text.slice(last)))
+  appendAll(bytes, encoder.encode(text.slice(last)))
   return Uint8Array.from(bytes)
 }

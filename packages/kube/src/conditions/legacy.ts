@@ -2,6 +2,7 @@
  * Conditions in the form of v1beta1, which objects of v1beta2 carry beside theirs under `status.deprecated.v1beta1`. They have a
  * severity, no generation, and need no reason when True. Pure. Upstream: util/conditions/deprecated/v1beta1, v1.14.
  */
+import { smallest } from '../lists.ts'
 import { timestamp } from '../clock.ts'
 import { isRecord } from '../json.ts'
 import type { UnknownObject } from '../object.ts'
@@ -175,7 +176,7 @@ function merge(
   conditions: readonly NewLegacyCondition[],
   { order, total }: { order: readonly string[]; total?: number },
 ): NewLegacyCondition | undefined {
-  const rank = Math.min(...conditions.map(rankOf))
+  const rank = smallest(conditions.map(rankOf))
   const worst = conditions.filter((condition) => rankOf(condition) === rank)
   const [first] = order.flatMap((wanted) => worst.filter((condition) => condition.type === wanted)).concat(worst)
   if (!first) return undefined

@@ -1,3 +1,4 @@
+import { appendAll } from '../lists.ts'
 import { equal } from '../json.ts'
 import { type FieldError, forbidden, invalid, tooLong } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
@@ -24,17 +25,17 @@ export const ConfigMap = defineKind({
     let size = 0
     for (const [key, value] of Object.entries(configMap.data ?? {})) {
       size += byteLength(value)
-      errors.push(...keyErrors(`data[${key}]`, key))
+      appendAll(errors, keyErrors(`data[${key}]`, key))
       if (configMap.binaryData && key in configMap.binaryData) {
         errors.push(invalid(`data[${key}]`, key, 'duplicate of key present in binaryData'))
       }
     }
     for (const [key, value] of Object.entries(configMap.binaryData ?? {})) {
       size += decodedLength(value)
-      errors.push(...keyErrors(`binaryData[${key}]`, key))
+      appendAll(errors, keyErrors(`binaryData[${key}]`, key))
     }
     if (size > MaxDataSize) errors.push(tooLong('', MaxDataSize))
-    if (oldObject?.immutable) errors.push(...immutableErrors(configMap, oldObject, ['data', 'binaryData']))
+    if (oldObject?.immutable) appendAll(errors, immutableErrors(configMap, oldObject, ['data', 'binaryData']))
     return errors
   },
 })

@@ -1,4 +1,5 @@
 /** RBAC: rules in roles, and bindings of roles to users, groups and service accounts. */
+import { appendAll } from '../lists.ts'
 import { type FieldError, invalid, notSupported, required } from '../errors.ts'
 import { equal } from '../json.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
@@ -76,7 +77,7 @@ export const ClusterRole = defineKind({
       )
     }
     aggregationRule?.clusterRoleSelectors?.forEach((selector, index) => {
-      errors.push(...labelSelectorErrors(selector, `aggregationRule.clusterRoleSelectors[${index}]`))
+      appendAll(errors, labelSelectorErrors(selector, `aggregationRule.clusterRoleSelectors[${index}]`))
     })
     return errors
   },
@@ -147,9 +148,13 @@ function bindingErrors(
   if (ref.apiGroup !== rbacGroup) errors.push(notSupported('roleRef.apiGroup', ref.apiGroup, [rbacGroup]))
   if (!kinds.includes(ref.kind)) errors.push(notSupported('roleRef.kind', ref.kind, kinds))
   if (ref.name === '') errors.push(required('roleRef.name'))
-  else errors.push(...pathSegmentProblems(ref.name).map((problem) => invalid('roleRef.name', ref.name, problem)))
+  else
+    appendAll(
+      errors,
+      pathSegmentProblems(ref.name).map((problem) => invalid('roleRef.name', ref.name, problem)),
+    )
   const isNamespaced = kinds.includes('Role')
-  given.forEach((one, index) => errors.push(...subjectErrors(one, `subjects[${index}]`, isNamespaced)))
+  given.forEach((one, index) => appendAll(errors, subjectErrors(one, `subjects[${index}]`, isNamespaced)))
   if (old && !equal(old.roleRef, ref)) {
     // Upstream prints its internal type.
     const printed = { APIGroup: ref.apiGroup, Kind: ref.kind, Name: ref.name }
@@ -163,7 +168,11 @@ function subjectErrors({ kind, name, namespace, apiGroup = '' }: Subject, field:
   if (name === '') errors.push(required(`${field}.name`))
   switch (kind) {
     case 'ServiceAccount':
-      if (name !== '') errors.push(...subdomainProblems(name).map((problem) => invalid(`${field}.name`, name, problem)))
+      if (name !== '')
+        appendAll(
+          errors,
+          subdomainProblems(name).map((problem) => invalid(`${field}.name`, name, problem)),
+        )
       if (apiGroup !== '') errors.push(notSupported(`${field}.apiGroup`, apiGroup, ['']))
       if (!isNamespaced && !namespace) errors.push(required(`${field}.namespace`))
       break

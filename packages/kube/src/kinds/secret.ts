@@ -1,3 +1,4 @@
+import { appendAll } from '../lists.ts'
 import { type FieldError, invalid, required, tooLong } from '../errors.ts'
 import { scanJSON } from '../json-scan.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
@@ -32,14 +33,14 @@ export const Secret = defineKind({
     const errors: FieldError[] = []
     let size = 0
     for (const [key, value] of Object.entries(secret.data ?? {})) {
-      errors.push(...keyErrors(`data[${key}]`, key))
+      appendAll(errors, keyErrors(`data[${key}]`, key))
       size += decodedLength(value)
     }
     if (size > MaxDataSize) errors.push(tooLong('data', MaxDataSize))
     for (const key of requiredKeys[secret.type ?? ''] ?? []) {
       if (secret.data?.[key] === undefined) errors.push(required(`data[${key}]`))
     }
-    errors.push(...configErrors(secret.type ?? '', secret.data ?? {}))
+    appendAll(errors, configErrors(secret.type ?? '', secret.data ?? {}))
     if (secret.type === 'kubernetes.io/service-account-token' && !secret.metadata.annotations?.[ServiceAccountName]) {
       errors.push(required(`metadata.annotations[${ServiceAccountName}]`))
     }
@@ -52,7 +53,7 @@ export const Secret = defineKind({
     }
     if (oldObject) {
       if (secret.type !== oldObject.type) errors.push(invalid('type', secret.type, 'field is immutable'))
-      if (oldObject.immutable) errors.push(...immutableErrors(secret, oldObject, ['data']))
+      if (oldObject.immutable) appendAll(errors, immutableErrors(secret, oldObject, ['data']))
     }
     return errors
   },

@@ -2,6 +2,7 @@
  * Which webhooks an API server asks about which writes.
  * Upstream: k8s.io/api/admissionregistration/v1 with its defaults, and pkg/apis/admissionregistration/validation, v1.36.
  */
+import { appendAll } from '../lists.ts'
 import type { AdmissionScope } from '../cel/admission-expression.ts'
 import { matchConditionProblem } from '../cel/match-condition.ts'
 import { duplicate, type FieldError, invalid, notSupported, required, tooMany } from '../errors.ts'
@@ -145,8 +146,8 @@ function errorsOf(one: Webhook, at: string, mutating: boolean): FieldError[] {
     const value = one[field]
     if (value !== undefined && !values.includes(value as string)) errors.push(notSupported(`${at}.${field}`, value, values))
   }
-  errors.push(...reviewVersionErrors(one.admissionReviewVersions ?? [], `${at}.admissionReviewVersions`))
-  one.rules?.forEach((rule, index) => errors.push(...admissionRuleErrors(rule, `${at}.rules[${index}]`)))
+  appendAll(errors, reviewVersionErrors(one.admissionReviewVersions ?? [], `${at}.admissionReviewVersions`))
+  one.rules?.forEach((rule, index) => appendAll(errors, admissionRuleErrors(rule, `${at}.rules[${index}]`)))
   choice('failurePolicy', ['Fail', 'Ignore'])
   choice('matchPolicy', ['Equivalent', 'Exact'])
   if (!one.sideEffects) errors.push(required(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun'))
@@ -155,11 +156,11 @@ function errorsOf(one: Webhook, at: string, mutating: boolean): FieldError[] {
     errors.push(invalid(`${at}.timeoutSeconds`, one.timeoutSeconds, 'the timeout value must be between 1 and 30 seconds'))
   }
   for (const field of ['namespaceSelector', 'objectSelector'] as const) {
-    errors.push(...labelSelectorErrors(one[field], `${at}.${field}`))
+    appendAll(errors, labelSelectorErrors(one[field], `${at}.${field}`))
   }
   if (mutating) choice('reinvocationPolicy', ['IfNeeded', 'Never'])
-  errors.push(...clientConfigErrors(one.clientConfig, `${at}.clientConfig`))
-  errors.push(...matchConditionErrors(one.matchConditions ?? [], `${at}.matchConditions`))
+  appendAll(errors, clientConfigErrors(one.clientConfig, `${at}.clientConfig`))
+  appendAll(errors, matchConditionErrors(one.matchConditions ?? [], `${at}.matchConditions`))
   return errors
 }
 
@@ -205,7 +206,7 @@ export function admissionRuleErrors(rule: WebhookRule, at: string): FieldError[]
   rule.apiVersions?.forEach((version, index) => {
     if (version === '') errors.push(required(`${at}.apiVersions[${index}]`))
   })
-  errors.push(...resourceErrors(rule.resources ?? [], `${at}.resources`))
+  appendAll(errors, resourceErrors(rule.resources ?? [], `${at}.resources`))
   if (rule.scope !== undefined && !['*', 'Cluster', 'Namespaced'].includes(rule.scope)) {
     errors.push(notSupported(`${at}.scope`, rule.scope, ['*', 'Cluster', 'Namespaced']))
   }

@@ -31,7 +31,7 @@ export function fieldSet(owned: boolean, children: Iterable<readonly [PathElemen
 }
 
 /** The set of the given paths. */
-export function setOf(...paths: Path[]): FieldSet {
+export function setOf(paths: readonly Path[]): FieldSet {
   return paths.reduce<FieldSet>(
     (set, path) =>
       union(

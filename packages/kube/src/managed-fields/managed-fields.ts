@@ -49,12 +49,12 @@ export function resetFields(endpoint: { subresource?: string; hasStatusSubresour
 }
 
 /** The set of fields at these paths. */
-export const fieldsAt = (paths: readonly (readonly string[])[]): FieldSet => setOf(...paths.map((names) => path(...names)))
+export const fieldsAt = (paths: readonly (readonly string[])[]): FieldSet => setOf(paths.map((names) => names.map(fieldElement)))
 
 const path = (...names: string[]): Path => names.map(fieldElement)
-const StatusResets = setOf(path('apiVersion'), path('kind'), path('metadata'), path('spec'))
-const BuiltinStatusResets = setOf(path('spec'))
-const MainResets = setOf(path('status'))
+const StatusResets = setOf([path('apiVersion'), path('kind'), path('metadata'), path('spec')])
+const BuiltinStatusResets = setOf([path('spec')])
+const MainResets = setOf([path('status')])
 
 /**
  * Updates `metadata.managedFields` of a draft that will replace `live` (absent for a create): the manager owns the fields that differ, and
@@ -126,7 +126,7 @@ function accountFor(
 const Current = 'current-operation'
 
 /** Identity and system fields, which have no manager. */
-const NeverOwned = setOf(
+const NeverOwned = setOf([
   path('apiVersion'),
   path('kind'),
   path('metadata'),
@@ -141,7 +141,7 @@ const NeverOwned = setOf(
     'managedFields',
     'resourceVersion',
   ].map((name) => path('metadata', name)),
-)
+])
 
 /**
  * Applies `applied` to `live` (absent when the apply creates it) and returns the resulting draft with its managedFields. The caller

@@ -1,6 +1,20 @@
 /** X.509 certificates as bytes: those we sign, and what we need of the one that signs them. Upstream: RFC 5280. */
 import { createHash, type KeyObject, randomBytes, sign } from 'node:crypto'
-import { bits, boolean, element, elements, identifier, integer, nothing, octets, sequence, set, time, utf8 } from './der.ts'
+import {
+  bits,
+  boolean,
+  element,
+  elements,
+  identifier,
+  integer,
+  nothing,
+  octets,
+  sequence,
+  sequenceOf,
+  set,
+  time,
+  utf8,
+} from './der.ts'
 
 export interface CertificateFields {
   /** The name of the subject, DER. */
@@ -29,14 +43,14 @@ export function certificatePEM({ subject, issuer, publicKey, from, until, use }:
     sequence(time(from), time(until)),
     subject,
     publicKey,
-    element(0xa3, sequence(...extensions(keyIdentifier(publicKey), issuer.keyIdentifier, use))),
+    element(0xa3, sequenceOf(extensions(keyIdentifier(publicKey), issuer.keyIdentifier, use))),
   )
   return pem('CERTIFICATE', sequence(content, algorithm, bits(sign('sha256', content, issuer.key))))
 }
 
 /** A name of organizations and one common name. */
 export const distinguishedName = (commonName: string, organizations: readonly string[] = []): Buffer =>
-  sequence(...organizations.map((one) => attribute(ids.organization, one)), attribute(ids.commonName, commonName))
+  sequenceOf([...organizations.map((one) => attribute(ids.organization, one)), attribute(ids.commonName, commonName)])
 
 /** By which a certificate says whose key it is and whose key has signed it. */
 export function keyIdentifier(publicKey: Buffer): Buffer {
@@ -119,10 +133,10 @@ function extensions(own: Buffer, issuers: Buffer, use: CertificateFields['use'])
     critical(ids.basicConstraints, sequence()),
     // Digital signature and encipherment of keys.
     critical(ids.keyUsage, bits(Buffer.from([0xa0]), 5)),
-    plain(ids.extendedKeyUsage, sequence(...use.usages.map((usage) => ids[usage]))),
+    plain(ids.extendedKeyUsage, sequenceOf(use.usages.map((usage) => ids[usage]))),
     ownIdentifier,
     plain(ids.authorityKeyIdentifier, sequence(element(0x80, issuers))),
-    ...(names.length === 0 ? [] : [plain(ids.subjectAlternativeName, sequence(...names))]),
+    ...(names.length === 0 ? [] : [plain(ids.subjectAlternativeName, sequenceOf(names))]),
   ]
 }
 

@@ -1,7 +1,10 @@
 /** The few shapes of DER that a certificate is made of (X.690), written and read. */
+import { appendAll } from '../lists.ts'
 
 /** One element: its tag, and what is in it. */
-export function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
+export const element = (tag: number, ...contents: readonly Uint8Array[]): Buffer => elementOf(tag, contents)
+
+function elementOf(tag: number, contents: readonly Uint8Array[]): Buffer {
   const length = contents.reduce((sum, part) => sum + part.length, 0)
   return Buffer.concat([Buffer.from([tag, ...lengthOf(length)]), ...contents])
 }
@@ -15,6 +18,7 @@ function lengthOf(length: number): number[] {
 }
 
 export const sequence = (...parts: readonly Uint8Array[]): Buffer => element(0x30, ...parts)
+export const sequenceOf = (parts: readonly Uint8Array[]): Buffer => elementOf(0x30, parts)
 export const set = (...parts: readonly Uint8Array[]): Buffer => element(0x31, ...parts)
 export const octets = (content: Uint8Array): Buffer => element(0x04, content)
 export const boolean = (value: boolean): Buffer => element(0x01, Buffer.from([value ? 0xff : 0]))
@@ -39,7 +43,7 @@ export function identifier(text: string): Buffer {
   for (const arc of rest) {
     const groups = [arc & 0x7f]
     for (let left = arc >>> 7; left > 0; left >>>= 7) groups.unshift(0x80 | (left & 0x7f))
-    bytes.push(...groups)
+    appendAll(bytes, groups)
   }
   return element(0x06, Buffer.from(bytes))
 }

@@ -1,4 +1,5 @@
 /** JSON Patch, RFC 6902, with the leniencies that a real API server has. */
+import { appendAll } from '../lists.ts'
 import { jsonTypeName } from '../go-text.ts'
 import { writeJSON } from '../json-text.ts'
 import type { JsonPatchOperation } from '../client.ts'
@@ -219,7 +220,7 @@ function diffItems(from: readonly unknown[], to: readonly unknown[], budget: Bud
   const operations: JsonPatchOperation[] = []
   let at = start
   for (const step of alignment(old, fresh, budget)) {
-    if (step.kind === 'keep') operations.push(...below(at++, step.operations))
+    if (step.kind === 'keep') appendAll(operations, below(at++, step.operations))
     else if (step.kind === 'remove') operations.push({ op: 'remove', path: `/${at}` })
     else operations.push({ op: 'add', path: `/${at++}`, value: step.item as Json })
   }

@@ -2,6 +2,7 @@
  * Whether a schema may stand in a CustomResourceDefinition: it must be structural, its lists must be mergeable as it says, its
  * defaults must fit. Upstream: apiextensions-apiserver, v1.36. Rules in CEL are not part of this.
  */
+import { appendAll } from '../lists.ts'
 import type { FieldError } from '../errors.ts'
 import { forbidden, invalid, notSupported, required } from '../errors.ts'
 import { draft, equal } from '../json.ts'
@@ -78,7 +79,7 @@ function keywordErrors(root: JSONSchema, rootPath: string): FieldError[] {
       )
     }
     if (Array.isArray(schema.items)) errors.push(forbidden(`${path}.items`, 'items must be a schema object and not an array'))
-    errors.push(...extensionErrors(schema, path))
+    appendAll(errors, extensionErrors(schema, path))
     if ((schema.type as string | undefined) === 'null') {
       errors.push(forbidden(`${path}.type`, 'type cannot be set to null, use nullable as an alternative'))
     }
@@ -110,7 +111,7 @@ function extensionErrors(schema: GivenSchema, path: string): FieldError[] {
     errors.push(invalid(`${path}.x-kubernetes-preserve-unknown-fields`, false, 'must be true or undefined'))
   }
   if (mapType !== undefined) {
-    errors.push(...mustBeType(schema, path, 'object', 'x-kubernetes-map-type'))
+    appendAll(errors, mustBeType(schema, path, 'object', 'x-kubernetes-map-type'))
     if (mapType !== 'atomic' && mapType !== 'granular') {
       errors.push(notSupported(`${path}.x-kubernetes-map-type`, mapType, ['atomic', 'granular']))
     }
@@ -134,7 +135,7 @@ function listTypeErrors(schema: GivenSchema, path: string): FieldError[] {
     errors.push(listType === undefined ? required(field, text) : invalid(field, listType, text))
   }
   if (listType === undefined) return errors
-  errors.push(...mustBeType(schema, path, 'array', 'x-kubernetes-list-type'))
+  appendAll(errors, mustBeType(schema, path, 'array', 'x-kubernetes-list-type'))
   switch (listType) {
     case 'atomic':
       return errors
@@ -223,14 +224,14 @@ function levelErrors(schema: JSONSchema, level: Level, path: string): FieldError
   const errors: FieldError[] = []
 
   if (type === 'array' && !items) errors.push(required(`${path}.items`, 'must be specified'))
-  if (items) errors.push(...levelErrors(items, 'item', `${path}.items`))
+  if (items) appendAll(errors, levelErrors(items, 'item', `${path}.items`))
   for (const [name, property] of Object.entries(properties)) {
     const at = `${path}.properties[${name}]`
-    errors.push(...levelErrors(property, 'field', at))
+    appendAll(errors, levelErrors(property, 'field', at))
     if (isResource && (name === 'kind' || name === 'apiVersion') && property.type !== 'string') {
       errors.push(invalid(`${at}.type`, property.type ?? '', 'must be string'))
     }
-    if (isResource && name === 'metadata') errors.push(...metadataErrors(property, level, at))
+    if (isResource && name === 'metadata') appendAll(errors, metadataErrors(property, level, at))
   }
   if (additionalProperties !== undefined) {
     if (level === 'root') errors.push(forbidden(`${path}.additionalProperties`, 'must not be used at the root'))
@@ -238,7 +239,7 @@ function levelErrors(schema: JSONSchema, level: Level, path: string): FieldError
       errors.push(forbidden(`${path}.additionalProperties`, 'must not be used if x-kubernetes-embedded-resource is set'))
     }
     if (typeof additionalProperties === 'object') {
-      errors.push(...levelErrors(additionalProperties, 'field', `${path}.additionalProperties`))
+      appendAll(errors, levelErrors(additionalProperties, 'field', `${path}.additionalProperties`))
     }
   }
 
@@ -261,7 +262,7 @@ function levelErrors(schema: JSONSchema, level: Level, path: string): FieldError
     const text = 'must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields'
     errors.push(required(`${path}.properties`, text))
   }
-  errors.push(...patternErrors(pattern, path), ...junctorErrors(schema, path))
+  appendAll(errors, patternErrors(pattern, path), junctorErrors(schema, path))
   return errors
 }
 
@@ -321,11 +322,11 @@ function nestedErrors(schema: JSONSchema, path: string, allowsIntOrString = fals
   }
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     if (name === 'metadata') errors.push(forbidden(`${path}.properties[metadata]`, 'must not be specified in a nested context'))
-    errors.push(...nestedErrors(property, `${path}.properties[${name}]`))
+    appendAll(errors, nestedErrors(property, `${path}.properties[${name}]`))
   }
-  if (schema.items) errors.push(...nestedErrors(schema.items, `${path}.items`))
+  if (schema.items) appendAll(errors, nestedErrors(schema.items, `${path}.items`))
   for (const [below, where] of junctorsOf(schema, path)) {
-    if (!allowsIntOrString || !where.startsWith(`${path}.anyOf[`)) errors.push(...nestedErrors(below, where))
+    if (!allowsIntOrString || !where.startsWith(`${path}.anyOf[`)) appendAll(errors, nestedErrors(below, where))
   }
   return [...errors, ...patternErrors(schema.pattern, path)]
 }

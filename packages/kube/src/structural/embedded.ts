@@ -1,4 +1,5 @@
 /** Objects inside objects must say what they are. Upstream: apiextensions structural objectmeta. */
+import { appendAll } from '../lists.ts'
 import type { FieldError } from '../errors.ts'
 import { invalid, required } from '../errors.ts'
 import { isRecord } from '../json.ts'
@@ -36,7 +37,10 @@ function checkType(value: unknown, path: string, errors: FieldError[]): void {
 function checkMetadata(metadata: Record<string, unknown>, path: string, errors: FieldError[]): void {
   const { namespace, labels, annotations, ownerReferences } = metadata
   const check = (field: string, value: unknown, problems: readonly string[]) =>
-    errors.push(...problems.map((problem) => invalid(`${path}.${field}`, value, problem)))
+    appendAll(
+      errors,
+      problems.map((problem) => invalid(`${path}.${field}`, value, problem)),
+    )
   if (typeof namespace === 'string' && namespace !== '') check('namespace', namespace, dnsLabelProblems(namespace))
   for (const [key, value] of Object.entries(isRecord(labels) ? labels : {})) {
     check('labels', key, labelKeyProblems(key))

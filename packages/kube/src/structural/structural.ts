@@ -1,4 +1,5 @@
 /** A schema at work: what an API server does to every object of a kind before it stores it. */
+import { appendAll } from '../lists.ts'
 import { type RuleError, type RuleOptions, rulesValidator } from '../cel/validate-rules.ts'
 import type { FieldError } from '../errors.ts'
 import type { JSONSchema } from '../schema.ts'
@@ -66,7 +67,7 @@ function compile(schema: JSONSchema): Structural {
     checkEmbedded?.(object, '', errors)
     const duplicates = duplicatesIn(object)
     // Upstream: duplicates are an error only when the object had none before.
-    if (duplicates.length > 0 && (old === undefined || duplicatesIn(old).length === 0)) errors.push(...duplicates)
+    if (duplicates.length > 0 && (old === undefined || duplicatesIn(old).length === 0)) appendAll(errors, duplicates)
     return errors
   }
   return {

@@ -2,6 +2,7 @@
  * Validates values by their schema. The texts, their order and even which branch of an `anyOf` is reported are upstream's:
  * kube-openapi/pkg/validation/validate, as apiextensions-apiserver reports it, v1.36.
  */
+import { appendAll } from '../lists.ts'
 import { goFloat } from '../go-text.ts'
 import { isInt64, isNumeric, writeJSON } from '../json-text.ts'
 import type { FieldError } from '../errors.ts'
@@ -275,7 +276,7 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
       const valid = branches.find((branch) => branch.errors.length === 0)
       if (!valid) errors.push(nowhere(`${quoted} must validate at least one schema (anyOf)`))
       const told = valid ?? closest(branches)
-      errors.push(...told.errors)
+      appendAll(errors, told.errors)
       count += told.count
     }
     if (one.length > 0) {
@@ -285,14 +286,14 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
       else {
         const found = valid.length === 0 ? 'Found none valid' : `Found ${valid.length} valid alternatives`
         errors.push(nowhere(`${quoted} must validate one and only one schema (oneOf). ${found}`))
-        if (valid.length === 0) errors.push(...closest(branches).errors)
+        if (valid.length === 0) appendAll(errors, closest(branches).errors)
       }
     }
     if (all.length > 0) {
       const branches = tried(all, value, path, false)
       const valid = branches.filter((branch) => branch.errors.length === 0).length
       for (const branch of branches) {
-        errors.push(...branch.errors)
+        appendAll(errors, branch.errors)
         count += branch.count
       }
       if (valid !== all.length) {

@@ -1,5 +1,5 @@
 /** Enforces the LimitRanges of a namespace on pods and claims. Upstream: plugin/pkg/admission/limitranger, v1.36. */
-import { parseQuantity } from '@capstan/kube'
+import { appendAll, merged, parseQuantity } from '@capstan/kube'
 import { compareAmounts } from '../kinds/checks.ts'
 import { podResources } from '../kinds/pod/resources.ts'
 import type {
@@ -45,8 +45,8 @@ const rangesOf = ({ store, namespace }: PluginWrite): LimitRange[] =>
 
 function fillIn(pod: Pod, limits: readonly LimitRangeItem[]): void {
   const items = limits.filter(({ type }) => type === 'Container')
-  const given = Object.assign({}, ...items.map((item) => item.default ?? {})) as Amounts
-  const asked = Object.assign({}, ...items.map(({ defaultRequest }) => defaultRequest ?? {})) as Amounts
+  const given: Amounts = merged(items.map((item) => item.default))
+  const asked: Amounts = merged(items.map(({ defaultRequest }) => defaultRequest))
   const notes: string[] = []
   const fill = (container: Container, what: string): void => {
     const resources: ResourceRequirements = (container.resources ??= {})
@@ -94,7 +94,7 @@ function problemsOf(
 ): string[] {
   const { requests = {}, limits = {} } = resources
   const texts: string[] = []
-  for (const [name, least] of Object.entries(min)) texts.push(...tooLittle(type, name, least, requests[name], limits[name]))
+  for (const [name, least] of Object.entries(min)) appendAll(texts, tooLittle(type, name, least, requests[name], limits[name]))
   for (const [name, most] of Object.entries(max)) {
     const start = `maximum ${name} usage per ${type} is ${most}`
     const [request, limit] = [requests[name], limits[name]]

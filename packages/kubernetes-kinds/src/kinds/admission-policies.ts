@@ -3,6 +3,7 @@ import {
   admissionExpression,
   admissionRuleErrors,
   type AdmissionScope,
+  appendAll,
   dns1035LabelProblems,
   duplicate,
   type FieldError,
@@ -53,26 +54,26 @@ export const validatingadmissionpolicies: BuiltinKind<ValidatingAdmissionPolicy>
     const errors = [...oneOf('spec.failurePolicy', spec.failurePolicy, ['Fail', 'Ignore'])]
     const { paramKind, matchConstraints, matchConditions = [], validations = [], auditAnnotations = [] } = spec
     const hasParams = paramKind !== undefined
-    if (paramKind) errors.push(...paramKindErrors(paramKind))
+    if (paramKind) appendAll(errors, paramKindErrors(paramKind))
     if (!matchConstraints) errors.push(required('spec.matchConstraints'))
     else {
-      errors.push(...matchErrors(matchConstraints, 'spec.matchConstraints'))
+      appendAll(errors, matchErrors(matchConstraints, 'spec.matchConstraints'))
       if (!matchConstraints.resourceRules?.length) errors.push(required('spec.matchConstraints.resourceRules'))
     }
-    errors.push(...matchConditionErrors(matchConditions, 'spec.matchConditions', { hasParams }))
+    appendAll(errors, matchConditionErrors(matchConditions, 'spec.matchConditions', { hasParams }))
     const variables = variablesOf(spec)
-    errors.push(...variables.errors)
+    appendAll(errors, variables.errors)
     if (validations.length === 0 && auditAnnotations.length === 0) {
       const why = 'validations or auditAnnotations must contain at least one item'
       return [...errors, required('spec.validations', why), required('spec.auditAnnotations', why)]
     }
     const scope = { hasParams, variables: variables.known }
-    validations.forEach((one, index) => errors.push(...validationErrors(one, `spec.validations[${index}]`, scope)))
+    validations.forEach((one, index) => appendAll(errors, validationErrors(one, `spec.validations[${index}]`, scope)))
     if (auditAnnotations.length > 20)
       errors.push(invalid('spec.auditAnnotations', auditAnnotations, 'must not have more than 20 auditAnnotations'))
     auditAnnotations.forEach((one, index) => {
       const field = `spec.auditAnnotations[${index}]`
-      errors.push(...annotationErrors(one, field, metadata.name ?? '', scope))
+      appendAll(errors, annotationErrors(one, field, metadata.name ?? '', scope))
       if (auditAnnotations.findIndex(({ key }) => key === one.key) < index) errors.push(duplicate(`${field}.key`, one.key))
     })
     return errors
@@ -98,8 +99,8 @@ export const validatingadmissionpolicybindings: BuiltinKind<ValidatingAdmissionP
     const errors = spec.policyName
       ? problems('spec.policyName', spec.policyName, subdomainProblems(spec.policyName))
       : [required('spec.policyName')]
-    if (spec.paramRef) errors.push(...paramRefErrors(spec.paramRef))
-    if (spec.matchResources) errors.push(...matchErrors(spec.matchResources, 'spec.matchResources'))
+    if (spec.paramRef) appendAll(errors, paramRefErrors(spec.paramRef))
+    if (spec.matchResources) appendAll(errors, matchErrors(spec.matchResources, 'spec.matchResources'))
     return [...errors, ...actionErrors(spec.validationActions ?? [])]
   },
 }
@@ -115,16 +116,16 @@ function defaultMatch(match: MatchResources | undefined): void {
 function matchErrors(match: MatchResources, field: string): FieldError[] {
   const errors = [...oneOf(`${field}.matchPolicy`, match.matchPolicy, ['Equivalent', 'Exact'])]
   for (const selector of ['namespaceSelector', 'objectSelector'] as const)
-    errors.push(...labelSelectorErrors(match[selector] as LabelSelector | undefined, `${field}.${selector}`))
+    appendAll(errors, labelSelectorErrors(match[selector] as LabelSelector | undefined, `${field}.${selector}`))
   for (const rules of ['resourceRules', 'excludeResourceRules'] as const) {
     match[rules]?.forEach((rule, index) => {
       const of = `${field}.${rules}[${index}]`
       const { resourceNames = [] } = rule
       resourceNames.forEach((name, place) => {
-        errors.push(...problems(`${of}.resourceNames[${place}]`, name, pathSegmentProblems(name)))
+        appendAll(errors, problems(`${of}.resourceNames[${place}]`, name, pathSegmentProblems(name)))
         if (resourceNames.indexOf(name) < place) errors.push(duplicate(`${of}.resourceNames[${place}]`, name))
       })
-      errors.push(...admissionRuleErrors(rule as unknown as WebhookRule, of))
+      appendAll(errors, admissionRuleErrors(rule as unknown as WebhookRule, of))
     })
   }
   return errors
@@ -203,7 +204,7 @@ function paramRefErrors({ name = '', selector, parameterNotFoundAction: action }
   const errors = name === '' ? [] : problems(`${field}.name`, name, pathSegmentProblems(name))
   const exclusive = 'name and selector are mutually exclusive'
   if (name !== '' && selector) errors.push(forbidden(`${field}.name`, exclusive))
-  if (selector) errors.push(...labelSelectorErrors(selector as LabelSelector, `${field}.selector`))
+  if (selector) appendAll(errors, labelSelectorErrors(selector as LabelSelector, `${field}.selector`))
   if (name !== '' && selector) errors.push(forbidden(`${field}.selector`, exclusive))
   if (name === '' && !selector) errors.push(required(field, 'one of name or selector must be specified'))
   const actions = ['Deny', 'Allow']

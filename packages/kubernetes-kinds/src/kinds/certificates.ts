@@ -1,5 +1,6 @@
 /** The kinds of `certificates.k8s.io/v1`. Upstream: pkg/apis/certificates and pkg/registry/certificates, v1.36. */
 import {
+  appendAll,
   dnsLabelProblems,
   type FieldError,
   forbidden,
@@ -160,12 +161,15 @@ function specErrors(spec: CertificateSigningRequestSpec, oldSigner: string | und
     errors.push(invalid('spec.request', request || null, messageOf(err)))
   }
   if (usages.length === 0) errors.push(required('spec.usages'))
-  for (const [index, usage] of usages.entries()) errors.push(...oneOf(`spec.usages[${index}]`, usage, Usages))
-  errors.push(...unique(usages, (index) => `spec.usages[${index}]`))
+  for (const [index, usage] of usages.entries()) appendAll(errors, oneOf(`spec.usages[${index}]`, usage, Usages))
+  appendAll(
+    errors,
+    unique(usages, (index) => `spec.usages[${index}]`),
+  )
   const legacy = 'kubernetes.io/legacy-unknown'
   if (signerName === legacy && oldSigner !== legacy) {
     errors.push(invalid('spec.signerName', signerName, 'the legacy signerName is not allowed via this API version'))
-  } else errors.push(...signerErrors('spec.signerName', signerName))
+  } else appendAll(errors, signerErrors('spec.signerName', signerName))
   if (duration !== undefined && duration < 600) {
     const text = 'may not specify a duration less than 600 seconds (10 minutes)'
     errors.push(invalid('spec.expirationSeconds', duration, text))
@@ -213,8 +217,9 @@ function conditionErrors(conditions: readonly Condition[], old: readonly Conditi
     }
     decisions.push(type)
   }
-  errors.push(
-    ...unique(
+  appendAll(
+    errors,
+    unique(
       conditions.map(({ type }) => type),
       (index) => `${path}[${index}].type`,
     ),

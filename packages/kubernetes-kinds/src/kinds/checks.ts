@@ -1,6 +1,7 @@
 /** Checks that validation of many kinds shares; texts are those of k8s.io/apimachinery/pkg/util/validation, v0.36. */
 import { isIP } from 'node:net'
 import {
+  appendAll,
   compareQuantities,
   dnsLabelProblems,
   equal,
@@ -92,9 +93,9 @@ export function labelSelector(field: string, selector: LabelSelector | undefined
         })
       }
     } else errors.push(invalid(`${at}.operator`, operator, 'not a valid selector operator'))
-    errors.push(...problems(`${at}.key`, key, labelKeyProblems(key)))
+    appendAll(errors, problems(`${at}.key`, key, labelKeyProblems(key)))
     for (const [place, value] of values.entries()) {
-      errors.push(...problems(`${at}.values[${place}]`, value, labelValueProblems(value)))
+      appendAll(errors, problems(`${at}.values[${place}]`, value, labelValueProblems(value)))
     }
   }
   return errors

@@ -56,6 +56,7 @@ export function selectorText(selector: unknown): string {
 export function containerColumns(...template: string[]): PrinterColumn[] {
   const path = template.length > 0 ? template : ['spec', 'template']
   const of = (o: UnknownObject, member: string) =>
+    // oxlint-disable-next-line capstan/no-spread-arguments -- a path in the source
     list<Record<string, string>>(o, ...path, 'spec', 'containers')
       .map((container) => container[member] ?? '')
       .join(',')

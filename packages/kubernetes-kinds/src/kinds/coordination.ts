@@ -1,5 +1,5 @@
 /** The kinds of `coordination.k8s.io/v1`. Upstream: pkg/apis/coordination and pkg/registry/coordination/lease, v1.36. */
-import { type FieldError, invalid } from '@capstan/kube'
+import { appendAll, type FieldError, invalid } from '@capstan/kube'
 import type { BuiltinKind, KindTable } from './builtin-kind.ts'
 import { nonNegative } from './counts.ts'
 import { ageColumn, column, nameColumn, text } from './columns.ts'
@@ -19,7 +19,7 @@ const leases: BuiltinKind<Lease> = {
     if (duration !== undefined && duration <= 0) {
       errors.push(invalid('spec.leaseDurationSeconds', duration, 'must be greater than 0'))
     }
-    errors.push(...nonNegative('spec', spec, 'leaseTransitions'))
+    appendAll(errors, nonNegative('spec', spec, 'leaseTransitions'))
     return errors
   },
 }

@@ -1,5 +1,6 @@
 /** The kinds of `flowcontrol.apiserver.k8s.io/v1`. Upstream: pkg/apis/flowcontrol and pkg/registry/flowcontrol, v1.36. */
 import {
+  appendAll,
   dnsLabelProblems,
   type FieldError,
   forbidden,
@@ -195,7 +196,7 @@ function levelErrors(name: string, { type, limited, exempt }: PriorityLevelConfi
     if (limited) errors.push(forbidden('spec.limited', 'must be nil if the type is not Limited'))
   } else if (type === 'Limited') {
     if (exempt) errors.push(forbidden('spec.exempt', 'must be nil if the type is Limited'))
-    if (limited) errors.push(...limitErrors('spec.limited', limited))
+    if (limited) appendAll(errors, limitErrors('spec.limited', limited))
     else errors.push(required('spec.limited', 'must not be empty when type is Limited'))
   } else errors.push(notSupported('spec.type', type, ['Exempt', 'Limited']))
   return errors
@@ -207,7 +208,7 @@ function limitErrors(path: string, limited: LimitedPriorityLevelConfiguration): 
   const queues = `${path}.limitResponse.queuing`
   const errors: FieldError[] = []
   if (shares < 0) errors.push(invalid(`${path}.nominalConcurrencyShares`, shares, 'must be a non-negative integer'))
-  errors.push(...oneOf(`${path}.limitResponse.type`, type, ['Queue', 'Reject']))
+  appendAll(errors, oneOf(`${path}.limitResponse.type`, type, ['Queue', 'Reject']))
   if (type === 'Reject' && queuing) errors.push(forbidden(queues, 'must be nil if limited.limitResponse.type is not Limited'))
   if (type === 'Queue' && !queuing) {
     errors.push(required(queues, 'must not be empty if limited.limitResponse.type is Limited'))

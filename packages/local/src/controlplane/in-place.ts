@@ -85,7 +85,7 @@ export async function canUpdateInPlace(
   if ('refused' in question) return cannot(question.refused)
   const answer = await io.outside(() => updates.call(CanUpdateMachine, machine, handler, question, { signal: io.signal }))
   const reasons = uncoveredOfMachine(question, answer, handler)
-  return reasons.length === 0 ? { kind: 'can' } : cannot(...reasons)
+  return reasons.length === 0 ? { kind: 'can' } : { kind: 'cannot', reasons }
 }
 
 const cannot = (...reasons: string[]): Decision => ({ kind: 'cannot', reasons })

@@ -117,7 +117,7 @@ export class Order {
     }
     const { hook, version, from } = asked
     const before = follows[hook]?.(version, from) ?? []
-    this.#needs(`${textOf(asked)} called`, ...before)
+    this.#needs(`${textOf(asked)} called`, before)
   }
 
   answered(asked: Asked, goes: boolean): void {
@@ -141,7 +141,7 @@ export class Order {
     return this.#gone.has(hook) || this.#passed.has(textOf({ hook, version }))
   }
 
-  #needs(what: string, ...questions: readonly (readonly [hook: string, version: string])[]): void {
+  #needs(what: string, questions: readonly (readonly [hook: string, version: string])[]): void {
     for (const [hook, version] of questions) {
       if (!this.#mayPass({ hook, version })) this.violations.push(`${what} before ${textOf({ hook, version })} let go`)
     }
@@ -151,10 +151,10 @@ export class Order {
     if (!object) return
     const what = `${kind.kind} ${object.metadata.name}`
     if (isDeleting(object) && !(previous && isDeleting(previous)) && this.#clusterIsDeleting) {
-      if (kind !== (Cluster as Kind)) this.#needs(`${what} deleted`, ['BeforeClusterDelete', ''])
+      if (kind !== (Cluster as Kind)) this.#needs(`${what} deleted`, [['BeforeClusterDelete', '']])
     }
     if (!previous && isOfTopology(object)) {
-      this.#needs(`${what} created`, ['BeforeClusterCreate', ''])
+      this.#needs(`${what} created`, [['BeforeClusterCreate', '']])
       for (const question of this.#held) {
         const [hook = '', version] = question.split(' ')
         // Hooks after the last step block only the next upgrade.
@@ -173,19 +173,25 @@ export class Order {
     const from = previous?.spec.version
     if (from === undefined || from === version) return
     const what = `control plane took ${version}`
-    this.#needs(what, ['BeforeClusterUpgrade', Last], ['BeforeControlPlaneUpgrade', version])
+    this.#needs(what, [
+      ['BeforeClusterUpgrade', Last],
+      ['BeforeControlPlaneUpgrade', version],
+    ])
     if (from === First) return
-    this.#needs(what, ['AfterControlPlaneUpgrade', from], ['BeforeWorkersUpgrade', from], ['AfterWorkersUpgrade', from])
+    this.#needs(what, [
+      ['AfterControlPlaneUpgrade', from],
+      ['BeforeWorkersUpgrade', from],
+      ['AfterWorkersUpgrade', from],
+    ])
   }
 
   #deployment(previous: MachineDeployment | undefined, object: MachineDeployment): void {
     const version = object.spec.template.spec.version!
     if (version === First || previous?.spec.template.spec.version === version) return
-    this.#needs(
-      `${deploymentOf(object)} took ${version}`,
+    this.#needs(`${deploymentOf(object)} took ${version}`, [
       ['AfterControlPlaneUpgrade', version],
       ['BeforeWorkersUpgrade', version],
-    )
+    ])
   }
 
   #machine(machine: Machine): void {

@@ -1,6 +1,6 @@
 /** Which resources are served: the documents that clients find them by, with all groups in one or one by one. */
 import { createHash } from 'node:crypto'
-import { compareApiVersions } from '@capstan/kube'
+import { compareApiVersions, largest } from '@capstan/kube'
 import type { Resource, Subresource } from '../../registry/resource.ts'
 import { healthPaths } from '../health.ts'
 
@@ -178,7 +178,7 @@ export function apiPaths(groups: readonly GroupVersions[]): object {
 }
 
 const rankOf = (versions: ReadonlyMap<string, readonly Resource[]>): number =>
-  Math.max(...[...versions.values()].map(([resource]) => resource?.groupPriority ?? CustomGroupPriority))
+  largest([...versions.values()].map(([resource]) => resource?.groupPriority ?? CustomGroupPriority))
 
 /** Upstream: that of every group of custom resources. */
 const CustomGroupPriority = 1000

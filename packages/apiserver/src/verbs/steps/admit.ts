@@ -2,6 +2,7 @@
 import {
   type Admission,
   type AdmissionRequest,
+  appendAll,
   type FieldError,
   invalidObject,
   type KubeObject,
@@ -60,7 +61,7 @@ export async function validate(
   const { info } = context
   const ofMetadata = metadataErrors(info, object)
   // Upstream validates the metadata of an update twice, and lists its errors twice.
-  if (old) ofMetadata.push(...metadataUpdateErrors(object, old))
+  if (old) appendAll(ofMetadata, metadataUpdateErrors(object, old))
   const ofScale = info.builtin ? [] : scaleErrors(info, context.request.subresource, object)
   const errors: FieldError[] = [
     ...ofMetadata,
@@ -74,9 +75,13 @@ export async function validate(
   }
   if (!info.builtin) {
     const broken = old ? info.structural.ratchetedErrors(object, old) : []
-    context.warnings.push(...finalizerWarnings(object, old), ...broken.map(({ field, text }) => `${field}: ${text}`))
+    appendAll(
+      context.warnings,
+      finalizerWarnings(object, old),
+      broken.map(({ field, text }) => `${field}: ${text}`),
+    )
   }
-  context.warnings.push(...(info.warnings?.(object, old, writeContext(server, context)) ?? []))
+  appendAll(context.warnings, info.warnings?.(object, old, writeContext(server, context)) ?? [])
   const operation = old ? 'UPDATE' : 'CREATE'
   await validateAdmission(server, context, object, old, operation)
   await validateWebhooks(server, context, operation, object, old, view)

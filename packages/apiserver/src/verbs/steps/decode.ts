@@ -1,5 +1,6 @@
 /** Decodes what a client sent to a draft of the object: checks types, prunes unknown fields, sets defaults. */
 import {
+  appendAll,
   badRequest,
   draft,
   goText,
@@ -44,7 +45,7 @@ export function decode(
     checkTypes(context, info.goType, object, source)
     info.goType.readNulls(object)
   }
-  unknown.push(...info.structural.prune(object), ...(info.pruneUnknown?.(object) ?? []))
+  appendAll(unknown, info.structural.prune(object), info.pruneUnknown?.(object) ?? [])
   report(context, unknown, source, patched)
   // Upstream: an apply keeps null values.
   if (source !== 'apply') info.structural.dropNulls(object)
@@ -167,7 +168,7 @@ function report(context: RequestContext, unknown: readonly string[], source: Sou
   const fields = context.info.builtin && source === 'body' ? asWritten(unknown, body) : unknown
   const texts = [...duplicates, ...fields.map((field) => `unknown field ${JSON.stringify(field)}`)]
   if (context.options.fieldValidation !== 'Strict') {
-    context.warnings.push(...texts)
+    appendAll(context.warnings, texts)
     return
   }
   throw strictError(context.info, texts, source, patched)

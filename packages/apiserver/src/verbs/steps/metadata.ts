@@ -3,9 +3,9 @@
  * apiextensions, v0.36.
  */
 import {
+  appendAll,
   badRequest,
   equal,
-  stableText,
   type FieldError,
   forbidden,
   invalid,
@@ -18,6 +18,7 @@ import {
   type ObjectMeta,
   qualifiedNameProblems,
   required,
+  stableText,
   type StatusError,
   tooLong,
 } from '@capstan/kube'
@@ -159,7 +160,7 @@ export function metadataErrors(info: ResourceInfo, { metadata }: KubeObject): Fi
   if (size > MaxAnnotations) errors.push(tooLong('metadata.annotations', MaxAnnotations))
   // Only upstream's own API groups require a domain.
   const strict = info.builtin && info.group !== 'apiextensions.k8s.io'
-  errors.push(...ownerErrors(ownerReferences ?? []), ...finalizerErrors(finalizers ?? [], strict))
+  appendAll(errors, ownerErrors(ownerReferences ?? []), finalizerErrors(finalizers ?? [], strict))
   return errors
 }
 

@@ -1,6 +1,6 @@
 /** Which Pods of a Node are evicted now, which later, and which never. Pure. Upstream: core/reconcilers/machine/drain, v1.14. */
 import { type MachineDrainRule, PodDrainLabel } from '@capstan/api'
-import { compareText, controllerOf, isDeleting, keyOf, keyText, type Labels, type Pod, seconds } from '@capstan/kube'
+import { compareText, controllerOf, isDeleting, keyOf, keyText, type Labels, type Pod, seconds, smallest } from '@capstan/kube'
 import { ruleForPod } from './rules.ts'
 
 export interface PodsInput {
@@ -80,7 +80,7 @@ export interface DrainPlan {
 /** Selects Pods of the lowest order present to be evicted or awaited. */
 export function planDrain(decided: readonly PodDrain[]): DrainPlan {
   const waitedFor = decided.filter((one) => one.behavior !== 'Skip')
-  const lowest = Math.min(...waitedFor.map(({ order }) => order))
+  const lowest = smallest(waitedFor.map(({ order }) => order))
   const plan: { [List in keyof DrainPlan]: Pod[] } = {
     evict: [],
     evictLater: [],

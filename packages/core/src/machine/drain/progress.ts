@@ -1,5 +1,5 @@
 /** Formats the progress of a drain for the Deleting condition. Pure. Upstream: drain.go, EvictionResult, v1.14. */
-import { compareText, type Pod } from '@capstan/kube'
+import { appendAll, compareText, type Pod } from '@capstan/kube'
 import { type DrainPlan, podName } from './plan.ts'
 
 /** A failed eviction and its cause. */
@@ -17,7 +17,7 @@ export function drainProgress(result: DrainResult, startedAt: string): string | 
   const { deleting, failed, completing, evictLater, completeLater } = result
   const lines: string[] = []
   if (deleting.length > 0) lines.push(`* ${pods(deleting)}: deletionTimestamp set, but still not removed from the Node`)
-  lines.push(...failureLines(failed))
+  appendAll(lines, failureLines(failed))
   if (completing.length > 0) lines.push(`* ${pods(completing)}: waiting for completion`)
   if (evictLater.length > 0) {
     lines.push(

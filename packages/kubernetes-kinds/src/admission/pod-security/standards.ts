@@ -1,4 +1,5 @@
 /** Which checks a level is made of in which version, and what they find. Upstream: k8s.io/pod-security-admission/policy, v0.36. */
+import { largest } from '@capstan/kube'
 import type { Check, Finding, PodLike, Rule } from './check.ts'
 import { appArmor } from './checks/app-armor.ts'
 import { capabilitiesBaseline, capabilitiesRestricted } from './checks/capabilities.ts'
@@ -51,7 +52,7 @@ export const detailsOf = (found: readonly Finding[]): string =>
   found.map(({ reason, detail }) => (detail === '' ? reason : `${reason} (${detail})`)).join(', ')
 
 /** After the minor version in which a rule last changed nothing is different. */
-const newest = Math.max(...checks.flatMap(({ rules }) => rules.map(({ since }) => since)))
+const newest = largest(checks.flatMap(({ rules }) => rules.map(({ since }) => since)))
 
 const byVersion: readonly { readonly [L in Level]: readonly Rule[] }[] = Array.from({ length: newest + 1 }, (_, minor) => {
   const inForce = checks.flatMap((check) => {

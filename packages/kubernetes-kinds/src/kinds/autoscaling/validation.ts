@@ -1,5 +1,6 @@
 /** What a HorizontalPodAutoscaler has to satisfy. Upstream: pkg/apis/autoscaling/validation, v1.36. */
 import {
+  appendAll,
   type FieldError,
   forbidden,
   invalid,
@@ -77,7 +78,7 @@ function metricErrors(path: string, metric: MetricSpec): FieldError[] {
   const unknown = notSupported(`${path}.type`, type, Object.keys(types))
   if (!expected) errors.push(unknown)
   const present = sources.filter((source) => metric[source] !== undefined)
-  if (present[0]) errors.push(...sourceErrors(`${path}.${present[0]}`, metric, present[0]))
+  if (present[0]) appendAll(errors, sourceErrors(`${path}.${present[0]}`, metric, present[0]))
   if (expected) {
     if (!metric[expected]) errors.push(required(`${path}.${expected}`, 'must populate information for the given metric source'))
   } else errors.push(unknown)

@@ -1,5 +1,5 @@
 /** What jobs and the templates of jobs have in common. Upstream: pkg/apis/batch, v1.36. */
-import { duplicate, type FieldError, invalid, notSupported, required, tooLong } from '@capstan/kube'
+import { appendAll, duplicate, type FieldError, invalid, notSupported, required, tooLong } from '@capstan/kube'
 import { oneOf, problems, qualifiedName } from '../checks.ts'
 import { noMoreThan, nonNegative } from '../counts.ts'
 import { domainPathProblems } from '../domain-path.ts'
@@ -137,9 +137,9 @@ function ruleErrors(
     if (backoffLimitPerIndex === undefined) {
       errors.push(invalid(`${path}.action`, action, 'requires the backoffLimitPerIndex to be set'))
     }
-  } else errors.push(...oneOf(`${path}.action`, action, Actions))
-  if (onExitCodes) errors.push(...exitCodeErrors(`${path}.onExitCodes`, onExitCodes, containers))
-  errors.push(...conditionErrors(`${path}.onPodConditions`, onPodConditions))
+  } else appendAll(errors, oneOf(`${path}.action`, action, Actions))
+  if (onExitCodes) appendAll(errors, exitCodeErrors(`${path}.onExitCodes`, onExitCodes, containers))
+  appendAll(errors, conditionErrors(`${path}.onPodConditions`, onPodConditions))
   if (onExitCodes && onPodConditions.length > 0) {
     errors.push(invalidWhole(path, 'specifying both OnExitCodes and OnPodConditions is not supported'))
   }
@@ -163,7 +163,7 @@ function exitCodeErrors(
   }
   const codes = values ?? []
   if (codes.length === 0) errors.push(invalid(`${path}.values`, codes, 'at least one value is required'))
-  else errors.push(...noMoreThan(`${path}.values`, codes, 255))
+  else appendAll(errors, noMoreThan(`${path}.values`, codes, 255))
   const seen = new Set<number>()
   for (const [index, code] of codes.entries()) {
     if (operator === 'In' && code === 0)

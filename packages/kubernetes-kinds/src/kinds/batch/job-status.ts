@@ -1,5 +1,5 @@
 /** How the status of a job may go on: what a condition promises has to be so. Upstream: validateJobStatus, v1.36. */
-import { equal, type FieldError, invalid, required } from '@capstan/kube'
+import { appendAll, equal, type FieldError, invalid, required } from '@capstan/kube'
 import { nonNegative } from '../counts.ts'
 import { invalidWhole } from '../same.ts'
 import type { Job, JobStatus } from '../schemas/types.ts'
@@ -50,7 +50,7 @@ export function statusErrors({ spec, status }: Job, { status: old }: Job): Field
   if ((finishes || changed('startTime')) && !neverStarts && startTime === undefined && isFinished(status)) {
     errors.push(required('status.startTime', 'startTime is required for finished job'))
   }
-  errors.push(...indexErrors(spec, status, changed))
+  appendAll(errors, indexErrors(spec, status, changed))
   if ((finishes || changed('terminating')) && terminating > 0 && isFinished(status)) {
     errors.push(invalid('status.terminating', terminating, 'terminating>0 is invalid for finished job'))
   }

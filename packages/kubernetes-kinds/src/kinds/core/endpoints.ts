@@ -1,4 +1,4 @@
-import { equal, type FieldError, required, type UnknownObject } from '@capstan/kube'
+import { appendAll, equal, type FieldError, required, type UnknownObject } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { dnsLabel, portNumber, qualifiedName, requiredOneOf, subdomain } from '../checks.ts'
 import { ageColumn, column, nameColumn } from '../columns.ts'
@@ -23,16 +23,16 @@ function subsetErrors(at: string, { addresses: ready = [], notReadyAddresses = [
   if (ready.length + notReadyAddresses.length === 0) {
     errors.push(required(at, 'must specify `addresses` or `notReadyAddresses`'))
   }
-  for (const [index, address] of ready.entries()) errors.push(...addressErrors(`${at}.addresses[${index}]`, address))
+  for (const [index, address] of ready.entries()) appendAll(errors, addressErrors(`${at}.addresses[${index}]`, address))
   for (const [index, address] of notReadyAddresses.entries()) {
-    errors.push(...addressErrors(`${at}.notReadyAddresses[${index}]`, address))
+    appendAll(errors, addressErrors(`${at}.notReadyAddresses[${index}]`, address))
   }
   for (const [index, { name, port, protocol, appProtocol }] of ports.entries()) {
     const here = `${at}.ports[${index}]`
-    if (name) errors.push(...dnsLabel(`${here}.name`, name))
+    if (name) appendAll(errors, dnsLabel(`${here}.name`, name))
     else if (ports.length > 1) errors.push(required(`${here}.name`))
-    errors.push(...portNumber(`${here}.port`, port), ...requiredOneOf(`${here}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
-    if (appProtocol !== undefined) errors.push(...qualifiedName(`${here}.appProtocol`, appProtocol))
+    appendAll(errors, portNumber(`${here}.port`, port), requiredOneOf(`${here}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
+    if (appProtocol !== undefined) appendAll(errors, qualifiedName(`${here}.appProtocol`, appProtocol))
   }
   return errors
 }

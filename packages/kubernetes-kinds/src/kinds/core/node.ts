@@ -1,4 +1,5 @@
 import {
+  appendAll,
   duplicate,
   equal,
   type FieldError,
@@ -50,7 +51,7 @@ export const nodes: BuiltinKind<Node> = {
       ...taintErrors('metadata.taints', spec.taints ?? []),
     ]
     if (!old) {
-      for (const [index, range] of (spec.podCIDRs ?? []).entries()) errors.push(...cidr(`spec.podCIDRs[${index}]`, range))
+      for (const [index, range] of (spec.podCIDRs ?? []).entries()) appendAll(errors, cidr(`spec.podCIDRs[${index}]`, range))
       return errors
     }
     for (const [index, address] of (status.addresses ?? []).entries()) {
@@ -79,7 +80,7 @@ function taintErrors(field: string, taints: readonly Taint[]): FieldError[] {
     const errors = problems(`${at}.key`, key, labelKeyProblems(key))
     const texts = labelValueProblems(value)
     if (texts.length > 0) errors.push(invalid(`${at}.value`, value, texts.join(';')))
-    errors.push(...requiredOneOf(`${at}.effect`, effect, TaintEffects))
+    appendAll(errors, requiredOneOf(`${at}.effect`, effect, TaintEffects))
     if (seen.has(`${effect} ${key}`)) {
       // Upstream shows its own struct.
       const error = duplicate(at, { Key: key, Value: value, Effect: effect, TimeAdded: taint.timeAdded ?? null })

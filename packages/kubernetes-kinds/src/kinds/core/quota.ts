@@ -1,14 +1,15 @@
 /** ResourceQuota and LimitRange. */
 import {
+  appendAll,
   duplicate,
   equal,
   type FieldError,
   forbidden,
   invalid,
   qualifiedNameProblems,
+  randomUUID,
   required,
   type UnknownObject,
-  randomUUID,
 } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { compareAmounts, problems } from '../checks.ts'
@@ -189,7 +190,7 @@ function limitErrors(field: string, limit: LimitRangeItem): FieldError[] {
       continue
     }
     const check = isPod || type === 'Container' ? containerResourceName : resourceName
-    for (const name of Object.keys(amounts).sort()) errors.push(...check(`${field}.${member}[${name}]`, name))
+    for (const name of Object.keys(amounts).sort()) appendAll(errors, check(`${field}.${member}[${name}]`, name))
   }
   if (type === 'PersistentVolumeClaim' && min.storage === undefined && max.storage === undefined) {
     const text = 'either minimum or maximum storage value is required, but neither was provided'

@@ -1,4 +1,4 @@
-import { equal, type FieldError, forbidden, invalid, notSupported, required } from '@capstan/kube'
+import { appendAll, equal, type FieldError, forbidden, invalid, notSupported, required } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { nonNegative, notAbove } from '../counts.ts'
 import { ageColumn, at, column, containerColumns, nameColumn, number, pairs, wide } from '../columns.ts'
@@ -43,13 +43,13 @@ export const replicationcontrollers: BuiltinKind<ReplicationController> = {
     const { selector = {}, template } = spec
     const errors: FieldError[] = nonNegative('spec', spec, 'minReadySeconds')
     if (Object.keys(selector).length === 0) errors.push(required('spec.selector'))
-    errors.push(...nonNegative('spec', spec, 'replicas'))
+    appendAll(errors, nonNegative('spec', spec, 'replicas'))
     if (!template) return [...errors, required('spec.template')]
     const labels = template.metadata.labels ?? {}
     if (!equal({ ...labels, ...selector }, labels)) {
       errors.push(invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'))
     }
-    errors.push(...validatePodTemplate('spec.template', template))
+    appendAll(errors, validatePodTemplate('spec.template', template))
     if (template.spec.restartPolicy !== 'Always') {
       errors.push(notSupported('spec.template.spec.restartPolicy', template.spec.restartPolicy, ['Always']))
     }
@@ -61,11 +61,12 @@ export const replicationcontrollers: BuiltinKind<ReplicationController> = {
   },
 }
 
+const Parts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'] as const
+
 function statusErrors(status: ReplicationController['status']): FieldError[] {
-  const parts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'] as const
   return [
-    ...nonNegative('status', status, 'replicas', ...parts, 'observedGeneration'),
-    ...notAbove('status', status, 'replicas', parts, 'cannot be greater than status.replicas'),
+    ...nonNegative('status', status, 'replicas', ...Parts, 'observedGeneration'),
+    ...notAbove('status', status, 'replicas', Parts, 'cannot be greater than status.replicas'),
     ...notAbove('status', status, 'readyReplicas', ['availableReplicas'], 'cannot be greater than readyReplicas'),
   ]
 }

@@ -1,5 +1,15 @@
 /** PersistentVolume and PersistentVolumeClaim. */
-import { draft, equal, type FieldError, forbidden, invalid, notSupported, required, type UnknownObject } from '@capstan/kube'
+import {
+  appendAll,
+  draft,
+  equal,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+  type UnknownObject,
+} from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { compareAmounts, labelSelector, oneOf, subdomain, unchanged } from '../checks.ts'
 import { inOrder } from '../same.ts'
@@ -70,7 +80,7 @@ export const persistentvolumes: BuiltinKind<PersistentVolume> = {
     if (!equal(sourceOf(volume.spec), sourceOf(old.spec))) {
       errors.push(forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation\n'))
     }
-    errors.push(...unchanged('volumeMode', volume.spec.volumeMode, old.spec.volumeMode))
+    appendAll(errors, unchanged('volumeMode', volume.spec.volumeMode, old.spec.volumeMode))
     return errors
   },
 }
@@ -158,9 +168,9 @@ function volumeErrors(spec: PersistentVolumeSpec): FieldError[] {
     if (compareAmounts(amount, 0) <= 0)
       errors.push(invalid(`spec.capacity[${name}]`, String(amount), 'must be greater than zero'))
   }
-  if (policy) errors.push(...oneOf('spec.persistentVolumeReclaimPolicy', policy, ['Delete', 'Recycle', 'Retain']))
+  if (policy) appendAll(errors, oneOf('spec.persistentVolumeReclaimPolicy', policy, ['Delete', 'Recycle', 'Retain']))
   if (nodeAffinity) {
-    if (nodeAffinity.required) errors.push(...validateNodeSelector('spec.nodeAffinity.required', nodeAffinity.required))
+    if (nodeAffinity.required) appendAll(errors, validateNodeSelector('spec.nodeAffinity.required', nodeAffinity.required))
     else errors.push(required('spec.nodeAffinity.required', 'must specify required node constraints'))
   }
   const given = sourceOf(spec) as { readonly [source: string]: object }
@@ -177,8 +187,8 @@ function volumeErrors(spec: PersistentVolumeSpec): FieldError[] {
   if (hostPath?.path === '/' && policy === 'Recycle') {
     errors.push(forbidden('spec.persistentVolumeReclaimPolicy', "may not be 'recycle' for a hostPath mount of '/'"))
   }
-  if (storageClassName) errors.push(...subdomain('spec.storageClassName', storageClassName))
-  if (volumeMode !== undefined) errors.push(...oneOf('spec.volumeMode', volumeMode, VolumeModes))
+  if (storageClassName) appendAll(errors, subdomain('spec.storageClassName', storageClassName))
+  if (volumeMode !== undefined) appendAll(errors, oneOf('spec.volumeMode', volumeMode, VolumeModes))
   return errors
 }
 
@@ -257,9 +267,9 @@ function claimErrors(spec: PersistentVolumeClaimSpec): FieldError[] {
   const at = 'spec.resources[storage]'
   if (size === undefined) errors.push(required(at))
   else if (compareAmounts(size, 0) <= 0) errors.push(invalid(at, String(size), 'must be greater than zero'))
-  else errors.push(...resourceAmount(at, 'storage', size))
-  if (spec.storageClassName) errors.push(...subdomain('spec.storageClassName', spec.storageClassName))
-  if (spec.volumeMode !== undefined) errors.push(...oneOf('spec.volumeMode', spec.volumeMode, VolumeModes))
+  else appendAll(errors, resourceAmount(at, 'storage', size))
+  if (spec.storageClassName) appendAll(errors, subdomain('spec.storageClassName', spec.storageClassName))
+  if (spec.volumeMode !== undefined) appendAll(errors, oneOf('spec.volumeMode', spec.volumeMode, VolumeModes))
   for (const member of ['dataSource', 'dataSourceRef'] as const) {
     const source = spec[member]
     if (!source) continue

@@ -1,5 +1,13 @@
 /** What an Ingress sends requests to. */
-import { dnsLabelProblems, type FieldError, invalid, pathSegmentProblems, required, subdomainProblems } from '@capstan/kube'
+import {
+  appendAll,
+  dnsLabelProblems,
+  type FieldError,
+  invalid,
+  pathSegmentProblems,
+  required,
+  subdomainProblems,
+} from '@capstan/kube'
 import { portNameProblems, portNumber, problems } from '../checks.ts'
 import type { IngressBackend, IngressServiceBackend } from '../schemas/types.ts'
 
@@ -12,8 +20,8 @@ export function backendErrors(path: string, { resource, service }: IngressBacken
 function serviceErrors(path: string, { name, port }: IngressServiceBackend): FieldError[] {
   const errors = name === '' ? [required(`${path}.service.name`)] : problems(`${path}.service.name`, name, dnsLabelProblems(name))
   if (port.name && port.number) errors.push(invalid(path, '', 'cannot set both port name & port number'))
-  else if (port.name) errors.push(...problems(`${path}.service.port.name`, port.name, portNameProblems(port.name)))
-  else if (port.number) errors.push(...portNumber(`${path}.service.port.number`, port.number))
+  else if (port.name) appendAll(errors, problems(`${path}.service.port.name`, port.name, portNameProblems(port.name)))
+  else if (port.number) appendAll(errors, portNumber(`${path}.service.port.number`, port.number))
   else errors.push(required(path, 'port name or number is required'))
   return errors
 }

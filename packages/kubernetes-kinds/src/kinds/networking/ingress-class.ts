@@ -1,4 +1,4 @@
-import { dnsLabelProblems, type FieldError, forbidden, required, tooLong } from '@capstan/kube'
+import { appendAll, dnsLabelProblems, type FieldError, forbidden, required, tooLong } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { oneOf, problems } from '../checks.ts'
 import { ageColumn, at, column, nameColumn, text } from '../columns.ts'
@@ -44,10 +44,10 @@ export const ingressclasses: BuiltinKind<IngressClass> = {
 function parameterErrors(path: string, parameters: IngressClassParametersReference): FieldError[] {
   const { scope, namespace } = parameters
   const errors = referenceErrors(path, parameters)
-  errors.push(...oneOf(`${path}.scope`, scope, ['Cluster', 'Namespace']))
+  appendAll(errors, oneOf(`${path}.scope`, scope, ['Cluster', 'Namespace']))
   if (scope === 'Namespace') {
     if (namespace === undefined) errors.push(required(`${path}.namespace`, "`parameters.scope` is set to 'Namespace'"))
-    else errors.push(...problems(`${path}.namespace`, namespace, dnsLabelProblems(namespace)))
+    else appendAll(errors, problems(`${path}.namespace`, namespace, dnsLabelProblems(namespace)))
   }
   if (scope === 'Cluster' && namespace !== undefined) {
     errors.push(forbidden(`${path}.namespace`, "`parameters.scope` is set to 'Cluster'"))

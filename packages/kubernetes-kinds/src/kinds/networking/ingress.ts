@@ -1,5 +1,13 @@
 import { isIP } from 'node:net'
-import { type FieldError, invalid, notSupported, required, subdomainProblems, wildcardSubdomainProblems } from '@capstan/kube'
+import {
+  appendAll,
+  type FieldError,
+  invalid,
+  notSupported,
+  required,
+  subdomainProblems,
+  wildcardSubdomainProblems,
+} from '@capstan/kube'
 import { addressErrors } from '../addresses.ts'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { problems } from '../checks.ts'
@@ -84,12 +92,12 @@ function ruleErrors({ host, http }: IngressRule, index: number): FieldError[] {
   const errors: FieldError[] = []
   if (host) {
     if (isIP(host) !== 0) errors.push(invalid(`${path}.host`, host, notAnAddress))
-    errors.push(...problems(`${path}.host`, host, hostProblems(host)))
+    appendAll(errors, problems(`${path}.host`, host, hostProblems(host)))
   }
   if (!http) return errors
   const { paths = [] } = http
   if (paths.length === 0) errors.push(required(`${path}.http.paths`))
-  for (const [place, one] of paths.entries()) errors.push(...pathErrors(`${path}.http.paths[${place}]`, one))
+  for (const [place, one] of paths.entries()) appendAll(errors, pathErrors(`${path}.http.paths[${place}]`, one))
   return errors
 }
 
@@ -107,7 +115,7 @@ function pathErrors(field: string, { path = '', pathType, backend }: HTTPIngress
   } else if (pathType === 'ImplementationSpecific') {
     if (path !== '' && !path.startsWith('/')) wrong('must be an absolute path')
   } else errors.push(notSupported(`${field}.pathType`, pathType, ['Exact', 'ImplementationSpecific', 'Prefix']))
-  errors.push(...backendErrors(`${field}.backend`, backend))
+  appendAll(errors, backendErrors(`${field}.backend`, backend))
   return errors
 }
 

@@ -1,4 +1,4 @@
-import { type FieldError, forbidden, invalid, required } from '@capstan/kube'
+import { appendAll, type FieldError, forbidden, invalid, required } from '@capstan/kube'
 import { blockErrors, contains, parseBlock } from '../addresses.ts'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { labelSelector, oneOf, portNameProblems, portNumber, problems } from '../checks.ts'
@@ -46,16 +46,16 @@ function portErrors(path: string, { protocol, port, endPort: end }: NetworkPolic
   const errors = protocol === undefined ? [] : oneOf(`${path}.protocol`, protocol, ['TCP', 'UDP', 'SCTP'])
   const wrongEnd = (value: number, text: string) => errors.push(invalid(`${path}.endPort`, value, text))
   if (typeof port === 'number') {
-    errors.push(...portNumber(`${path}.port`, port))
+    appendAll(errors, portNumber(`${path}.port`, port))
     if (end !== undefined) {
       if (end < port) wrongEnd(port, 'must be greater than or equal to `port`')
-      errors.push(...portNumber(`${path}.endPort`, end))
+      appendAll(errors, portNumber(`${path}.endPort`, end))
     }
   } else if (port === undefined) {
     if (end !== undefined) wrongEnd(end, 'may not be specified when `port` is not specified')
   } else {
     if (end !== undefined) wrongEnd(end, 'may not be specified when `port` is non-numeric')
-    errors.push(...problems(`${path}.port`, port, portNameProblems(port)))
+    appendAll(errors, problems(`${path}.port`, port, portNameProblems(port)))
   }
   return errors
 }
@@ -80,7 +80,7 @@ function ipBlockErrors(path: string, { cidr, except = [] }: IPBlock): FieldError
   if (!outer) return errors
   for (const [index, text] of except.entries()) {
     const here = `${path}.except[${index}]`
-    errors.push(...blockErrors(here, text, true))
+    appendAll(errors, blockErrors(here, text, true))
     const inner = parseBlock(text)
     if (!inner || (contains(outer, inner.address) && inner.bits > outer.bits)) continue
     errors.push(invalid(here, text, 'must be a strict subset of `cidr`'))

@@ -1,5 +1,5 @@
 /** Annotations that mean something for a pod, those above all that are fields by now. Upstream: ValidatePodSpecificAnnotations, v1.36. */
-import { equal, type FieldError, forbidden, invalid, quotedGo } from '@capstan/kube'
+import { appendAll, equal, type FieldError, forbidden, invalid, quotedGo } from '@capstan/kube'
 import { descendingPath } from '../checks.ts'
 import type { AppArmorProfile, Container, Pod, PodTemplateSpec } from '../schemas/types.ts'
 import { profile } from './containers.ts'
@@ -26,7 +26,7 @@ export function annotationErrors(field: string, { metadata: { annotations = {} }
     errors.push(invalid(`${field}[${DeletionCost}]`, cost, 'must be a 32bit integer'))
   }
   for (const [name, value] of Object.entries(annotations)) {
-    if (name === SeccompOfPod || name.startsWith(Seccomp)) errors.push(...seccompErrors(`${field}.${name}`, value))
+    if (name === SeccompOfPod || name.startsWith(Seccomp)) appendAll(errors, seccompErrors(`${field}.${name}`, value))
   }
   for (const [name, value] of Object.entries(annotations)) {
     if (!name.startsWith(AppArmor)) continue

@@ -1,5 +1,15 @@
 /** What may be changed of a pod that is there. Upstream: ValidatePodUpdate, ValidatePodStatusUpdate and their kin, v1.36. */
-import { draft, equal, type FieldError, forbidden, invalid, qualifiedNameProblems, required, writeJSON } from '@capstan/kube'
+import {
+  appendAll,
+  draft,
+  equal,
+  type FieldError,
+  forbidden,
+  invalid,
+  qualifiedNameProblems,
+  required,
+  writeJSON,
+} from '@capstan/kube'
 import { inRange, ipAddress, problems, subdomain, unchanged } from '../checks.ts'
 import type { Container, ContainerStatus, Pod, PodSpec } from '../schemas/types.ts'
 import { annotationChanges, annotationErrors, Mirror, profileMismatches } from './annotations.ts'
@@ -10,7 +20,7 @@ import { validatePodSpec, validateTolerations } from './spec.ts'
 /** Upstream: validatePodMetadataAndSpec, without metadata. */
 function validatePod({ metadata, spec }: Pod): FieldError[] {
   const errors = annotationErrors('metadata.annotations', { metadata, spec })
-  errors.push(...validatePodSpec('spec', spec, metadata.name ?? ''))
+  appendAll(errors, validatePodSpec('spec', spec, metadata.name ?? ''))
   if (!spec.serviceAccountName) {
     for (const [index, { projected }] of (spec.volumes ?? []).entries()) {
       for (const [place, { serviceAccountToken }] of (projected?.sources ?? []).entries()) {
@@ -22,7 +32,7 @@ function validatePod({ metadata, spec }: Pod): FieldError[] {
   }
   for (const member of ['containers', 'initContainers'] as const) {
     for (const [index, { image }] of (spec[member] ?? []).entries()) {
-      errors.push(...imageIsTrimmed(`spec.${member}[${index}]`, image))
+      appendAll(errors, imageIsTrimmed(`spec.${member}[${index}]`, image))
     }
   }
   return errors
@@ -55,7 +65,7 @@ export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
     }
     for (const [index, { image }] of now.entries()) {
       if (!image) errors.push(required(`spec.${member}[${index}].image`))
-      errors.push(...imageIsTrimmed(`spec.${member}[${index}]`, image))
+      appendAll(errors, imageIsTrimmed(`spec.${member}[${index}]`, image))
     }
   }
   const [deadline, earlier] = [pod.spec.activeDeadlineSeconds, old.spec.activeDeadlineSeconds]
@@ -68,9 +78,9 @@ export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
   } else if (earlier !== undefined) {
     errors.push(invalid('spec.activeDeadlineSeconds', null, 'must not update from a positive integer to nil value'))
   }
-  errors.push(...tolerationChanges(pod.spec, old.spec), ...gateChanges(pod.spec, old.spec))
+  appendAll(errors, tolerationChanges(pod.spec, old.spec), gateChanges(pod.spec, old.spec))
   const allowed = withAllowedChanges(pod.spec, old.spec)
-  if (!equal(pod.spec, allowed)) errors.push(...gatedChanges(pod.spec, allowed))
+  if (!equal(pod.spec, allowed)) appendAll(errors, gatedChanges(pod.spec, allowed))
   if (!equal(pod.spec, allowed)) {
     const text = `pod updates may not change fields other than ${Updatable.join(',')}\n${difference(old.spec, pod.spec)}`
     errors.push(forbidden('spec', text))
@@ -147,23 +157,23 @@ export function validatePodStatus(pod: Pod, old: Pod): FieldError[] {
   const { status } = pod
   const errors = annotationChanges(pod, old)
   for (const [index, { type }] of (status.conditions ?? []).entries()) {
-    errors.push(...problems(`status.conditions[${index}].Type`, type, qualifiedNameProblems(type)))
+    appendAll(errors, problems(`status.conditions[${index}].Type`, type, qualifiedNameProblems(type)))
   }
   const nominated = status.nominatedNodeName
   if (nominated && nominated !== old.status.nominatedNodeName) {
-    errors.push(...subdomain('status.nominatedNodeName', nominated))
+    appendAll(errors, subdomain('status.nominatedNodeName', nominated))
     if (old.spec.nodeName) {
       errors.push(forbidden('status.nominatedNodeName', 'may not be set on pods that are already bound to a node'))
     }
   }
-  errors.push(...unchanged('status.qosClass', status.qosClass, old.status.qosClass))
+  appendAll(errors, unchanged('status.qosClass', status.qosClass, old.status.qosClass))
   for (const member of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const) {
-    errors.push(...restarts(`status.${member}`, status[member] ?? [], old.status[member] ?? [], old.spec, member))
+    appendAll(errors, restarts(`status.${member}`, status[member] ?? [], old.status[member] ?? [], old.spec, member))
   }
-  for (const [index, { ip }] of (status.podIPs ?? []).entries()) errors.push(...ipAddress(`status.podIPs[${index}]`, ip))
+  for (const [index, { ip }] of (status.podIPs ?? []).entries()) appendAll(errors, ipAddress(`status.podIPs[${index}]`, ip))
   for (const [index, { ip }] of (status.hostIPs ?? []).entries()) {
     if (index === 0 && ip !== status.hostIP) errors.push(invalid('status.hostIPs[0].ip', ip, 'must be equal to `hostIP`'))
-    errors.push(...ipAddress(`status.hostIPs[${index}]`, ip))
+    appendAll(errors, ipAddress(`status.hostIPs[${index}]`, ip))
   }
   return errors
 }

@@ -1,5 +1,15 @@
 /** What is wrong with the containers of a pod. Upstream: validateContainers and its kin, v1.36. */
-import { duplicate, type FieldError, forbidden, invalid, keyErrors, notSupported, required, tooLong } from '@capstan/kube'
+import {
+  appendAll,
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  keyErrors,
+  notSupported,
+  required,
+  tooLong,
+} from '@capstan/kube'
 import {
   descendingPath,
   dnsLabel,
@@ -44,10 +54,10 @@ export function validateContainers(field: string, pod: PodContext): FieldError[]
   const names = new Set<string>()
   for (const [index, container] of containers.entries()) {
     const at = `${field}[${index}]`
-    errors.push(...common(at, container, pod))
+    appendAll(errors, common(at, container, pod))
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
     names.add(container.name)
-    errors.push(...lifecycleAndProbes(at, container, spec), ...restartPolicy(at, container))
+    appendAll(errors, lifecycleAndProbes(at, container, spec), restartPolicy(at, container))
   }
   return [...errors, ...hostPortConflicts(field, containers)]
 }
@@ -58,11 +68,11 @@ export function validateInitContainers(field: string, pod: PodContext): FieldErr
   const names = new Set((spec.containers ?? []).map(({ name }) => name))
   for (const [index, container] of (spec.initContainers ?? []).entries()) {
     const at = `${field}[${index}]`
-    errors.push(...common(at, container, pod), ...restartPolicy(at, container))
+    appendAll(errors, common(at, container, pod), restartPolicy(at, container))
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
     else if (container.name) names.add(container.name)
-    errors.push(...hostPortConflicts(field, [container]))
-    if (container.restartPolicy === 'Always') errors.push(...lifecycleAndProbes(at, container, spec))
+    appendAll(errors, hostPortConflicts(field, [container]))
+    if (container.restartPolicy === 'Always') appendAll(errors, lifecycleAndProbes(at, container, spec))
     else {
       for (const member of ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
         if (container[member] === undefined) continue
@@ -90,8 +100,8 @@ export function validateEphemeralContainers(field: string, pod: PodContext): Fie
   const names = new Set(others)
   for (const [index, container] of (spec.ephemeralContainers ?? []).entries()) {
     const at = `${field}[${index}]`
-    errors.push(...common(at, container as unknown as Container, pod))
-    errors.push(...imageIsTrimmed(at, container.image))
+    appendAll(errors, common(at, container as unknown as Container, pod))
+    appendAll(errors, imageIsTrimmed(at, container.image))
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
     names.add(container.name)
     const target = container.targetContainerName
@@ -141,13 +151,13 @@ function ports(field: string, all: readonly ContainerPort[]): FieldError[] {
     const at = `${field}[${index}]`
     if (name !== undefined) {
       const texts = portNameProblems(name)
-      if (texts.length > 0) errors.push(...problems(`${at}.name`, name, texts))
+      if (texts.length > 0) appendAll(errors, problems(`${at}.name`, name, texts))
       else if (names.has(name)) errors.push(duplicate(`${at}.name`, name))
       names.add(name)
     }
-    errors.push(...(containerPort ? portNumber(`${at}.containerPort`, containerPort) : [required(`${at}.containerPort`)]))
-    if (hostPort) errors.push(...portNumber(`${at}.hostPort`, hostPort))
-    errors.push(...requiredOneOf(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
+    appendAll(errors, containerPort ? portNumber(`${at}.containerPort`, containerPort) : [required(`${at}.containerPort`)])
+    if (hostPort) appendAll(errors, portNumber(`${at}.hostPort`, hostPort))
+    appendAll(errors, requiredOneOf(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
   }
   return errors
 }
@@ -185,13 +195,13 @@ function environment(field: string, all: readonly EnvVar[]): FieldError[] {
 function valueFrom(at: string, { value, valueFrom: from }: EnvVar): FieldError[] {
   if (!from) return []
   const errors: FieldError[] = []
-  if (from.fieldRef) errors.push(...fieldSelector(`${at}.fieldRef`, from.fieldRef, EnvFields))
-  if (from.resourceFieldRef) errors.push(...resourceFieldSelector(`${at}.resourceFieldRef`, from.resourceFieldRef, false))
+  if (from.fieldRef) appendAll(errors, fieldSelector(`${at}.fieldRef`, from.fieldRef, EnvFields))
+  if (from.resourceFieldRef) appendAll(errors, resourceFieldSelector(`${at}.resourceFieldRef`, from.resourceFieldRef, false))
   for (const kind of ['configMapKeyRef', 'secretKeyRef'] as const) {
     const reference = from[kind]
     if (!reference) continue
-    errors.push(...subdomain(`${at}.${kind}.name`, reference.name ?? ''))
-    errors.push(...(reference.key ? keyErrors(`${at}.${kind}.key`, reference.key) : [required(`${at}.${kind}.key`)]))
+    appendAll(errors, subdomain(`${at}.${kind}.name`, reference.name ?? ''))
+    appendAll(errors, reference.key ? keyErrors(`${at}.${kind}.key`, reference.key) : [required(`${at}.${kind}.key`)])
   }
   const count = Object.keys(from).length
   if (count === 0) {
@@ -233,12 +243,12 @@ function mounts(field: string, container: Container, volumes: Volumes): FieldErr
     if (asDevices.some(({ devicePath }) => devicePath === mountPath)) {
       errors.push(invalid(`${at}.mountPath`, mountPath, 'must not already exist as a path in volumeDevices'))
     }
-    if (subPath) errors.push(...descendingPath(`${field}.subPath`, subPath))
+    if (subPath) appendAll(errors, descendingPath(`${field}.subPath`, subPath))
     if (subPathExpr) {
       if (subPath) errors.push(invalid(`${at}.subPathExpr`, subPathExpr, 'subPathExpr and subPath are mutually exclusive'))
-      errors.push(...descendingPath(`${field}.subPathExpr`, subPathExpr))
+      appendAll(errors, descendingPath(`${field}.subPathExpr`, subPathExpr))
     }
-    errors.push(...propagation(field, mount, container.securityContext))
+    appendAll(errors, propagation(field, mount, container.securityContext))
   }
   return errors
 }
@@ -250,7 +260,7 @@ function propagation(
 ): FieldError[] {
   const errors: FieldError[] = []
   if (mountPropagation !== undefined) {
-    errors.push(...oneOf(`${field}.mountPropagation`, mountPropagation, ['Bidirectional', 'HostToContainer', 'None']))
+    appendAll(errors, oneOf(`${field}.mountPropagation`, mountPropagation, ['Bidirectional', 'HostToContainer', 'None']))
     if (mountPropagation === 'Bidirectional' && context?.privileged !== true) {
       const text = 'Bidirectional mount propagation is available only to privileged containers'
       errors.push(forbidden(`${field}.mountPropagation`, text))
@@ -307,8 +317,8 @@ function resizePolicies(
   for (const { resourceName, restartPolicy: policy } of policies) {
     if (seen.has(resourceName)) errors.push(duplicate(field, resourceName))
     seen.add(resourceName)
-    errors.push(...requiredOneOf(field, resourceName, ['cpu', 'memory']))
-    errors.push(...requiredOneOf(field, policy, ['NotRequired', 'RestartContainer']))
+    appendAll(errors, requiredOneOf(field, resourceName, ['cpu', 'memory']))
+    appendAll(errors, requiredOneOf(field, policy, ['NotRequired', 'RestartContainer']))
     if (podRestartPolicy === 'Never' && policy !== 'NotRequired') {
       errors.push(invalid(field, policy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"))
     }
@@ -318,14 +328,14 @@ function resizePolicies(
 
 function restartPolicy(at: string, { restartPolicy: policy, restartPolicyRules: rules = [] }: Container): FieldError[] {
   const errors: FieldError[] = []
-  if (policy !== undefined) errors.push(...oneOf(`${at}.restartPolicy`, policy, ['Always', 'Never', 'OnFailure']))
+  if (policy !== undefined) appendAll(errors, oneOf(`${at}.restartPolicy`, policy, ['Always', 'Never', 'OnFailure']))
   else if (rules.length > 0) {
     errors.push(required(`${at}.restartPolicy`, 'must specify restartPolicy when restart rules are used'))
   }
   for (const [index, { action, exitCodes }] of rules.entries()) {
     const here = `${at}.restartPolicyRules[${index}]`
-    errors.push(...oneOf(`${here}.action`, action, ['Restart', 'RestartAllContainers']))
-    if (exitCodes) errors.push(...oneOf(`${here}.exitCodes.operator`, exitCodes.operator, ['In', 'NotIn']))
+    appendAll(errors, oneOf(`${here}.action`, action, ['Restart', 'RestartAllContainers']))
+    if (exitCodes) appendAll(errors, oneOf(`${here}.exitCodes.operator`, exitCodes.operator, ['In', 'NotIn']))
     else errors.push(required(`${here}.exitCodes`, 'must be specified'))
   }
   return errors
@@ -340,12 +350,12 @@ function lifecycleAndProbes(
   const errors: FieldError[] = []
   for (const moment of ['postStart', 'preStop'] as const) {
     const handler = lifecycle?.[moment]
-    if (handler) errors.push(...handlerErrors(`${at}.lifecycle.${moment}`, handler, grace))
+    if (handler) appendAll(errors, handlerErrors(`${at}.lifecycle.${moment}`, handler, grace))
   }
   for (const [name, probe] of Object.entries({ livenessProbe, readinessProbe, startupProbe })) {
     if (!probe) continue
     const here = `${at}.${name}`
-    errors.push(...probeErrors(here, probe, grace))
+    appendAll(errors, probeErrors(here, probe, grace))
     if (name === 'readinessProbe') {
       const seconds = probe.terminationGracePeriodSeconds
       if (seconds !== undefined) {
@@ -358,9 +368,10 @@ function lifecycleAndProbes(
   return errors
 }
 
+const ProbeCounts = ['initialDelaySeconds', 'timeoutSeconds', 'periodSeconds', 'successThreshold', 'failureThreshold'] as const
+
 function probeErrors(at: string, probe: Probe, grace: number): FieldError[] {
-  const counts = ['initialDelaySeconds', 'timeoutSeconds', 'periodSeconds', 'successThreshold', 'failureThreshold'] as const
-  const errors = [...handlerErrors(at, probe, grace), ...nonNegative(at, probe, ...counts)]
+  const errors = [...handlerErrors(at, probe, grace), ...nonNegative(at, probe, ...ProbeCounts)]
   const seconds = probe.terminationGracePeriodSeconds
   if (seconds !== undefined && seconds <= 0) {
     errors.push(invalid(`${at}.terminationGracePeriodSeconds`, seconds, 'must be greater than 0'))
@@ -416,19 +427,19 @@ function security(at: string, context: SecurityContext, hostUsers: boolean): Fie
   } = context
   const errors = [...userId(`${at}.runAsUser`, runAsUser), ...userId(`${at}.runAsGroup`, runAsGroup)]
   if (procMount !== undefined) {
-    errors.push(...oneOf(`${at}.procMount`, procMount, ['Default', 'Unmasked']))
+    appendAll(errors, oneOf(`${at}.procMount`, procMount, ['Default', 'Unmasked']))
     if (hostUsers && procMount === 'Unmasked') {
       errors.push(invalid(`${at}.procMount`, procMount, '`hostUsers` must be false to use `Unmasked`'))
     }
   }
-  errors.push(...profile(`${at}.seccompProfile`, seccompProfile, 'seccomp', 'seccompProfile'))
+  appendAll(errors, profile(`${at}.seccompProfile`, seccompProfile, 'seccomp', 'seccompProfile'))
   if (allowPrivilegeEscalation === false) {
     if (privileged) errors.push(invalid(at, context, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true'))
     if (capabilities?.add?.includes('CAP_SYS_ADMIN')) {
       errors.push(invalid(at, context, 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN'))
     }
   }
-  errors.push(...windowsOptionErrors(`${at}.windowsOptions`, context.windowsOptions))
+  appendAll(errors, windowsOptionErrors(`${at}.windowsOptions`, context.windowsOptions))
   return [...errors, ...profile(`${at}.appArmorProfile`, appArmorProfile, 'AppArmor', 'appArmorProfile')]
 }
 
@@ -447,11 +458,11 @@ export function profile(
   const errors: FieldError[] = []
   const types = ['Localhost', 'RuntimeDefault', 'Unconfined']
   if (!type) errors.push(required(`${at}.type`, `type is required when ${member} is set`))
-  else errors.push(...oneOf(`${at}.type`, type, types))
+  else appendAll(errors, oneOf(`${at}.type`, type, types))
   const field = `${at}.localhostProfile`
   if (type === 'Localhost') {
     if (localhostProfile === undefined) errors.push(required(field, `must be set when ${what} type is Localhost`))
-    else errors.push(...(what === 'seccomp' ? descendingPath(field, localhostProfile) : appArmorName(field, localhostProfile)))
+    else appendAll(errors, what === 'seccomp' ? descendingPath(field, localhostProfile) : appArmorName(field, localhostProfile))
   } else if (localhostProfile !== undefined) {
     errors.push(invalid(field, what === 'seccomp' ? value : localhostProfile, `can only be set when ${what} type is Localhost`))
   }

@@ -1,5 +1,5 @@
 /** What a pod cannot have for the system that it is for, or for sharing with the host. Upstream: pkg/apis/core/validation, v1.36. */
-import { type FieldError, forbidden, invalid, required } from '@capstan/kube'
+import { appendAll, type FieldError, forbidden, invalid, required } from '@capstan/kube'
 import { oneOf, subdomain } from '../checks.ts'
 import type { PodSecurityContext, PodSpec, SecurityContext, WindowsSecurityContextOptions } from '../schemas/types.ts'
 import { placedContainers } from './placed-containers.ts'
@@ -98,7 +98,8 @@ export function windowsOptionErrors(field: string, options: WindowsSecurityConte
   if (!options) return []
   const { gmsaCredentialSpecName, gmsaCredentialSpec, runAsUserName } = options
   const errors: FieldError[] = []
-  if (gmsaCredentialSpecName !== undefined) errors.push(...subdomain(`${field}.gmsaCredentialSpecName`, gmsaCredentialSpecName))
+  if (gmsaCredentialSpecName !== undefined)
+    appendAll(errors, subdomain(`${field}.gmsaCredentialSpecName`, gmsaCredentialSpecName))
   if (gmsaCredentialSpec === '') {
     errors.push(invalid(`${field}.gmsaCredentialSpec`, '', 'gmsaCredentialSpec cannot be an empty string'))
   } else if (gmsaCredentialSpec !== undefined && bytesIn(gmsaCredentialSpec) > 64 * 1024) {

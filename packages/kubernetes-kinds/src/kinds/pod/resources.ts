@@ -1,6 +1,7 @@
 /** Amounts of resources: which names there are, what containers may ask for, and the class of service that follows from it. */
 import {
   addQuantities,
+  appendAll,
   compareQuantities,
   duplicate,
   type FieldError,
@@ -103,11 +104,11 @@ export function resourceRequirements(
   const errors: FieldError[] = []
   for (const [name, amount] of sorted(limits)) {
     const at = `${field}.limits[${name}]`
-    errors.push(...containerResourceName(at, name), ...resourceAmount(at, name, amount))
+    appendAll(errors, containerResourceName(at, name), resourceAmount(at, name, amount))
   }
   for (const [name, amount] of sorted(requests)) {
     const at = `${field}.requests[${name}]`
-    errors.push(...containerResourceName(at, name), ...resourceAmount(at, name, amount))
+    appendAll(errors, containerResourceName(at, name), resourceAmount(at, name, amount))
     const limit = limits[name]
     if (limit === undefined) {
       if (!canOvercommit(name)) errors.push(required(`${field}.limits`, 'Limit must be set for non overcommitable resources'))
@@ -129,7 +130,7 @@ export function resourceRequirements(
       continue
     }
     const key = request === undefined ? name : `${name}/${request}`
-    if (request !== undefined) errors.push(...dnsLabel(`${at}.request`, request))
+    if (request !== undefined) appendAll(errors, dnsLabel(`${at}.request`, request))
     if (seen.has(name) || seen.has(key)) errors.push(duplicate(at, seen.has(name) ? name : key))
     seen.add(key)
     if (!podClaims.has(name)) {

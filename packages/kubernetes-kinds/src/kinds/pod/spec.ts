@@ -1,5 +1,6 @@
 /** What is wrong with the specification of a pod, or of pods that something makes. Upstream: ValidatePodSpec, v1.36. */
 import {
+  appendAll,
   duplicate,
   type FieldError,
   forbidden,
@@ -76,28 +77,28 @@ export function validatePodSpec(field: string, spec: PodSpec, podName?: string):
     ...hostNameErrors(field, spec),
   ]
   const { serviceAccountName, nodeName, activeDeadlineSeconds, hostname, subdomain: domain, priorityClassName } = spec
-  if (serviceAccountName) errors.push(...subdomain(`${field}.serviceAccountName`, serviceAccountName))
-  if (nodeName) errors.push(...subdomain(`${field}.nodeName`, nodeName))
+  if (serviceAccountName) appendAll(errors, subdomain(`${field}.serviceAccountName`, serviceAccountName))
+  if (nodeName) appendAll(errors, subdomain(`${field}.nodeName`, nodeName))
   if (activeDeadlineSeconds !== undefined) {
-    errors.push(...inRange(`${field}.activeDeadlineSeconds`, activeDeadlineSeconds, 1, 2147483647))
+    appendAll(errors, inRange(`${field}.activeDeadlineSeconds`, activeDeadlineSeconds, 1, 2147483647))
   }
-  if (hostname) errors.push(...dnsLabel(`${field}.hostname`, hostname))
-  if (domain) errors.push(...dnsLabel(`${field}.subdomain`, domain))
-  errors.push(...validateTolerations(`${field}.tolerations`, spec.tolerations ?? []))
+  if (hostname) appendAll(errors, dnsLabel(`${field}.hostname`, hostname))
+  if (domain) appendAll(errors, dnsLabel(`${field}.subdomain`, domain))
+  appendAll(errors, validateTolerations(`${field}.tolerations`, spec.tolerations ?? []))
   for (const [index, { ip, hostnames = [] }] of (spec.hostAliases ?? []).entries()) {
-    errors.push(...ipAddress(`${field}.hostAliases[${index}].ip`, ip))
+    appendAll(errors, ipAddress(`${field}.hostAliases[${index}].ip`, ip))
     for (const [place, name] of hostnames.entries()) {
-      errors.push(...subdomain(`${field}.hostAliases[${index}].hostnames[${place}]`, name))
+      appendAll(errors, subdomain(`${field}.hostAliases[${index}].hostnames[${place}]`, name))
     }
   }
-  if (priorityClassName) errors.push(...subdomain(`${field}.priorityClassName`, priorityClassName))
-  if (spec.runtimeClassName !== undefined) errors.push(...subdomain(`${field}.runtimeClassName`, spec.runtimeClassName))
+  if (priorityClassName) appendAll(errors, subdomain(`${field}.priorityClassName`, priorityClassName))
+  if (spec.runtimeClassName !== undefined) appendAll(errors, subdomain(`${field}.runtimeClassName`, spec.runtimeClassName))
   if (spec.preemptionPolicy !== undefined) {
-    errors.push(...requiredOneOf(`${field}.preemptionPolicy`, spec.preemptionPolicy, ['PreemptLowerPriority', 'Never']))
+    appendAll(errors, requiredOneOf(`${field}.preemptionPolicy`, spec.preemptionPolicy, ['PreemptLowerPriority', 'Never']))
   }
   for (const [name, amount] of Object.entries(spec.overhead ?? {})) {
     const at = `${field}.overhead.limits[${name}]`
-    errors.push(...resourceName(at, name), ...resourceAmount(at, name, amount))
+    appendAll(errors, resourceName(at, name), resourceAmount(at, name, amount))
   }
   return [...errors, ...platformErrors(field, spec)]
 }
@@ -140,7 +141,7 @@ export function validateTolerations(field: string, tolerations: readonly Tolerat
       const known = operator === 'Lt' || operator === 'Gt' ? ['Equal', 'Exists', 'Lt', 'Gt'] : ['Equal', 'Exists']
       errors.push(notSupported(`${at}.operator`, operator, known))
     }
-    if (effect !== '') errors.push(...oneOf(`${at}.effect`, effect, TaintEffects))
+    if (effect !== '') appendAll(errors, oneOf(`${at}.effect`, effect, TaintEffects))
     return errors
   })
 }
@@ -177,18 +178,18 @@ function securityErrors(at: string, spec: PodSpec): FieldError[] {
   if (shareProcessNamespace && hostPID) {
     errors.push(invalid(`${at}.shareProcessNamespace`, true, 'ShareProcessNamespace and HostPID cannot both be enabled'))
   }
-  errors.push(...sysctlErrors(`${at}.sysctls`, spec))
+  appendAll(errors, sysctlErrors(`${at}.sysctls`, spec))
   if (context.fsGroupChangePolicy !== undefined) {
-    errors.push(...oneOf(`${at}.fsGroupChangePolicy`, context.fsGroupChangePolicy, ['Always', 'OnRootMismatch']))
+    appendAll(errors, oneOf(`${at}.fsGroupChangePolicy`, context.fsGroupChangePolicy, ['Always', 'OnRootMismatch']))
   }
-  errors.push(...profile(`${at}.seccompProfile`, context.seccompProfile, 'seccomp', 'seccompProfile'))
-  errors.push(...windowsOptionErrors(`${at}.windowsOptions`, context.windowsOptions))
-  errors.push(...profile(`${at}.appArmorProfile`, context.appArmorProfile, 'AppArmor', 'appArmorProfile'))
+  appendAll(errors, profile(`${at}.seccompProfile`, context.seccompProfile, 'seccomp', 'seccompProfile'))
+  appendAll(errors, windowsOptionErrors(`${at}.windowsOptions`, context.windowsOptions))
+  appendAll(errors, profile(`${at}.appArmorProfile`, context.appArmorProfile, 'AppArmor', 'appArmorProfile'))
   if (context.supplementalGroupsPolicy !== undefined) {
-    errors.push(...oneOf(`${at}.supplementalGroupsPolicy`, context.supplementalGroupsPolicy, ['Merge', 'Strict']))
+    appendAll(errors, oneOf(`${at}.supplementalGroupsPolicy`, context.supplementalGroupsPolicy, ['Merge', 'Strict']))
   }
   if (context.seLinuxChangePolicy !== undefined) {
-    errors.push(...oneOf(`${at}.seLinuxChangePolicy`, context.seLinuxChangePolicy, ['MountOption', 'Recursive']))
+    appendAll(errors, oneOf(`${at}.seLinuxChangePolicy`, context.seLinuxChangePolicy, ['MountOption', 'Recursive']))
   }
   return errors
 }
@@ -203,17 +204,18 @@ function affinityErrors(at: string, affinity: Affinity | undefined): FieldError[
   ] as const
   if (nodeAffinity) {
     const wanted = nodeAffinity[must]
-    if (wanted) errors.push(...validateNodeSelector(`${at}.nodeAffinity.${must}`, wanted))
+    if (wanted) appendAll(errors, validateNodeSelector(`${at}.nodeAffinity.${must}`, wanted))
     for (const [index, { weight, preference }] of (nodeAffinity[should] ?? []).entries()) {
       const field = `${at}.nodeAffinity.${should}[${index}]`
-      errors.push(...weightErrors(field, weight), ...nodeSelectorTerm(`${field}.preference`, preference, false))
+      appendAll(errors, weightErrors(field, weight), nodeSelectorTerm(`${field}.preference`, preference, false))
     }
   }
   for (const [name, terms] of Object.entries({ podAffinity, podAntiAffinity })) {
-    for (const [index, term] of (terms?.[must] ?? []).entries()) errors.push(...podTerm(`${at}.${name}.${must}[${index}]`, term))
+    for (const [index, term] of (terms?.[must] ?? []).entries())
+      appendAll(errors, podTerm(`${at}.${name}.${must}[${index}]`, term))
     for (const [index, { weight, podAffinityTerm }] of (terms?.[should] ?? []).entries()) {
       const field = `${at}.${name}.${should}[${index}]`
-      errors.push(...weightErrors(field, weight), ...podTerm(`${field}.podAffinityTerm`, podAffinityTerm))
+      appendAll(errors, weightErrors(field, weight), podTerm(`${field}.podAffinityTerm`, podAffinityTerm))
     }
   }
   return errors
@@ -257,10 +259,10 @@ function nodeSelectorTerm(
       default:
         errors.push(invalid(`${at}.operator`, operator, 'not a valid selector operator'))
     }
-    errors.push(...labelName(`${at}.key`, key))
+    appendAll(errors, labelName(`${at}.key`, key))
     if (!checksValues) continue
     for (const [place, value] of values.entries()) {
-      errors.push(...problems(`${at}.values[${place}]`, value, labelValueProblems(value)))
+      appendAll(errors, problems(`${at}.values[${place}]`, value, labelValueProblems(value)))
     }
   }
   for (const [index, { key, operator, values = [] }] of matchFields.entries()) {
@@ -271,7 +273,7 @@ function nodeSelectorTerm(
       errors.push(required(`${at}.values`, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
     }
     if (key !== 'metadata.name') errors.push(invalid(`${at}.key`, key, 'not a valid field selector key'))
-    else for (const [place, value] of values.entries()) errors.push(...subdomain(`${at}.values[${place}]`, value))
+    else for (const [place, value] of values.entries()) appendAll(errors, subdomain(`${at}.values[${place}]`, value))
   }
   return errors
 }
@@ -296,7 +298,7 @@ function dnsErrors(at: string, { dnsPolicy, dnsConfig }: PodSpec): FieldError[] 
   const { nameservers = [], searches = [], options = [] } = dnsConfig ?? {}
   const errors: FieldError[] = []
   if (nameservers.length > 3) errors.push(invalid(`${at}.nameservers`, nameservers, 'must not have more than 3 nameservers'))
-  for (const [index, server] of nameservers.entries()) errors.push(...ipAddress(`${at}.nameservers[${index}]`, server))
+  for (const [index, server] of nameservers.entries()) appendAll(errors, ipAddress(`${at}.nameservers[${index}]`, server))
   if (searches.length > 32) errors.push(invalid(`${at}.searches`, searches, 'must not have more than 32 search paths'))
   if (searches.join(' ').length > 2048) {
     const text = 'must not have more than 2048 characters (including spaces) in the search list'
@@ -304,7 +306,7 @@ function dnsErrors(at: string, { dnsPolicy, dnsConfig }: PodSpec): FieldError[] 
   }
   for (const [index, search] of searches.entries()) {
     // Names with an underscore are in use, and this is where they may be.
-    if (search !== '.') errors.push(...subdomain(`${at}.searches[${index}]`, search.replace(/\.$/, '').replaceAll('_', 'x')))
+    if (search !== '.') appendAll(errors, subdomain(`${at}.searches[${index}]`, search.replace(/\.$/, '').replaceAll('_', 'x')))
   }
   for (const [index, { name }] of options.entries()) {
     if (!name) errors.push(required(`${at}.options[${index}]`, 'must not be empty'))
@@ -326,19 +328,19 @@ function spreadErrors(at: string, one: TopologySpreadConstraint, others: readonl
   const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, nodeAffinityPolicy, nodeTaintsPolicy } = one
   const errors = positive(`${at}.maxSkew`, maxSkew)
   if (!topologyKey) errors.push(required(`${at}.topologyKey`, 'can not be empty'))
-  errors.push(...oneOf(`${at}.whenUnsatisfiable`, whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway']))
+  appendAll(errors, oneOf(`${at}.whenUnsatisfiable`, whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway']))
   if (others.some((other) => other.topologyKey === topologyKey && other.whenUnsatisfiable === whenUnsatisfiable)) {
     errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, `{${topologyKey}, ${whenUnsatisfiable}}`))
   }
   if (minDomains !== undefined) {
-    errors.push(...positive(`${at}.minDomains`, minDomains))
+    appendAll(errors, positive(`${at}.minDomains`, minDomains))
     if (whenUnsatisfiable !== 'DoNotSchedule') {
       const text = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`
       errors.push(invalid(`${at}.minDomains`, minDomains, text))
     }
   }
   for (const [name, policy] of Object.entries({ nodeAffinityPolicy, nodeTaintsPolicy })) {
-    if (policy !== undefined) errors.push(...oneOf(`${at}.${name}`, policy, ['Honor', 'Ignore']))
+    if (policy !== undefined) appendAll(errors, oneOf(`${at}.${name}`, policy, ['Honor', 'Ignore']))
   }
   return [...errors, ...labelSelector(`${at}.labelSelector`, one.labelSelector)]
 }
@@ -351,13 +353,13 @@ function claimErrors(field: string, { resourceClaims: claims = [] }: PodSpec): F
     const errors: FieldError[] = []
     if (!name) errors.push(required(`${at}.name`))
     else if (claims.findIndex((one) => one.name === name) < index) errors.push(duplicate(`${at}.name`, name))
-    else errors.push(...dnsLabel(`${at}.name`, name))
+    else appendAll(errors, dnsLabel(`${at}.name`, name))
     if (claim !== undefined && template !== undefined) {
       errors.push(invalid(at, printed, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified'))
     } else if (claim === undefined && template === undefined)
       errors.push(invalid(at, printed, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'))
-    if (claim !== undefined) errors.push(...subdomain(`${at}.resourceClaimName`, claim))
-    if (template !== undefined) errors.push(...subdomain(`${at}.resourceClaimTemplateName`, template))
+    if (claim !== undefined) appendAll(errors, subdomain(`${at}.resourceClaimName`, claim))
+    if (template !== undefined) appendAll(errors, subdomain(`${at}.resourceClaimTemplateName`, template))
     return errors
   })
 }

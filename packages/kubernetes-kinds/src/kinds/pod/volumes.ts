@@ -1,5 +1,14 @@
 /** What is wrong with the volumes of a pod. Upstream: ValidateVolumes, v1.36. */
-import { duplicate, type FieldError, forbidden, invalid, labelKeyProblems, notSupported, required } from '@capstan/kube'
+import {
+  appendAll,
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  labelKeyProblems,
+  notSupported,
+  required,
+} from '@capstan/kube'
 import { compareAmounts, descendingPath, dnsLabel, localPath, noBacksteps, oneOf, problems, qualifiedName } from '../checks.ts'
 import type { DownwardAPIVolumeFile, KeyToPath, ObjectFieldSelector, ResourceFieldSelector, Volume } from '../schemas/types.ts'
 
@@ -14,10 +23,10 @@ export function validateVolumes(field: string, volumes: readonly Volume[], podNa
     const at = `${field}[${index}]`
     const found = sourceErrors(at, volume)
     if (!volume.name) found.push(required(`${at}.name`))
-    else found.push(...dnsLabel(`${at}.name`, volume.name))
+    else appendAll(found, dnsLabel(`${at}.name`, volume.name))
     if (known.has(volume.name)) found.push(duplicate(`${at}.name`, volume.name))
     if (found.length === 0) known.set(volume.name, volume)
-    errors.push(...found)
+    appendAll(errors, found)
     const claim = volume.persistentVolumeClaim?.claimName
     if (podName && claim !== undefined && created.has(claim)) {
       const text = 'must not reference a PVC that gets created for an ephemeral volume'
@@ -94,7 +103,7 @@ function sourceErrors(at: string, volume: Volume): FieldError[] {
   for (const [source, check] of Object.entries(sources)) {
     if (volume[source as keyof Volume] === undefined) continue
     if (found) errors.push(forbidden(`${at}.${source}`, 'may not specify more than 1 volume type'))
-    else errors.push(...check(`${at}.${source}`, volume as Required<Volume>))
+    else appendAll(errors, check(`${at}.${source}`, volume as Required<Volume>))
     found = true
   }
   if (!found) errors.push(required(at, 'must specify a volume type'))
@@ -135,14 +144,14 @@ function projectedErrors(at: string, { projected: { sources: all = [], defaultMo
     for (const kind of ['secret', 'configMap'] as const) {
       const from = source[kind]
       if (!from) continue
-      errors.push(...named(`${here}.${kind}.name`, from.name))
+      appendAll(errors, named(`${here}.${kind}.name`, from.name))
       for (const [item, key] of (from.items ?? []).entries()) {
-        errors.push(...keyToPath(`${here}.${kind}.items[${item}]`, key))
+        appendAll(errors, keyToPath(`${here}.${kind}.items[${item}]`, key))
         place(key.path, from.name ?? '')
       }
     }
     for (const file of source.downwardAPI?.items ?? []) {
-      errors.push(...downwardFile(`${here}.downwardAPI`, file))
+      appendAll(errors, downwardFile(`${here}.downwardAPI`, file))
       place(file.path, file.path)
     }
     if (source.serviceAccountToken) {
@@ -154,7 +163,7 @@ function projectedErrors(at: string, { projected: { sources: all = [], defaultMo
       if (expirationSeconds > 2 ** 32) {
         errors.push(invalid(field, expirationSeconds, 'may not specify a duration larger than 2^32 seconds'))
       }
-      errors.push(...(path ? localPath(`${at}.path`, path) : [required(`${at}.path`)]))
+      appendAll(errors, path ? localPath(`${at}.path`, path) : [required(`${at}.path`)])
     }
     if (Object.keys(source).length > 1) {
       errors.push(forbidden(here, 'may not specify more than 1 volume type per source'))
@@ -166,11 +175,11 @@ function projectedErrors(at: string, { projected: { sources: all = [], defaultMo
 function downwardFile(at: string, { path, fieldRef, resourceFieldRef, mode }: DownwardAPIVolumeFile): FieldError[] {
   const errors = [...named(`${at}.path`, path), ...localPath(`${at}.path`, path)]
   if (fieldRef) {
-    errors.push(...fieldSelector(`${at}.fieldRef`, fieldRef, VolumeFields))
+    appendAll(errors, fieldSelector(`${at}.fieldRef`, fieldRef, VolumeFields))
     if (resourceFieldRef) {
       errors.push(invalid(at, 'resource', 'fieldRef and resourceFieldRef can not be specified simultaneously'))
     }
-  } else if (resourceFieldRef) errors.push(...resourceFieldSelector(`${at}.resourceFieldRef`, resourceFieldRef, true))
+  } else if (resourceFieldRef) appendAll(errors, resourceFieldSelector(`${at}.resourceFieldRef`, resourceFieldRef, true))
   else errors.push(required(at, 'one of fieldRef and resourceFieldRef is required'))
   return [...errors, ...fileMode(`${at}.mode`, mode)]
 }

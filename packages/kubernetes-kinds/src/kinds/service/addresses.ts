@@ -1,6 +1,6 @@
 /** Addresses and node ports of Services: which are taken, which are free. Upstream: pkg/registry/core/service/storage/alloc.go, v1.36. */
 import { isIP } from 'node:net'
-import { type FieldError, invalid, invalidObject, type Random, StatusError, type UnknownObject } from '@capstan/kube'
+import { appendAll, type FieldError, invalid, invalidObject, type Random, StatusError, type UnknownObject } from '@capstan/kube'
 import type { PendingWrites, Store } from '@capstan/apiserver/kinds'
 import type { Service, ServiceSpec } from '../schemas/types.ts'
 import { clusterIPErrors, familyOf, isHeadless, needsHealthCheck } from './validate.ts'
@@ -73,8 +73,9 @@ export class ServiceAddresses {
   allocate(service: Service, old: Service | undefined): void {
     const { spec } = service
     const errors = initFamilies(spec, old?.spec)
-    if (errors.length === 0 && spec.type !== 'ExternalName' && !isHeadless(spec)) errors.push(...this.#giveAddress(service, old))
-    if (errors.length === 0) errors.push(...this.#givePorts(service, old))
+    if (errors.length === 0 && spec.type !== 'ExternalName' && !isHeadless(spec))
+      appendAll(errors, this.#giveAddress(service, old))
+    if (errors.length === 0) appendAll(errors, this.#givePorts(service, old))
     if (errors.length > 0) throw invalidObject({ group: '', kind: 'Service' }, service.metadata.name ?? '', errors)
     this.#pending.add('services', asObject(service), old && asObject(old))
   }

@@ -1,6 +1,6 @@
 /** What is wrong with a Service. Upstream: validateService and ValidateServiceUpdate, v1.36. */
 import { isIP } from 'node:net'
-import { duplicate, equal, type FieldError, forbidden, invalid, notSupported, required } from '@capstan/kube'
+import { appendAll, duplicate, equal, type FieldError, forbidden, invalid, notSupported, required } from '@capstan/kube'
 import {
   dnsLabel,
   inRange,
@@ -28,10 +28,10 @@ export function validateService({ spec }: Service): FieldError[] {
     if (spec.ipFamilies?.length) errors.push(forbidden('spec.ipFamilies', text))
     if (spec.ipFamilyPolicy !== undefined) errors.push(forbidden('spec.ipFamilyPolicy', text))
     const name = externalName.replace(/\.$/, '')
-    errors.push(...(name ? subdomain('spec.externalName', name) : [required('spec.externalName')]))
+    appendAll(errors, name ? subdomain('spec.externalName', name) : [required('spec.externalName')])
   }
-  errors.push(...portErrors(ports), ...labels('spec.selector', spec.selector))
-  errors.push(...requiredOneOf('spec.sessionAffinity', sessionAffinity, ['ClientIP', 'None']))
+  appendAll(errors, portErrors(ports), labels('spec.selector', spec.selector))
+  appendAll(errors, requiredOneOf('spec.sessionAffinity', sessionAffinity, ['ClientIP', 'None']))
   if (sessionAffinity === 'ClientIP') {
     const seconds = sessionAffinityConfig?.clientIP?.timeoutSeconds
     if (seconds === undefined) errors.push(required('spec.sessionAffinityConfig', 'when session affinity type is ClientIP'))
@@ -42,20 +42,20 @@ export function validateService({ spec }: Service): FieldError[] {
   } else if (sessionAffinity === 'None' && sessionAffinityConfig) {
     errors.push(forbidden('spec.sessionAffinityConfig', 'must not be set when session affinity is None'))
   }
-  errors.push(...clusterIPErrors(spec))
-  for (const [index, ip] of (spec.externalIPs ?? []).entries()) errors.push(...endpointIP(`spec.externalIPs[${index}]`, ip))
-  errors.push(...requiredOneOf('spec.type', type, ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']))
-  errors.push(...portConflicts(type, ports))
+  appendAll(errors, clusterIPErrors(spec))
+  for (const [index, ip] of (spec.externalIPs ?? []).entries()) appendAll(errors, endpointIP(`spec.externalIPs[${index}]`, ip))
+  appendAll(errors, requiredOneOf('spec.type', type, ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']))
+  appendAll(errors, portConflicts(type, ports))
   if (spec.loadBalancerSourceRanges?.length) {
     const at = 'spec.LoadBalancerSourceRanges'
     if (type !== 'LoadBalancer') errors.push(forbidden(at, "may only be used when `type` is 'LoadBalancer'"))
-    for (const [index, range] of spec.loadBalancerSourceRanges.entries()) errors.push(...cidr(`${at}[${index}]`, range.trim()))
+    for (const [index, range] of spec.loadBalancerSourceRanges.entries()) appendAll(errors, cidr(`${at}[${index}]`, range.trim()))
   }
   if (spec.allocateLoadBalancerNodePorts !== undefined && type !== 'LoadBalancer') {
     errors.push(forbidden('spec.allocateLoadBalancerNodePorts', "may only be used when `type` is 'LoadBalancer'"))
   }
   if (spec.loadBalancerClass !== undefined) {
-    if (type === 'LoadBalancer') errors.push(...qualifiedName('spec.loadBalancerClass', spec.loadBalancerClass))
+    if (type === 'LoadBalancer') appendAll(errors, qualifiedName('spec.loadBalancerClass', spec.loadBalancerClass))
     else errors.push(forbidden('spec.loadBalancerClass', "may only be used when `type` is 'LoadBalancer'"))
   }
   return [...errors, ...trafficErrors(spec)]
@@ -65,7 +65,7 @@ export function validateServiceUpdate(service: Service, old: Service): FieldErro
   const errors: FieldError[] = []
   const [now, before] = [service.spec, old.spec]
   if (now.type !== 'ExternalName' && before.type !== 'ExternalName') {
-    errors.push(...addressChanges(now, before), ...familyChanges(now, before))
+    appendAll(errors, addressChanges(now, before), familyChanges(now, before))
   }
   if (now.type === 'LoadBalancer' && before.type === 'LoadBalancer' && now.loadBalancerClass !== before.loadBalancerClass) {
     errors.push(invalid('spec.loadBalancerClass', now.loadBalancerClass, 'may not change once set'))
@@ -91,14 +91,14 @@ function portErrors(ports: readonly ServicePort[]): FieldError[] {
     const at = `spec.ports[${index}]`
     const errors: FieldError[] = []
     if (name !== undefined) {
-      errors.push(...dnsLabel(`${at}.name`, name))
+      appendAll(errors, dnsLabel(`${at}.name`, name))
       if (names.has(name)) errors.push(duplicate(`${at}.name`, name))
       names.add(name)
     } else if (ports.length > 1) errors.push(required(`${at}.name`))
-    errors.push(...portNumber(`${at}.port`, port))
-    errors.push(...requiredOneOf(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
-    errors.push(...portNumberOrName(`${at}.targetPort`, targetPort ?? port))
-    if (appProtocol !== undefined) errors.push(...qualifiedName(`${at}.appProtocol`, appProtocol))
+    appendAll(errors, portNumber(`${at}.port`, port))
+    appendAll(errors, requiredOneOf(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
+    appendAll(errors, portNumberOrName(`${at}.targetPort`, targetPort ?? port))
+    if (appProtocol !== undefined) appendAll(errors, qualifiedName(`${at}.appProtocol`, appProtocol))
     return errors
   })
 }
@@ -143,19 +143,19 @@ export function clusterIPErrors({
     else if (clusterIPs[0] !== clusterIP) errors.push(invalid(at, clusterIPs, 'first value must match `clusterIP`'))
   } else if (clusterIPs.length > 0) errors.push(invalid(at, clusterIPs, 'must be empty when `clusterIP` is not specified'))
   for (const [index, family] of ipFamilies.entries()) {
-    errors.push(...oneOf(`spec.ipFamilies[${index}]`, family, Families))
+    appendAll(errors, oneOf(`spec.ipFamilies[${index}]`, family, Families))
     if (ipFamilies.indexOf(family) < index) errors.push(duplicate(`spec.ipFamilies[${index}]`, family))
   }
   if (ipFamilyPolicy !== undefined) {
-    errors.push(...oneOf('spec.ipFamilyPolicy', ipFamilyPolicy, ['PreferDualStack', 'RequireDualStack', 'SingleStack']))
+    appendAll(errors, oneOf('spec.ipFamilyPolicy', ipFamilyPolicy, ['PreferDualStack', 'RequireDualStack', 'SingleStack']))
   }
   const wrong: FieldError[] = []
   for (const [index, ip] of clusterIPs.entries()) {
     if (index === 0 && ip === 'None') {
       if (clusterIPs.length > 1) wrong.push(invalid(at, clusterIPs, "'None' must be the first and only value"))
-    } else wrong.push(...ipAddress(`${at}[${index}]`, ip))
+    } else appendAll(wrong, ipAddress(`${at}[${index}]`, ip))
   }
-  errors.push(...wrong)
+  appendAll(errors, wrong)
   if (clusterIPs.length > 2) errors.push(invalid(at, clusterIPs, 'may only hold up to 2 values'))
   if (wrong.length > 0) return errors
   if (clusterIPs.length > 1 && new Set(clusterIPs.map(familyOf)).size === 1) {
@@ -206,23 +206,24 @@ function trafficErrors(spec: ServiceSpec): FieldError[] {
   const { type, externalTrafficPolicy, internalTrafficPolicy, healthCheckNodePort, trafficDistribution } = spec
   const errors: FieldError[] = []
   if (isExternal(spec)) {
-    errors.push(...requiredOneOf('spec.externalTrafficPolicy', externalTrafficPolicy, ['Cluster', 'Local']))
+    appendAll(errors, requiredOneOf('spec.externalTrafficPolicy', externalTrafficPolicy, ['Cluster', 'Local']))
   } else if (externalTrafficPolicy) {
     const text = 'may only be set for externally-accessible services'
     errors.push(invalid('spec.externalTrafficPolicy', externalTrafficPolicy, text))
   }
   if (needsHealthCheck(spec)) {
-    errors.push(
-      ...(healthCheckNodePort
+    appendAll(
+      errors,
+      healthCheckNodePort
         ? inRange('spec.healthCheckNodePort', healthCheckNodePort, 1, 65535)
-        : [required('spec.healthCheckNodePort')]),
+        : [required('spec.healthCheckNodePort')],
     )
   } else if (healthCheckNodePort) {
     const text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
     errors.push(invalid('spec.healthCheckNodePort', healthCheckNodePort, text))
   }
   if (internalTrafficPolicy !== undefined) {
-    errors.push(...oneOf('spec.internalTrafficPolicy', internalTrafficPolicy, ['Cluster', 'Local']))
+    appendAll(errors, oneOf('spec.internalTrafficPolicy', internalTrafficPolicy, ['Cluster', 'Local']))
   } else if (type && type !== 'ExternalName') errors.push(required('spec.internalTrafficPolicy'))
   const distributions = ['PreferClose', 'PreferSameZone', 'PreferSameNode']
   if (trafficDistribution !== undefined && !distributions.includes(trafficDistribution)) {
@@ -240,14 +241,14 @@ export function validateServiceStatus({ spec, status }: Service): FieldError[] {
   }
   return ingress.flatMap(({ ip, ipMode, hostname }, index) => {
     const errors: FieldError[] = []
-    if (ip) errors.push(...ipAddress(`${at}[${index}].ip`, ip))
+    if (ip) appendAll(errors, ipAddress(`${at}[${index}].ip`, ip))
     if (ip && ipMode === undefined) {
       errors.push(required(`${at}[${index}].ipMode`, 'must be specified when `ip` is set'))
     } else if (!ip && ipMode !== undefined) {
       errors.push(forbidden(`${at}[${index}].ipMode`, 'may not be specified when `ip` is not set'))
-    } else if (ipMode !== undefined) errors.push(...oneOf(`${at}[${index}].ipMode`, ipMode, ['Proxy', 'VIP']))
+    } else if (ipMode !== undefined) appendAll(errors, oneOf(`${at}[${index}].ipMode`, ipMode, ['Proxy', 'VIP']))
     if (hostname) {
-      errors.push(...subdomain(`${at}[${index}].hostname`, hostname))
+      appendAll(errors, subdomain(`${at}[${index}].hostname`, hostname))
       if (isIP(hostname) !== 0)
         errors.push(invalid(`${at}[${index}].hostname`, hostname, 'must be a DNS name, not an IP address'))
     }

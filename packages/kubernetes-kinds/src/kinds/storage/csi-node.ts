@@ -1,4 +1,13 @@
-import { duplicate, type FieldError, invalid, qualifiedNameProblems, required, subdomainProblems, tooLong } from '@capstan/kube'
+import {
+  appendAll,
+  duplicate,
+  type FieldError,
+  invalid,
+  qualifiedNameProblems,
+  required,
+  subdomainProblems,
+  tooLong,
+} from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { problems } from '../checks.ts'
 import { nonNegative } from '../counts.ts'
@@ -34,7 +43,7 @@ function driverErrors(path: string, driver: CSINodeDriver, names: Set<string>): 
   const errors = csiDriverNameErrors(`${path}.name`, name)
   if (nodeID === '') errors.push(required(`${path}.nodeID`))
   if (nodeID.length > MaxNodeID) errors.push(invalid(`${path}.nodeID`, nodeID, `must be ${MaxNodeID} characters or less`))
-  if (allocatable) errors.push(...nonNegative(`${path}.allocatable`, allocatable, 'count'))
+  if (allocatable) appendAll(errors, nonNegative(`${path}.allocatable`, allocatable, 'count'))
   if (names.has(name)) errors.push(duplicate(`${path}.name`, name))
   names.add(name)
   const keys = new Set<string>()
@@ -42,7 +51,7 @@ function driverErrors(path: string, driver: CSINodeDriver, names: Set<string>): 
     if (key === '') errors.push(required(path))
     if (keys.has(key)) errors.push(duplicate(path, key))
     keys.add(key)
-    errors.push(...problems(path, key, qualifiedNameProblems(key)))
+    appendAll(errors, problems(path, key, qualifiedNameProblems(key)))
   }
   return errors
 }

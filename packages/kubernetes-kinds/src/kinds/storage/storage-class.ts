@@ -1,4 +1,4 @@
-import { duplicate, type FieldError, labelKeyProblems, required } from '@capstan/kube'
+import { appendAll, duplicate, type FieldError, labelKeyProblems, required } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { oneOf, problems } from '../checks.ts'
 import { immutable, unique } from '../same.ts'
@@ -53,8 +53,11 @@ function topologyErrors(terms: readonly TopologySelectorTerm[]): FieldError[] {
     matchLabelExpressions.forEach(({ key, values = [] }, place) => {
       const here = `${path}[${place}]`
       if (values.length === 0) errors.push(required(`${here}.values`))
-      errors.push(...unique(values, (value) => `${here}.values[${value}]`))
-      errors.push(...problems(`${here}.key`, key, labelKeyProblems(key)))
+      appendAll(
+        errors,
+        unique(values, (value) => `${here}.values[${value}]`),
+      )
+      appendAll(errors, problems(`${here}.key`, key, labelKeyProblems(key)))
       if (keys.has(key)) errors.push(duplicate(`${here}.key`, key))
       keys.add(key)
     })

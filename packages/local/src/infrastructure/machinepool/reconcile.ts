@@ -28,6 +28,7 @@ import {
   parseDuration,
   randomSuffix,
   removeFinalizer,
+  smallest,
   summary,
 } from '@capstan/kube'
 import { commit } from '../../commit.ts'
@@ -180,7 +181,7 @@ function reportMachines(pool: LocalMachinePool, machines: readonly LocalMachine[
     ...(machine.spec?.pool?.failureDomain === undefined ? {} : { failureDomain: machine.spec.pool.failureDomain }),
     ready: isTrue(machine, 'Ready'),
   }))
-  const next = Math.min(...machines.map(listedAt).filter((at) => at > now))
+  const next = smallest(machines.map(listedAt).filter((at) => at > now))
   return next === Infinity ? proceed() : requeue(next - now, 'providerIDList to lag no longer')
 }
 

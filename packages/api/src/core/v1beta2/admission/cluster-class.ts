@@ -150,7 +150,7 @@ function incompatibility(
   const groups = [before, after].map((ref) => (ref ? parseApiVersion(ref.apiVersion).group : '')) as [string, string]
   const kinds = [before?.kind ?? '', after?.kind ?? ''] as const
   return [
-    ...(groups[0] === groups[1] ? [] : [forbidden(`${path}.apiVersion`, change('group of apiVersion', ...groups))]),
-    ...(kinds[0] === kinds[1] ? [] : [forbidden(`${path}.kind`, change('kind', ...kinds))]),
+    ...(groups[0] === groups[1] ? [] : [forbidden(`${path}.apiVersion`, change('group of apiVersion', groups[0], groups[1]))]),
+    ...(kinds[0] === kinds[1] ? [] : [forbidden(`${path}.kind`, change('kind', kinds[0], kinds[1]))]),
   ]
 }

@@ -1,3 +1,4 @@
+import { appendAll } from '@capstan/kube'
 import { containersOf } from '../../../kinds/pod/defaults.ts'
 import type { PodSpec } from '../../../kinds/schemas/types.ts'
 import { type Check, containerList, quoted, type Rule, sorted, unlessWindows } from '../check.ts'
@@ -48,7 +49,7 @@ function addedBeyond(allowed: readonly string[], spec: PodSpec): string | undefi
     const more = (securityContext?.capabilities?.add ?? []).filter((capability) => !allowed.includes(capability))
     if (more.length === 0) continue
     names.push(name)
-    added.push(...more)
+    appendAll(added, more)
   }
   if (names.length === 0) return undefined
   return `${containerList(names)} must not include ${quoted(sorted(added))} in securityContext.capabilities.add`

@@ -1,0 +1,27 @@
+/** Operations on lists of any length. `push(...list)` and `Math.max(...list)` overflow the stack with some 100,000 elements. */
+
+/** Appends the elements of the lists, in order. */
+export function appendAll<T>(to: T[], ...lists: readonly Iterable<T>[]): void {
+  for (const list of lists) for (const one of list) to.push(one)
+}
+
+/** All members of the records in one; of two with the same name, the later one. */
+export function merged<T>(records: Iterable<Readonly<Record<string, T>> | undefined>): Record<string, T> {
+  const result: Record<string, T> = {}
+  for (const record of records) Object.assign(result, record)
+  return result
+}
+
+/** The largest number, or -Infinity without any: `Math.max(...numbers)`. */
+export function largest(numbers: Iterable<number>): number {
+  let result = Number.NEGATIVE_INFINITY
+  for (const one of numbers) result = Math.max(result, one)
+  return result
+}
+
+/** The smallest number, or Infinity without any: `Math.min(...numbers)`. */
+export function smallest(numbers: Iterable<number>): number {
+  let result = Number.POSITIVE_INFINITY
+  for (const one of numbers) result = Math.min(result, one)
+  return result
+}

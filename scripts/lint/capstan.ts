@@ -1,0 +1,73 @@
+/** Rules of oxlint that only this repository needs. oxlint loads this file by its default export. */
+
+/** The part of an ESTree node that the rules read. */
+interface Node {
+  readonly type: string
+  readonly parent: Node
+  readonly [member: string]: unknown
+}
+
+interface Context {
+  report(problem: { readonly node: Node; readonly message: string }): void
+}
+
+const functions: ReadonlySet<string> = new Set(['ArrowFunctionExpression', 'FunctionExpression', 'FunctionDeclaration'])
+
+/** Whether a function around the node passes on the arguments that it was itself called with: `(...args) => f(...args)`. */
+function isRestParameter(node: Node, name: unknown): boolean {
+  for (let at = node.parent; at && at.type !== 'Program'; at = at.parent) {
+    if (!functions.has(at.type)) continue
+    const parameters = at['params'] as readonly Node[]
+    if (parameters.some((one) => one.type === 'RestElement' && (one['argument'] as Node)['name'] === name)) return true
+  }
+  return false
+}
+
+/** Whether the name is that of a constant array of this file: `const names = ['a', 'b']`. */
+function isConstantArray(node: Node, name: unknown): boolean {
+  let at = node.parent
+  while (at.type !== 'Program') at = at.parent
+  for (const statement of at['body'] as readonly Node[]) {
+    if (statement.type !== 'VariableDeclaration' || statement['kind'] !== 'const') continue
+    for (const { id, init } of statement['declarations'] as readonly { id: Node; init: Node | null }[]) {
+      if (id['name'] === name && init) return isBounded(init)
+    }
+  }
+  return false
+}
+
+/** Whether the source shows how many elements the spread list has at most. */
+function isBounded(node: Node): boolean {
+  switch (node.type) {
+    case 'ArrayExpression':
+      return (node['elements'] as readonly (Node | null)[]).every(
+        (one) => one?.type !== 'SpreadElement' || isBounded(one['argument'] as Node),
+      )
+    case 'ConditionalExpression':
+      return isBounded(node['consequent'] as Node) && isBounded(node['alternate'] as Node)
+    case 'Identifier':
+      return isRestParameter(node, node['name']) || isConstantArray(node, node['name'])
+    case 'TSAsExpression':
+      return isBounded(node['expression'] as Node)
+    default:
+      return false
+  }
+}
+
+/**
+ * Forbids `f(...list)`: the arguments of a call are put on the stack, and a list of some 100,000 elements overflows it. Lists that
+ * come from users have such sizes. Literals, and rest parameters that are passed on, are allowed.
+ */
+const noSpreadArguments = {
+  create: (context: Context) => ({
+    SpreadElement(node: Node) {
+      if (node.parent.type !== 'CallExpression' && node.parent.type !== 'NewExpression') return
+      if (isBounded(node['argument'] as Node)) return
+      const message =
+        'A long list overflows the stack when it is spread into arguments. Use a loop, or appendAll of @capstan/kube.'
+      context.report({ node, message })
+    },
+  }),
+}
+
+export default { meta: { name: 'capstan' }, rules: { 'no-spread-arguments': noSpreadArguments } }
