@@ -117,7 +117,7 @@ export const PendingHooksAnnotation = 'runtime.cluster.x-k8s.io/pending-hooks'
  * Set by core on a Cluster or Machine: the hooks for which it waits, and since when, as JSON. Not in upstream, which reports only messages.
  */
 export const WaitingHooksAnnotation = 'runtime.capstan.dev/waiting-hooks'
-/** Set by users on a Cluster: a new value has hooks called again at once, despite cached responses. */
+/** Set by users on a Cluster: its hooks are called again at once, despite cached responses. Core removes it once it has honoured it. */
 export const RetryHooksAnnotation = 'runtime.capstan.dev/retry-hooks'
 /** On a Cluster: BeforeClusterDelete lets it go. */
 export const OkToDeleteAnnotation = 'runtime.cluster.x-k8s.io/ok-to-delete'

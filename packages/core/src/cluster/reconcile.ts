@@ -8,10 +8,11 @@ import { descendants } from './descendants.ts'
 import { infrastructure } from './infrastructure.ts'
 import { kubeconfig } from './kubeconfig.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
+import { retryHooks } from './retry-hooks.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 import { OwnedConditions, reportStatus } from './status.ts'
 
-const always: ClusterPhase[] = [infrastructure, controlPlane, descendants]
+const always: ClusterPhase[] = [infrastructure, controlPlane, descendants, retryHooks]
 const whenLiving: ClusterPhase[] = [standAloneControlPlane, kubeconfig]
 const whenDeleting: ClusterPhase[] = [remove]
 

@@ -5,7 +5,6 @@ import {
   MachineDeploymentNameLabel,
   MachineDrainRule,
   MachineSet,
-  RetryHooksAnnotation,
   RevisionAnnotation,
 } from '@capstan/api'
 import { type Cache, type Controller, type Index, indexByLabel, watches, whenChanged } from '@capstan/controller'
@@ -44,7 +43,7 @@ export function createMachineController({
     for: Machine,
     when: changedByOthers(OwnedConditions),
     watches: [
-      watches(Cluster, objectsOfCluster(MachinesByClusterName), clusterMatters),
+      watches(Cluster, objectsOfCluster(MachinesByClusterName), updates.retries.or(clusterMatters)),
       watches(MachineSet, (set, cache) => cache.byIndex(byMachineSet, keyText(keyOf(set))).map(keyOf), rolloutMatters),
       watches(MachineDeployment, machinesOfDeployment, rolloutMatters),
       // Only read from the cache, at every step of a drain.
@@ -65,7 +64,6 @@ const clusterMatters = whenChanged((cluster: Cluster) => ({
   isDeleting: isDeleting(cluster),
   infrastructureProvisioned: cluster.status?.initialization?.infrastructureProvisioned ?? false,
   controlPlaneInitialized: getCondition(cluster, 'ControlPlaneInitialized')?.status === 'True',
-  retried: cluster.metadata.annotations?.[RetryHooksAnnotation],
 }))
 
 /** Fields that determine whether a Machine is up to date, and whether its Node is marked for replacement. */

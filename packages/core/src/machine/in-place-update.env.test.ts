@@ -120,6 +120,11 @@ test('a response expires when the desired state changes, or when a user requests
   await env.patch(Cluster, 'demo', { metadata: { annotations: { [RetryHooksAnnotation]: 'now' } } })
   await env.advance(seconds(2))
   expect(requests).toHaveLength(3)
+  // Nobody else removes it from a Cluster without topology.
+  expect((await env.get(Cluster, 'demo')).metadata.annotations ?? {}).not.toHaveProperty([RetryHooksAnnotation])
+  await env.patch(Cluster, 'demo', { metadata: { annotations: { [RetryHooksAnnotation]: 'now' } } })
+  await env.advance(seconds(2))
+  expect(requests, 'the same text is another request').toHaveLength(4)
 })
 
 test('a failure is shown without what the extension said, and made up for', async () => {

@@ -11,7 +11,6 @@ import {
   MachineConditions,
   PendingHooksAnnotation,
   pendingHooksText,
-  RetryHooksAnnotation,
   UpdateInProgressAnnotation,
   UpdateMachine,
   withoutState,
@@ -87,9 +86,9 @@ async function desiredObjects(
 }
 
 async function ask(scope: MachineScope, desired: UpdateQuestion['desired'], io: MachineIO): Promise<UpdateAnswer> {
-  const retried = scope.cluster.metadata.annotations?.[RetryHooksAnnotation]
+  const retries = io.updates.retries.of(scope.cluster)
   try {
-    return await io.outside(() => io.updates.call(scope.machine, { desired, retried, now: io.clock.now() }, io.signal))
+    return await io.outside(() => io.updates.call(scope.machine, { desired, retries, now: io.clock.now() }, io.signal))
   } catch (err) {
     // Upstream: the extension's message is only logged, since it may differ each time.
     const message = 'UpdateMachine hook failed: please check controller logs for errors'

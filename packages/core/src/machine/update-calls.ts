@@ -2,6 +2,7 @@ import { type Machine, onlyHandler, UpdateMachine } from '@capstan/api'
 import type { CallInput, RuntimeClient } from '@capstan/extension'
 import { keyOf, type ObjectKey, seconds, stableText } from '@capstan/kube'
 import { forgetOldAnswers } from '../answer-memory.ts'
+import { RetryRequests } from '../retry-requests.ts'
 import type { WaitingFor } from '../waiting-records.ts'
 
 export type UpdateAnswer =
@@ -10,8 +11,8 @@ export type UpdateAnswer =
 
 export interface UpdateQuestion {
   readonly desired: CallInput<typeof UpdateMachine>['desired']
-  /** When a user last requested an immediate retry of hooks. */
-  readonly retried: string | undefined
+  /** Number of times that a user has requested an immediate retry of hooks. */
+  readonly retries: number
   /** Milliseconds since the epoch. */
   readonly now: number
 }
@@ -34,6 +35,8 @@ interface Answer {
  */
 export class UpdateCalls {
   readonly #runtime: RuntimeClient | undefined
+  /** The retry requests of Clusters, which this controller's watch counts. */
+  readonly retries = new RetryRequests()
   /** By uid of the Machine. */
   readonly #answers = new Map<string, Answer>()
 
@@ -59,11 +62,11 @@ export class UpdateCalls {
   }
 
   /** @throws Error when not exactly one handler is registered, and the runtime client's error when the call fails */
-  async call(machine: Machine, { desired, retried, now }: UpdateQuestion, signal: AbortSignal): Promise<UpdateAnswer> {
+  async call(machine: Machine, { desired, retries, now }: UpdateQuestion, signal: AbortSignal): Promise<UpdateAnswer> {
     const { uid } = machine.metadata
     // Labels and annotations change on existing objects without an update, some of them continuously.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
-    const question = stableText([retried, ...specs])
+    const question = stableText([retries, ...specs])
     const about = { machine: keyOf(machine), question }
     const earlier = this.#answers.get(uid)
     this.#answers.set(uid, { ...about, until: 0, message: '' })

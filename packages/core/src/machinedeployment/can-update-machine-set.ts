@@ -6,7 +6,6 @@ import {
   CanUpdateMachineSet,
   type MachineSet,
   onlyHandler,
-  RetryHooksAnnotation,
   TemplateSuffix,
   uncoveredOfMachineSet,
   withoutState,
@@ -14,6 +13,7 @@ import {
 import type { RuntimeClient } from '@capstan/extension'
 import { keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
 import { AnswerLifetime } from '../answer-memory.ts'
+import { RetryRequests } from '../retry-requests.ts'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { found, type Observed, observed } from '../external/observed.ts'
@@ -33,6 +33,8 @@ interface Answer {
  */
 export class InPlaceDecisions {
   readonly runtime: RuntimeClient
+  /** The retry requests of Clusters, which this controller's watch counts. */
+  readonly retries = new RetryRequests()
   readonly #byDeployment = new Map<string, Map<string, Answer>>()
   /** Deployments with open requests. */
   readonly #asking = new Map<string, ObjectKey>()
@@ -124,10 +126,10 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   if (handler === undefined) return false
 
   const templates = await templatesOfBoth(set, scope, io)
-  const retried = scope.cluster.metadata.annotations?.[RetryHooksAnnotation]
+  const retries = inPlace.retries.of(scope.cluster)
   const specs = [set, target].map(({ spec }) => spec.template.spec)
   // Independent of member order, which the server may change.
-  const question = stableText([name, handler, retried, specs, whatCounts(templates)])
+  const question = stableText([name, handler, retries, specs, whatCounts(templates)])
   const known = inPlace.recall(key, question, clock.now())
   if (known) return known.uncovered.length === 0
 

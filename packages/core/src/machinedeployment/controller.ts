@@ -1,4 +1,4 @@
-import { Cluster, Machine, MachineDeployment, MachineSet, RetryHooksAnnotation } from '@capstan/api'
+import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { type Cache, type Controller, watches, whenChanged } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import { controllerOf, isDeleting, keyOf, labelSelector, type ObjectKey } from '@capstan/kube'
@@ -27,7 +27,11 @@ export function createMachineDeploymentController({
       watches(MachineSet, machineDeploymentsOfOrphan),
       // Only read for conditions; changes of Machines arrive through their MachineSets.
       watches(Machine, () => []),
-      watches(Cluster, objectsOfCluster(MachineDeploymentsByClusterName), clusterMatters),
+      watches(
+        Cluster,
+        objectsOfCluster(MachineDeploymentsByClusterName),
+        inPlace ? inPlace.retries.or(clusterMatters) : clusterMatters,
+      ),
     ],
     sources: inPlace ? [{ start: (enqueue) => inPlace.whenExtensionsChange(enqueue) }] : [],
     concurrency,
@@ -43,9 +47,8 @@ function machineDeploymentsOfOrphan(set: MachineSet, cache: Cache): ObjectKey[] 
   return deployments.filter(({ spec }) => labelSelector(spec.selector).matches(labels)).map(keyOf)
 }
 
-/** Whether the Cluster is paused or being deleted, and the user's request to retry hooks. */
+/** Whether the Cluster is paused or being deleted. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({
   paused: cluster.spec.paused ?? false,
   isDeleting: isDeleting(cluster),
-  retryHooks: cluster.metadata.annotations?.[RetryHooksAnnotation],
 }))

@@ -106,6 +106,53 @@ describe('a blocking answer', () => {
     expect(await late.call(BeforeClusterCreate, recorded(aCluster()), {}, context)).toMatchObject({ called: true })
   })
 
+  test('is dropped by a retry request, once for each, until the annotation is removed', async () => {
+    const clock = new VirtualClock()
+    const { client, state } = aRuntime([{ retryAfterSeconds: 600, message: 'wait' }])
+    const hooks = new LifecycleHooks(client, clock)
+    const calls = async (cluster: Cluster, of = hooks) => {
+      of.honourRetry(cluster)
+      const before = state.calls
+      await of.call(BeforeClusterCreate, cluster, {}, context)
+      return state.calls - before
+    }
+    const requested = (text: string) => aCluster({ 'runtime.capstan.dev/retry-hooks': text })
+    expect(await calls(aCluster())).toBe(1)
+    expect([await calls(requested('now')), await calls(requested('now'))]).toEqual([1, 0])
+    expect([await calls(requested('again')), await calls(aCluster())]).toEqual([1, 0])
+    expect([await calls(requested('again')), await calls(requested('again'))]).toEqual([1, 0])
+    // Written again before this process has seen the Cluster without it.
+    hooks.retryRemoved(requested('again'))
+    expect([await calls(requested('again')), await calls(aCluster())]).toEqual([1, 0])
+
+    // The record of an earlier process holds, unless the request is still there.
+    const answer = await hooks.call(BeforeClusterCreate, aCluster(), {}, context)
+    if (answer.kind !== 'blocked') throw new Error('expected the hook to block')
+    const recorded = (cluster: Cluster) => annotated(cluster, withWaiting(cluster, [answer], clock.now())!)
+    expect(await calls(recorded(aCluster()), new LifecycleHooks(client, clock))).toBe(0)
+    const next = new LifecycleHooks(client, clock)
+    expect([await calls(recorded(requested('x')), next), await calls(recorded(aCluster()), next)]).toEqual([1, 0])
+  })
+
+  test('is forgotten with its Cluster, of which nothing is kept', async () => {
+    const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
+    const hooks = new LifecycleHooks(client, new VirtualClock())
+    for (let nth = 0; nth < 100; nth++) {
+      const { metadata, ...rest } = aCluster()
+      const cluster = { ...rest, metadata: { ...metadata, name: `c${nth}`, uid: `u${nth}` } }
+      await hooks.call(BeforeClusterCreate, cluster, {}, context)
+      expect(hooks.size).toBe(1)
+      hooks.forget({ namespace: 'default', name: `c${nth}` })
+    }
+    expect([hooks.size, state.calls]).toEqual([0, 100])
+    // Another Cluster of the same name takes the place of the earlier one.
+    for (const uid of ['a', 'b']) {
+      const { metadata, ...rest } = aCluster()
+      await hooks.call(BeforeClusterCreate, { ...rest, metadata: { ...metadata, uid } }, {}, context)
+    }
+    expect([hooks.size, state.calls]).toEqual([1, 102])
+  })
+
   test('does not answer another question', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
@@ -125,7 +172,6 @@ describe('a blocking answer', () => {
       ({ spec, ...rest }) => ({ ...rest, spec: { ...spec, topology: { ...spec.topology!, version: 'v1.35.1' } } }),
       true,
     ],
-    ["the user's wish", (cluster) => annotated(cluster, 'runtime.capstan.dev/retry-hooks'), true],
     ['the status', (cluster) => ({ ...cluster, status: { phase: 'Failed' } }) as Cluster, false],
     [
       'a revision',
@@ -162,7 +208,9 @@ describe('a blocking answer', () => {
     }
     expect(asked).toEqual([0, 0.1, 1.1, 3.1, 7.1, 15.1, 31.1, 63.1, 127.1, 255.1])
     // A user's retry request overrides the record.
-    await hooks.call(BeforeClusterCreate, aCluster({ 'runtime.capstan.dev/retry-hooks': 'now' }), {}, context)
+    const retried = aCluster({ 'runtime.capstan.dev/retry-hooks': 'now' })
+    hooks.honourRetry(retried)
+    await hooks.call(BeforeClusterCreate, retried, {}, context)
     expect(state.calls).toBe(11)
   })
 

@@ -8,13 +8,12 @@ import {
   ClusterTopologyUpgradeStepAnnotation,
   GenerateUpgradePlan,
   PendingHooksAnnotation,
-  RetryHooksAnnotation,
   waitingHooks,
 } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
 import { type CallAllOptions, type CallInput, HookFailed, type RuntimeClient } from '@capstan/extension'
-import { type Clock, keyOf, messageOf, minutes, type ObjectKey, seconds, stableText } from '@capstan/kube'
-import { forgetOldAnswers } from '../answer-memory.ts'
+import { type Clock, keyOf, keyText, messageOf, minutes, type ObjectKey, seconds, stableText } from '@capstan/kube'
+import { retryRequestOf } from '../retry-requests.ts'
 import type { WaitingFor } from '../waiting-records.ts'
 import { lowestVersion, type UpgradeDue, type UpgradePlan } from './upgrade-plan.ts'
 
@@ -41,11 +40,8 @@ export type CallContext = Pick<ReconcileContext, 'signal' | 'outside'>
 
 /** A blocking response, with its request. */
 interface Answer {
-  readonly cluster: ObjectKey
   /** Parts of the request on which the response may depend. */
   readonly question: string
-  /** The user's last retry request. */
-  readonly wish: string
   readonly asked: number
   /** Expiry; a failed call expires at once. */
   readonly until: number
@@ -53,6 +49,31 @@ interface Answer {
   readonly changes: number
   readonly message: string
   readonly handlers: readonly string[]
+}
+
+/** A plan of an extension, by its request. */
+interface CachedPlan {
+  readonly question: string
+  readonly until: number
+  readonly handler: string
+  readonly plan: UpgradePlan
+}
+
+/** What is known of one Cluster, until it is deleted. */
+interface ClusterState {
+  readonly key: ObjectKey
+  readonly uid: string
+  /** By hook. */
+  readonly answers: Map<string, Answer>
+  /** Hooks already looked up in the records of an earlier process, found or not. */
+  readonly lookedFor: Set<string>
+  /** The handlers of a hook could not be determined. */
+  unasked: boolean
+  plan?: CachedPlan
+  /** The retry request that was last honoured; absent once its annotation is removed. */
+  retried?: string
+  /** Records of an earlier process are older than a retry request. */
+  ignoresRecords: boolean
 }
 
 /**
@@ -64,13 +85,8 @@ interface Answer {
 export class LifecycleHooks {
   readonly #runtime: RuntimeClient
   readonly #clock: Clock
-  /** By hook and uid of the Cluster. */
-  readonly #answers = new Map<string, Answer>()
-  /** Keys already looked up in the records of an earlier process, found or not. */
-  readonly #lookedFor = new Set<string>()
-  /** Clusters whose handlers could not be determined, by uid. */
-  readonly #unasked = new Map<string, ObjectKey>()
-  readonly #plans = new Map<string, { readonly until: number; readonly handler: string; readonly plan: UpgradePlan }>()
+  /** By namespace and name. */
+  readonly #clusters = new Map<string, ClusterState>()
 
   constructor(runtime: RuntimeClient, clock: Clock) {
     this.#runtime = runtime
@@ -82,18 +98,25 @@ export class LifecycleHooks {
     return this.#runtime.ready
   }
 
+  /** Number of Clusters of which something is kept. */
+  get size(): number {
+    return this.#clusters.size
+  }
+
   /** Calls `again` for each Cluster that an extension blocks or fails, when that extension was changed or removed. */
   whenExtensionsChange(again: (cluster: ObjectKey) => void): void {
     this.#runtime.onChanged?.((extensionConfig) => {
       const isOf = (handler: string) => handler.endsWith(`.${extensionConfig}`)
-      for (const [key, { handler }] of this.#plans) if (isOf(handler)) this.#plans.delete(key)
-      // Their handlers may be determined now.
-      for (const cluster of this.#unasked.values()) again(cluster)
-      this.#unasked.clear()
-      for (const [key, { handlers, cluster }] of this.#answers) {
-        if (!handlers.some(isOf)) continue
-        this.#answers.delete(key)
-        again(cluster)
+      for (const state of this.#clusters.values()) {
+        if (state.plan && isOf(state.plan.handler)) delete state.plan
+        // Their handlers may be determined now.
+        if (state.unasked) again(state.key)
+        state.unasked = false
+        for (const [hook, { handlers }] of state.answers) {
+          if (!handlers.some(isOf)) continue
+          state.answers.delete(hook)
+          again(state.key)
+        }
       }
     })
   }
@@ -102,8 +125,31 @@ export class LifecycleHooks {
    * Clusters of the namespace that wait for a hook, or whose handlers could not be determined: other extensions may select its new labels.
    */
   waitingIn(namespace: string): ObjectKey[] {
-    const waiting = [...this.#unasked.values(), ...[...this.#answers.values()].map(({ cluster }) => cluster)]
-    return waiting.filter((cluster) => cluster.namespace === namespace)
+    const isWaiting = ({ key, unasked, answers }: ClusterState) => key.namespace === namespace && (unasked || answers.size > 0)
+    return [...this.#clusters.values()].filter(isWaiting).map(({ key }) => key)
+  }
+
+  /** Drops every earlier response for a Cluster whose user requests new calls: once for each request, which stays until it is removed. */
+  honourRetry(cluster: Cluster): void {
+    const request = retryRequestOf(cluster)
+    if (request === undefined && !this.#clusters.has(keyText(keyOf(cluster)))) return
+    const state = this.#stateOf(cluster)
+    if (request === state.retried) return
+    if (request === undefined) return this.retryRemoved(cluster)
+    state.retried = request
+    state.ignoresRecords = true
+    state.answers.clear()
+    delete state.plan
+  }
+
+  /** The annotation of the honoured request is removed: the same text is a new request from now on. */
+  retryRemoved(cluster: Cluster): void {
+    delete this.#stateOf(cluster).retried
+  }
+
+  /** Drops everything about a Cluster that was deleted. */
+  forget(cluster: ObjectKey): void {
+    this.#clusters.delete(keyText(cluster))
   }
 
   /**
@@ -116,28 +162,27 @@ export class LifecycleHooks {
     { signal, outside }: CallContext,
   ): Promise<HookAnswer> {
     const { name } = hook
-    const key = `${name}: ${cluster.metadata.uid}`
+    const state = this.#stateOf(cluster)
     const found = await this.#runtime.handlersFor(hook, cluster).catch((error: unknown) => ({ error }))
     if ('error' in found) {
       const { error } = found
       if (signal.aborted) throw error
-      this.#unasked.set(cluster.metadata.uid, keyOf(cluster))
+      state.unasked = true
       const { extensionConfig } = error instanceof HookFailed ? error : {}
       if (extensionConfig === undefined) throw error
       return { kind: 'failed', hook: name, message: messageOf(error), handlers: [], extensionConfig, error, called: false }
     }
     const handlers = found
-    this.#unasked.delete(cluster.metadata.uid)
+    state.unasked = false
     if (handlers.length === 0) {
-      this.#answers.delete(key)
+      state.answers.delete(name)
       return { kind: 'go', hook: name, called: false }
     }
 
-    const wish = wishOf(cluster)
-    const question = digest([input, handlers, meaningOf(cluster), wish])
+    const question = digest([input, handlers, meaningOf(cluster)])
     const asked = this.#clock.now()
-    const known = this.#answers.get(key) ?? this.#restored(key, name, cluster, question, wish)
-    const wait = known ? holdsUntil(known, question, wish) - asked : 0
+    const known = state.answers.get(name) ?? this.#restored(state, name, cluster, question)
+    const wait = known ? holdsUntil(known, question) - asked : 0
     if (known && wait > 0) {
       const { message, until } = known
       const retryAfter = Math.max(seconds(1), Math.round(wait / 1000) * 1000)
@@ -145,11 +190,10 @@ export class LifecycleHooks {
       return { kind: 'blocked', hook: name, ...answer, retryAfter, called: false }
     }
 
-    const isEarly = known !== undefined && known.until > asked && known.wish === wish
+    const isEarly = known !== undefined && known.until > asked
     const remember = (answer: Pick<Answer, 'until' | 'message' | 'handlers'>) => {
-      forgetOldAnswers(this.#answers, asked)
       const changes = isEarly ? known.changes + 1 : 0
-      this.#answers.set(key, { cluster: keyOf(cluster), question, wish, asked, changes, ...answer })
+      state.answers.set(name, { question, asked, changes, ...answer })
     }
     const request = { ...input, cluster: clusterOnTheWire(cluster) } as unknown as CallInput<H>
     const blocking: string[] = []
@@ -169,7 +213,7 @@ export class LifecycleHooks {
         retryAfterSeconds?: number
       }
       const retryAfter = hook.blocking ? seconds(response.retryAfterSeconds ?? 0) : 0
-      this.#answers.delete(key)
+      state.answers.delete(name)
       if (retryAfter <= 0) return { kind: 'go', hook: name, called: true }
       const answer = { until: asked + retryAfter, message: response.message ?? '', handlers: blocking }
       remember(answer)
@@ -193,14 +237,13 @@ export class LifecycleHooks {
     { signal, outside }: CallContext,
   ): Promise<PlanAnswer> {
     const { name } = GenerateUpgradePlan
-    const { labels, uid } = cluster.metadata
+    const state = this.#stateOf(cluster)
     const lowest = lowestVersion(workers, controlPlane)
-    const versions = `(${controlPlane},${lowest ?? ''}) => ${desired}`
-    const question = `${handler}: ${uid}: ${versions}: ${digest([labels ?? {}, cluster.spec, wishOf(cluster)])}`
+    const question = digest([handler, controlPlane, lowest, desired, cluster.metadata.labels ?? {}, cluster.spec])
     const now = this.#clock.now()
-    const known = this.#plans.get(question)
-    if (known && known.until > now) return { kind: 'go', hook: name, called: false, plan: known.plan }
-    const key = `${name}: ${uid}`
+    const known = state.plan
+    if (known && known.question === question && known.until > now)
+      return { kind: 'go', hook: name, called: false, plan: known.plan }
     try {
       const { controlPlaneUpgrades = [], workersUpgrades = [] } = await outside(() =>
         this.#runtime.call(
@@ -218,15 +261,13 @@ export class LifecycleHooks {
       )
       const versionsOf = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
       const plan = { controlPlane: versionsOf(controlPlaneUpgrades), workers: versionsOf(workersUpgrades) }
-      for (const [old, { until }] of this.#plans) if (until <= now) this.#plans.delete(old)
-      this.#plans.set(question, { until: now + minutes(10), handler, plan })
-      this.#answers.delete(key)
+      state.plan = { question, until: now + minutes(10), handler, plan }
+      state.answers.delete(name)
       return { kind: 'go', hook: name, called: true, plan }
     } catch (error) {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: [handler] }
-      const memory = { cluster: keyOf(cluster), question, wish: wishOf(cluster), asked: now, until: now, changes: 0 }
-      this.#answers.set(key, { ...memory, ...failed })
+      state.answers.set(name, { question, asked: now, until: now, changes: 0, ...failed })
       return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
     }
   }
@@ -235,16 +276,26 @@ export class LifecycleHooks {
    * Returns the response that an earlier process recorded on the Cluster, if it is still valid for this request. Looked up once: later,
    * this process knows more, such as a change of the extension.
    */
-  #restored(key: string, hook: string, cluster: Cluster, question: string, wish: string): Answer | undefined {
-    if (this.#lookedFor.has(key)) return undefined
-    this.#lookedFor.add(key)
+  #restored(state: ClusterState, hook: string, cluster: Cluster, question: string): Answer | undefined {
+    if (state.ignoresRecords || state.lookedFor.has(hook)) return undefined
+    state.lookedFor.add(hook)
     const record = waitingHooks(cluster).find((one) => one.hook === hook)
     if (record?.until === undefined || record.question !== question) return undefined
     const { message, handlers, until } = record
-    const asked = this.#clock.now()
-    const answer = { cluster: keyOf(cluster), question, wish, asked, until: Date.parse(until), changes: 0, message, handlers }
-    this.#answers.set(key, answer)
+    const answer = { question, asked: this.#clock.now(), until: Date.parse(until), changes: 0, message, handlers }
+    state.answers.set(hook, answer)
     return answer
+  }
+
+  /** The state of this very Cluster, not of an earlier one with the same name. */
+  #stateOf(cluster: Cluster): ClusterState {
+    const { uid } = cluster.metadata
+    const key = keyOf(cluster)
+    const known = this.#clusters.get(keyText(key))
+    if (known?.uid === uid) return known
+    const fresh = { key, uid, answers: new Map(), lookedFor: new Set<string>(), unasked: false, ignoresRecords: false }
+    this.#clusters.set(keyText(key), fresh)
+    return fresh
   }
 }
 
@@ -252,8 +303,7 @@ export class LifecycleHooks {
  * Returns when the hook may be called again. A changed request is sent at once; when each call leads to another change, as with an
  * extension that writes the Cluster, with growing delays.
  */
-function holdsUntil({ asked, until, changes, ...known }: Answer, question: string, wish: string): number {
-  if (known.wish !== wish) return asked
+function holdsUntil({ asked, until, changes, ...known }: Answer, question: string): number {
   if (known.question === question) return until
   return Math.min(until, changes === 0 ? asked : asked + seconds(2 ** (changes - 1)))
 }
@@ -272,7 +322,6 @@ function meaningOf(cluster: Cluster): object {
 /** An open circuit breaker prevents the call. */
 const wasCalled = (error: unknown): boolean => !(error instanceof HookFailed && error.code === 'unavailable')
 
-const wishOf = ({ metadata }: Cluster): string => metadata.annotations?.[RetryHooksAnnotation] ?? ''
 const digest = (value: unknown): string => createHash('sha256').update(stableText(value)).digest('base64url')
 
 /** Annotations that block an upgrade as a hook would, without any extension. */

@@ -11,6 +11,8 @@ import {
   isPaused,
   OkToDeleteAnnotation,
   pendingHooks,
+  waitingHooks,
+  WaitingHooksAnnotation,
 } from '@capstan/api'
 import {
   commitChanges,
@@ -33,6 +35,7 @@ import {
   withTerminalErrors,
 } from '@capstan/kube'
 import { reportLegacyConditions } from '../legacy-status.ts'
+import { removeRetryRequest, retryRequestOf } from '../retry-requests.ts'
 import { callAfterHooks } from './after-hooks.ts'
 import {
   type Applier,
@@ -63,6 +66,7 @@ export async function reconcileTopology(key: ObjectKey, context: ReconcileContex
   if (!paused && !memory.hooks.ready) return requeue(seconds(1), 'Runtime Extensions are still being discovered')
 
   const scope = new TopologyScope(cluster, context, memory)
+  if (!paused) memory.hooks.honourRetry(cluster)
   let error: unknown
   try {
     if (isDeleting(cluster) && !paused) await allowDeletion(scope)
@@ -70,7 +74,7 @@ export async function reconcileTopology(key: ObjectKey, context: ReconcileContex
   } catch (err) {
     error = err
   }
-  await report(scope, paused, error)
+  await report(scope, paused, error, retryRequestOf(cluster))
   if (error instanceof NotReadyYet) return wait(error.message)
   if (error !== undefined) throw error
   return mergeOutcomes(scope.blocking.map(({ hook, retryAfter }) => requeue(retryAfter, `${hook} blocks`)))
@@ -191,16 +195,26 @@ async function connectCluster(
   })
 }
 
-/** Reports the condition and the plan of an upgrade. */
-async function report(scope: TopologyScope, paused: boolean, error: unknown): Promise<void> {
-  const { context, blocking, cluster: before, upgrade } = scope
-  const after = draft(before)
-  const status = (after.status ??= {})
+/** Reports the condition and the plan of an upgrade. Removes the retry request with which the reconcile began, if it was honoured. */
+async function report(scope: TopologyScope, paused: boolean, error: unknown, request: string | undefined): Promise<void> {
+  const { context, memory, blocking, upgrade } = scope
+  let before = scope.cluster
   const told = scope.failed ? [...blocking, scope.failed] : blocking
   // A reconcile that failed before it reached a hook does not know whether it still blocks.
   const mayHold = (hook: string) => error !== undefined && !isDeleting(before) && !scope.notBlocking.has(hook)
   const annotations = paused ? before.metadata.annotations : withWaiting(before, told, context.clock.now(), mayHold)
-  if (annotations) after.metadata.annotations = annotations
+  if (!paused && request !== undefined && request === retryRequestOf(before) && isHonoured(scope, error)) {
+    const removal = await removeRetryRequest(context.client, before, context.signal, annotations?.[WaitingHooksAnnotation])
+    if (removal.removed) memory.hooks.retryRemoved(before)
+    before = removal.cluster
+  }
+  const after = draft(before)
+  const status = (after.status ??= {})
+  if (annotations) {
+    const records = annotations[WaitingHooksAnnotation]
+    const { [WaitingHooksAnnotation]: _, ...others } = before.metadata.annotations ?? {}
+    after.metadata.annotations = { ...others, ...(records === undefined ? {} : { [WaitingHooksAnnotation]: records }) }
+  }
   const condition = topologyReconciled({
     cluster: before,
     paused,
@@ -223,6 +237,13 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown): Pr
   const owned = [condition.type]
   const options = { conditions: owned, legacyConditions: owned, signal: context.signal }
   await orAbsent(commitChanges(context.client, Cluster, before, after, options))
+}
+
+/** A retry request is honoured once a reconcile has called, or passed, every hook that has a record; a failed call counts. */
+function isHonoured({ cluster, failed, notBlocking, blocking }: TopologyScope, error: unknown): boolean {
+  if (error === undefined) return true
+  const reached = [failed, ...blocking].map((one) => one?.hook)
+  return failed !== undefined && waitingHooks(cluster).every(({ hook }) => reached.includes(hook) || notBlocking.has(hook))
 }
 
 function setPlan(status: NonNullable<Cluster['status']>, part: 'controlPlane' | 'workers', plan: readonly string[]): void {

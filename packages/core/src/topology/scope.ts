@@ -31,6 +31,7 @@ export class TopologyMemory {
 
   forget(key: ObjectKey): void {
     this.#clusters.delete(keyText(key))
+    this.hooks.forget(key)
   }
 }
 

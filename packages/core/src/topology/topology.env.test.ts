@@ -298,7 +298,8 @@ describe('creation', () => {
     await world.patch(Cluster, 'demo', { metadata: { annotations: { 'runtime.capstan.dev/retry-hooks': 'now' } } })
     expect(world.runtime.trace).toHaveLength(3)
     expect(waitingHooks(await world.cluster())).toEqual([])
-    expect((await world.cluster()).metadata.annotations).not.toHaveProperty(['runtime.capstan.dev/waiting-hooks'])
+    for (const name of ['waiting-hooks', 'retry-hooks'])
+      expect((await world.cluster()).metadata.annotations).not.toHaveProperty([`runtime.capstan.dev/${name}`])
     expect(await world.names(DevCluster)).toHaveLength(1)
   })
 

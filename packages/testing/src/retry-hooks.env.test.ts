@@ -1,0 +1,155 @@
+/** A user's request to call hooks again: every controller honours it once, and the annotation is removed, also by a process that is killed. */
+import { type CanUpdateMachineSet, Cluster, type RequestOf, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
+import { seconds, VirtualClock } from '@capstan/kube'
+import { memoryStores } from '@capstan/lab'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createFrom } from './manifests.ts'
+import { type MortalStores, mortalStores } from './mortal-stores.ts'
+import { type PlaneEnv, planeEnv, type PlaneEnvOptions } from './plane-env.ts'
+import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
+
+let env: PlaneEnv
+afterEach(() => env.close())
+
+const key = { namespace: 'default', name: 'demo' }
+const demo = new URL('../../lab/demo/', import.meta.url)
+
+/** Starts Machines' updates in place, which `waits` then block, as it does every other hook that it has. */
+const updating: HookScript = {
+  CanUpdateMachineSet({ request }) {
+    const { desired } = request as unknown as RequestOf<typeof CanUpdateMachineSet>
+    const operations = [
+      { op: 'replace', path: '/spec/template/spec/version', value: desired.machineSet.spec.template.spec.version },
+    ]
+    return { response: { machineSetPatch: { patchType: 'JSONPatch', patch: btoa(JSON.stringify(operations)) } } }
+  },
+}
+
+/** Blocks for an hour at each call of these hooks, and counts the calls. */
+function blocking(...hooks: string[]) {
+  const calls: string[] = []
+  const onCall = { run: () => {} }
+  const wait = (hook: string) => () => {
+    calls.push(hook)
+    onCall.run()
+    return { wait: 3600, message: 'later' }
+  }
+  return { calls, onCall, script: { ...updating, ...Object.fromEntries(hooks.map((hook) => [hook, wait(hook)])) } }
+}
+
+const start = (script: HookScript, options: Partial<PlaneEnvOptions> = {}) =>
+  planeEnv({ runtime: scriptedRuntime(script), ...options })
+
+/** A Cluster amid an upgrade, which waits for the hook that the script blocks. */
+async function anUpgrade(script: HookScript, options: Partial<PlaneEnvOptions> = {}): Promise<void> {
+  env = await start(script, options)
+  await createFrom(env.client, new URL('class.yaml', demo))
+  await env.settle()
+  await createFrom(env.client, new URL('cluster.yaml', demo))
+  const rollout = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
+  const change = (topology: object) => env.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology } } })
+  await change({ workers: { machineDeployments: [{ class: 'worker', name: 'steady', replicas: 1, rollout }] } })
+  await env.advance(seconds(60))
+  await change({ version: 'v1.36.1' })
+  await env.advance(seconds(60))
+}
+
+const request = (text: string) =>
+  env.client.patch(Cluster, key, { type: 'merge', body: { metadata: { annotations: { [RetryHooksAnnotation]: text } } } })
+const annotation = async () => (await env.client.get(Cluster, key)).metadata.annotations?.[RetryHooksAnnotation]
+
+test.each([['UpdateMachine'], ['BeforeClusterUpgrade']])(
+  'a request is honoured once and removed, and the same text is another request: %s',
+  async (hook) => {
+    const { script, calls } = blocking(hook)
+    await anUpgrade(script)
+    expect(calls).toEqual([hook])
+    for (const expected of [2, 3]) {
+      await request('now')
+      await env.advance(seconds(60))
+      expect(calls).toHaveLength(expected)
+      expect(await annotation()).toBeUndefined()
+    }
+  },
+)
+
+test('a request that comes before the last one is removed is honoured, too, and removed', async () => {
+  const { script, calls, onCall } = blocking('BeforeClusterUpgrade')
+  await anUpgrade(script)
+  let next: Promise<unknown> | undefined
+  onCall.run = () => {
+    next ??= request('second')
+  }
+  await request('first')
+  await env.advance(seconds(60))
+  await next
+  expect(calls).toHaveLength(3)
+  expect(await annotation()).toBeUndefined()
+})
+
+test('a Cluster that waits for no hook loses the annotation as well', async () => {
+  const { script, calls } = blocking()
+  await anUpgrade(script)
+  await request('now')
+  await env.advance(seconds(10))
+  expect([calls, await annotation()]).toEqual([[], undefined])
+})
+
+test('a paused Cluster keeps the request until it is not paused any more', async () => {
+  const { script, calls } = blocking('BeforeClusterUpgrade')
+  await anUpgrade(script)
+  const pause = (paused: boolean) => env.client.patch(Cluster, key, { type: 'merge', body: { spec: { paused } } })
+  await pause(true)
+  await request('now')
+  await env.advance(seconds(60))
+  expect([calls.length, await annotation()]).toEqual([1, 'now'])
+  await pause(false)
+  await env.advance(seconds(60))
+  expect([calls.length, await annotation()]).toEqual([2, undefined])
+})
+
+describe('a process that is killed around a request', () => {
+  /** Lets a Cluster wait, kills its process `after` commits, that of the request included, or in the call, and starts the next process. */
+  async function killed(hook: string, after: number | 'in the call') {
+    const { script, calls, onCall } = blocking(hook)
+    const base = memoryStores()
+    await anUpgrade(script, { stores: base })
+    const { clock } = env
+    const restart = async (stores: MortalStores, at = clock) => {
+      await env.close()
+      env = await start(script, { stores, clock: at })
+      await env.advance(seconds(10))
+    }
+    await restart(mortalStores(base))
+    const counted = mortalStores(base)
+    await restart(counted)
+    const stores = mortalStores(base, counted.commits + (after === 'in the call' ? 100 : after))
+    await restart(stores)
+    calls.length = 0
+    if (after === 'in the call') onCall.run = () => stores.kill()
+    await Promise.race([request('now'), stores.death])
+    if (!stores.isDead) await Promise.race([env.advance(seconds(30)), stores.death])
+    expect(stores.isDead).toBe(true)
+
+    onCall.run = () => {}
+    stores.bury()
+    const before = calls.length
+    await restart(mortalStores(base), new VirtualClock(clock.now()))
+    await env.advance(seconds(60))
+    const { length: records } = waitingHooks(await env.client.get(Cluster, key))
+    return { before, after: calls.length - before, annotation: await annotation(), records }
+  }
+
+  test.each([
+    ['after the request is written: the next process calls', 1, [0, 1]],
+    ['while the hook is called: its answer is lost, and the next process calls again', 'in the call', [1, 1]],
+    ['after the request is removed, with which the answer is recorded: the next process does not call', 2, [1, 0]],
+  ] as const)('%s', async (_, stop, [before, after]) => {
+    expect(await killed('BeforeClusterUpgrade', stop)).toEqual({ before, after, annotation: undefined, records: 1 })
+  })
+
+  test.each([1, 2])('after write %i: the update of a Machine in place is called, too', async (stop) => {
+    const { after, annotation } = await killed('UpdateMachine', stop)
+    expect([after, annotation]).toEqual([1, undefined])
+  })
+})
