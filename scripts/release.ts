@@ -12,6 +12,7 @@ import { buildFolder, buildPackages } from './build.ts'
 import { releaseNotes } from './packages/changelog.ts'
 import { root, rootManifest, sourcePackages } from './packages/manifests.ts'
 import { packPackages } from './packages/pack.ts'
+import { billOfMaterials } from './packages/sbom.ts'
 
 const { values: options } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
 const isDryRun = options['dry-run']
@@ -38,8 +39,7 @@ await buildPackages(buildFolder)
 rmSync(folder, { recursive: true, force: true })
 const tarballs = packPackages(buildFolder, folder)
 writeFileSync(join(folder, 'NOTES.md'), notes!.text)
-const bom = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--omit', 'dev', '--workspaces']
-const sbom = execFileSync('npm', bom, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1 << 26 })
+const sbom = billOfMaterials()
 writeFileSync(join(folder, 'sbom.cdx.json'), sbom)
 const files = [...tarballs.map(({ path }) => path), join(folder, 'sbom.cdx.json')]
 const sums = files.map((path) => `${createHash('sha256').update(readFileSync(path)).digest('hex')}  ${basename(path)}\n`)

@@ -1,0 +1,56 @@
+/**
+ * `npm run image -- --base IMAGE@sha256:…`: the image of the command, for amd64 and arm64 (image/README.md). Makes its context in
+ * build/image: the published command with the versions of package-lock.json, Node from npm's packages of it, and the SBOM; then runs
+ * the builder. `--context-only` stops before the builder.
+ */
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { messageOf } from '@capstan/kube'
+import { architectures, type Architecture, imageContext } from './packages/image-context.ts'
+import { root, rootManifest } from './packages/manifests.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    base: { type: 'string' },
+    tag: { type: 'string' },
+    platforms: { type: 'string', default: architectures.join(',') },
+    builder: { type: 'string', default: 'docker' },
+    'context-only': { type: 'boolean', default: false },
+  },
+})
+const platforms = options.platforms.split(',')
+const unknown = platforms.filter((name) => !architectures.includes(name as Architecture))
+if (unknown.length > 0) refuse(`--platforms ${options.platforms}: ${unknown.join(', ')} is none of ${architectures.join(', ')}`)
+if (!options['context-only'] && !/@sha256:[0-9a-f]{64}$/.test(options.base ?? ''))
+  refuse('--base must name the base image by digest, as IMAGE@sha256:…: a tag is another image tomorrow')
+
+const { version } = rootManifest()
+const context = join(root, 'build', 'image')
+try {
+  await imageContext(context, platforms as Architecture[])
+} catch (err) {
+  refuse(messageOf(err))
+}
+console.log(`context: ${context}`)
+if (!options['context-only']) {
+  const revision = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
+  const args = [
+    ...(options.builder === 'docker' ? ['buildx', 'build'] : ['build']),
+    `--platform=${platforms.map((name) => `linux/${name}`).join(',')}`,
+    `--build-arg=BASE=${options.base}`,
+    `--build-arg=VERSION=${version}`,
+    `--build-arg=REVISION=${revision}`,
+    `--file=${join(root, 'image', 'Dockerfile')}`,
+    // buildah gathers the images of several platforms under a manifest, docker under a tag.
+    `--${options.builder === 'buildah' && platforms.length > 1 ? 'manifest' : 'tag'}=${options.tag ?? `capstan:v${version}`}`,
+    context,
+  ]
+  console.log(`${options.builder} ${args.join(' ')}`)
+  execFileSync(options.builder, args, { stdio: 'inherit' })
+}
+
+function refuse(why: string): never {
+  console.error(why)
+  process.exit(1)
+}

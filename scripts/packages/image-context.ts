@@ -1,0 +1,83 @@
+/** What the image of the command is made of: image/Dockerfile. */
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { buildCommand } from './command.ts'
+import { root, sourcePackages } from './manifests.ts'
+import { billOfMaterials } from './sbom.ts'
+
+/** As images name architectures. */
+export const architectures = ['amd64', 'arm64'] as const
+export type Architecture = (typeof architectures)[number]
+
+/** As npm's packages of Node name them. */
+const nodeNames: Readonly<Record<Architecture, string>> = { amd64: 'x64', arm64: 'arm64' }
+
+interface Lock {
+  readonly packages: Readonly<Record<string, LockedPackage | undefined>>
+}
+
+interface LockedPackage {
+  readonly version?: string
+  readonly integrity?: string
+  readonly dependencies?: Readonly<Record<string, string>>
+}
+
+/** Writes the context to `folder`, which is emptied first. @throws Error when Node of an architecture cannot be had */
+export async function imageContext(folder: string, wanted: readonly Architecture[]): Promise<void> {
+  rmSync(folder, { recursive: true, force: true })
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock
+  const command = join(folder, 'app', 'node_modules', '@capstan', 'cli')
+  await buildCommand(sourcePackages().find(({ manifest }) => manifest.bin)!, command)
+  const { dependencies } = JSON.parse(readFileSync(join(command, 'package.json'), 'utf8')) as LockedPackage
+  for (const path of closureOf(lock, Object.keys(dependencies ?? {})))
+    cpSync(join(root, path), join(folder, 'app', path), { recursive: true, dereference: true })
+  mkdirSync(join(folder, 'node'))
+  for (const architecture of wanted) copyNode(lock, architecture, join(folder, 'node', architecture))
+  writeFileSync(join(folder, 'sbom.cdx.json'), billOfMaterials())
+}
+
+/** Where the packages and all that they need are, relative to the checkout: what `npm ci` installed there. */
+function closureOf(lock: Lock, names: readonly string[]): string[] {
+  const found = new Set<string>()
+  const add = (name: string, from: string): void => {
+    const path = placeOf(lock, name, from)
+    if (found.has(path)) return
+    found.add(path)
+    for (const next of Object.keys(lock.packages[path]!.dependencies ?? {})) add(next, path)
+  }
+  for (const name of names) add(name, '')
+  return [...found].filter((path) => ![...found].some((other) => path.startsWith(`${other}/`))).sort()
+}
+
+/** As Node resolves an import: the nearest node_modules folder above `from` that has the package. */
+function placeOf(lock: Lock, name: string, from: string): string {
+  for (let above = from; ; above = above.includes('/node_modules/') ? above.slice(0, above.lastIndexOf('/node_modules/')) : '') {
+    const path = `${above === '' ? '' : `${above}/`}node_modules/${name}`
+    if (lock.packages[path]) return path
+    if (above === '') throw new Error(`package-lock.json has no ${name}: npm install`)
+  }
+}
+
+/** The program of the version in package-lock.json: installed beside the checkout for its own machine, from npm for the others. */
+function copyNode(lock: Lock, architecture: Architecture, target: string): void {
+  const name = `node-linux-${nodeNames[architecture]}`
+  const path = `node_modules/${name}`
+  const { version, integrity } = lock.packages[path]!
+  const installed = join(root, path, 'bin/node')
+  if (existsSync(installed)) return cpSync(installed, target)
+  const scratch = mkdtempSync(join(tmpdir(), 'capstan-node-'))
+  try {
+    const packed = execFileSync('npm', ['pack', '--silent', `${name}@${version}`], { cwd: scratch, encoding: 'utf8' }).trim()
+    const bytes = readFileSync(join(scratch, packed))
+    const actual = `sha512-${createHash('sha512').update(bytes).digest('base64')}`
+    if (actual !== integrity) throw new Error(`${name} ${version} has integrity ${actual}; package-lock.json says ${integrity}`)
+    execFileSync('tar', ['-xzf', packed, 'package/bin/node'], { cwd: scratch })
+    mkdirSync(dirname(target), { recursive: true })
+    cpSync(join(scratch, 'package/bin/node'), target)
+  } finally {
+    rmSync(scratch, { recursive: true })
+  }
+}
