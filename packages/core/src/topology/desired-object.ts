@@ -10,9 +10,9 @@ import {
   TemplateClonedFromNameAnnotation,
 } from '@capstan/api'
 import {
-  controllerReference,
   draft,
   type Input,
+  isControlledBy,
   keyOf,
   type KubeObject,
   type OwnerReference,
@@ -44,7 +44,7 @@ export const refToDesired = ({ kind: { group, kind }, object }: DesiredObject): 
 interface CloneOptions {
   /** Beside those of every object of the topology. */
   readonly labels?: Record<string, string>
-  /** The Cluster as owner; its controller when absent. */
+  /** The owner to apply. When absent, the Cluster until its controller has made it the controller of the object. */
   readonly owner?: OwnerReference
 }
 
@@ -54,14 +54,16 @@ export function clone(
   cluster: Cluster,
   name: string,
   existing: KubeObject | undefined,
-  { labels = {}, owner = controllerReference(cluster, Cluster) }: CloneOptions = {},
+  { labels = {}, owner }: CloneOptions = {},
 ): DesiredObject {
+  const isControlled = existing !== undefined && isControlledBy(existing, cluster, Cluster)
+  const fresh = owner ?? (isControlled ? undefined : ownerReference(cluster, Cluster))
   const object = fromTemplate(template.object, {
     name,
     namespace: cluster.metadata.namespace!,
     clusterName: cluster.metadata.name,
     labels: { ...ownedLabels(cluster), ...labels },
-    owner: ownerBy(cluster, existing, owner),
+    ...(fresh ? { owner: ownerBy(cluster, existing, fresh) } : {}),
   })
   return { contract: template.contract, kind: clonedKind(template.kind), object: object as NamedInput }
 }

@@ -354,13 +354,24 @@ describe('patches', () => {
   })
 })
 
-test('an owner reference that exists is kept as it is, so that controllers do not correct one another', () => {
-  const cluster = aCluster()
-  const reference = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid', controller: true }
-  const existing = {
-    ...aTemplate('TestCluster', {}),
-    object: { metadata: { name: 'x', ownerReferences: [reference] } } as unknown as UnknownObject & KubeObject,
+describe('the owner reference of the infrastructure cluster', () => {
+  const owners = (reference: object) => {
+    const cluster = aCluster()
+    const existing = {
+      ...aTemplate('TestCluster', {}),
+      object: { metadata: { name: 'x', ownerReferences: [reference] } } as unknown as UnknownObject & KubeObject,
+    }
+    const desired = desiredState(cluster, aBlueprint(cluster), { ...nothing, infrastructureCluster: existing }, versions)
+    return desired.infrastructureCluster.object.metadata.ownerReferences
   }
-  const desired = desiredState(cluster, aBlueprint(cluster), { ...nothing, infrastructureCluster: existing }, versions)
-  expect(desired.infrastructureCluster.object.metadata.ownerReferences).toEqual([reference])
+  const reference = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }
+
+  test('is applied as long as the Cluster is not its controller', () => {
+    expect(owners(reference)).toEqual([reference])
+    expect(owners({ ...reference, uid: 'another-uid' })).toEqual([reference])
+  })
+
+  test('belongs to the Cluster controller alone once it has made the Cluster its controller', () => {
+    expect(owners({ ...reference, controller: true })).toBeUndefined()
+  })
 })

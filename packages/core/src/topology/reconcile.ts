@@ -52,7 +52,7 @@ import { type DesiredState, desiredState, type DesiredVersions, leaveEndpointToO
 import { TopologyScope, type TopologyMemory } from './scope.ts'
 import { applyPatches } from './patches.ts'
 import { legacyTopologyReconciled, topologyReconciled } from './topology-reconciled.ts'
-import { marksOfStep } from './upgrade.ts'
+import { marksOfStep, startWasInterrupted } from './upgrade.ts'
 import { withWaiting } from '../waiting-records.ts'
 import { checkedVariables } from './variables.ts'
 import { decideVersions, type VersionDecision } from './versions.ts'
@@ -153,7 +153,7 @@ async function applyState(
   scope: TopologyScope,
   desired: DesiredState,
   current: CurrentState,
-  { controlPlane, workers, pools, plan }: VersionDecision,
+  { controlPlane, workers, pools, plan, facts }: VersionDecision,
 ): Promise<void> {
   const applier: Applier = { cluster: scope.cluster, context: scope.context, applied: scope.memory.of(scope.cluster).applied }
   await applyInfrastructureCluster(applier, desired, current)
@@ -172,20 +172,27 @@ async function applyState(
   } catch (err) {
     failure = err
   }
-  await connectCluster(scope, desired, failure === undefined)
+  // A step that was interrupted at its start stays recorded until it is repeated.
+  const step = startWasInterrupted(facts) ? facts.step : controlPlane.version
+  await connectCluster(scope, desired, { step, controlPlaneExists: failure === undefined })
   if (failure !== undefined) throw failure
   await applyMachineDeployments(applier, desired, current, workers)
   await applyMachinePools(applier, desired, current, pools)
 }
 
-/** Writes the Cluster's references to the created objects; objects not created yet are not referenced. */
+/**
+ * Writes the Cluster's references to the created objects; objects not created yet are not referenced. During an upgrade the annotation
+ * upgrade-step allows MachineSets and control planes to create Machines of the control plane's version.
+ */
 async function connectCluster(
   scope: TopologyScope,
   { infrastructureCluster, controlPlane }: DesiredState,
-  controlPlaneExists: boolean,
+  { step, controlPlaneExists }: { readonly step: string | undefined; readonly controlPlaneExists: boolean },
 ): Promise<void> {
   const { cluster } = scope
+  const isUpgrading = pendingHooks(cluster).has('AfterClusterUpgrade')
   await scope.change({
+    annotations: { [ClusterTopologyUpgradeStepAnnotation]: isUpgrading ? (step ?? null) : null },
     ...(isCreated(cluster) ? {} : { add: [AfterControlPlaneInitialized.name] }),
     labels: { [ClusterNameLabel]: cluster.metadata.name, [ClusterTopologyOwnedLabel]: '' },
     spec: {

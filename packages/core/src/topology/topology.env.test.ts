@@ -608,6 +608,26 @@ describe('an upgrade', () => {
     )
   })
 
+  test('names the version of the control plane as the step while BeforeControlPlaneUpgrade blocks, so that its Machines can be replaced', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    const step = async () => {
+      const annotations = (await world.cluster()).metadata.annotations ?? {}
+      return [
+        annotations['topology.internal.cluster.x-k8s.io/upgrade-step'],
+        annotations['runtime.cluster.x-k8s.io/pending-hooks'],
+      ]
+    }
+    const before = hook(world, 'BeforeControlPlaneUpgrade')
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
+    expect(await step()).toEqual(['v1.34.0', 'AfterClusterUpgrade'])
+    before.blocks = false
+    await world.advance(seconds(6))
+    expect((await step())[0]).toBe('v1.35.0')
+  })
+
   test('hooks are sent the Cluster with the marks that were written before', async () => {
     const world = await aWorld()
     await createClass(world)

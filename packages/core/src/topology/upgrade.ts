@@ -103,7 +103,7 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
  * The marks of a step are written before the control plane takes the version, so that a crash in between loses no hook. A step above the
  * control plane's version shows such a crash: the control plane never took it, so its hooks are not due.
  */
-const startWasInterrupted = ({ controlPlane, step }: UpgradeFacts): boolean =>
+export const startWasInterrupted = ({ controlPlane, step }: UpgradeFacts): boolean =>
   step !== undefined && controlPlane !== undefined && compareWithBuild(step, controlPlane.version) === 1
 
 export interface WorkerTopology {

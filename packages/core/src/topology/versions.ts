@@ -84,8 +84,9 @@ export async function decideVersions(
       return { goes: scope.recordAnswer(answer), called: answer.called }
     })
     answers.set(hook, goes ? 'go' : 'blocked')
-    // Recorded so that the permission is kept when the next hook blocks.
-    if (hook === 'BeforeClusterUpgrade' && goes && called) await scope.change({ add: ['AfterClusterUpgrade'] })
+    // Recorded so that the permission of BeforeClusterUpgrade is kept when the next hook blocks.
+    const hasBegun = (hook === 'BeforeClusterUpgrade' && goes && called) || (hook === 'BeforeControlPlaneUpgrade' && !goes)
+    if (hasBegun) await scope.change({ add: ['AfterClusterUpgrade'] })
     if (goes && isStepHook(hook)) await scope.change({ remove: [hook] })
   }
 }
