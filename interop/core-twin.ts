@@ -89,6 +89,7 @@ async function servedBy(plane: ServedPlane): Promise<ReadonlySet<string>> {
 async function runAll(names: readonly string[], theirs: Side, ours: Side): Promise<Outcome> {
   const outcome = { passed: 0, failed: 0 }
   const used = new Set<string>()
+  let asked = 0
   const left = [...names]
   const work = async () => {
     for (let name = left.shift(); name !== undefined; name = left.shift()) {
@@ -102,6 +103,7 @@ async function runAll(names: readonly string[], theirs: Side, ours: Side): Promi
         broken = messageOf(err)
       }
       for (const one of twin.explained) used.add(one.what)
+      asked += twin.asked
       const isGood = broken === undefined && twin.found.length === 0
       if (isGood) outcome.passed++
       else outcome.failed++
@@ -114,6 +116,7 @@ async function runAll(names: readonly string[], theirs: Side, ours: Side): Promi
     }
   }
   await Promise.all(Array.from({ length: Most }, work))
+  console.log(`${asked} answers of admission compared`)
   for (const { what } of explained) if (used.has(what)) console.log(`explained: ${what}`)
   return outcome
 }

@@ -28,6 +28,23 @@ export const explained: readonly Explained[] = [
       theirs === 'stale' &&
       ours === 'current',
   },
+  {
+    what: 'Missing control plane',
+    reason: 'upstream decides with whether the infrastructure cluster exists, and reports an internal error',
+    seen: 'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane',
+    matches: ({ object, path, theirs }) =>
+      object.startsWith('Cluster ') &&
+      /conditions\[ControlPlaneInitialized\]\.(message|reason)$/.test(path) &&
+      (theirs === 'InternalError' || theirs === 'Please check controller logs for errors'),
+  },
+  {
+    what: 'Writes with a stale cache',
+    reason:
+      'upstream updates a MachineSet that it has just deleted, fails, and records an event; Capstan waits until its cache has its own writes',
+    seen: 'no event `FailedUpdate` with `Operation cannot be fulfilled` on MachineDeployments',
+    matches: ({ object, path, ours }) =>
+      object === 'Events' && ours === undefined && / Warning FailedUpdate .*Operation cannot be fulfilled/.test(path),
+  },
 ]
 
 export const isExplained = (difference: Difference): Explained | undefined => explained.find((one) => one.matches(difference))

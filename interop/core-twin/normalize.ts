@@ -110,6 +110,13 @@ function* ownedPaths(fields: unknown, path = ''): Iterable<string> {
   }
 }
 
+/** The answer to a request, as the fields of one object. */
+export const pictureOfAnswer = (name: string, answer: { code: number; warnings: readonly string[]; body: unknown }): Picture => {
+  const body = isRecord(answer.body) ? answer.body : {}
+  const object = { metadata: {}, ...body, 'HTTP code': answer.code, warnings: answer.warnings }
+  return new Map([[name, fieldsOf('', object as unknown as KubeObject)]])
+}
+
 export interface Difference {
   readonly object: string
   readonly path: string

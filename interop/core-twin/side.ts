@@ -1,4 +1,5 @@
 /** One of the two cores under comparison: its API server, all that happens in it, stub providers, and workload API servers. */
+import { request as httpsRequest } from 'node:https'
 import {
   type Client,
   ConfigMap,
@@ -83,6 +84,18 @@ export interface Theatre {
   readonly registersNodes: boolean
 }
 
+/** A request to an API server, and its answer with the warnings, which `Client` does not return. */
+export interface RawRequest {
+  readonly method: 'POST' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly body?: object
+}
+export interface RawAnswer {
+  readonly code: number
+  readonly warnings: readonly string[]
+  readonly body: unknown
+}
+
 /** User agent of everything that a case writes. */
 const agent = 'twin'
 
@@ -97,13 +110,16 @@ export class Side implements AsyncDisposable {
   readonly #authority: CertifiedKey
   readonly #workloadPort: number
   readonly #close: () => Promise<void>
+  readonly #plane: ServedPlane
 
   private constructor(
     name: 'theirs' | 'ours',
+    plane: ServedPlane,
     client: Client,
     workload: { workloads: Workloads; authority: CertifiedKey; port: number; close: () => Promise<void> },
   ) {
     this.name = name
+    this.#plane = plane
     this.client = client
     this.#workloads = workload.workloads
     this.#authority = workload.authority
@@ -128,7 +144,7 @@ export class Side implements AsyncDisposable {
       transport.close()
     }
     const workload = { workloads, authority: plane.authority, port: listener.port, close }
-    const side = new Side(name, createClient(transport, { fieldManager: agent }), workload)
+    const side = new Side(name, plane, createClient(transport, { fieldManager: agent }), workload)
     for (const kind of observed) if (kind.group === '' || served.has(resourceName(kind))) side.#watch(kind)
     return side
   }
@@ -148,6 +164,30 @@ export class Side implements AsyncDisposable {
     this.#theatres.set(namespace, theatre)
     for (const kinds of [stub, oldStub])
       for (const role of roles) for (const object of this.objects(namespace, kinds[role])) await this.#report(kinds, role, object)
+  }
+
+  /** Sends a request as the administrator. */
+  request({ method, path, body }: RawRequest): Promise<RawAnswer> {
+    const { url, token, ca } = this.#plane
+    const headers = {
+      authorization: `Bearer ${token}`,
+      'user-agent': agent,
+      'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+    }
+    return new Promise((resolve, reject) => {
+      const request = httpsRequest(`${url}${path}`, { method, headers, ca }, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.once('error', reject)
+        response.once('end', () => {
+          const { warning = [] } = response.headersDistinct
+          const text = Buffer.concat(chunks).toString()
+          resolve({ code: response.statusCode ?? 0, warnings: warning, body: JSON.parse(text) as unknown })
+        })
+      })
+      request.once('error', reject)
+      request.end(body === undefined ? undefined : JSON.stringify(body))
+    })
   }
 
   /** Starts the API server of a workload cluster. @returns a kubeconfig for it */

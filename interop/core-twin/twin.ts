@@ -12,9 +12,9 @@ import {
   sleep,
   systemClock,
 } from '@capstan/kube'
-import { Cluster, Machine, MachineSet } from '@capstan/api'
+import { Cluster, Machine, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
 import { isExplained, type Explained } from './explained.ts'
-import { type Difference, differencesOf, normalText, pictureOf, textOf } from './normalize.ts'
+import { type Difference, differencesOf, normalText, pictureOf, pictureOfAnswer, textOf } from './normalize.ts'
 import { type Behaviour, type Behaviours, type Side } from './side.ts'
 import type { Role } from './stub-kinds.ts'
 import { everythingReady } from './providers.ts'
@@ -29,11 +29,19 @@ const Wait = {
    * indexed by providerID. Machines count as not up to date ten seconds after their creation.
    */
   refresh: 10_000,
-  /** Nothing changed for that long after it, and they are not equal: they will not become so. */
-  different: 8_000,
+  /** Between the refresh of objects and that of others, which sum them up. */
+  stage: 1_500,
+  /** Nothing changed for that long after it, and they are not equal: another refresh, or they will not become so. */
+  different: 6_000,
   /** Longest wait for one step. */
   most: 90_000,
 }
+
+/** Refreshes of one step. The first may meet a workload cluster to which upstream is still connecting. */
+const MostRefreshes = 3
+
+/** Objects before those that sum them up. */
+const refreshed: readonly (readonly Kind[])[] = [[Machine], [MachineSet, MachinePool, MachineHealthCheck], [Cluster]]
 
 const Touched = 'twin.capstan.dev/touched'
 
@@ -45,7 +53,19 @@ export interface Found {
 /** The name of an object, or how to find it: among the objects of its kind in the order of their creation. */
 export type Target<T extends KubeObject> = string | ((objects: readonly T[]) => T | undefined)
 
+/** A request whose answer is compared. */
+export interface Asked {
+  readonly what: string
+  readonly method: 'POST' | 'PATCH' | 'DELETE'
+  /** Of the existing object. */
+  readonly name?: string
+  /** The object, or the merge patch. */
+  readonly body?: object
+}
+
 export class Twin {
+  /** Requests whose answers were compared. */
+  asked = 0
   readonly namespace: string
   readonly found: Found[] = []
   readonly explained = new Set<Explained>()
@@ -125,6 +145,22 @@ export class Twin {
     await this.#both((side) => act(side.workload({ namespace: this.namespace, name: cluster }), side))
   }
 
+  /** Sends requests to both in dry runs, one after the other, and compares the whole answers. */
+  async ask<T extends KubeObject>(kind: Kind<T>, requests: readonly Asked[]): Promise<void> {
+    const { group, version, plural, kind: name, scope } = kind
+    const folder = `/apis/${group}/${version}${scope === 'Namespaced' ? `/namespaces/${this.namespace}` : ''}/${plural}`
+    const bodyOf = ({ body }: Asked) => ({ apiVersion: `${group}/${version}`, kind: name, ...body })
+    for (const asked of requests) {
+      const { method, what } = asked
+      const path = `${method === 'POST' ? folder : `${folder}/${asked.name}`}?dryRun=All&fieldManager=twin`
+      const body = method === 'PATCH' ? asked.body! : method === 'POST' ? bodyOf(asked) : undefined
+      const [theirs, ours] = await this.#both((side) => side.request({ method, path, ...(body ? { body } : {}) }))
+      const object = `${method} ${what}`
+      this.asked++
+      this.#answers.push(...differencesOf(pictureOfAnswer(object, theirs), pictureOfAnswer(object, ours)))
+    }
+  }
+
   /** Does what the other methods cannot. What it returns is compared, when it returns something. */
   async raw(what: string, act: (client: Client, side: Side) => Promise<unknown>): Promise<void> {
     await this.#answered(what, (side) => act(side.client, side), true)
@@ -136,7 +172,7 @@ export class Twin {
    */
   async settle(step: string, until?: (objects: readonly KubeObject[]) => boolean): Promise<void> {
     const begun = performance.now()
-    let isRefreshed = false
+    let refreshes = 0
     const arrived = () => {
       if (!until) return true
       return this.#sides.every((side) => until([...side.seen(this.namespace).objects.values()].map(({ object }) => object)))
@@ -148,17 +184,17 @@ export class Twin {
       const isOver = now - begun > Wait.most
       if (!isOver && quiet < Wait.equal) continue
       if (!isOver && !arrived()) {
-        if (!isRefreshed && quiet >= Wait.refresh) {
-          isRefreshed = true
+        if (refreshes < MostRefreshes && quiet >= Wait.refresh) {
+          refreshes++
           await this.#refresh()
         }
         continue
       }
       const fresh = this.#compare()
       if (fresh.length > 0 && !isOver) {
-        if (quiet < (isRefreshed ? Wait.different : Wait.refresh)) continue
-        if (!isRefreshed) {
-          isRefreshed = true
+        if (quiet < (refreshes > 0 ? Wait.different : Wait.refresh)) continue
+        if (refreshes < MostRefreshes) {
+          refreshes++
           await this.#refresh()
           continue
         }
@@ -177,13 +213,17 @@ export class Twin {
   async #refresh(): Promise<void> {
     this.#touches++
     const body = { metadata: { annotations: { [Touched]: String(this.#touches) } } }
-    await this.#both(async (side) => {
-      const objects = ([Machine, MachineSet, Cluster] as Kind[]).flatMap((kind) =>
-        side.objects(this.namespace, kind).map((object) => ({ kind, key: keyOf(object) })),
-      )
-      // One may be gone by now.
-      for (const { kind, key } of objects) await side.client.patch(kind, key, { type: 'merge', body }).catch(() => undefined)
-    })
+    for (const kinds of refreshed) {
+      const objects = (side: Side) =>
+        kinds.flatMap((kind) => side.objects(this.namespace, kind).map((object) => ({ kind, key: keyOf(object) })))
+      if (this.#sides.every((side) => objects(side).length === 0)) continue
+      await this.#both(async (side) => {
+        // One may be gone by now.
+        for (const { kind, key } of objects(side))
+          await side.client.patch(kind, key, { type: 'merge', body }).catch(() => undefined)
+      })
+      await sleep(systemClock, Wait.stage)
+    }
   }
 
   /** Unexplained differences that no earlier step has reported. */

@@ -13,9 +13,9 @@ import type { MachineDeploymentScope } from './scope.ts'
 /** Legacy conditions that this controller owns. */
 export const OwnedLegacyConditions = ['Ready', 'Available', 'MachineSetReady']
 
-/** Upstream: nothing is updated while the deployment is being deleted, nor before its sets were listed. */
-export function reportLegacyStatus({ machineDeployment, machineSets }: MachineDeploymentScope, now: number): void {
-  if (!machineSets || isDeleting(machineDeployment) || machineDeployment.spec.replicas === undefined) return
+/** Upstream: nothing is updated while the deployment is being deleted, before its sets were listed, nor when its rollout fails. */
+export function reportLegacyStatus({ machineDeployment, machineSets, rolloutFailed }: MachineDeploymentScope, now: number): void {
+  if (!machineSets || rolloutFailed || isDeleting(machineDeployment) || machineDeployment.spec.replicas === undefined) return
   const least = leastAvailable(machineDeployment)
   if (least === undefined) return
   const { current } = setsByRole(machineDeployment, machineSets, now)

@@ -205,6 +205,7 @@ describe('a MachineDeployment', () => {
       'ScalingUp True ScalingUp: Scaling up from 0 to 3 replicas is blocked because DevMachineTemplate does not exist',
     )
     expect((await env.client.list(MachineSet, { namespace: 'default' })).items).toEqual([])
+    expect(deployment.status?.deprecated).toBeUndefined()
   })
 
   test('while paused shares a change of replicas out, and makes no new set', async () => {

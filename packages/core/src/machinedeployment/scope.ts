@@ -14,6 +14,8 @@ export interface MachineDeploymentScope {
   machineSets: readonly MachineSet[] | undefined
   /** Machines of those sets, as read. */
   machines: readonly Machine[] | undefined
+  /** The rollout has thrown: as upstream, the status of v1beta1 then stays as it was. */
+  rolloutFailed?: boolean
 }
 
 /** I/O available to phases. */

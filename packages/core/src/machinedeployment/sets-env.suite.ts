@@ -56,7 +56,7 @@ const template = (group: string, kind: string, plural: string) =>
 export const DevMachine = provider('infra.test', 'DevMachine', 'devmachines')
 export const DevMachineTemplate = template('infra.test', 'DevMachineTemplate', 'devmachinetemplates')
 export const DevConfig = provider('bootstrap.test', 'DevConfig', 'devconfigs')
-const DevConfigTemplate = template('bootstrap.test', 'DevConfigTemplate', 'devconfigtemplates')
+export const DevConfigTemplate = template('bootstrap.test', 'DevConfigTemplate', 'devconfigtemplates')
 export type DevMachine = ObjectOf<typeof DevMachine>
 
 const all: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }

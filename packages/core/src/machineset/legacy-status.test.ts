@@ -93,6 +93,15 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
     ],
   ],
   [
+    'a Machine was made in this reconcile',
+    { machines: [both[0]!, machine('b', { legacy: waiting })], created: 1 },
+    [
+      'Ready False/Warning ScalingUp: Scaling up MachineSet to 2 replicas (actual 1)',
+      'MachinesReady False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed',
+      'Resized False/Warning ScalingUp: Scaling up MachineSet to 2 replicas (actual 1)',
+    ],
+  ],
+  [
     'all are there, one has no Node',
     { machines: [both[0]!, machine('b', { legacy: waiting })] },
     [

@@ -24,7 +24,7 @@ export const OwnedLegacyConditions = ['Ready', 'MachinesCreated', 'Resized', 'Ma
 
 /** Writes counts and conditions on the draft. Keeps earlier ones when Machines could not be listed. */
 export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
-  const { machineSet, machines } = scope
+  const { machineSet, machines, created = 0 } = scope
   const { replicas, template } = machineSet.spec
   const computed = creation(scope)
   if (machines && replicas !== undefined) {
@@ -36,7 +36,8 @@ export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
     }
     reportLegacy(machineSet, counts)
     const desired = isDeleting(machineSet) ? 0 : replicas
-    appendAll(computed, sizeOf(machines.length, desired, counts.readyReplicas), machinesReady(machines))
+    // Upstream: counts Machines from before this reconcile created some.
+    appendAll(computed, sizeOf(machines.length - created, desired, counts.readyReplicas), machinesReady(machines))
   }
   reportLegacyConditions(machineSet, computed, { now, ready: { of: ['MachinesCreated', 'Resized', 'MachinesReady'] } })
 }

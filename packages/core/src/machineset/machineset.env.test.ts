@@ -9,6 +9,7 @@ import {
   conditionText,
   DevConfig,
   DevMachine,
+  DevConfigTemplate,
   DevMachineTemplate,
   setsEnv,
   type SetsEnv,
@@ -118,6 +119,41 @@ describe('a MachineSet', () => {
     await env.settle()
     expect(await names(env.client, Machine)).toHaveLength(2)
   })
+
+  test.each([
+    [
+      'bootstrap',
+      DevConfigTemplate,
+      {},
+      'PreflightCheckFailed: failed to read machineset.cluster.x-k8s.io/skip-preflight-checks annotation: failed to retrieve DevConfigTemplate default/bootstrap: DevConfigTemplate.bootstrap.test "bootstrap" not found',
+    ],
+    [
+      'infra',
+      DevMachineTemplate,
+      {},
+      'InfrastructureTemplateCloningFailed: failed to create InfraMachine: failed to compute desired InfraMachine: failed to retrieve DevMachineTemplate default/infra: DevMachineTemplate.infra.test "infra" not found',
+    ],
+    [
+      'bootstrap',
+      DevConfigTemplate,
+      { 'machineset.cluster.x-k8s.io/skip-preflight-checks': 'All' },
+      'BootstrapTemplateCloningFailed: failed to create BootstrapConfig: failed to compute desired BootstrapConfig: failed to retrieve DevConfigTemplate default/bootstrap: DevConfigTemplate.bootstrap.test "bootstrap" not found',
+    ],
+  ])(
+    'reports a missing template in MachinesCreated, and observes no generation: %s',
+    async (name, kind, annotations, expected) => {
+      env = await setsEnv()
+      await aClusterWithTemplates(env)
+      await env.client.delete(kind, { namespace: 'default', name })
+      const { metadata, spec } = aMachineSet()
+      await env.client.create(MachineSet, { metadata: { ...metadata, annotations }, spec } as never)
+      await env.settle()
+      const { status } = await env.client.get(MachineSet, key)
+      const created = status?.deprecated?.v1beta1?.conditions?.find(({ type }) => type === 'MachinesCreated')
+      expect(`${created?.reason}: ${created?.message}`).toBe(expected)
+      expect(status?.observedGeneration).toBeUndefined()
+    },
+  )
 
   test('scales down to the Machine that is not marked, and takes everything along', async () => {
     env = await setsEnv()

@@ -1,6 +1,11 @@
-import { DisableMachineCreateAnnotation, Machine, MachineSetMoveMachinesToMachineSetAnnotation } from '@capstan/api'
+import {
+  DisableMachineCreateAnnotation,
+  Machine,
+  MachineSetMoveMachinesToMachineSetAnnotation,
+  MachineSetSkipPreflightChecksAnnotation,
+} from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
-import { messageOf, seconds } from '@capstan/kube'
+import { messageOf, seconds, TerminalError } from '@capstan/kube'
 import { createMachine } from './create-machine.ts'
 import { deleteChildren } from '../children.ts'
 import { machinesToDelete } from './deletion-priority.ts'
@@ -9,8 +14,8 @@ import { surplus } from './plan-moves.ts'
 import { moveMachines } from './move-machines.ts'
 import { removeOrphans } from './orphans.ts'
 import { preflight } from './preflight.ts'
-import { isOldRevision } from './templates.ts'
-import type { MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
+import { missingText } from './templates.ts'
+import type { CreationFailure, MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
 
 /** Creates missing Machines; deletes surplus ones, or moves them to the set that updates them in place. */
 export const syncReplicas: MachineSetPhase = async (scope, io) => {
@@ -29,8 +34,11 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   const { machineSet, machines = [] } = scope
   if (machineSet.metadata.annotations?.[DisableMachineCreateAnnotation] === 'true') return proceed()
   const { bootstrapTemplate, infrastructureTemplate } = scope
-  if (infrastructureTemplate.state !== 'found' || bootstrapTemplate.state === 'missing' || bootstrapTemplate.state === 'unread') {
-    return isOldRevision(scope) ? proceed() : wait('templates to exist')
+  if (bootstrapTemplate.state === 'unread' || infrastructureTemplate.state === 'unread') return wait('templates to be read')
+  const unread = skipIsUnknown(scope)
+  if (unread) {
+    scope.preflightProblems = [messageOf(unread)]
+    throw unread
   }
   try {
     scope.preflightProblems = await preflight(scope, io)
@@ -39,6 +47,15 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
     throw err
   }
   if (scope.preflightProblems.length > 0) return wait(scope.preflightProblems.join('; '))
+  const { bootstrap, infrastructureRef } = machineSet.spec.template.spec
+  if (bootstrapTemplate.state === 'missing') {
+    const text = 'failed to create BootstrapConfig: failed to compute desired BootstrapConfig'
+    throw creationFailed(scope, 'BootstrapTemplateCloningFailed', `${text}: ${missingText(machineSet, bootstrap.configRef!)}`)
+  }
+  if (infrastructureTemplate.state !== 'found') {
+    const text = 'failed to create InfraMachine: failed to compute desired InfraMachine'
+    throw creationFailed(scope, 'InfrastructureTemplateCloningFailed', `${text}: ${missingText(machineSet, infrastructureRef)}`)
+  }
 
   // The framework waits for this process's own writes, but after a change of leader those of the previous leader may be missing in the
   // cache.
@@ -53,8 +70,23 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
     }
   } finally {
     scope.machines = [...machines, ...made]
+    scope.created = made.length
   }
   return proceed()
+}
+
+/** The error of the preflight checks, when the template that may skip some of them does not exist. */
+function skipIsUnknown({ machineSet, bootstrapTemplate }: MachineSetScope): Error | undefined {
+  const annotation = MachineSetSkipPreflightChecksAnnotation
+  if (bootstrapTemplate.state !== 'missing' || machineSet.metadata.annotations?.[annotation]) return undefined
+  const { configRef } = machineSet.spec.template.spec.bootstrap
+  return new TerminalError(`failed to read ${annotation} annotation: ${missingText(machineSet, configRef!)}`)
+}
+
+/** Records that no Machine can be created. The watch of the template brings the next reconcile. */
+function creationFailed(scope: MachineSetScope, reason: CreationFailure['reason'], message: string): Error {
+  scope.creationFailure = { reason, message }
+  return new TerminalError(message)
 }
 
 async function scaleDown(scope: MachineSetScope, replicas: number, io: MachineSetIO): Promise<Outcome> {

@@ -13,6 +13,8 @@ export interface MachineSetScope {
   infrastructureTemplate: Observed
   /** Machines of the set, including those being deleted; `undefined` until they were listed. */
   machines: readonly Machine[] | undefined
+  /** How many of `machines` this reconcile has created. */
+  created?: number
   /** Failed preflight checks; no Machine is created while there are any. */
   preflightProblems: readonly string[]
   /** The error of a failed creation, if any. */

@@ -1,7 +1,7 @@
 import { Cluster, type MachineDeployment, MachineSet, RevisionAnnotation, TemplateSuffix } from '@capstan/api'
 import type { Index, MapFunction, Outcome, ReconcileContext } from '@capstan/controller'
-import { proceed, wait } from '@capstan/controller'
-import { draft, ensureOwnerReference, isDeleting, keyOf, ownerReference } from '@capstan/kube'
+import { proceed } from '@capstan/controller'
+import { draft, ensureOwnerReference, isDeleting, keyOf, ownerReference, TerminalError } from '@capstan/kube'
 import type { ContractRef, External } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { type Observed, observed } from '../external/observed.ts'
@@ -25,8 +25,12 @@ const readTemplate = ({ machineSet, cluster }: MachineSetScope, io: ReconcileCon
 
 function outcome(scope: MachineSetScope, template: Observed, ref: ContractRef | undefined): Outcome {
   if (template.state !== 'missing' || !ref || isDeleting(scope.machineSet) || isOldRevision(scope)) return proceed()
-  return wait(`${ref.kind} ${ref.name} to exist`)
+  throw new TerminalError(missingText(scope.machineSet, ref))
 }
+
+/** The error for a template that does not exist. Its watch brings the next reconcile. */
+export const missingText = ({ metadata }: MachineSet, { apiGroup, kind, name }: ContractRef): string =>
+  `failed to retrieve ${kind} ${metadata.namespace}/${name}: ${kind}.${apiGroup} ${JSON.stringify(name)} not found`
 
 /** Whether the set is an old one of its MachineDeployment: it creates no Machines and needs no templates. */
 export function isOldRevision({
