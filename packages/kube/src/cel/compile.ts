@@ -13,6 +13,7 @@ import {
   indexed,
   isIn,
   lookUp,
+  lookUpPlain,
   lookUpIndex,
   type Loop,
   mapped,
@@ -180,7 +181,7 @@ class Compiler {
     if (type === undefined) return broken
     const { evaluate } = of
     if (node.kind === 'has') {
-      return { type: bool, evaluate: (run) => (spend(run, 1), lookUp(evaluate(run), field) !== undefined) }
+      return { type: bool, evaluate: (run) => (spend(run, 1), lookUpPlain(evaluate(run), field) !== undefined) }
     }
     if (node.optional || of.type.kind === 'optional') {
       return { type: optionalOf(type), evaluate: (run) => (spend(run, 1), optionally(lookUp(evaluate(run), field))) }
@@ -190,7 +191,7 @@ class Compiler {
       evaluate: (run) => {
         spend(run, 1)
         const value = evaluate(run)
-        const found = lookUp(value, field)
+        const found = lookUpPlain(value, field)
         if (value instanceof Optional) return optionally(found)
         if (found === undefined) throw new EvaluationError(`no such key: ${field}`)
         return found

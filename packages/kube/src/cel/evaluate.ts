@@ -36,6 +36,10 @@ export function lookUp(value: Value, field: string): Value | undefined {
   throw noOverload()
 }
 
+/** Like `lookUp`, for selections without optionals. Upstream: null and scalars have no fields, and `has` is false of them. */
+export const lookUpPlain = (value: Value, field: string): Value | undefined =>
+  value instanceof Optional || value instanceof CelMap || value instanceof CelList ? lookUp(value, field) : undefined
+
 export const optionally = (value: Value | undefined): Optional => (value === undefined ? none : new Optional(value))
 
 export function lookUpIndex(of: Value, index: Value): Value | undefined {
