@@ -24,8 +24,9 @@ const current: BuiltinKind<Autoscaler> = {
     // Go always writes it.
     if (!old) autoscaler.status = { ...autoscaler.status, currentMetrics: null as never }
   },
-  validate({ spec, status }, _, { subresource }) {
-    return subresource === 'status' ? nonNegative('status', status, 'currentReplicas', 'desiredReplicas') : specErrors(spec)
+  validate({ spec, status }, old, { subresource }) {
+    if (subresource === 'status') return nonNegative('status', status, 'currentReplicas', 'desiredReplicas')
+    return specErrors(spec, old?.spec)
   },
 }
 

@@ -25,7 +25,10 @@ import type {
 const MaxWindow = 3600
 const MaxPeriod = 1800
 
-export function specErrors({ minReplicas, maxReplicas, scaleTargetRef, metrics = [], behavior }: Spec): FieldError[] {
+export function specErrors(
+  { minReplicas, maxReplicas, scaleTargetRef, metrics = [], behavior }: Spec,
+  old: Spec | undefined,
+): FieldError[] {
   const path = 'spec.maxReplicas'
   const scalesToZero = metrics.some(({ type }) => type === 'Object' || type === 'External')
   const none = 'must specify at least one Object or External metric to support scaling to zero replicas'
@@ -38,7 +41,7 @@ export function specErrors({ minReplicas, maxReplicas, scaleTargetRef, metrics =
     ...(minReplicas !== undefined && maxReplicas < minReplicas
       ? [invalid(path, maxReplicas, 'must be greater than or equal to `minReplicas`')]
       : []),
-    ...referenceErrors('spec.scaleTargetRef', scaleTargetRef, false),
+    ...referenceErrors('spec.scaleTargetRef', scaleTargetRef, targetVersion(scaleTargetRef, old?.scaleTargetRef)),
     ...metrics.flatMap((metric, index) => metricErrors(`spec.metrics[${index}]`, metric)),
     ...(minReplicas === 0 && !scalesToZero ? [forbidden('spec.metrics', none)] : []),
     ...(behavior?.scaleUp ? scalingErrors('spec.behavior.scaleUp', behavior.scaleUp) : []),
@@ -46,17 +49,27 @@ export function specErrors({ minReplicas, maxReplicas, scaleTargetRef, metrics =
   ]
 }
 
-function referenceErrors(path: string, { kind, name, apiVersion = '' }: Reference, mayBeCore: boolean): FieldError[] {
-  const segment = (field: string, value: string): FieldError[] =>
-    value === '' ? [required(`${path}.${field}`)] : problems(`${path}.${field}`, value, pathSegmentProblems(value))
-  return [...segment('kind', kind), ...segment('name', name), ...versionErrors(`${path}.apiVersion`, apiVersion, mayBeCore)]
+/** Which API versions a reference may have: any text, those of any group, or those of groups with a name. */
+type AllowedVersion = 'any' | 'group or core' | 'group'
+
+/** Upstream: the only kind of the core group with a scale is ReplicationController, and an update keeps the version that it finds. */
+function targetVersion(target: Reference, old: Reference | undefined): AllowedVersion {
+  if (old && old.kind === target.kind && old.apiVersion === target.apiVersion) return 'any'
+  return target.kind === 'ReplicationController' ? 'group or core' : 'group'
 }
 
-function versionErrors(path: string, apiVersion: string, mayBeCore: boolean): FieldError[] {
+function referenceErrors(path: string, { kind, name, apiVersion = '' }: Reference, allowed: AllowedVersion): FieldError[] {
+  const segment = (field: string, value: string): FieldError[] =>
+    value === '' ? [required(`${path}.${field}`)] : problems(`${path}.${field}`, value, pathSegmentProblems(value))
+  return [...segment('kind', kind), ...segment('name', name), ...versionErrors(`${path}.apiVersion`, apiVersion, allowed)]
+}
+
+function versionErrors(path: string, apiVersion: string, allowed: AllowedVersion): FieldError[] {
+  if (allowed === 'any') return []
   if (apiVersion.split('/').length > 2) {
     return [invalid(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)]
   }
-  return mayBeCore || parseApiVersion(apiVersion).group !== ''
+  return allowed === 'group or core' || parseApiVersion(apiVersion).group !== ''
     ? []
     : [invalid(path, apiVersion, 'apiVersion must specify API group')]
 }
@@ -95,7 +108,7 @@ function sourceErrors(path: string, metric: MetricSpec, source: (typeof sources)
     case 'object': {
       const { describedObject, metric: identifier, target } = metric.object!
       return [
-        ...referenceErrors(`${path}.describedObject`, describedObject, true),
+        ...referenceErrors(`${path}.describedObject`, describedObject, 'group or core'),
         ...identifierErrors(`${path}.metric`, identifier),
         ...targetErrors(`${path}.target`, target),
         ...(target.value === undefined && target.averageValue === undefined
