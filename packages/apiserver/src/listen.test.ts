@@ -105,6 +105,27 @@ test("a request carries its sender's identity", async () => {
   ])
 })
 
+test.each(['HTTP/1.1', 'HTTP/2'])('values of a repeated header may contain commas (%s)', async (protocol) => {
+  const { listener } = await start(async ({ valuesOf }) => ({
+    status: 200,
+    headers: {},
+    body: JSON.stringify(valuesOf?.('impersonate-group')),
+  }))
+  const groups = ['CN=ops,OU=people, DC=example', 'devs']
+  const texts = {
+    'HTTP/1.1': async () => (await ask(listener, { headers: { 'Impersonate-Group': groups } })).text,
+    'HTTP/2': async () => {
+      const session = connectHTTP2(listener.url, { ca: management.ca.certificate })
+      const stream = session.request({ ':path': '/', 'Impersonate-Group': groups }).setEncoding('utf8')
+      let text = ''
+      for await (const part of stream) text += part
+      session.destroy()
+      return text
+    },
+  }
+  expect(await texts[protocol as keyof typeof texts]()).toBe(JSON.stringify(groups))
+})
+
 test.each([
   ['Node', {}],
   ['a client that prefers the other one', { ciphers: 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256' }],

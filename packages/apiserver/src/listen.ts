@@ -383,8 +383,13 @@ function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal, bud
     method: req.method ?? 'GET',
     url: req.url ?? '/',
     headers: req.headers as { [name: string]: string | undefined },
+    valuesOf: (name) => valuesIn(req.rawHeaders, name),
     signal,
     streamSignal,
     body: (limit) => readBody(req, limit, budget),
   }
 }
+
+/** Values of a header in Node's list of names and values. Node joins repeated headers with commas, which a value may contain itself. */
+const valuesIn = (raw: readonly string[], name: string): string[] =>
+  raw.filter((_, index) => index % 2 === 1 && raw[index - 1]!.toLowerCase() === name)

@@ -10,7 +10,11 @@ export const anonymous = 'system:anonymous'
 const authenticated = 'system:authenticated'
 const unauthenticated = 'system:unauthenticated'
 
-type Headers = { readonly [name: string]: string | undefined }
+/** Headers of a request; `valuesOf` returns the values of one that is repeated. */
+interface Sent {
+  readonly headers: { readonly [name: string]: string | undefined }
+  readonly valuesOf?: (name: string) => readonly string[]
+}
 
 interface Wish {
   readonly name: string
@@ -23,8 +27,8 @@ interface Wish {
  * Returns the caller after impersonation.
  * @throws StatusError Forbidden, or InternalError when the headers name no user
  */
-export function impersonated(authorizer: Authorizer, caller: Caller, headers: Headers): Caller {
-  const wish = wishOf(headers)
+export function impersonated(authorizer: Authorizer, caller: Caller, sent: Sent): Caller {
+  const wish = wishOf(sent)
   if (!wish) return caller
   const check = (resource: string, more: Partial<ResourceAttributes>) =>
     authorize(authorizer, { kind: 'resource', user: caller, verb: 'impersonate', group: '', resource, ...more })
@@ -45,15 +49,16 @@ export function impersonated(authorizer: Authorizer, caller: Caller, headers: He
   }
 }
 
-function wishOf(headers: Headers): Wish | undefined {
+function wishOf({ headers, valuesOf }: Sent): Wish | undefined {
+  const values = (header: string): readonly string[] => valuesOf?.(header) ?? [headers[header] ?? '']
   const name = headers['impersonate-user'] ?? ''
   const uid = headers['impersonate-uid']
   const extra: { [key: string]: readonly string[] } = {}
-  for (const [header, value] of Object.entries(headers)) {
-    if (!header.startsWith('impersonate-extra-') || value === undefined) continue
-    extra[decoded(header.slice('impersonate-extra-'.length))] = value.split(/,\s*/)
+  for (const header of Object.keys(headers)) {
+    if (!header.startsWith('impersonate-extra-') || headers[header] === undefined) continue
+    extra[decoded(header.slice('impersonate-extra-'.length))] = values(header)
   }
-  const groups = headers['impersonate-group']?.split(/,\s*/).filter(Boolean) ?? []
+  const groups = headers['impersonate-group'] === undefined ? [] : values('impersonate-group').filter(Boolean)
   if (name !== '') return { name, groups, uid, extra }
   if (groups.length === 0 && uid === undefined && Object.keys(extra).length === 0) return undefined
   throw new StatusError('BadRequest', `requested ${printed({ name, groups, uid, extra })} without impersonating a user name`)

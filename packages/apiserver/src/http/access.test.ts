@@ -300,10 +300,15 @@ test('impersonation requires permission for every part of the identity', async (
     'POST',
     '/apis/authentication.k8s.io/v1/selfsubjectreviews',
     {},
-    { ...as, 'impersonate-uid': '7', 'impersonate-extra-scopes': 'view, edit' },
+    { ...as, 'impersonate-uid': '7', 'impersonate-extra-scopes': 'view', 'impersonate-extra-Cost%2Fcenter': 'a, b' },
   )
   expect(((await answer.json()) as { status: object }).status).toEqual({
-    userInfo: { username: 'jane', uid: '7', groups: ['ops', 'system:authenticated'], extra: { scopes: ['view', 'edit'] } },
+    userInfo: {
+      username: 'jane',
+      uid: '7',
+      groups: ['ops', 'system:authenticated'],
+      extra: { scopes: ['view'], 'cost/center': ['a, b'] },
+    },
   })
 })
 

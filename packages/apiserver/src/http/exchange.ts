@@ -10,6 +10,8 @@ export interface HttpRequest {
   readonly url: string
   /** Names in lower case. */
   readonly headers: { readonly [name: string]: string | undefined }
+  /** All values of a header that a client may repeat, as sent. Absent where `headers` has one value for each name. */
+  readonly valuesOf?: (name: string) => readonly string[]
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal
   /** Aborts when the server stops, too: for answers that do not end by themselves. */

@@ -118,7 +118,7 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   }
   let caller: Caller
   try {
-    caller = impersonated(authorizer, callerOf(identity, request), request.headers)
+    caller = impersonated(authorizer, callerOf(identity, request), request)
   } catch (err) {
     return refused(err)
   }

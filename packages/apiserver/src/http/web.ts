@@ -2,7 +2,10 @@ import type { Identity } from '../auth/authenticate.ts'
 import type { HttpAnswer, HttpHandler, HttpRequest } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
 
-/** The handler as a function of the platform's Request and Response: for tests, and to run inside other servers. */
+/**
+ * The handler as a function of the platform's Request and Response: for tests, and to run inside other servers. The platform joins repeated
+ * headers, so that a request can impersonate one group only.
+ */
 export function webHandler(handler: HttpHandler): (request: Request, identity: Identity) => Promise<Response> {
   return async (request, identity) => {
     const answer = await handler(fromRequest(request), identity)
