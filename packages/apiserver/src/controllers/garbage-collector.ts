@@ -109,8 +109,19 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
       })
       return
     }
-    const policy = waiting.length > 0 && dependentsOf(object).length > 0 ? 'Foreground' : ownPolicy(object)
-    await deleteObject(key, object, policy)
+    const below = waiting.length > 0 ? dependentsOf(object) : []
+    // Owners in a circle would wait for each other: one of them stops blocking its owners.
+    if (below.some((dependent) => isForeground(dependent.object))) await unblockOwners(key, object)
+    await deleteObject(key, object, below.length > 0 ? 'Foreground' : ownPolicy(object))
+  }
+
+  async function unblockOwners(key: StoreKey, object: KubeObject): Promise<void> {
+    const references = owners(object)
+    if (!references.some(({ blockOwnerDeletion }) => blockOwnerDeletion)) return
+    const unblocked = references.map((reference) =>
+      reference.blockOwnerDeletion ? { ...reference, blockOwnerDeletion: false } : reference,
+    )
+    await patchMetadata(key, object, { ownerReferences: unblocked })
   }
 
   /** Frees the dependents, then lets the owner go. */
