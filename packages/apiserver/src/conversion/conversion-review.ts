@@ -66,10 +66,12 @@ export function checkedConversion(original: KubeObject, converted: unknown, apiV
     if (was === is) return
     throw new InvalidConversion('object', `must have the same ${what}: ${was ?? ''} != ${typeof is === 'string' ? is : ''}`)
   }
-  same('name', original.metadata.name, metadata.name)
-  same('namespace', original.metadata.namespace, metadata.namespace)
-  same('UID', original.metadata.uid, metadata.uid)
-  const kept = draft(original.metadata)
+  // Server-side apply converts objects without the fields of one manager, and without any metadata when those were all.
+  const before: Partial<KubeObject['metadata']> = (original as Partial<KubeObject>).metadata ?? {}
+  same('name', before.name, metadata.name)
+  same('namespace', before.namespace, metadata.namespace)
+  same('UID', before.uid, metadata.uid)
+  const kept = draft(before)
   for (const field of ['labels', 'annotations'] as const) {
     const value = metadata[field]
     if (value === undefined || value === null || equal(value, {})) delete kept[field]

@@ -53,8 +53,16 @@ interface Request {
   readonly objects: readonly UnknownObject[]
 }
 
+interface Review {
+  readonly uid: string
+  readonly resource: { readonly version: string }
+  readonly oldObject: UnknownObject | null
+}
+
 class ConvertingServer implements WebhookTransport {
   readonly calls: Request[] = []
+  /** Admission requests, all of which are allowed. */
+  readonly reviews: Review[] = []
   /** What becomes of the answer of a converter that does its work. */
   spoil: (response: { [field: string]: unknown; convertedObjects: UnknownObject[] }) => unknown = (response) => response
   code = 200
@@ -71,7 +79,12 @@ class ConvertingServer implements WebhookTransport {
   }
 
   async post(_: unknown, body: string) {
-    const { request } = readJSON(body) as { request: Request }
+    const { kind, request } = readJSON(body) as { kind: string; request: Request | Review }
+    if (!('objects' in request)) {
+      this.reviews.push(request)
+      const review = { apiVersion: 'admission.k8s.io/v1', kind, response: { uid: request.uid, allowed: true } }
+      return { status: 200, contentType: 'application/json', body: Buffer.from(writeJSON(review)) }
+    }
     this.calls.push(request)
     const response = {
       uid: request.uid,
@@ -100,7 +113,7 @@ function converted(object: UnknownObject, apiVersion: string): UnknownObject {
   const { size, width, ...rest } = spec as { size?: number; width?: number }
   const value = size ?? width
   const next = value === undefined ? {} : apiVersion.endsWith('v2') ? { width: value } : { size: value }
-  return { ...object, apiVersion, spec: { ...rest, ...next } }
+  return { ...object, apiVersion, metadata: { ...object.metadata }, spec: { ...rest, ...next } }
 }
 
 const conv = (spec: object, name = 'a') => ({ metadata: { name, namespace }, spec })
@@ -169,6 +182,23 @@ describe('objects of a definition with a conversion webhook', () => {
       `three ${group}/v2`,
       `two ${group}/v2`,
     ])
+  })
+
+  test.each(['create', 'change'])('can be applied in a dry run that would %s them', async (what) => {
+    if (what === 'change') await server.client.apply(V2, conv({ width: 1 }), { fieldManager: 'two' })
+    const applied = await server.client.apply(V1, conv({ size: 5 }), { fieldManager: 'one', force: true, dryRun: true })
+    expect(applied).toMatchObject({ apiVersion: `${group}/v1`, spec: { size: 5 } })
+    expect(server.stored()?.spec).toEqual(what === 'change' ? { width: 1, color: 'red' } : undefined)
+  })
+
+  test('can be applied in another version by the manager of their labels', async () => {
+    const labels = { a: 'b' }
+    await server.client.apply(V1, { ...conv({ size: 1 }), metadata: { ...at, labels } }, { fieldManager: 'one' })
+    for (const dryRun of [true, false]) {
+      const applied = await server.client.apply(V2, conv({ width: 2 }), { fieldManager: 'one', dryRun })
+      expect(applied).toMatchObject({ metadata: at, spec: { width: 2 } })
+      expect(applied.metadata.labels).toBeUndefined()
+    }
   })
 
   test('are watched in each version, with one call for all watchers', async () => {
@@ -244,6 +274,33 @@ describe('objects of a definition with a conversion webhook', () => {
     )
     expect((await server.client.get(V2, at)).spec).toMatchObject({ width: 1 })
   })
+})
+
+test.each(['v1', 'v2'] as const)('webhooks get the old object of a deletion in their version (%s)', async (version) => {
+  const server = await ConvertingServer.make()
+  await server.client.create(V1, conv({ size: 1 }))
+  await server.client.create(V1, conv({ size: 2 }, 'b'))
+  await server.client.create(ValidatingWebhookConfiguration, {
+    metadata: { name: 'hook' },
+    webhooks: [
+      {
+        name: 'hook.example.com',
+        clientConfig: { url: 'https://127.0.0.1:9443/validate' },
+        rules: [{ operations: ['DELETE'], apiGroups: [group], apiVersions: [version], resources: ['convs'] }],
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      },
+    ],
+  })
+  await server.client.delete(V1, at)
+  await server.client.delete(V2, { namespace, name: 'b' })
+  expect(server.reviews.map(({ oldObject, resource }) => [resource.version, oldObject?.apiVersion, oldObject?.spec])).toEqual(
+    [1, 2].map((value) => [
+      version,
+      `${group}/${version}`,
+      version === 'v1' ? { size: value } : { width: value, ...(value === 2 ? { color: 'red' } : {}) },
+    ]),
+  )
 })
 
 test('an admission webhook that asks for another version tells twice, as upstream, that it cannot be had', async () => {

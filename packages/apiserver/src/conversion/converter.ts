@@ -78,9 +78,15 @@ export class Converter {
   }
 }
 
-/** Reports whether the version can show the object only through a webhook. An object without apiVersion needs none yet. */
+/**
+ * Reports whether the version can show the object only through a webhook. An object without apiVersion needs none yet. Upstream: nor does
+ * one that has nothing but its type, which is left of an object without the fields of a manager.
+ */
 export const needsWebhook = ({ conversion, apiVersion }: ResourceInfo, object: KubeObject): boolean =>
-  conversion !== undefined && object.apiVersion !== undefined && object.apiVersion !== apiVersion
+  conversion !== undefined &&
+  object.apiVersion !== undefined &&
+  object.apiVersion !== apiVersion &&
+  Object.keys(object).length > 2
 
 /** Applies the defaults of the storage version. */
 const asStored = ({ stored }: ResourceInfo, object: KubeObject): KubeObject =>
