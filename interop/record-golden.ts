@@ -108,7 +108,7 @@ function masked(value: unknown, key: string, prefixes: ReadonlySet<string>): unk
   if (typeof value === 'number' && /^(n|healthCheckN)odePort$/.test(key) && value >= 30_000) return '<n>'
   if (typeof value !== 'string') return value
   // What the file of tokens calls its user.
-  if (key === 'uid' && value === '1') return '<uid>'
+  if (key === 'uid' && (value === '1' || value === 'uid-0')) return '<uid>'
   // Addresses and ports of Services are drawn by lot.
   if (/^clusterIPs?$|^cells$/.test(key) && /^10(\.\d+){3}$/.test(value)) return '<ip>'
   if (key === 'cells' && /:3\d{4}\//.test(value)) return value.replaceAll(/:3\d{4}\//g, ':<n>/')

@@ -47,6 +47,8 @@ export interface ApiRequest {
   readonly body?: unknown
   /** What only the text of the body shows: keys that are there twice, in the words of field validation. */
   readonly duplicates?: readonly string[]
+  /** Paths of all fields in the order of a body with duplicate fields; those are listed at each of their places. */
+  readonly written?: readonly string[]
   readonly patchType?: PatchType
   /** Of a list: nothing but the metadata of its items is wanted. A server that is far away then sends no more than that. */
   readonly metadataOnly?: true

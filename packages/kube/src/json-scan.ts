@@ -7,10 +7,13 @@ export interface JSONScan {
   readonly error: string | undefined
   /** Paths of keys that an object has more than once, such as `spec.ports[0].name`. */
   readonly duplicates: readonly string[]
+  /** Paths of all keys in the order of the text; a key that an object has twice is listed twice. */
+  readonly keys: readonly string[]
 }
 
 export function scanJSON(text: string): JSONScan {
   const duplicates: string[] = []
+  const keys: string[] = []
   let at = 0
 
   const space = () => {
@@ -83,6 +86,7 @@ export function scanJSON(text: string): JSONScan {
       if (text[at] !== '"') throw unexpected('looking for beginning of object key string')
       const key = string()
       const child = path === '' ? key : `${path}.${key}`
+      keys.push(child)
       if (seen.has(key) && !duplicates.includes(child)) duplicates.push(child)
       seen.add(key)
       space()
@@ -117,10 +121,10 @@ export function scanJSON(text: string): JSONScan {
     value('')
     space()
     if (at < text.length) throw unexpected('after top-level value')
-    return { error: undefined, duplicates }
+    return { error: undefined, duplicates, keys }
   } catch (err) {
     if (!(err instanceof SyntaxError)) throw err
-    return { error: err.message, duplicates }
+    return { error: err.message, duplicates, keys }
   }
 }
 

@@ -2,7 +2,7 @@
  * Compares an answer with one recorded from a real server, where what differs by nature was replaced by placeholders, such as
  * `<uid>`. Only tests use it.
  */
-import { isRecord } from '@capstan/kube'
+import { isRecord, stableText } from '@capstan/kube'
 import { parseYAML } from './body/yaml.ts'
 
 export interface Recorded {
@@ -139,7 +139,7 @@ const isCertificate = (text: string): boolean => text.startsWith('-----BEGIN CER
 /** The errors of a message that lists several, whose order says nothing. */
 const partsOf = (message: string): string[] => message.replace(/^(.*? is invalid: )\[(.*)\]$/s, '$1, $2').split(', ')
 
-const sorted = (list: readonly unknown[]): unknown[] => [...list].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+const sorted = (list: readonly unknown[]): unknown[] => [...list].sort((a, b) => (stableText(a) < stableText(b) ? -1 : 1))
 const byField = (causes: readonly unknown[]): unknown[] =>
   sorted((causes as { field?: string }[]).map((cause) => ({ field: cause.field, ...cause })))
 const byManager = (entries: readonly unknown[]): unknown[] =>

@@ -31,6 +31,7 @@ describe.each<[string, number, number]>([
   ['core', 177, 181],
   ['networking', 86, 86],
   ['resource', 329, 329],
+  ['other-clients', 100, 108],
 ])('%s', (file, asRecorded, requests) => {
   test('answers as the recorded server did, except for listed differences', async () => {
     const server = new InProcess()

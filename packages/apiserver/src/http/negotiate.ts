@@ -18,7 +18,7 @@ interface Clause {
 /** @throws StatusError NotAcceptable when no clause of the Accept header can be served */
 export function representationOf(
   accept: string | undefined,
-  { pretty = false, builtin = false, collection = false } = {},
+  { pretty = false, builtin = false, collection = false, tables = true } = {},
 ): Representation {
   const clauses = parseAccept(accept)
   for (const { type, parameters } of clauses) {
@@ -27,6 +27,7 @@ export function representationOf(
     const { as, v, g } = parameters
     if (as === undefined) return { format, as: undefined, version: 'v1', pretty }
     if (!isTransform(as) || g !== 'meta.k8s.io' || (v !== 'v1' && v !== 'v1beta1')) continue
+    if (as === 'Table' && !tables) continue
     return { format, as, version: v, pretty }
   }
   // Upstream's router refuses unknown types before its handlers run, except for custom resources.

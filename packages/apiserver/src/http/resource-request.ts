@@ -50,6 +50,7 @@ export async function resourceAnswer(
     pretty: verb !== 'watch' && wantsPretty(query, headers['user-agent']),
     builtin: resource.builtin,
     collection: path.name === undefined,
+    tables: hasTables(resource, path.subresource),
   })
   const apiRequest = await apiRequestOf(server, verb, path, resource, request, query)
   if (verb === 'watch') return watchAnswer(server, resource, apiRequest, representation, request, query, caller)
@@ -61,6 +62,12 @@ export async function resourceAnswer(
   const answer = await engine.execute(apiRequest, caller, request.signal)
   return encodeResponse(server.clock, resource, answer, representation, query)
 }
+
+/** Upstream: storages that implement rest.TableConvertor. Those of reviews and of most subresources do not. */
+const hasTables = ({ verbs }: Resource, subresource: string | undefined): boolean =>
+  subresource === undefined
+    ? !(verbs?.length === 1 && verbs[0] === 'create')
+    : subresource === 'status' || subresource === 'scale'
 
 const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, { namespaced }: Resource): boolean =>
   namespaced

@@ -14,16 +14,22 @@ import { type ConversionWebhook, type ResourceInfo, maskTrailingDash } from './r
 import { memberText } from './member.ts'
 
 export function customResourceInfos(crd: CustomResourceDefinition): ResourceInfo[] {
-  const stored = definitionOf(crd, crd.spec.versions.find((version) => version.storage)!, undefined)
+  const versions = new Map<string, ResourceInfo>()
+  const stored = infoOf(crd, crd.spec.versions.find((version) => version.storage)!, undefined, versions)
+  for (const version of crd.spec.versions) {
+    const info = version.storage ? stored : infoOf(crd, version, stored, versions)
+    versions.set(info.apiVersion, info)
+  }
   return crd.spec.versions
     .filter((version) => version.served)
-    .map((version) => (version.storage ? stored : definitionOf(crd, version, stored)))
+    .map(({ name }) => versions.get(apiVersionOf({ group: crd.spec.group, version: name }))!)
 }
 
-function definitionOf(
+function infoOf(
   { metadata, spec, status }: CustomResourceDefinition,
   version: CustomResourceVersion,
   stored: ResourceInfo | undefined,
+  versions: ReadonlyMap<string, ResourceInfo>,
 ): ResourceInfo {
   const { group, scope } = spec
   const names = status?.acceptedNames?.kind ? { ...spec.names, ...status.acceptedNames } : spec.names
@@ -53,6 +59,7 @@ function definitionOf(
     storageVersion: storage.name,
     deprecation: deprecationOf(spec, version, names.kind),
     stored,
+    versions,
     conversion: conversionOf(spec),
     storage: `${names.plural}.${group}`,
     apiVersion: apiVersionOf({ group, version: version.name }),

@@ -76,6 +76,8 @@ export interface ResourceInfo extends Resource {
   readonly apiVersion: string
   /** The storage version, when it is another one. */
   readonly stored: ResourceInfo | undefined
+  /** For custom resources: all versions of the definition by apiVersion, also those that are not served. */
+  readonly versions?: ReadonlyMap<string, ResourceInfo>
   /** For built-in kinds: converts drafts of other versions to this version. */
   readonly convertFrom?: { readonly [apiVersion: string]: (object: UnknownObject) => void }
   /** Converts objects of other versions to this one; absent: versions differ only in apiVersion and in pruned fields. */

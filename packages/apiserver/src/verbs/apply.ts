@@ -80,10 +80,11 @@ function readApplied(context: RequestContext): UnknownObject {
   if (managed !== undefined && managed !== null) throw badRequest('metadata.managedFields must be nil')
   // Unknown and mistyped metadata fields would be dropped before the whole object is checked.
   const refuse = () => refuseUntypable(request.body as KubeObject, info)
-  const unknown = coerceMetadata(info, body, (why) => {
+  const wrongType = (why: string) => {
     refuse()
     return badRequest(why)
-  })
+  }
+  const unknown = coerceMetadata(info, body, wrongType, { keepsHollow: true })
   if (unknown.length > 0) refuse()
   const object = body as UnknownObject
   const { metadata } = object

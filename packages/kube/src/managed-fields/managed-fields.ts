@@ -35,9 +35,12 @@ export interface ManagedFieldsContext {
    * own these as such.
    */
   readonly blank?: object
-  /** Upstream records no time for updates through the scale subresource of built-in kinds. */
+  /** Upstream records no time for updates through the scale subresource. */
   readonly untimed?: boolean
-  /** Converts an object to another version of its kind. Absent, or returning `undefined`: there is no such version. */
+  /**
+   * Converts an object to another version of its kind. Absent, or returning `undefined`: there is no such version, and its managers are
+   * forgotten. Throws a StatusError to reject an apply for that reason.
+   */
   readonly convert?: (object: KubeObject, apiVersion: string) => { object: KubeObject; schema: JSONSchema } | undefined
 }
 
@@ -71,8 +74,9 @@ export function updateManagedFields(live: KubeObject | undefined, next: KubeObje
     accountFor(live, next, entries, { ...context, operation: 'Update' })
     setEntries(next, entries)
   } catch (err) {
-    // Upstream: objects that do not fit the schema, such as older ones, are written without updating managedFields.
-    if (!(err instanceof ItemError)) throw err
+    // Upstream: objects that do not fit the schema, such as older ones, or that have managers of versions that the kind no longer has,
+    // are written without managedFields.
+    if (!(err instanceof ItemError || err instanceof StatusError)) throw err
   }
 }
 
@@ -250,7 +254,7 @@ function conflictError(conflicts: ApplyConflicts['conflicts']): StatusError {
 
 function untypable(what: 'patch' | 'live', { kind, apiVersion, metadata }: KubeObject, problems: readonly string[]): StatusError {
   const { group, version } = parseApiVersion(apiVersion)
-  const named = `${metadata.namespace ?? ''}/${metadata.name}; ${group}/${version}, Kind=${kind}`
+  const named = `${metadata.namespace ?? ''}/${(metadata.name as string | undefined) ?? ''}; ${group}/${version}, Kind=${kind}`
   return new StatusError('', `failed to create typed ${what} object (${named}): ${problemsText(problems)}`)
 }
 

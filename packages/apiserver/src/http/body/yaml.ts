@@ -13,15 +13,23 @@ const yaml = () => createRequire(import.meta.url)('yaml') as typeof import('yaml
 export function parseYAML(text: string): unknown {
   try {
     const document = yaml().parseDocument(text, reading)
-    // Of several documents only the first one counts.
-    const error = document.errors.find(({ code }) => code !== 'MULTIPLE_DOCS')
+    const { contents, errors } = document
+    // Upstream reads the first document, and in flow style nothing behind its closing bracket.
+    const end = yaml().isCollection(contents) && contents.flow ? contents.range![1] : Infinity
+    const error = errors.find(({ code, pos }) => code !== 'MULTIPLE_DOCS' && (code !== 'UNEXPECTED_TOKEN' || pos[0] < end))
     if (error) throw new Error(`yaml: ${error.message}`)
     return document.toJS({ maxAliasCount: MaxAliases })
   } catch (err) {
-    if (err instanceof ReferenceError) throw new Error('yaml: document contains excessive aliasing', { cause: err })
+    if (err instanceof ReferenceError) throw new Error(aliasProblem(err), { cause: err })
     if (isTooDeep(err)) throw new Error('yaml: exceeded max depth', { cause: err })
     throw err
   }
+}
+
+/** Error for an alias without its anchor, or for too many aliases. */
+function aliasProblem({ message }: ReferenceError): string {
+  const [, anchor] = /^Unresolved alias .*: (.*)$/.exec(message) ?? []
+  return anchor === undefined ? 'yaml: document contains excessive aliasing' : `yaml: unknown anchor '${anchor}' referenced`
 }
 
 /** The keys that a mapping has more than once, as Go's reader complains of them. The text is one that can be read. */

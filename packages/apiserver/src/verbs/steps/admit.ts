@@ -69,18 +69,15 @@ export async function validate(
     ...(info.validatesSchema ? structuralErrors(info, object, old, ofMetadata, ofScale) : []),
     ...(info.validate?.(object, old, writeContext(server, context)) ?? []),
   ]
+  // Upstream warns of the errors that the update did not cause also when it is rejected for others.
+  const ratcheted = old && !info.builtin ? info.structural.ratchetedErrors(object, old) : []
+  const ratchetedWarnings = ratcheted.map(({ field, text }) => `${field}: ${text}`)
   if (errors.length > 0) {
+    appendAll(context.warnings, ratchetedWarnings)
     const { kind, storageGroup: group = info.group } = info
     throw invalidObject({ group, kind }, object.metadata.name ?? '', errors.map(inStatus(context)))
   }
-  if (!info.builtin) {
-    const broken = old ? info.structural.ratchetedErrors(object, old) : []
-    appendAll(
-      context.warnings,
-      finalizerWarnings(object, old),
-      broken.map(({ field, text }) => `${field}: ${text}`),
-    )
-  }
+  if (!info.builtin) appendAll(context.warnings, finalizerWarnings(object, old), ratchetedWarnings)
   appendAll(context.warnings, info.warnings?.(object, old, writeContext(server, context)) ?? [])
   const operation = old ? 'UPDATE' : 'CREATE'
   await validateAdmission(server, context, object, old, operation)

@@ -162,16 +162,35 @@ const invalidPatch = (patch: string, problem: string): StatusError =>
   invalidObject({ group: '', kind: '' }, '', [invalid('patch', patch, problem)])
 
 function report(context: RequestContext, unknown: readonly string[], source: Source, patched: string): void {
-  const { body, duplicates = [] } = context.request
+  const { body, duplicates = [], written } = context.request
   if (unknown.length + duplicates.length === 0 || context.options.fieldValidation === 'Ignore') return
-  // Upstream's decoder of built-in kinds reports unknown fields in the order of the body.
-  const fields = context.info.builtin && source === 'body' ? asWritten(unknown, body) : unknown
-  const texts = [...duplicates, ...fields.map((field) => `unknown field ${JSON.stringify(field)}`)]
+  // Upstream's decoder of built-in kinds reports all fields in the order of the body.
+  const isOrdered = context.info.builtin && source === 'body'
+  const texts =
+    isOrdered && written
+      ? problemsAsWritten(unknown, written)
+      : [...duplicates, ...(isOrdered ? asWritten(unknown, body) : unknown).map(unknownField)]
   if (context.options.fieldValidation !== 'Strict') {
     appendAll(context.warnings, texts)
     return
   }
   throw strictError(context.info, texts, source, patched)
+}
+
+const unknownField = (path: string): string => `unknown field ${JSON.stringify(path)}`
+export const duplicateField = (path: string): string => `duplicate field "${path}"`
+
+/** Messages about unknown and duplicate fields, each once. Upstream: an unknown field is not reported as a duplicate, too. */
+function problemsAsWritten(unknown: readonly string[], written: readonly string[]): readonly string[] {
+  const isUnknown = new Set(unknown)
+  const seen = new Set<string>()
+  const texts = new Set<string>()
+  for (const path of written) {
+    if (isUnknown.has(path)) texts.add(unknownField(path))
+    else if (seen.has(path)) texts.add(duplicateField(path))
+    seen.add(path)
+  }
+  return [...texts]
 }
 
 /** Sorts paths by their order in the body. */

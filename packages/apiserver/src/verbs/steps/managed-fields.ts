@@ -7,6 +7,7 @@ import {
   type ManagedFieldsContext,
   parseApiVersion,
   resetFields,
+  StatusError,
   type UnknownObject,
   updateManagedFields,
   writeJSON,
@@ -96,14 +97,22 @@ function managedFieldsContext(
         }),
     now: clock.now(),
     ...(info.goType ? { blank: blankObject(info, info.goType) } : {}),
-    untimed: info.builtin && subresource === 'scale',
+    untimed: subresource === 'scale',
     convert(object: KubeObject, apiVersion: string) {
-      const { group, version } = parseApiVersion(apiVersion)
-      const other = registry.find(group, version, info.plural)
-      if (other?.storage !== info.storage) return undefined
+      const other = info.builtin ? builtinVersion(registry, info, apiVersion) : info.versions?.get(apiVersion)
+      if (!other) {
+        if (info.builtin) return undefined
+        throw new StatusError('', `request to convert CR to an invalid group/version: ${apiVersion}`)
+      }
       return { object: needsWebhook(other, object) ? lookUp(other, object) : inVersion(other, object), schema: other.schema }
     },
   }
+}
+
+function builtinVersion(registry: ServerContext['registry'], info: ResourceInfo, apiVersion: string): ResourceInfo | undefined {
+  const { group, version } = parseApiVersion(apiVersion)
+  const found = registry.find(group, version, info.plural)
+  return found?.storage === info.storage ? found : undefined
 }
 
 /** An object without any field set, as the server stores it. */

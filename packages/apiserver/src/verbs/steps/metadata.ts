@@ -48,6 +48,7 @@ const fields: { readonly [field: string]: Shape } = {
 /**
  * Normalizes a draft's metadata: drops unknown fields, and nulls and empty values as a typed server would.
  * @param refuse creates the error for a field of the wrong type
+ * @param keepsHollow keeps null and empty maps and lists, which an applied object owns
  * @returns the paths of unknown fields
  */
 export function coerceMetadata(
@@ -55,6 +56,7 @@ export function coerceMetadata(
   object: { metadata?: unknown },
   refuse = (why: string): StatusError =>
     badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`),
+  { keepsHollow = false } = {},
 ): string[] {
   const wrongType = (value: unknown, field: string | undefined, wanted: string) => {
     // Upstream decodes the metadata of custom resources separately.
@@ -74,6 +76,7 @@ export function coerceMetadata(
     const shape = fields[field]
     const value = metadata[field]
     if (shape === undefined) unknown.push(`metadata.${field}`)
+    if (keepsHollow && isHollow(shape, value)) continue
     if (shape === undefined || value === null || value === undefined) delete metadata[field]
     else metadata[field] = coerced(shape, value, (item, wanted) => wrongType(item, field, wanted), refuse)
     // Upstream: an empty list removes the managedFields of a built-in kind; for a custom resource it is as if absent.
@@ -82,6 +85,10 @@ export function coerceMetadata(
   }
   return unknown
 }
+
+/** Reports whether a map or list of the metadata is null or empty. */
+const isHollow = (shape: Shape | undefined, value: unknown): boolean =>
+  (shape === 'stringMap' || shape === 'strings' || shape === 'owners') && (value === null || isEmpty(value))
 
 type WrongType = (value: unknown, wanted: string) => StatusError
 

@@ -1,0 +1,583 @@
+/** Requests of clients other than kubectl and Cluster API: conformance tests, generators of manifests, dashboards. */
+import { get, post, remove, type Scenario, type Sent, type Step } from './step.ts'
+
+const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
+const metadataOnly = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' }
+
+const configMaps = '/api/v1/namespaces/default/configmaps'
+const applyText = (path: string, body: string, query = ''): Step => ({
+  request: {
+    method: 'PATCH',
+    path: `${path}?fieldManager=applier${query}`,
+    headers: { 'content-type': 'application/apply-patch+yaml' },
+    body,
+  },
+})
+const prepared = ({ request }: Step, sleepMs?: number): Step => ({
+  prepare: request!,
+  ...(sleepMs === undefined ? {} : { sleepMs }),
+})
+const later = (step: Step, sleepMs: number): Step => ({ ...step, sleepMs })
+const asUser = (path: string, headers: Sent['headers'], body: unknown): Step => post(path, body, headers)
+
+/** A definition `<plural>.clients.example.com` with these versions. */
+const definition = (plural: string, kind: string, versions: readonly object[]) => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${plural}.clients.example.com` },
+  spec: {
+    group: 'clients.example.com',
+    scope: 'Namespaced',
+    names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
+    versions,
+  },
+})
+const versionOf = (name: string, spec: object, more: object = {}) => ({
+  name,
+  served: true,
+  storage: true,
+  schema: { openAPIV3Schema: { type: 'object', properties: { spec } } },
+  ...more,
+})
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const customs = (version: string, plural: string) => `/apis/clients.example.com/${version}/namespaces/default/${plural}`
+const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+
+/** How long a real server takes to serve a new definition, or to know a new policy. */
+const Settled = 3000
+
+const scaled = {
+  subresources: { status: {}, scale: { specReplicasPath: '.spec.count', statusReplicasPath: '.status.count' } },
+}
+
+const autoscalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers'
+const autoscaler = (name: string, apiVersion: string, kind: string) => ({
+  apiVersion: 'autoscaling/v2',
+  kind: 'HorizontalPodAutoscaler',
+  metadata: { name },
+  spec: { maxReplicas: 3, scaleTargetRef: { apiVersion, kind, name: 'target' } },
+})
+
+const ratcheted = (rules: readonly object[]) => ({
+  type: 'object',
+  properties: {
+    size: { type: 'integer' },
+    name: { type: 'string', 'x-kubernetes-validations': rules },
+    items: {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['key'],
+      items: {
+        type: 'object',
+        required: ['key'],
+        properties: { key: { type: 'string' }, value: { type: 'string' } },
+        'x-kubernetes-validations': rules.length === 0 ? [] : [{ rule: "self.value != 'bad'", message: 'must not be bad' }],
+      },
+    },
+  },
+})
+
+const owned = (name: string, owner: string) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: {
+    name,
+    ownerReferences: [
+      { apiVersion: 'v1', kind: 'ConfigMap', name: owner, uid: `{{${owner}}}`, controller: true, blockOwnerDeletion: true },
+    ],
+  },
+})
+const inCircle = (name: string): Step => ({
+  prepare: { method: 'POST', path: configMaps, body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } } },
+  save: { [name]: 'metadata.uid' },
+})
+const ownedBy = (name: string, owner: string): Step => ({
+  prepare: { method: 'PATCH', path: `${configMaps}/${name}`, body: owned(name, owner) },
+})
+
+const policies = '/apis/admissionregistration.k8s.io/v1'
+const policy = (name: string, resource: string, validations: readonly object[]) => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  metadata: { name },
+  spec: {
+    failurePolicy: 'Fail',
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: ['clients.example.com'], apiVersions: ['*'], operations: ['*'], resources: [resource, `${resource}/*`] },
+      ],
+    },
+    validations,
+  },
+})
+const binding = (name: string) => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  metadata: { name },
+  spec: { policyName: name, validationActions: ['Deny'] },
+})
+const custom = (kind: string, name: string, more: object = {}) => ({
+  apiVersion: 'clients.example.com/v1',
+  kind,
+  metadata: { name },
+  ...more,
+})
+
+export const scenarios: readonly Scenario[] = [
+  {
+    name: 'applied YAML in flow style',
+    steps: [
+      applyText(`${configMaps}/flow`, '{apiVersion: v1, kind: ConfigMap, metadata: {name: flow,}, data: {a: b, c: "d",},}'),
+      applyText(`${configMaps}/flow`, '  {"apiVersion": "v1", "kind": "ConfigMap", metadata: {name: flow}, data: {a: "1"}}\n'),
+      applyText(`${configMaps}/flow`, '{apiVersion: v1, kind: ConfigMap} # said beside it\n'),
+      applyText(`${configMaps}/flow`, '{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"1","a":"2"}}'),
+      applyText(
+        `${configMaps}/flow`,
+        '{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"1","a":"2"}}',
+        '&fieldValidation=Strict',
+      ),
+      applyText(`${configMaps}/flow`, '{"apiVersion":"v1","kind":"ConfigMap",}'),
+      applyText(`${configMaps}/flow`, '{"apiVersion":"v1","kind":"ConfigMap"'),
+      applyText(`${configMaps}/flow`, '{"apiVersion":"v1","kind":"ConfigMap"]'),
+      applyText(`${configMaps}/flow`, '{"apiVersion":"v1" "kind":"ConfigMap"}'),
+      applyText(`${configMaps}/flow`, '{"apiVersion":"v1","kind":"ConfigMap"} more'),
+      applyText(`${configMaps}/flow`, '{}}'),
+      applyText(`${configMaps}/flow`, '{"apiVersion":"v1","kind":"ConfigMap","data":{"a":1}}'),
+      applyText(`${configMaps}/flow`, '{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"\\u00e9\\/"}}'),
+      applyText(`${configMaps}/flow`, '{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"unclosed}}'),
+      applyText(`${configMaps}/flow`, 'apiVersion: v1\nkind: ConfigMap\n\tdata: {}\n'),
+      applyText(`${configMaps}/flow`, 'apiVersion: v1\nkind: ConfigMap\n data: {}\n'),
+      applyText(`${configMaps}/flow`, 'apiVersion: v1\nkind: ConfigMap\ndata: {a: [}\n'),
+      applyText(`${configMaps}/flow`, 'apiVersion: v1\nkind: *missing\n'),
+    ],
+  },
+  {
+    name: 'applied nulls and empty maps',
+    steps: [
+      applyText(
+        `${configMaps}/nulls`,
+        'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: nulls\n  annotations: {}\n  labels: null\ndata: {}\n',
+      ),
+      applyText(`${configMaps}/nulls`, 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: nulls\n  annotations:\ndata:\n'),
+      applyText(
+        `${configMaps}/nulls`,
+        'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nulls, finalizers: [], ownerReferences: null}\ndata: {a: null}\n',
+      ),
+      applyText(`${configMaps}/nulls`, 'apiVersion: v1\nkind: ConfigMap\nmetadata: null\n'),
+      applyText(
+        '/apis/rbac.authorization.k8s.io/v1/clusterroles/nulls',
+        'apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: nulls, annotations: {}}\nrules: null\n',
+      ),
+      applyText(
+        '/apis/rbac.authorization.k8s.io/v1/clusterroles/empty',
+        'apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: empty, annotations: null}\nrules: []\n',
+      ),
+      applyText(
+        '/apis/apps/v1/namespaces/default/deployments/nulls',
+        'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: nulls, labels: {}}\nspec:\n  strategy: {}\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}, annotations: null}\n    spec:\n      nodeSelector: {}\n      volumes: null\n      securityContext: null\n      containers: [{name: a, image: b, resources: {}, env: [], ports: null}]\n',
+      ),
+      prepared(
+        post(
+          definitions,
+          definition('nulls', 'Hollow', [
+            versionOf('v1', {
+              type: 'object',
+              properties: {
+                map: { type: 'object', additionalProperties: { type: 'string' } },
+                kept: { type: 'object', nullable: true, additionalProperties: { type: 'string' } },
+                list: { type: 'array', items: { type: 'string' } },
+                inner: { type: 'object', properties: { a: { type: 'string' }, b: { type: 'string', nullable: true } } },
+              },
+            }),
+          ]),
+        ),
+      ),
+      later(
+        applyText(
+          `${customs('v1', 'nulls')}/a`,
+          'apiVersion: clients.example.com/v1\nkind: Hollow\nmetadata: {name: a, annotations: {}, labels: null}\nspec: {map: {}, kept: null, list: [], inner: {}}\n',
+        ),
+        Settled,
+      ),
+      applyText(
+        `${customs('v1', 'nulls')}/a`,
+        'apiVersion: clients.example.com/v1\nkind: Hollow\nmetadata: {name: a}\nspec: {map: null, list: null, inner: {a: null, b: null}}\n',
+      ),
+      applyText(
+        `${customs('v1', 'nulls')}/a`,
+        'apiVersion: clients.example.com/v1\nkind: Hollow\nmetadata: {name: a}\nspec: null\n',
+      ),
+    ],
+  },
+  {
+    name: 'managed fields of versions that are no longer served',
+    steps: [
+      prepared(
+        post(definitions, definition('tools', 'Tool', [versionOf('v1', open), versionOf('v2', open, { storage: false })])),
+      ),
+      later(
+        applyText(
+          `${customs('v2', 'tools')}/a`,
+          '{apiVersion: clients.example.com/v2, kind: Tool, metadata: {name: a}, spec: {a: 1}}',
+        ),
+        Settled,
+      ),
+      prepared({
+        request: {
+          method: 'PATCH',
+          path: `${definitions}/tools.clients.example.com`,
+          body: { spec: { versions: [versionOf('v1', open)] } },
+        },
+      }),
+      later(
+        applyText(
+          `${customs('v1', 'tools')}/a`,
+          '{apiVersion: clients.example.com/v1, kind: Tool, metadata: {name: a}, spec: {b: 1}}',
+        ),
+        Settled,
+      ),
+      {
+        request: {
+          method: 'PATCH',
+          path: `${customs('v1', 'tools')}/a`,
+          body: { spec: { c: 1 } },
+        },
+      },
+      {
+        request: {
+          method: 'PATCH',
+          path: `${customs('v1', 'tools')}/a?fieldManager=other`,
+          body: { spec: { a: 2 } },
+        },
+      },
+      get(`${customs('v1', 'tools')}/a`),
+      prepared(
+        post(definitions, definition('spares', 'Spare', [versionOf('v1', open), versionOf('v2', open, { storage: false })])),
+      ),
+      later(
+        applyText(
+          `${customs('v2', 'spares')}/a`,
+          '{apiVersion: clients.example.com/v2, kind: Spare, metadata: {name: a}, spec: {a: 1}}',
+        ),
+        Settled,
+      ),
+      prepared({
+        request: {
+          method: 'PATCH',
+          path: `${definitions}/spares.clients.example.com`,
+          body: { spec: { versions: [versionOf('v1', open), versionOf('v2', open, { storage: false, served: false })] } },
+        },
+      }),
+      later(
+        applyText(
+          `${customs('v1', 'spares')}/a`,
+          '{apiVersion: clients.example.com/v1, kind: Spare, metadata: {name: a}, spec: {b: 1}}',
+        ),
+        Settled,
+      ),
+      { request: { method: 'PATCH', path: `${customs('v1', 'spares')}/a?fieldManager=other`, body: { spec: { b: 2 } } } },
+    ],
+  },
+  {
+    name: 'policies for custom resources',
+    steps: [
+      prepared(
+        post(
+          definitions,
+          definition('gears', 'Gear', [
+            versionOf('v1', { type: 'object', properties: { foo: { type: 'string' }, count: { type: 'integer' } } }, scaled),
+          ]),
+        ),
+      ),
+      prepared(post(definitions, definition('blobs', 'Blob', [versionOf('v1', open, scaled)]))),
+      prepared(
+        post(
+          `${policies}/validatingadmissionpolicies`,
+          policy('gears', 'gears', [
+            {
+              expression: "!has(object.spec) || !has(object.spec.foo) || object.spec.foo != 'invalid'",
+              message: 'foo is invalid',
+            },
+            { expression: '!has(object.spec) || !has(object.spec.count) || object.spec.count < 10' },
+          ]),
+        ),
+      ),
+      prepared(post(`${policies}/validatingadmissionpolicybindings`, binding('gears'))),
+      prepared(
+        post(
+          `${policies}/validatingadmissionpolicies`,
+          policy('blobs', 'blobs', [
+            { expression: "!has(object.spec) || !has(object.spec.foo) || object.spec.foo != 'invalid'" },
+            { expression: '!has(object.spec) || !has(object.spec.count) || object.spec.count < 10' },
+          ]),
+        ),
+      ),
+      prepared(post(`${policies}/validatingadmissionpolicybindings`, binding('blobs'))),
+      ...[
+        ['gears', 'Gear'],
+        ['blobs', 'Blob'],
+      ].flatMap(([plural, kind]): Step[] => [
+        later(post(customs('v1', plural!), custom(kind!, 'none')), plural === 'gears' ? Settled : 0),
+        post(customs('v1', plural!), custom(kind!, 'empty', { spec: {} })),
+        post(customs('v1', plural!), custom(kind!, 'good', { spec: { foo: 'good', count: 3 } })),
+        post(customs('v1', plural!), custom(kind!, 'bad', { spec: { foo: 'invalid' } })),
+        post(customs('v1', plural!), custom(kind!, 'many', { spec: { count: 10 } })),
+      ]),
+      ...['gears', 'blobs'].flatMap((plural): Step[] => [
+        {
+          request: {
+            method: 'PATCH',
+            path: `${customs('v1', plural)}/good/scale`,
+            body: { spec: { replicas: 4 } },
+          },
+        },
+        { request: { method: 'PATCH', path: `${customs('v1', plural)}/good/status`, body: { status: { a: 1 } } } },
+        remove(`${customs('v1', plural)}/good`),
+      ]),
+      post(customs('v1', 'blobs'), custom('Blob', 'typed', { spec: { foo: 1 } })),
+      post(customs('v1', 'blobs'), custom('Blob', 'text', { spec: { count: 'x' } })),
+    ],
+  },
+  {
+    name: 'errors of rules that an update does not cause',
+    steps: [
+      prepared(post(definitions, definition('ratchets', 'Ratchet', [versionOf('v1', ratcheted([]))]))),
+      {
+        ...prepared(
+          post(
+            customs('v1', 'ratchets'),
+            custom('Ratchet', 'a', {
+              spec: { name: 'wrong', size: 1 },
+            }),
+          ),
+        ),
+        sleepMs: Settled,
+      },
+      prepared(
+        post(
+          customs('v1', 'ratchets'),
+          custom('Ratchet', 'listed', {
+            spec: {
+              size: 1,
+              items: [
+                { key: 'a', value: 'bad' },
+                { key: 'b', value: 'good' },
+              ],
+            },
+          }),
+        ),
+      ),
+      prepared({
+        request: {
+          method: 'PATCH',
+          path: `${definitions}/ratchets.clients.example.com`,
+          body: {
+            spec: {
+              versions: [
+                versionOf(
+                  'v1',
+                  ratcheted([
+                    { rule: "self == 'right'", message: 'must be right' },
+                    { rule: "self.startsWith('r')", messageExpression: "'not like ' + self" },
+                  ]),
+                ),
+              ],
+            },
+          },
+        },
+      }),
+      later({ request: { method: 'PATCH', path: `${customs('v1', 'ratchets')}/a`, body: { spec: { size: 2 } } } }, Settled),
+      ...[
+        [
+          'listed',
+          {
+            spec: {
+              items: [
+                { key: 'b', value: 'good' },
+                { key: 'a', value: 'bad' },
+              ],
+            },
+          },
+        ],
+        // One error is new; the other is as old as before.
+        ['listed', { spec: { name: 'worse' } }],
+        ['listed', { spec: { items: [{ key: 'b', value: 'bad' }] } }],
+        ['a', { spec: { name: 'worse' } }],
+        ['a', { metadata: { labels: { a: 'b' } } }],
+        ['a', { spec: { name: 'right' } }],
+      ].map(
+        ([name, body]): Step => ({
+          request: { method: 'PATCH', path: `${customs('v1', 'ratchets')}/${name as string}`, body },
+        }),
+      ),
+    ],
+  },
+  {
+    name: 'owners in a circle',
+    steps: [
+      inCircle('ringa'),
+      inCircle('ringb'),
+      inCircle('ringc'),
+      ownedBy('ringa', 'ringc'),
+      ownedBy('ringb', 'ringa'),
+      ownedBy('ringc', 'ringb'),
+      {
+        ...remove(`${configMaps}/ringa`, { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Foreground' }),
+        sleepMs: 1000,
+      },
+      later(get(`${configMaps}/ringa`), 6000),
+      get(`${configMaps}/ringb`),
+      get(`${configMaps}/ringc`),
+      inCircle('paira'),
+      inCircle('pairb'),
+      ownedBy('paira', 'pairb'),
+      ownedBy('pairb', 'paira'),
+      {
+        ...remove(`${configMaps}/paira`, { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Foreground' }),
+        sleepMs: 1000,
+      },
+      later(get(`${configMaps}/paira`), 6000),
+      get(`${configMaps}/pairb`),
+    ],
+  },
+  {
+    name: 'unknown and duplicate fields',
+    steps: [
+      prepared(
+        post(
+          definitions,
+          definition('stricts', 'Strict', [versionOf('v1', { type: 'object', properties: { a: { type: 'string' } } })]),
+        ),
+      ),
+      ...['', '?fieldValidation=Strict', '?fieldValidation=Warn&'].flatMap((query, index): Step[] => [
+        later(
+          post(
+            `${customs('v1', 'stricts')}${query}`,
+            `{"apiVersion":"clients.example.com/v1","kind":"Strict","metadata":{"name":"a${index}","unknownMeta":1},"spec":{"a":"1","a":"2","other":1},"top":1,"top":2,"kind":"Strict"}`,
+          ),
+          index === 0 ? Settled : 0,
+        ),
+        post(
+          `${configMaps}${query}`,
+          `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"strict${index}"},"data":{"a":"1","a":"2"},"top":1,"kind":"ConfigMap","more":{},"top":2,"immutable":false,"immutable":true}`,
+        ),
+      ]),
+      ...[
+        [
+          customs('v1', 'stricts'),
+          'apiVersion: clients.example.com/v1\nkind: Strict\nmetadata:\n  name: why\nspec:\n  a: b\n  a: c\n  other: 1\n',
+        ],
+        [configMaps, 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: why\ndata:\n  a: b\n  a: c\nother: 1\n'],
+      ].map(([path, body]): Step => post(`${path}?fieldValidation=Strict`, body, { 'content-type': 'application/yaml' })),
+      // The message of a strict patch contains the whole object with its times.
+      ...['', '?fieldValidation=Strict'].flatMap((query): Step[] =>
+        [
+          {
+            request: {
+              method: 'PATCH',
+              path: `${customs('v1', 'stricts')}/a0${query}`,
+              body: '{"spec":{"a":"3","a":"4","other":1}}',
+            },
+          },
+          {
+            request: { method: 'PATCH', path: `${configMaps}/strict0${query}`, body: '{"data":{"a":"3","a":"4"},"other":1}' },
+          },
+          {
+            request: {
+              method: 'PATCH',
+              path: `${configMaps}/strict0${query}`,
+              headers: { 'content-type': 'application/json-patch+json' },
+              body: '[{"op":"add","path":"/data/b","value":"1","value":"2","extra":1},{"op":"add","path":"/nothing","value":1}]',
+            },
+          },
+        ].map((step) => (query === '' ? step : { ...step, unstable: true as const })),
+      ),
+    ],
+  },
+  {
+    name: 'tables of what is no table',
+    steps: [
+      ...['subjectaccessreviews', 'selfsubjectaccessreviews', 'selfsubjectrulesreviews'].flatMap((plural): Step[] => [
+        post(`/apis/authorization.k8s.io/v1/${plural}`, { spec: {} }, table),
+      ]),
+      post('/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token: 'x' } }, table),
+      post('/apis/authentication.k8s.io/v1/selfsubjectreviews', {}, table),
+      post('/apis/authentication.k8s.io/v1/selfsubjectreviews', {}, { accept: `${table.accept},application/json` }),
+      post(
+        '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+        { spec: { resourceAttributes: { verb: 'get', resource: 'pods' } } },
+        metadataOnly,
+      ),
+      post('/api/v1/namespaces/default/serviceaccounts/default/token', {}, table),
+      prepared(
+        post('/api/v1/namespaces/default/pods', {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          metadata: { name: 'tabled' },
+          spec: { automountServiceAccountToken: false, containers: [{ name: 'a', image: 'b' }] },
+        }),
+      ),
+      post('/api/v1/namespaces/default/pods/tabled/binding', { target: { name: 'none' } }, table),
+      post('/api/v1/namespaces/default/bindings', { metadata: { name: 'tabled' }, target: { name: 'none' } }, table),
+      {
+        request: {
+          method: 'GET',
+          path: '/api/v1/namespaces/default/pods/tabled/status?includeObject=None',
+          headers: table,
+        },
+      },
+      {
+        request: {
+          method: 'GET',
+          path: '/api/v1/namespaces/default/pods/tabled/ephemeralcontainers?includeObject=None',
+          headers: table,
+        },
+      },
+      {
+        request: { method: 'GET', path: '/api/v1/namespaces/default/pods/tabled/resize?includeObject=None', headers: table },
+      },
+      post('/api/v1/namespaces/default/pods/tabled/eviction', { metadata: { name: 'tabled' } }, table),
+      { request: { method: 'PUT', path: '/api/v1/namespaces/default/finalize', headers: table, body: {} } },
+    ],
+  },
+  {
+    name: 'autoscalers of targets in the core group',
+    steps: [
+      post(autoscalers, autoscaler('core', 'v1', 'ReplicationController')),
+      post(autoscalers, autoscaler('none', '', 'ReplicationController')),
+      post(autoscalers, autoscaler('apps', 'apps/v1', 'Deployment')),
+      post(autoscalers, autoscaler('wrong', 'a/b/c', 'Deployment')),
+      post(autoscalers, autoscaler('no-version', 'v1', '')),
+      post(autoscalers, autoscaler('core-pod', 'v1', 'Pod')),
+      {
+        request: {
+          method: 'PATCH',
+          path: `${autoscalers}/core`,
+          body: { spec: { scaleTargetRef: { kind: 'ReplicaSet' } } },
+        },
+      },
+      { request: { method: 'PATCH', path: `${autoscalers}/core`, body: { spec: { maxReplicas: 5 } } } },
+      post('/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers', {
+        apiVersion: 'autoscaling/v1',
+        kind: 'HorizontalPodAutoscaler',
+        metadata: { name: 'old' },
+        spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: 'v1', kind: 'ReplicationController', name: 'target' } },
+      }),
+    ],
+  },
+  {
+    name: 'impersonated groups with commas',
+    steps: [
+      asUser(
+        '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+        { 'impersonate-user': 'jane', 'impersonate-group': 'CN=ops,OU=people, DC=example' },
+        {},
+      ),
+      asUser(
+        '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+        { 'impersonate-user': 'jane', 'impersonate-group': 'ops', 'impersonate-extra-scopes': 'a,b, c' },
+        {},
+      ),
+    ],
+  },
+]
