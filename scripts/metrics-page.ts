@@ -12,6 +12,7 @@ import {
 } from '@capstan/extension'
 import { createClient, seededRandom, silent, type Transport, VirtualClock } from '@capstan/kube'
 import { type MetricObject, Registry } from 'prom-client'
+import { requestCounter } from '../packages/cli/src/manager-metrics.ts'
 import { warning } from './gen-pages.ts'
 
 export async function metricsPage(): Promise<string> {
@@ -24,7 +25,7 @@ export async function metricsPage(): Promise<string> {
     '',
     '## Manager',
     '',
-    "`capstan manager` serves them at `/metrics` of `--diagnostics-port`. Names that begin with `capi_`, `controller_runtime_` and `leader_election_` are upstream's, with its labels.",
+    "`capstan manager` serves them at `/metrics` of `--diagnostics-port`. Names that begin with `capi_`, `controller_runtime_`, `leader_election_`, `rest_client_` and `workqueue_` are upstream's, with its labels and buckets. Those of Node and of the process are there too (`nodejs_…`, `process_…`).",
     '',
     ...table(await managerRegistry()),
     '',
@@ -56,6 +57,7 @@ async function managerRegistry(): Promise<Registry> {
     controllers: [createExtensionConfigController({ extensions })],
     leaderElection: { namespace: 'none', name: 'none', identity: 'none' },
   })
+  metrics.registry.registerMetric(requestCounter('https://none').metric)
   return metrics.registry
 }
 

@@ -169,6 +169,20 @@ describe('a controller', () => {
     expect((await env.client.list(Child)).items).toHaveLength(1)
   })
 
+  test('counts what its queue does, under the names of controller-runtime', async () => {
+    env = await testEnv({ kinds, controllers: [parents([])] })
+    await env.client.create(Parent, aParent('a', 1))
+    await env.advance(seconds(1))
+    const text = await env.manager.metrics.registry.metrics()
+    const labels = 'name="parent",controller="parent"'
+    expect(text).toMatch(new RegExp(`workqueue_adds_total\\{${labels}\\} [1-9]`))
+    expect(text).toMatch(new RegExp(`workqueue_work_duration_seconds_count\\{${labels}\\} [1-9]`))
+    expect(text).toContain(`workqueue_depth{${labels},priority="0"} 0`)
+    expect(text).toContain('controller_runtime_max_concurrent_reconciles{controller="parent"} 10')
+    expect(text).toContain('controller_runtime_active_workers{controller="parent"} 0')
+    expect(text).toMatch(/controller_runtime_reconcile_time_seconds_bucket\{le="0.15",controller="parent"\} [1-9]/)
+  })
+
   test('logs status that the API server rejects, even when the reconcile ignores the error', async () => {
     const errors: { message: string; err: string; controller: unknown }[] = []
     const logger = (bound: LogFields): Logger => ({

@@ -4,7 +4,7 @@ import { keyText, messageOf, parseKey, randomUUID, resourceName } from '@capstan
 import type { Informers } from './cache.ts'
 import type { Controller, EventRecorder, MapFunction, Predicate, ReconcileContext } from './controller.ts'
 import type { InformerEvent } from './informer.ts'
-import type { ControllerMetrics } from './metrics.ts'
+import type { ControllerMetrics, LoopState } from './metrics.ts'
 import type { Outcome } from './outcome.ts'
 import { proceed } from './outcome.ts'
 import { onlyConflicts } from './only-conflicts.ts'
@@ -28,6 +28,8 @@ export interface LoopOptions {
   readonly eventFilter?: (object: KubeObject) => boolean
 }
 
+/** Reconciles of one controller at once, as upstream. */
+const DefaultConcurrency = 10
 /** Time limit of one reconcile, as upstream. */
 const PassLimit = 60_000
 /** Most reconciles that wait outside at once. Further ones keep their worker, so that memory stays bounded. */
@@ -55,13 +57,20 @@ export class Loop {
     this.controller = controller
     this.#options = options
     this.#log = options.log.child({ controller: controller.name })
-    this.#queue = new Queue(options.clock, { onReady: () => this.#pump() })
+    this.#queue = new Queue(options.clock, { onReady: () => this.#pump(), metrics: options.metrics.queue(controller.name) })
     options.signal.addEventListener('abort', () => this.#queue.close(), { once: true })
   }
 
   /** Nothing runs or is ready to run, and no key waits for its own writes: only `run`, time or an event brings work. */
   get idle(): boolean {
     return !this.#started || (this.#queue.depth === 0 && this.#queue.running === 0 && this.#holding === 0)
+  }
+
+  /** For metrics. */
+  get state(): LoopState {
+    const { name, concurrency = DefaultConcurrency } = this.controller
+    const { running, depths } = this.#queue
+    return { name, concurrency, activeWorkers: running - this.#outside, depth: depths, waiting: this.#waiting.size }
   }
 
   /** Waiting keys with the reason that their last reconcile returned. */
@@ -120,7 +129,7 @@ export class Loop {
   }
 
   async #fill(): Promise<void> {
-    const { concurrency: places = 10 } = this.controller
+    const { concurrency: places = DefaultConcurrency } = this.controller
     const hasRoom = () => this.#queue.running - this.#outside < places
     while (this.#returning.length > 0 && (hasRoom() || this.#options.signal.aborted)) {
       this.#outside--
@@ -138,7 +147,10 @@ export class Loop {
   async #pass(key: string): Promise<void> {
     const { client, informers, clock, random, ids, events, metrics, signal } = this.#options
     const limit = new AbortController()
-    const timer = clock.schedule(PassLimit, () => limit.abort(new Error(`Pass took longer than ${PassLimit / 1000}s`)))
+    const timer = clock.schedule(PassLimit, () => {
+      metrics.timedOut(this.controller.name)
+      limit.abort(new Error(`Pass took longer than ${PassLimit / 1000}s`))
+    })
     const writes = noteWrites(client, informers)
     const log = this.#log.child({ [this.controller.for.kind]: key, reconcileID: randomUUID(ids) })
     const passSignal = AbortSignal.any([signal, limit.signal])
@@ -166,16 +178,14 @@ export class Loop {
     if (signal.aborted) return
     for (const err of writes.rejectedStatus) log.error('Status rejected by the API server', { err })
     this.#report(key, outcome, failure, log)
-    metrics.pass(
-      this.controller.name,
-      failure ? 'error' : outcome.kind === 'requeue' ? 'requeue_after' : 'success',
-      clock.now() - started,
-    )
+    const isFinal = failure !== undefined && isTerminal(failure)
+    const result = failure ? 'error' : outcome.kind === 'requeue' ? 'requeue_after' : 'success'
+    metrics.reconciled(this.controller.name, result, clock.now() - started, isFinal)
 
     const unseen = writes.seen()
     this.#queue.done(key, {
       changed: writes.changed,
-      failed: failure !== undefined && !isTerminal(failure),
+      failed: failure !== undefined && !isFinal,
       held: unseen !== undefined,
       ...(outcome.kind === 'requeue' ? { after: outcome.after } : {}),
     })

@@ -9,7 +9,7 @@ import type { Informer } from './informer.ts'
 import { LeaderElection, type LeaderElectionOptions } from './leader-election.ts'
 import { Loop } from './loop.ts'
 import type { ControllerMetrics } from './metrics.ts'
-import { createMetrics, registerGauge, registerMasterStatus } from './metrics.ts'
+import { createMetrics, registerLoops, registerMasterStatus } from './metrics.ts'
 import { within } from './own-writes.ts'
 
 export interface ManagerOptions {
@@ -89,9 +89,7 @@ export function createManager(options: ManagerOptions): Manager {
         ...(eventFilter ? { eventFilter } : {}),
       }),
   )
-  registerGauge(metrics, 'capstan_keys_waiting', 'Keys whose last pass waits for something', () =>
-    loops.map((loop) => [loop.controller.name, loop.waiting.size] as const),
-  )
+  registerLoops(metrics, () => loops.map((loop) => loop.state))
   if (election) registerMasterStatus(metrics, leaderElection.name, () => election.leads)
   const ended = Promise.withResolvers<void>()
   // Handled here for callers that do not await `ended`; the error is logged as well.

@@ -1,70 +1,163 @@
-/** Metrics of a manager, under controller-runtime's names, so that existing dashboards and alerts work. */
+/**
+ * Metrics of a manager: controller-runtime's names, labels and buckets (v0.24), so that existing dashboards and alerts work. Counters and
+ * histograms are written as things happen, gauges are read at each scrape.
+ */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
-export type PassResult = 'success' | 'error' | 'requeue_after'
+export type ReconcileResult = 'success' | 'error' | 'requeue_after'
 
 export interface ControllerMetrics {
   readonly registry: Registry
-  pass(controller: string, result: PassResult, durationMs: number): void
+  /** A reconcile ended. `isTerminal`: with an error after which it is not tried again. */
+  reconciled(controller: string, result: ReconcileResult, durationMs: number, isTerminal: boolean): void
+  /** A reconcile was ended by its time limit. */
+  timedOut(controller: string): void
+  queue(controller: string): QueueMetrics
 }
+
+/** What a work queue reports. Durations in milliseconds. */
+export interface QueueMetrics {
+  added(): void
+  /** Added with a delay: after a failure, for a later time, or because of the rate limit. */
+  retried(): void
+  /** Taken from the queue, in which it was for so long. */
+  taken(waitedMs: number): void
+  done(workedMs: number): void
+}
+
+/** What is true of a controller at the moment of a scrape. */
+export interface LoopState {
+  readonly name: string
+  readonly concurrency: number
+  readonly activeWorkers: number
+  /** Keys that are ready, by priority. */
+  readonly depth: { readonly normal: number; readonly low: number }
+  /** Keys whose last reconcile waits for something. */
+  readonly waiting: number
+}
+
+/** Priority of keys from initial lists, as controller-runtime's `handler.LowPriority`. */
+const LowPriority = '-100'
+
+const reconcileBuckets = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2, 2.5, 3,
+  3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+]
+const queueBuckets = Array.from({ length: 12 }, (_, power) => Number(`1e${power - 8}`))
 
 export function createMetrics(): ControllerMetrics {
   const registry = new Registry()
   const registers = [registry]
-  const passes = new Counter({
+  const byController = { labelNames: ['controller'], registers }
+  const byQueue = { labelNames: ['name', 'controller'], registers }
+  const reconciles = new Counter({
     name: 'controller_runtime_reconcile_total',
-    help: 'Passes per controller and result',
+    help: 'Reconciles per controller and result',
     labelNames: ['controller', 'result'],
     registers,
   })
   const errors = new Counter({
     name: 'controller_runtime_reconcile_errors_total',
-    help: 'Passes per controller that failed',
-    labelNames: ['controller'],
-    registers,
+    help: 'Reconciles per controller that failed',
+    ...byController,
+  })
+  const terminalErrors = new Counter({
+    name: 'controller_runtime_terminal_reconcile_errors_total',
+    help: 'Reconciles per controller that failed and are not tried again until the object changes',
+    ...byController,
+  })
+  const timeouts = new Counter({
+    name: 'controller_runtime_reconcile_timeouts_total',
+    help: 'Reconciles per controller that were ended by their time limit',
+    ...byController,
   })
   const duration = new Histogram({
     name: 'controller_runtime_reconcile_time_seconds',
-    help: 'How long passes take, per controller',
-    labelNames: ['controller'],
-    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 30, 60],
-    registers,
+    help: 'How long reconciles take, per controller',
+    buckets: reconcileBuckets,
+    ...byController,
+  })
+  const adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys added to the queue', ...byQueue })
+  const retries = new Counter({
+    name: 'workqueue_retries_total',
+    help: 'Keys added with a delay: after a failure, for a later time, or because of the rate limit',
+    ...byQueue,
+  })
+  const waits = new Histogram({
+    name: 'workqueue_queue_duration_seconds',
+    help: 'How long keys are in the queue before they are taken',
+    buckets: queueBuckets,
+    ...byQueue,
+  })
+  const work = new Histogram({
+    name: 'workqueue_work_duration_seconds',
+    help: 'How long the work on a key takes',
+    buckets: queueBuckets,
+    ...byQueue,
   })
   return {
     registry,
-    pass(controller, result, durationMs) {
-      passes.inc({ controller, result })
+    reconciled(controller, result, durationMs, isTerminal) {
+      reconciles.inc({ controller, result })
       if (result === 'error') errors.inc({ controller })
+      if (isTerminal) terminalErrors.inc({ controller })
       duration.observe({ controller }, durationMs / 1000)
+    },
+    timedOut: (controller) => timeouts.inc({ controller }),
+    queue(controller) {
+      const labels = { name: controller, controller }
+      const [added, retried, waited, worked] = [adds, retries, waits, work].map((metric) => metric.labels(labels)) as [
+        Counter.Internal,
+        Counter.Internal,
+        Histogram.Internal<string>,
+        Histogram.Internal<string>,
+      ]
+      return {
+        added: () => added.inc(),
+        retried: () => retried.inc(),
+        taken: (waitedMs) => waited.observe(waitedMs / 1000),
+        done: (workedMs) => worked.observe(workedMs / 1000),
+      }
     },
   }
 }
 
-/** Registers a gauge that is read at each scrape, such as the depth of a queue. */
-export function registerGauge(
-  metrics: ControllerMetrics,
-  name: string,
-  help: string,
-  read: () => Iterable<readonly [string, number]>,
-): void {
+/** Registers the gauges that say how much the controllers have to do. */
+export function registerLoops({ registry }: ControllerMetrics, read: () => readonly LoopState[]): void {
+  const gauge = (name: string, help: string, value: (state: LoopState) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['controller'],
+      registers: [registry],
+      collect() {
+        for (const state of read()) this.set({ controller: state.name }, value(state))
+      },
+    })
+  gauge('controller_runtime_max_concurrent_reconciles', 'Most reconciles at once, per controller', (state) => state.concurrency)
+  gauge('controller_runtime_active_workers', 'Workers in use, per controller', (state) => state.activeWorkers)
+  gauge('capstan_keys_waiting', 'Keys whose last reconcile waits for something', (state) => state.waiting)
   new Gauge({
-    name,
-    help,
-    labelNames: ['controller'],
-    registers: [metrics.registry],
+    name: 'workqueue_depth',
+    help: 'Keys that are ready, by priority: 0, or -100 for those of initial lists',
+    labelNames: ['name', 'controller', 'priority'],
+    registers: [registry],
     collect() {
-      for (const [controller, value] of read()) this.set({ controller }, value)
+      for (const { name, depth } of read()) {
+        this.set({ name, controller: name, priority: '0' }, depth.normal)
+        this.set({ name, controller: name, priority: LowPriority }, depth.low)
+      }
     },
   })
 }
 
 /** Registers the gauge that shows whether this manager leads, under client-go's name. */
-export function registerMasterStatus(metrics: ControllerMetrics, name: string, leads: () => boolean): void {
+export function registerMasterStatus({ registry }: ControllerMetrics, name: string, leads: () => boolean): void {
   new Gauge({
     name: 'leader_election_master_status',
     help: '1 while this manager holds the Lease, 0 while it waits for it',
     labelNames: ['name'],
-    registers: [metrics.registry],
+    registers: [registry],
     collect() {
       this.set({ name }, leads() ? 1 : 0)
     },

@@ -6,10 +6,17 @@ const start = Date.UTC(2026, 0, 1)
 
 function setup(options: { burst?: number } = {}) {
   const clock = new VirtualClock(start)
-  const queue = new Queue(clock, { ...options, onReady: () => {} })
+  const seen: string[] = []
+  const metrics = {
+    added: () => seen.push('added'),
+    retried: () => seen.push('retried'),
+    taken: (ms: number) => seen.push(`taken after ${ms}`),
+    done: (ms: number) => seen.push(`done after ${ms}`),
+  }
+  const queue = new Queue(clock, { ...options, onReady: () => {}, metrics })
   const finish = (key: string, result: Partial<Parameters<Queue['done']>[1]> = {}) =>
     queue.done(key, { changed: false, failed: false, held: false, ...result })
-  return { clock, queue, finish, at: () => (clock.now() - start) / 1000 }
+  return { clock, queue, finish, seen, at: () => (clock.now() - start) / 1000 }
 }
 
 describe('Queue', () => {
@@ -18,6 +25,21 @@ describe('Queue', () => {
     queue.add('a')
     queue.add('a')
     expect([queue.take(), queue.take()]).toEqual(['a', undefined])
+  })
+
+  test('reports how long keys waited and ran, and which were added with a delay', () => {
+    const { clock, queue, finish, seen } = setup()
+    queue.add('a')
+    queue.add('a')
+    queue.add('b', { lowPriority: true })
+    expect(queue.depths).toEqual({ normal: 1, low: 1 })
+    clock.step(start + 30)
+    queue.take()
+    clock.step(start + 50)
+    finish('a', { failed: true })
+    clock.step(start + 55)
+    queue.take()
+    expect(seen).toEqual(['added', 'added', 'taken after 30', 'done after 20', 'retried', 'added', 'taken after 0'])
   })
 
   test('a key added while it runs is run once more afterwards', () => {

@@ -4,6 +4,7 @@
  * released, and remembers whether it was added meanwhile.
  */
 import type { Clock, Timer } from '@capstan/kube'
+import type { QueueMetrics } from './metrics.ts'
 
 export interface QueueOptions {
   /** Reconciles in a row that one key may take before it is limited to one each `interval`. Default 100. */
@@ -11,6 +12,7 @@ export interface QueueOptions {
   /** Milliseconds between reconciles of a key that has used up its burst. Default 1000, as upstream's minimum interval. */
   readonly interval?: number
   readonly onReady: () => void
+  readonly metrics?: QueueMetrics
 }
 
 /** Upstream: ReconcilerRateLimiting, 5 ms doubled per failure in a row, at most 1000 s. */
@@ -29,6 +31,8 @@ interface Entry {
   at: number
   timer: Timer | undefined
   due: number
+  /** When it entered its state, as far as that is ready or running. */
+  since: number
 }
 
 export class Queue {
@@ -36,22 +40,29 @@ export class Queue {
   readonly #burst: number
   readonly #interval: number
   readonly #onReady: () => void
+  readonly #metrics: QueueMetrics | undefined
   readonly #entries = new Map<string, Entry>()
   readonly #ready: string[] = []
   readonly #later: string[] = []
   #running = 0
   #closed = false
 
-  constructor(clock: Clock, { burst = 100, interval = 1000, onReady }: QueueOptions) {
+  constructor(clock: Clock, { burst = 100, interval = 1000, onReady, metrics }: QueueOptions) {
     this.#clock = clock
     this.#burst = burst
     this.#interval = interval
     this.#onReady = onReady
+    this.#metrics = metrics
   }
 
   /** Number of keys that are ready to run. */
   get depth(): number {
     return this.#ready.length + this.#later.length
+  }
+
+  /** Number of keys that are ready to run, by priority. */
+  get depths(): { readonly normal: number; readonly low: number } {
+    return { normal: this.#ready.length, low: this.#later.length }
   }
 
   get running(): number {
@@ -94,7 +105,11 @@ export class Queue {
   take(): string | undefined {
     const key = this.#ready.shift() ?? this.#later.shift()
     if (key === undefined) return undefined
-    this.#entry(key).state = 'running'
+    const entry = this.#entry(key)
+    const now = this.#clock.now()
+    this.#metrics?.taken(now - entry.since)
+    entry.state = 'running'
+    entry.since = now
     this.#running++
     return key
   }
@@ -103,6 +118,7 @@ export class Queue {
   done(key: string, result: { changed: boolean; failed: boolean; after?: number; held: boolean }): void {
     const entry = this.#entry(key)
     this.#running--
+    this.#metrics?.done(this.#clock.now() - entry.since)
     entry.state = 'idle'
     entry.held = result.held
     entry.failures = result.failed ? entry.failures + 1 : 0
@@ -148,6 +164,7 @@ export class Queue {
         at: this.#clock.now(),
         timer: undefined,
         due: 0,
+        since: 0,
       }
       this.#entries.set(key, entry)
     }
@@ -159,6 +176,8 @@ export class Queue {
     entry.timer?.cancel()
     entry.timer = undefined
     entry.state = 'ready'
+    entry.since = this.#clock.now()
+    this.#metrics?.added()
     ;(lowPriority ? this.#later : this.#ready).push(key)
     this.#onReady()
   }
@@ -168,6 +187,7 @@ export class Queue {
     const due = this.#clock.now() + ms
     if (entry.state === 'ready' || (entry.state === 'delayed' && entry.due <= due)) return
     entry.timer?.cancel()
+    this.#metrics?.retried()
     entry.state = 'delayed'
     entry.due = due
     entry.timer = this.#clock.schedule(ms, () => {

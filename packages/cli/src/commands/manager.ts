@@ -22,6 +22,7 @@ import { type AccessFlags, managementAccess, withAccess } from '../management-ac
 import { type EndpointFlags, serveEndpoints, tlsVersion, withEndpoints } from '../manager-endpoints.ts'
 import { refusedManagerFlags, type WatchFlags, watchLimits, withWatchLimits } from '../manager-flags.ts'
 import { removeManagerWebhooks, serveWebhooks, wantsWebhooks, type WebhookFlags, withWebhooks } from '../manager-webhooks.ts'
+import { registerProcessMetrics, requestCounter } from '../manager-metrics.ts'
 import type { LogLevel } from '../logger.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
 import { listenOnSamePort } from '../same-port.ts'
@@ -115,7 +116,8 @@ async function manage(options: Options, io: Io): Promise<void> {
   const reach = hookClient(options, io.env, log)
   const { access, isInCluster } = await managementAccess(options, io.env)
   if (isInCluster) log.info('Using the service account of this pod', { server: access.server })
-  const transport = httpsTransport(access, { clock, random, userAgent: 'capstan' })
+  const requests = requestCounter(access.server)
+  const transport = httpsTransport(access, { clock, random, userAgent: 'capstan', onResponse: requests.count })
   const client = createClient(transport)
   const stores: Stores =
     options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'), { clock, log })
@@ -187,6 +189,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       ...(election ? { leaderElection: { ...election, prepare } } : {}),
     })
     manager = running
+    registerProcessMetrics(running.metrics.registry, requests)
     const endpoints = await serveEndpoints(running, options, { client, clock, log })
     closing.unshift(
       () => endpoints.close(),

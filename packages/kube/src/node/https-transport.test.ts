@@ -192,6 +192,17 @@ test('an overloaded server is asked again when it says to', async () => {
   expect(clock.now() - before).toBe(seconds(14))
 })
 
+test('each response is reported with its method and code, and a request without one too', async () => {
+  const { url, close } = await serve((req, res) => json(res, req.method === 'GET' ? 404 : 201, { kind: 'ConfigMap' }))
+  const seen: string[] = []
+  const transport = connect(url, { onResponse: (method, code) => seen.push(`${method} ${code}`) })
+  await expect(transport.send(configMap)).rejects.toThrow()
+  await transport.send({ ...configMap, verb: 'create', body: {} })
+  close()
+  await expect(transport.send({ ...configMap, verb: 'delete' })).rejects.toThrow('cannot reach')
+  expect(seen).toEqual(['GET 404', 'POST 201', 'DELETE <error>'])
+})
+
 test('an aborted request rejects with the reason of the signal', async () => {
   const { url } = await serve(() => {})
   const stop = new AbortController()

@@ -29,6 +29,8 @@ export interface HttpsTransportOptions {
   stallAfter?: number
   /** Bytes of an answer. */
   maxResponseBytes?: number
+  /** Called for each HTTP response with its status code, and with `<error>` for a request that got none, as client-go counts them. */
+  onResponse?: (method: string, code: string) => void
 }
 
 /** @throws StatusError from its methods: what the server answered, or ServiceUnavailable and Timeout when it did not */
@@ -60,6 +62,7 @@ class HttpsTransport implements Transport {
       timeout: minutes(1),
       stallAfter: minutes(11),
       maxResponseBytes: 512 << 20,
+      onResponse: () => {},
       ...options,
     }
     this.#url = new URL(access.server)
@@ -170,11 +173,12 @@ class HttpsTransport implements Transport {
     signal.throwIfAborted()
     const body = request.body === undefined ? undefined : Buffer.from(writeJSON(request.body))
     const { hostname, port, pathname } = this.#url
+    const method = methodOf(request.verb)
     const attempt = () =>
       new Promise<IncomingMessage>((resolve, reject) => {
         const outgoing = httpsRequest({
           agent,
-          method: methodOf(request.verb),
+          method,
           host: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
           port: port === '' ? 443 : Number(port),
           path: (pathname === '/' ? '' : pathname) + urlOf(request),
@@ -191,12 +195,14 @@ class HttpsTransport implements Transport {
         signal.addEventListener('abort', abort, { once: true })
         outgoing.on('response', (response) => {
           signal.removeEventListener('abort', abort)
+          this.#options.onResponse(method, String(response.statusCode))
           resolve(response)
         })
         outgoing.on('error', (err: NodeJS.ErrnoException) => {
           signal.removeEventListener('abort', abort)
           // A server may close a connection it thinks is idle just as we take it up: what only reads is sent again on a new one.
-          const mayRepeat = outgoing.reusedSocket && err.code === 'ECONNRESET' && methodOf(request.verb) === 'GET'
+          const mayRepeat = outgoing.reusedSocket && err.code === 'ECONNRESET' && method === 'GET'
+          this.#options.onResponse(method, '<error>')
           if (signal.aborted) reject(signal.reason)
           else if (mayRepeat) resolve(attempt())
           else reject(this.#unreachable('ServiceUnavailable', request, causeText(err), err))

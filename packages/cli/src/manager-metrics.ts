@@ -1,0 +1,25 @@
+/** What a manager counts as a process and as a client, under the names of client-go and prom-client, beside the metrics of its controllers. */
+import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'
+
+export interface RequestCounter {
+  readonly metric: Counter
+  readonly count: (method: string, code: string) => void
+}
+
+/** Counts requests to the API server, also those made before there is a registry. */
+export function requestCounter(server: string): RequestCounter {
+  const { host } = new URL(server)
+  const metric = new Counter({
+    name: 'rest_client_requests_total',
+    help: 'Requests to the API server by status code, method and host; code `<error>` is one without a response',
+    labelNames: ['code', 'method', 'host'],
+    registers: [],
+  })
+  return { metric, count: (method, code) => metric.inc({ code, method, host }) }
+}
+
+/** Adds the counter, and what prom-client knows of the process (`process_…`, `nodejs_…`). */
+export function registerProcessMetrics(registry: Registry, { metric }: RequestCounter): void {
+  registry.registerMetric(metric)
+  collectDefaultMetrics({ register: registry })
+}
