@@ -14,7 +14,10 @@ let stores: ReturnType<typeof memoryStores>
 let clock: VirtualClock
 let mode: Mode
 let called: string[]
+/** Ends the calls that hang, as their timeouts would. */
+let hanging: (() => void)[]
 beforeEach(() => {
+  hanging = []
   stores = memoryStores()
   clock = new VirtualClock()
   called = []
@@ -46,7 +49,10 @@ const transport = (): HookTransport => {
         return Promise.reject(new NoAnswer('ConnectionRefused', 'dial tcp 10.0.0.1:443: connect: connection refused'))
       }
       if (isDead && mode === 'hangs') {
-        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+        return new Promise((_, reject) => {
+          hanging.push(() => reject(new NoAnswer('Timeout', 'context deadline exceeded')))
+          signal.addEventListener('abort', () => reject(signal.reason))
+        })
       }
       return servers[isDead ? 'dead' : 'good'].post(target, body, signal)
     },
@@ -195,5 +201,41 @@ describe('an extension that does not answer', () => {
     for (let i = 0; i < 1000; i++) await new Promise((resolve) => setImmediate(resolve))
     expect((await env.client.get(Cluster, { name: 'demo', namespace: 'default' })).spec.infrastructureRef).toBeDefined()
     expect(called).toEqual(['good for default'])
+  })
+})
+
+describe('an extension that is removed while it is called', () => {
+  /** A Cluster whose call hangs, after its ExtensionConfig is deleted. */
+  async function aHangingCall(): Promise<void> {
+    mode = 'answers'
+    await start()
+    await prepare()
+    mode = 'hangs'
+    await clusterIn('guarded')
+    await env.advance(seconds(1))
+    expect(hanging).toHaveLength(1)
+    await env.client.delete(ExtensionConfig, { name: 'dead' })
+    await env.advance(seconds(1))
+    expect(await condition('guarded', 'TopologyReconciled')).not.toMatch(/^False ReconcileFailed/)
+  }
+
+  test('delays its Clusters until the call ends, and no longer', async () => {
+    await aHangingCall()
+    expect((await env.client.get(Cluster, { name: 'demo', namespace: 'guarded' })).spec.infrastructureRef).toBeUndefined()
+    hanging[0]!()
+    await env.advance(seconds(15))
+    expect(hanging).toHaveLength(1)
+    expect(await condition('guarded', 'Available')).toMatch(/^True/)
+    expect(await condition('guarded', 'TopologyReconciled')).toMatch(/^True/)
+    expect(waitingHooks(await env.client.get(Cluster, { name: 'demo', namespace: 'guarded' }))).toEqual([])
+    expect(called).toEqual(['good for guarded'])
+  })
+
+  test('delays no other Cluster', async () => {
+    await aHangingCall()
+    await clusterIn('default')
+    await env.advance(seconds(15))
+    expect(await condition('default', 'Available')).toMatch(/^True/)
+    hanging[0]!()
   })
 })

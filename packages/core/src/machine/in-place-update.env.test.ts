@@ -156,6 +156,27 @@ test.each([
   expect(await updating()).toBe('False NotUpdating')
 })
 
+test('an extension that changes while it is called is asked again at once', async () => {
+  let changed: (extensionConfig: string) => void = () => {}
+  let calls = 0
+  const scripted = scriptedRuntime({
+    UpdateMachine: () => {
+      if (calls++ === 0) changed('test')
+      return { wait: 3600 }
+    },
+  })
+  const runtime: RuntimeClient = {
+    ...scripted,
+    onChanged: (listener) => {
+      changed = listener
+    },
+  }
+  await running(() => undefined, { runtime })
+  await begin()
+  await env.advance(seconds(10))
+  expect(calls).toBe(2)
+})
+
 test('an extension that changes is asked at once, and one that goes is missed at once', async () => {
   let names: readonly string[] = ['a.x']
   let changed: (extensionConfig: string) => void = () => {}

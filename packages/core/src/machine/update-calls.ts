@@ -69,7 +69,8 @@ export class UpdateCalls {
     const question = stableText([retries, ...specs])
     const about = { machine: keyOf(machine), question }
     const earlier = this.#answers.get(uid)
-    this.#answers.set(uid, { ...about, until: 0, message: '' })
+    const asking: Answer = { ...about, until: 0, message: '' }
+    this.#answers.set(uid, asking)
     const handlers = (await this.#runtime?.handlersFor(UpdateMachine, machine)) ?? []
     const handler = onlyHandler(UpdateMachine, handlers)
     if (handler === undefined) throw new Error('no extensions registered for UpdateMachine hook')
@@ -80,8 +81,10 @@ export class UpdateCalls {
       this.#answers.delete(uid)
       return { kind: 'done' }
     }
-    this.#answers.set(uid, answer)
     const { until, message } = answer
+    // The extension has changed during the call: its response is void, and the Machine queued again.
+    const isVoid = this.#answers.get(uid) !== asking
+    this.#answers.set(uid, isVoid ? { ...answer, until: now } : answer)
     const waiting = { hook: UpdateMachine.name, handlers: [handler], until, message, called: !holds }
     return { kind: 'blocked', waiting, retryAfter: until - now }
   }

@@ -35,6 +35,8 @@ export class InPlaceDecisions {
   readonly runtime: RuntimeClient
   /** The retry requests of Clusters, which this controller's watch counts. */
   readonly retries = new RetryRequests()
+  /** Number of changes of extensions: a response from before the last one is not cached. */
+  changes = 0
   readonly #byDeployment = new Map<string, Map<string, Answer>>()
   /** Deployments with open requests. */
   readonly #asking = new Map<string, ObjectKey>()
@@ -49,6 +51,7 @@ export class InPlaceDecisions {
    */
   whenExtensionsChange(again: (deployment: ObjectKey) => void): void {
     this.runtime.onChanged?.((extensionConfig) => {
+      this.changes++
       for (const answers of this.#byDeployment.values()) {
         for (const [question, { handler }] of answers) if (handler.endsWith(`.${extensionConfig}`)) answers.delete(question)
       }
@@ -133,8 +136,9 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   const known = inPlace.recall(key, question, clock.now())
   if (known) return known.uncovered.length === 0
 
+  const { changes } = inPlace
   const uncovered = templates.kind === 'obstacle' ? [templates.text] : await ask(handler, set, target, templates, io)
-  inPlace.remember(key, question, { handler, uncovered, given: clock.now() })
+  if (inPlace.changes === changes) inPlace.remember(key, question, { handler, uncovered, given: clock.now() })
   if (uncovered.length === 0) {
     log.info('MachineSet can be updated in-place by extensions', { MachineSet: name, handler })
     return true

@@ -232,6 +232,37 @@ describe('a blocking answer', () => {
     expect(state.calls).toBe(3)
   })
 
+  test('is void when its extension changes during the call', async () => {
+    const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600 }])
+    const [called, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const slow: RuntimeClient = {
+      ...client,
+      callAll: async (...args) => {
+        called.resolve()
+        await answers.promise
+        return client.callAll(...args)
+      },
+    }
+    const hooks = new LifecycleHooks(slow, new VirtualClock())
+    const again: string[] = []
+    hooks.whenExtensionsChange(({ name }) => again.push(name))
+    const call = () => hooks.call(BeforeClusterCreate, aCluster(), {}, context)
+    const first = call()
+    await called.promise
+    expect(hooks.waitingIn('default'), 'labels of its namespace may change meanwhile').toEqual([
+      { namespace: 'default', name: 'demo' },
+    ])
+    changed('other')
+    expect(again).toEqual([])
+    changed('ext')
+    expect(again).toEqual(['demo'])
+    answers.resolve()
+    expect(await first).toMatchObject({ kind: 'blocked', called: true })
+    expect(await call()).toMatchObject({ called: true })
+    expect(await call()).toMatchObject({ called: false })
+    expect(state.calls).toBe(2)
+  })
+
   test('of a failed call is not cached, names the handler, and is retried when the extension changes', async () => {
     const { client, state, changed } = aRuntime([{}])
     const hooks = new LifecycleHooks(client, new VirtualClock())

@@ -69,6 +69,8 @@ interface ClusterState {
   readonly lookedFor: Set<string>
   /** The handlers of a hook could not be determined. */
   unasked: boolean
+  /** The call in progress: its response is void when an extension changes meanwhile. */
+  call?: { readonly handlers: readonly string[]; isVoid: boolean }
   plan?: CachedPlan
   /** The retry request that was last honoured; absent once its annotation is removed. */
   retried?: string
@@ -112,6 +114,10 @@ export class LifecycleHooks {
         // Their handlers may be determined now.
         if (state.unasked) again(state.key)
         state.unasked = false
+        if (state.call?.handlers.some(isOf)) {
+          state.call.isVoid = true
+          again(state.key)
+        }
         for (const [hook, { handlers }] of state.answers) {
           if (!handlers.some(isOf)) continue
           state.answers.delete(hook)
@@ -125,8 +131,8 @@ export class LifecycleHooks {
    * Clusters of the namespace that wait for a hook, or whose handlers could not be determined: other extensions may select its new labels.
    */
   waitingIn(namespace: string): ObjectKey[] {
-    const isWaiting = ({ key, unasked, answers }: ClusterState) => key.namespace === namespace && (unasked || answers.size > 0)
-    return [...this.#clusters.values()].filter(isWaiting).map(({ key }) => key)
+    const isWaiting = ({ unasked, call, answers }: ClusterState) => unasked || call !== undefined || answers.size > 0
+    return [...this.#clusters.values()].filter((one) => one.key.namespace === namespace && isWaiting(one)).map(({ key }) => key)
   }
 
   /** Drops every earlier response for a Cluster whose user requests new calls: once for each request, which stays until it is removed. */
@@ -198,6 +204,8 @@ export class LifecycleHooks {
     const request = { ...input, cluster: clusterOnTheWire(cluster) } as unknown as CallInput<H>
     const blocking: string[] = []
     let last: string | undefined
+    const call: ClusterState['call'] = { handlers, isVoid: false }
+    state.call = call
     try {
       const options: CallAllOptions = {
         signal,
@@ -216,13 +224,15 @@ export class LifecycleHooks {
       state.answers.delete(name)
       if (retryAfter <= 0) return { kind: 'go', hook: name, called: true }
       const answer = { until: asked + retryAfter, message: response.message ?? '', handlers: blocking }
-      remember(answer)
+      if (!call.isVoid) remember(answer)
       return { kind: 'blocked', hook: name, ...answer, question, retryAfter, called: true }
     } catch (error) {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: last === undefined ? handlers : [last] }
       remember({ until: asked, ...failed })
       return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
+    } finally {
+      delete state.call
     }
   }
 

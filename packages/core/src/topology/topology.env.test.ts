@@ -628,6 +628,71 @@ describe('an upgrade', () => {
     expect((await step())[0]).toBe('v1.35.0')
   })
 
+  describe('another version while a hook blocks', () => {
+    const notYet =
+      'version cannot be changed: [Cluster.spec.topology.version 1.35.0 was not propagated to control plane yet (control plane version 1.34.0), there are still MachineDeployments completing a previous upgrade'
+    const stillBlocking = 'version cannot be changed when the "AfterClusterUpgrade" hook is still blocking'
+
+    /** A Cluster whose upgrade from v1.34.0 to v1.35.0 waits for this hook. */
+    async function waitingFor(name: string) {
+      const world = await aWorld()
+      await createClass(world)
+      await createCluster(world)
+      await comeUp(world)
+      world.runtime.all(...SixHooks)
+      const state = hook(world, name)
+      const setVersion = (version: string, annotations: object = {}) =>
+        world.patch(Cluster, 'demo', { metadata: { annotations }, spec: { topology: { version } } })
+      await setVersion('v1.35.0')
+      if (name !== 'BeforeClusterUpgrade') await world.reportControlPlane('v1.35.0')
+      await world.advance(seconds(1))
+      expect(waitingHooks(await world.cluster())).toMatchObject([{ hook: name }])
+      world.runtime.trace.length = 0
+      return { world, state, setVersion }
+    }
+    const unchecked = { 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check': '' }
+
+    test.each([
+      ['BeforeClusterUpgrade', notYet],
+      ['AfterControlPlaneUpgrade', stillBlocking],
+      ['AfterClusterUpgrade', stillBlocking],
+    ])('is rejected, as upstream does: %s', async (name, why) => {
+      const { world, setVersion } = await waitingFor(name)
+      await expect(setVersion('v1.36.0')).rejects.toThrow(why)
+      await expect(setVersion('v1.34.0')).rejects.toThrow('version cannot be decreased from "1.35.0" to "1.34.0"')
+      expect((await world.cluster()).spec.topology!.version).toBe('v1.35.0')
+    })
+
+    test('without the check, BeforeClusterUpgrade is called for it at once, and not at all for the present version', async () => {
+      const { world, setVersion } = await waitingFor('BeforeClusterUpgrade')
+      await setVersion('v1.35.1', unchecked)
+      expect(world.runtime.trace).toEqual(['BeforeClusterUpgrade v1.34.0 v1.35.1'])
+      await setVersion('v1.34.0', unchecked)
+      await world.advance(seconds(30))
+      expect(world.runtime.trace).toHaveLength(1)
+      expect(waitingHooks(await world.cluster())).toEqual([])
+      expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+      await setVersion('v1.35.1')
+      expect(world.runtime.trace).toEqual(Array(2).fill('BeforeClusterUpgrade v1.34.0 v1.35.1'))
+    })
+
+    test('without the check, an upgrade under way goes to it after its step, with one BeforeClusterUpgrade and one AfterClusterUpgrade', async () => {
+      const { world, state, setVersion } = await waitingFor('AfterControlPlaneUpgrade')
+      await setVersion('v1.36.0', unchecked)
+      state.blocks = false
+      await world.advance(seconds(10))
+      await world.reportControlPlane('v1.36.0')
+      await world.advance(seconds(10))
+      expect(world.runtime.trace).toEqual([
+        'AfterControlPlaneUpgrade v1.35.0',
+        'AfterControlPlaneUpgrade v1.35.0',
+        'AfterControlPlaneUpgrade v1.36.0',
+        'AfterClusterUpgrade v1.36.0',
+      ])
+      expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+    })
+  })
+
   test('hooks are sent the Cluster with the marks that were written before', async () => {
     const world = await aWorld()
     await createClass(world)
