@@ -90,7 +90,7 @@ export const hooksInOrder = (): string[] => [
   '## Extensions that change during a call',
   '',
   'When an ExtensionConfig is changed or deleted while one of its handlers is called, the call ends first, at the latest after its timeout. Its blocking response does not count: the hook is called again at once, or, when its last handler',
-  'was removed, allows the next step. The same holds when the labels of the namespace change, since extensions select Clusters by them.',
+  'was removed, allows the next step. The same holds when other labels of the namespace select other handlers meanwhile.',
   '',
   '## Retry requests',
   '',

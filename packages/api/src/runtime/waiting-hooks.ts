@@ -24,14 +24,27 @@ export interface WaitingHook {
   readonly message: string
 }
 
-/** Parses the annotation; returns no records when its content is invalid. */
+/** Parses the annotation; invalid records are left out, since users can write the annotation too. */
 export function waitingHooks({ metadata }: Pick<KubeObject, 'metadata'>): readonly WaitingHook[] {
   const text = metadata.annotations?.[WaitingHooksAnnotation]
   if (text === undefined) return []
   try {
     const value: unknown = JSON.parse(text)
-    return Array.isArray(value) ? value.filter((one): one is WaitingHook => isRecord(one) && typeof one.hook === 'string') : []
+    return Array.isArray(value) ? value.filter(isWaitingHook) : []
   } catch {
     return []
   }
+}
+
+function isWaitingHook(value: unknown): value is WaitingHook {
+  if (!isRecord(value)) return false
+  const { hook, handlers, since, calls, message, ...others } = value
+  const optional = [others.until, others.question, others.extensionConfig]
+  return (
+    [hook, since, message].every((one) => typeof one === 'string') &&
+    typeof calls === 'number' &&
+    Array.isArray(handlers) &&
+    handlers.every((one) => typeof one === 'string') &&
+    optional.every((one) => one === undefined || typeof one === 'string')
+  )
 }

@@ -10,6 +10,7 @@ import {
   hookCatalog,
   hooksOpenApi,
   Machine,
+  waitingHooks,
   WaitingHooksAnnotation,
 } from '@capstan/api'
 import {
@@ -23,10 +24,10 @@ import {
   listen,
   on,
 } from '@capstan/extension'
-import { type Client, createClient, seconds, systemClock, systemRandom } from '@capstan/kube'
+import { type Client, createClient, Namespace, seconds, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
 import { LocalCluster, LocalMachine } from '@capstan/local'
-import { applyDemo, planeEnv } from '@capstan/testing'
+import { applyDemo, createFrom, planeEnv } from '@capstan/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hostExtension } from '../../../../examples/provider-hook/extension.ts'
 import { sampleExtension } from '../../../../examples/sample-extension/extension.ts'
@@ -570,5 +571,89 @@ describe('with a management cluster', () => {
     await client.patch(ExtensionConfig, { name: 'x' }, { type: 'merge', body }, { subresource: 'status' })
     expect(await hooks('preflight')).toMatchObject({ code: 1, out: expect.stringContaining('inventory.x   gone') })
     expect(await hooks('preflight', ...ofProvider)).toMatchObject({ code: 0, out: '1 handler, which this release calls' })
+  })
+
+  /** Resolves with the Cluster once it is as expected. */
+  async function clusterOnce(namespace: string, isExpected: (cluster: Cluster) => boolean): Promise<Cluster> {
+    const found = new AbortController()
+    const signal = AbortSignal.any([AbortSignal.timeout(100_000), found.signal])
+    for await (const { object } of await client.watch(Cluster, { namespace, signal })) {
+      if (!isExpected(object)) continue
+      found.abort()
+      return object
+    }
+    throw new Error(`The Clusters in ${namespace} were not as expected in time`)
+  }
+
+  test('waiting and retry know Clusters whose ExtensionConfig was never discovered', async () => {
+    await client.create(Namespace, { metadata: { name: 'guarded' } })
+    const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'guarded' } }
+    await client.create(ExtensionConfig, {
+      metadata: { name: 'never' },
+      spec: { clientConfig: { url: 'https://127.0.0.1:1' }, namespaceSelector },
+    })
+    await createFrom(client, new URL('../../../lab/demo/class.yaml', import.meta.url))
+    const classRef = { name: 'demo', namespace: 'default' }
+    await client.create(Cluster, {
+      metadata: { name: 'demo', namespace: 'guarded' },
+      spec: { topology: { classRef, version: 'v1.36.0', controlPlane: { replicas: 1 } } },
+    })
+    await clusterOnce('guarded', (cluster) => waitingHooks(cluster).length > 0)
+
+    const [, row] = (await hooks('waiting', '-n', 'guarded')).out.split('\n')
+    expect(row).toMatch(
+      /^guarded +demo +BeforeClusterCreate +<any of never> +\d+s +backing off +0 +failed to get extension handlers .*ExtensionConfig "never" has never been discovered: .*connection refused/,
+    )
+    expect(JSON.parse((await hooks('waiting', '-n', 'guarded', '-o', 'json')).out)).toMatchObject({
+      namespace: 'guarded',
+      cluster: 'demo',
+      hook: 'BeforeClusterCreate',
+      extensionConfig: 'never',
+      handlers: [],
+      calls: 0,
+    })
+    expect(await hooks('retry', 'demo', '-n', 'guarded')).toMatchObject({
+      code: 0,
+      out: 'Cluster guarded/demo: BeforeClusterCreate asked again',
+    })
+    const retried = (cluster: Cluster) => cluster.metadata.annotations?.['runtime.capstan.dev/retry-hooks'] !== undefined
+    const { metadata } = await clusterOnce('guarded', (cluster) => !retried(cluster))
+    expect(metadata.annotations).toHaveProperty([WaitingHooksAnnotation])
+
+    // Without the ExtensionConfig the Cluster does not wait any more.
+    await client.delete(ExtensionConfig, { name: 'never' })
+    await clusterOnce('guarded', ({ spec }) => spec.infrastructureRef !== undefined)
+    expect((await hooks('waiting', '-n', 'guarded')).out).toBe('1 Cluster, which waits for no hook')
+    await client.delete(Cluster, { namespace: 'guarded', name: 'demo' })
+  })
+
+  test('waiting and retry print no line break and no control character of what they list', async () => {
+    const evil = '\n\u001b[2J\u001b]0;title\u0007\r\u009b31m\u202edemo'
+    const record = {
+      hook: `Before${evil}`,
+      handlers: [`gate${evil}`],
+      since: '2026-01-01T00:00:00Z',
+      calls: 1,
+      message: `first${evil}\nsecond`,
+    }
+    await client.create(Namespace, { metadata: { name: 'evil' } })
+    await client.create(Cluster, {
+      // Users can write the annotation as they like.
+      metadata: {
+        name: 'demo',
+        namespace: 'evil',
+        annotations: { [WaitingHooksAnnotation]: JSON.stringify([{ hook: 'incomplete' }, record, 7]) },
+      },
+      spec: { paused: true, infrastructureRef: { apiGroup: 'infrastructure.capstan.dev', kind: 'LocalCluster', name: 'demo' } },
+    })
+    const listed = await hooks('waiting', '-n', 'evil')
+    const retried = await hooks('retry', 'demo', '-n', 'evil')
+    expect(listed.out.split('\n')).toHaveLength(2)
+    expect(listed.out).toMatch(/ first \[2J \]0;title 31m demo second$/)
+    expect(retried.out).toBe('Cluster evil/demo: Before [2J ]0;title 31m demo asked again')
+    const json = (await hooks('waiting', '-n', 'evil', '-o', 'json')).out
+    expect(JSON.parse(json)).toMatchObject(record)
+    for (const text of [listed.out, retried.out, json]) expect(text).not.toMatch(/[^\P{Cc}\n]|\p{Bidi_Control}/u)
+    await client.delete(Cluster, { namespace: 'evil', name: 'demo' })
   })
 })

@@ -3,6 +3,7 @@ import { systemClock, timestamp } from '@capstan/kube'
 import { Command, Option } from 'commander'
 import type { Io } from '../../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
+import { jsonLine, oneLine } from '../../output/one-line.ts'
 
 /** `capstan hooks retry CLUSTER`: asks now what would be asked again later. */
 export const retryCommand = (io: Io): Command =>
@@ -23,9 +24,8 @@ export const retryCommand = (io: Io): Command =>
         ]
         const annotations = { [RetryHooksAnnotation]: timestamp(systemClock.now()) }
         await client.patch(Cluster, key, { type: 'merge', body: { metadata: { annotations } } }, { signal: io.signal })
-        if (options.output === 'json')
-          return io.out(JSON.stringify({ namespace: key.namespace, cluster: name, askedAgain: waiting }))
-        const texts = waiting.map((one) => (one.machine !== undefined ? `${one.hook} (${one.machine})` : one.hook))
+        if (options.output === 'json') return io.out(jsonLine({ namespace: key.namespace, cluster: name, askedAgain: waiting }))
+        const texts = waiting.map(({ hook, machine }) => oneLine(machine === undefined ? hook : `${hook} (${machine})`))
         io.out(
           waiting.length === 0
             ? `Cluster ${key.namespace}/${name} waits for no hook; whatever comes next is asked for`

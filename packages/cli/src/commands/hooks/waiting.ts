@@ -3,6 +3,7 @@ import { systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
 import type { Io } from '../../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
+import { jsonLine } from '../../output/one-line.ts'
 import { table } from '../../output/table.ts'
 import { type Waiting, waitingObjects } from '../../waiting-objects.ts'
 
@@ -24,7 +25,7 @@ export const waitingCommand = (io: Io): Command =>
       )
       for (const what of unread) io.err(`capstan: ${what}`)
       if (options.output === 'json') {
-        for (const record of waiting) io.out(JSON.stringify(record))
+        for (const record of waiting) io.out(jsonLine(record))
         return
       }
       if (waiting.length === 0) return io.out(nothingWaits(clusters))
