@@ -1,0 +1,165 @@
+/**
+ * A provider in a manager of its own beside core, on one embedded API server and the virtual clock. The provider can be restarted, and
+ * its requests can be changed on their way.
+ */
+import { coreKinds } from '@capstan/api'
+import { createApiServer } from '@capstan/kubernetes-kinds'
+import { type Controller, createManager, installKinds, type Manager } from '@capstan/controller'
+import {
+  admissionOf,
+  type Client,
+  type Clock,
+  createClient,
+  type DeclaredKind,
+  type Logger,
+  type Random,
+  seededRandom,
+  silent,
+  type Transport,
+  VirtualClock,
+} from '@capstan/kube'
+import {
+  connectWorkload,
+  coreControllers,
+  createHooks,
+  createProviders,
+  memoryStores,
+  ownConversion,
+  ownWebhooks,
+  providerAdmission,
+} from '@capstan/lab'
+import { localKinds, type Workloads } from '@capstan/local'
+import { advance, type Busy, createTraffic, settle } from './settle.ts'
+
+/** A provider that runs. */
+export interface RunningProvider {
+  readonly controllers: readonly Controller[]
+  /** Workload clusters that it simulates in this process. */
+  readonly workloads?: Pick<Workloads, 'whenStarted'>
+  close(): Promise<void>
+}
+
+export interface ProviderMeans {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+export interface ProviderEnvOptions {
+  readonly kinds: readonly DeclaredKind[]
+  /** Called at the start and at each restart. */
+  start(means: ProviderMeans): RunningProvider
+  /** Between the provider and the API server. */
+  readonly between?: (transport: Transport) => Transport
+}
+
+export interface ProviderEnv {
+  readonly client: Client
+  readonly clock: VirtualClock
+  /** Stops the provider and starts it again; core continues. */
+  restart(): Promise<void>
+  /** Lets time pass until the promise is settled. @throws when it is not after `most` milliseconds of virtual time */
+  during<T>(work: Promise<T>, most: number): Promise<T>
+  advance(ms: number): Promise<void>
+  settle(): Promise<void>
+  close(): Promise<void>
+}
+
+const endpoint = { host: '127.0.0.1', port: 6443 }
+
+/** The local provider, with simulated workload clusters whose state outlives restarts. */
+export function localProvider(): Pick<ProviderEnvOptions, 'kinds' | 'start'> {
+  const stores = memoryStores()
+  return {
+    kinds: localKinds,
+    start: (means) => createProviders({ ...means, names: ['local'], stores, endpoint }),
+  }
+}
+
+export async function providerEnv({ kinds, start, between = (same) => same }: ProviderEnvOptions): Promise<ProviderEnv> {
+  const clock = new VirtualClock()
+  const random = seededRandom(1)
+  const log = silent
+  const store = await memoryStores().store('management')
+  const all = [...coreKinds, ...kinds]
+  const server = createApiServer({
+    store,
+    clock,
+    random,
+    log,
+    admission: [
+      ...providerAdmission(),
+      ...admissionOf(kinds.filter((kind) => !(localKinds as readonly DeclaredKind[]).includes(kind))),
+    ],
+    webhooks: ownWebhooks(all, () => client),
+  })
+  await server.ready
+  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  await installKinds(client, all, { clock, random, conversion: ownConversion })
+
+  const traffic = createTraffic()
+  let provider: { running: RunningProvider; manager: Manager } | undefined
+  const coreClient = createClient(traffic.count(server.transport({ agent: 'core' })))
+  const connect = connectWorkload(
+    { whenStarted: (name) => provider!.running.workloads!.whenStarted(name) },
+    { clock, random, endpoint },
+  )
+  const hooks = createHooks({ client: coreClient, clock, log })
+  const core = createManager({
+    client: coreClient,
+    clock,
+    random,
+    log,
+    controllers: coreControllers({ clock, random, log, connect, hooks }),
+  })
+  const busy: Busy = {
+    managers: () => [core, ...(provider ? [provider.manager] : [])],
+    stores: () => [store],
+    traffic,
+  }
+  const startProvider = async () => {
+    const means = { client: createClient(traffic.count(between(server.transport({ agent: 'provider' })))), clock, random, log }
+    const running = start(means)
+    const manager = createManager({ ...means, controllers: running.controllers })
+    provider = { running, manager }
+    await manager.start()
+  }
+  const stopProvider = async () => {
+    const stopping = provider!
+    await stopping.manager.stop()
+    await stopping.running.close()
+  }
+  await startProvider()
+  await core.start()
+  await settle(busy)
+
+  return {
+    client,
+    clock,
+    async restart() {
+      await stopProvider()
+      await startProvider()
+    },
+    async during(work, most) {
+      let isSettled = false
+      const ended = work.finally(() => {
+        isSettled = true
+      })
+      // A rejection reaches the caller below.
+      ended.catch(() => {})
+      const end = clock.now() + most
+      while (!isSettled && clock.now() < end) await advance(clock, 1000, busy)
+      if (!isSettled) throw new Error(`not settled after ${most / 1000} s of virtual time`)
+      return ended
+    },
+    advance: (ms) => advance(clock, ms, busy),
+    settle: () => settle(busy),
+    async close() {
+      await core.stop()
+      await stopProvider()
+      hooks.extensions?.close?.()
+      await server.close()
+    },
+  }
+}
