@@ -16,12 +16,13 @@ const isShared = ({ pages }: Rule): boolean => pages.length > 1
 
 export function contractsPage(): string {
   const checked = rules.filter(isChecked)
+  const live = rules.filter(({ live = [] }) => live.length > 0)
   const counts = Levels.map((level) => `${rules.filter((rule) => rule.level === level).length} ${level}`).join(', ')
   return [
     warning,
     '# Contracts',
     '',
-    `What Cluster API asks of providers, rule by rule: ${rules.length} rules (${counts}), of which \`capstan lint\` checks ${checked.length}.`,
+    `What Cluster API asks of providers, rule by rule: ${rules.length} rules (${counts}), of which \`capstan lint\` checks ${checked.length} and \`capstan conform\` ${live.length} at run time.`,
     'Links lead to the pages of upstream’s book, which decide.',
     '',
     ...sectionOf('All contracts', rules.filter(isShared)),
@@ -48,6 +49,7 @@ function entryOf(rule: Rule): string[] {
     `- Otherwise: ${why}`,
     ...(cases ? [`- Reports: ${cases.map((one) => issueLink(one)).join(', ')}.`] : []),
     isChecked(rule) ? `- Lint checks: ${rule.check.looksAt}` : `- Lint does not check it: ${'none' in check ? check.none : ''}.`,
+    ...(rule.live ?? []).map(({ looksAt, scenario }) => `- Conform checks, in scenario ${scenario}: ${looksAt}`),
     '',
   ]
 }

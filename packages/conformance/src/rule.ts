@@ -1,5 +1,6 @@
 /** What a rule of the provider contracts is: one declaration, from which lint and the reference page are made. */
 import type { ContractVersion } from '@capstan/api/contract'
+import type { LiveCheck } from './live/checks.ts'
 import type { ContractName, Manifest, ProviderManifests } from './manifests.ts'
 
 export type Level = 'MUST' | 'SHOULD' | 'MAY'
@@ -47,6 +48,8 @@ export interface Rule {
   readonly cases?: readonly string[]
   /** The static check, or the reason why manifests cannot show whether the rule is kept. */
   readonly check: StaticCheck | { readonly none: string }
+  /** Checks of a provider that runs. */
+  readonly live?: readonly LiveCheck[]
 }
 
 const pageFiles: Readonly<Record<PageName, string>> = {

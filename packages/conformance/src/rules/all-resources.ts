@@ -11,6 +11,7 @@ import {
   type ProviderKind,
   record,
 } from '../manifests.ts'
+import { typeAndObjectMeta } from '../live/checks.ts'
 import type { Problem, Rule } from '../rule.ts'
 import { ofEachKind } from './checks.ts'
 
@@ -118,6 +119,7 @@ export const allResources: readonly Rule[] = [
     sentence: 'Objects have apiVersion, kind and metadata, as every Kubernetes object has.',
     why: 'Core sets owner references, labels and annotations in metadata.',
     check: { none: 'the API server adds these fields to every kind that a CustomResourceDefinition declares' },
+    live: [typeAndObjectMeta],
   },
   {
     id: 'crd-name',

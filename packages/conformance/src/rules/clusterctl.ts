@@ -1,6 +1,7 @@
 /** Rules of clusterctl's contract: the metadata and components files of a release. */
 import { ContractVersions } from '@capstan/api/contract'
 import { ContractNames, claimedVersions, list, type Manifest, metadataOf, type ProviderManifests, record } from '../manifests.ts'
+import { ownerChain } from '../live/checks.ts'
 import type { Problem, Rule } from '../rule.ts'
 
 const both = ContractVersions
@@ -206,6 +207,7 @@ export const clusterctlRules: readonly Rule[] = [
     sentence: 'Objects of a provider are owned by a Cluster, directly or by way of others.',
     why: 'clusterctl move leaves objects without such an owner behind.',
     check: { none: 'behaviour of the controller' },
+    live: [ownerChain],
   },
   ...(['Multi tenancy', 'Support for running multiple instances'] as const).map(
     (section): Rule => ({

@@ -1,5 +1,21 @@
 /** Rules of ControlPlane and BootstrapConfig beside those that all contracts share. */
 import { BootstrapConfigContract, ContractVersions, ControlPlaneContract, type ContractVersion } from '@capstan/api/contract'
+import {
+  bootstrapDataSecret,
+  bootstrapSentinelFile,
+  bootstrapTaint,
+  controlPlaneCertificates,
+  controlPlaneEndpoint,
+  controlPlaneKubeconfig,
+  controlPlaneMachineLabel,
+  controlPlaneMetadata,
+  controlPlaneMinReady,
+  controlPlanePlacement,
+  controlPlaneReplicas,
+  controlPlaneScale,
+  controlPlaneVersion,
+  type LiveCheck,
+} from '../live/checks.ts'
 import { type Claim, claimsOf, type ContractName } from '../manifests.ts'
 import type { Problem, Rule } from '../rule.ts'
 import { hasField } from '../schema-fields.ts'
@@ -58,6 +74,15 @@ function machineProblems(claim: Claim): Problem[] {
   ]
 }
 
+/** Of the rules that are declared as a table. */
+const liveChecks: Readonly<Record<string, LiveCheck>> = {
+  'control-plane.kubeconfig': controlPlaneKubeconfig,
+  'control-plane.certificates': controlPlaneCertificates,
+  'control-plane.placement': controlPlanePlacement,
+  'control-plane.metadata': controlPlaneMetadata,
+  'control-plane.min-ready-seconds': controlPlaneMinReady,
+}
+
 export const controlPlaneRules: readonly Rule[] = [
   {
     id: 'control-plane.endpoint',
@@ -69,6 +94,7 @@ export const controlPlaneRules: readonly Rule[] = [
     sentence: 'The endpoint has a host (string) and a port (integer).',
     why: 'Core copies host and port to Cluster.spec.controlPlaneEndpoint, and fails when they have other types.',
     check: ofEachClaim('`spec.controlPlaneEndpoint.host` and `.port`.', { contracts }, endpointProblems),
+    live: [controlPlaneEndpoint],
   },
   {
     id: 'control-plane.replicas',
@@ -88,6 +114,7 @@ export const controlPlaneRules: readonly Rule[] = [
         ...requiredField(claim, 'status.selector', 'string'),
       ],
     ),
+    live: [controlPlaneReplicas],
   },
   {
     id: 'control-plane.scale',
@@ -103,6 +130,7 @@ export const controlPlaneRules: readonly Rule[] = [
       { contracts, applies: (claim) => has(claim, 'spec.replicas') },
       scaleProblems,
     ),
+    live: [controlPlaneScale],
   },
   {
     id: 'control-plane.version',
@@ -122,6 +150,7 @@ export const controlPlaneRules: readonly Rule[] = [
         ...optionalField(claim, 'status.versions', 'array'),
       ],
     ),
+    live: [controlPlaneVersion],
   },
   {
     id: 'control-plane.machines',
@@ -165,6 +194,7 @@ export const controlPlaneRules: readonly Rule[] = [
     sentence: 'Machines of the control plane have the label cluster.x-k8s.io/control-plane with an empty value.',
     why: 'Core counts them as workers: the last member of the control plane can be deleted.',
     check: notStatic,
+    live: [controlPlaneMachineLabel],
   },
   {
     id: 'control-plane.externally-managed',
@@ -278,6 +308,7 @@ export const controlPlaneRules: readonly Rule[] = [
       sentence,
       why,
       check: notStatic,
+      ...(liveChecks[id] ? { live: [liveChecks[id]] } : {}),
     }),
   ),
 ]
@@ -297,6 +328,7 @@ export const bootstrapConfigRules: readonly Rule[] = [
       { contracts: ['BootstrapConfig'] },
       (claim) => requiredField(claim, BootstrapConfigContract.dataSecretName.paths[claim.contractVersion], 'string'),
     ),
+    live: [bootstrapDataSecret],
   },
   {
     id: 'bootstrap-config.in-place',
@@ -320,6 +352,7 @@ export const bootstrapConfigRules: readonly Rule[] = [
     sentence: 'The bootstrap data creates a sentinel file when it has succeeded.',
     why: 'Infrastructure providers that look for the file cannot tell whether bootstrapping succeeded.',
     check: { none: 'content of the bootstrap data' },
+    live: [bootstrapSentinelFile],
   },
   {
     id: 'bootstrap-config.taint',
@@ -331,5 +364,6 @@ export const bootstrapConfigRules: readonly Rule[] = [
     sentence: 'Nodes register with the taint node.cluster.x-k8s.io/uninitialized:NoSchedule.',
     why: 'Pods may be scheduled to a Node before core has set its labels.',
     check: { none: 'content of the bootstrap data' },
+    live: [bootstrapTaint],
   },
 ]

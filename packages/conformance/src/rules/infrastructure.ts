@@ -1,5 +1,19 @@
 /** Rules of InfraCluster, InfraMachine and InfraMachinePool beside those that all contracts share. */
 import { ContractVersions, InfraClusterContract, InfraMachineContract, InfraMachinePoolContract } from '@capstan/api/contract'
+import {
+  dryRunAccepted,
+  externallyManaged,
+  infraClusterEndpoint,
+  infraClusterFailureDomains,
+  infraMachineAddresses,
+  infraMachineFailureDomain,
+  infraMachineProviderID,
+  poolBothReady,
+  poolMachineKind,
+  poolProviderIDList,
+  poolReplicas,
+  waitsFor,
+} from '../live/checks.ts'
 import type { Claim, ContractName } from '../manifests.ts'
 import type { Problem, Rule } from '../rule.ts'
 import { fieldAt, hasField } from '../schema-fields.ts'
@@ -43,6 +57,7 @@ export const infraClusterRules: readonly Rule[] = [
     sentence: 'The endpoint has a host (string) and a port (integer).',
     why: 'Core copies host and port to Cluster.spec.controlPlaneEndpoint once the InfraCluster is provisioned, and fails when they have other types.',
     check: ofEachClaim('`spec.controlPlaneEndpoint.host` and `.port`.', { contracts: infraCluster }, endpointProblems),
+    live: [infraClusterEndpoint],
   },
   {
     id: 'infra-cluster.failure-domains',
@@ -59,6 +74,7 @@ export const infraClusterRules: readonly Rule[] = [
       if (claim.contractVersion === 'v1beta2') return listOfObjects(claim, path, ['name'])
       return optionalField(claim, path, 'object')
     }),
+    live: [infraClusterFailureDomains],
   },
   {
     id: 'infra-cluster.externally-managed',
@@ -70,6 +86,7 @@ export const infraClusterRules: readonly Rule[] = [
     sentence: 'Controllers leave an InfraCluster with the annotation cluster.x-k8s.io/managed-by alone.',
     why: 'Two systems would manage the same infrastructure.',
     check: { none: 'behaviour of the controller' },
+    live: [externallyManaged],
   },
 ]
 
@@ -86,6 +103,7 @@ export const infraMachineRules: readonly Rule[] = [
     check: ofEachClaim('`spec.providerID`.', { contracts: infraMachine }, (claim) =>
       requiredField(claim, InfraMachineContract.providerID.paths[claim.contractVersion], 'string'),
     ),
+    live: [infraMachineProviderID],
   },
   {
     id: 'infra-machine.failure-domain',
@@ -101,6 +119,7 @@ export const infraMachineRules: readonly Rule[] = [
         optionalField(claim, paths[claim.contractVersion], 'string'),
       ),
     ),
+    live: [infraMachineFailureDomain],
   },
   {
     id: 'infra-machine.addresses',
@@ -114,6 +133,7 @@ export const infraMachineRules: readonly Rule[] = [
     check: ofEachClaim('`status.addresses[*]`.', { contracts: infraMachine }, (claim) =>
       listOfObjects(claim, InfraMachineContract.addresses.paths[claim.contractVersion], ['type', 'address']),
     ),
+    live: [infraMachineAddresses],
   },
   {
     id: 'infra-machine.in-place',
@@ -141,6 +161,30 @@ export const infraMachineRules: readonly Rule[] = [
       (claim) => ['status.capacity', 'status.nodeInfo'].flatMap((path) => optionalField(claim, path, 'object')),
     ),
   },
+  {
+    id: 'infra-machine.waits-for-infrastructure',
+    level: 'SHOULD',
+    pages: infraMachine,
+    section: 'Normal resource',
+    versions: both,
+    applies: 'always',
+    sentence: 'No machine is provisioned before Cluster.status.initialization.infrastructureProvisioned is true.',
+    why: 'The machine would be placed into a network that does not exist yet.',
+    check: { none: 'behaviour of the controller' },
+    live: [waitsFor('while the infrastructure of its Cluster is not provisioned', 'late-machine', 'waited for infrastructure')],
+  },
+  {
+    id: 'infra-machine.waits-for-bootstrap-data',
+    level: 'SHOULD',
+    pages: infraMachine,
+    section: 'Normal resource',
+    versions: both,
+    applies: 'always',
+    sentence: 'No machine is provisioned before Machine.spec.bootstrap.dataSecretName is set.',
+    why: 'The machine would boot without data, and never become a Node.',
+    check: { none: 'behaviour of the controller' },
+    live: [waitsFor('while its Machine has no bootstrap data', 'late-data', 'waited for data')],
+  },
   dryRun('infra-machine.dry-run', 'InfraMachine', 'InfraMachineTemplate: support for SSA dry run'),
 ]
 
@@ -161,6 +205,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
       if (problems.length > 0 || field === undefined || field === 'any') return problems
       return itemsOf(claim, path, field.items?.type, 'string')
     }),
+    live: [poolProviderIDList],
   },
   {
     id: 'infra-machine-pool.replicas',
@@ -174,6 +219,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
     check: ofEachClaim('`status.replicas`.', { contracts: infraMachinePool }, (claim) =>
       requiredField(claim, InfraMachinePoolContract.replicas.paths[claim.contractVersion], 'integer'),
     ),
+    live: [poolReplicas],
   },
   {
     id: 'infra-machine-pool.both-ready',
@@ -193,6 +239,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
           requiredField(claim, paths.v1beta2, 'boolean'),
         ),
     ),
+    live: [poolBothReady],
   },
   {
     id: 'infra-machine-pool.instances',
@@ -247,6 +294,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
           ]
         }),
     ),
+    live: [poolMachineKind],
   },
   {
     id: 'infra-machine-pool.provider-id',
@@ -276,5 +324,6 @@ export function dryRun(id: string, page: ContractName, section: string): Rule {
     sentence: 'The webhook accepts changes of a template in a dry run that has the annotation topology.cluster.x-k8s.io/dry-run.',
     why: 'Core compares templates of a topology by a dry run. When the webhook rejects it, the topology is not reconciled.',
     check: { none: 'behaviour of the webhook' },
+    live: [dryRunAccepted(page)],
   }
 }

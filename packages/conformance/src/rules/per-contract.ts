@@ -12,6 +12,7 @@ import {
 import { type ContractName, ContractNames, type ProviderKind } from '../manifests.ts'
 import type { Problem, Rule } from '../rule.ts'
 import { fieldAt, hasField } from '../schema-fields.ts'
+import { conditions, initialization, ownerFirst, pausing, released, survivesRestart } from '../live/checks.ts'
 import { ofEachClaim, ofEachKind, optionalField, requiredField, schemaProblem } from './checks.ts'
 
 const both = ContractVersions
@@ -89,8 +90,24 @@ function missingTemplate({ manifest, crd }: ProviderKind, all: readonly Provider
   ]
 }
 
+/** Sections that describe reconciliation. The page of pools has none, so that its rules refer to the definition of the resource. */
+const workflows: Readonly<Record<ContractName, { readonly normalWorkflow: string; readonly deletedWorkflow: string }>> = {
+  InfraCluster: { normalWorkflow: 'Normal resource', deletedWorkflow: 'Deleted resource' },
+  InfraMachine: { normalWorkflow: 'Normal resource', deletedWorkflow: 'Deleted resource' },
+  InfraMachinePool: {
+    normalWorkflow: 'InfraMachinePool, InfraMachinePoolList resource definition',
+    deletedWorkflow: 'InfraMachinePool, InfraMachinePoolList resource definition',
+  },
+  BootstrapConfig: { normalWorkflow: 'Behavior', deletedWorkflow: 'Typical BootstrapConfig reconciliation workflow' },
+  ControlPlane: {
+    normalWorkflow: 'Typical ControlPlane reconciliation workflow',
+    deletedWorkflow: 'Typical ControlPlane reconciliation workflow',
+  },
+}
+
 function rulesOf(contract: ContractName): Rule[] {
   const { id, initialized, also, until, templateLevel, templateSection, condition } = differences[contract]
+  const { normalWorkflow, deletedWorkflow } = workflows[contract]
   const pages = [contract] as const
   const contracts = pages
   const templateHeading = templateSection ?? `${contract}Template, ${contract}TemplateList resource definition`
@@ -130,6 +147,7 @@ function rulesOf(contract: ContractName): Rule[] {
             : requiredField(claim, path, 'boolean')
         },
       ),
+      live: [initialization(contract)],
     },
     {
       id: `${id}.conditions`,
@@ -162,6 +180,7 @@ function rulesOf(contract: ContractName): Rule[] {
           ]
         },
       ),
+      live: [conditions(contract)],
     },
     {
       id: `${id}.terminal-failures`,
@@ -218,6 +237,47 @@ function rulesOf(contract: ContractName): Rule[] {
         'Controllers do nothing while Cluster.spec.paused is true or the object has the annotation cluster.x-k8s.io/paused.',
       why: 'clusterctl move pauses a Cluster and copies its objects. A controller that continues deletes or duplicates infrastructure.',
       check: { none: 'behaviour of the controller' },
+      live: [pausing(contract)],
+    },
+    ...(contract === 'ControlPlane'
+      ? []
+      : [
+          {
+            id: `${id}.owner-first`,
+            level: 'SHOULD',
+            pages,
+            section: normalWorkflow,
+            versions: both,
+            applies: 'always',
+            sentence: 'Controllers provision nothing before core has set the owner of the object.',
+            why: 'Infrastructure would belong to no Cluster: it is not deleted with one, and its Cluster is unknown.',
+            check: { none: 'behaviour of the controller' },
+            live: [ownerFirst(contract)],
+          } satisfies Rule,
+        ]),
+    {
+      id: `${id}.deletion`,
+      level: 'MUST',
+      pages,
+      section: deletedWorkflow,
+      versions: both,
+      applies: 'always',
+      sentence: 'An object that is deleted is released in each phase of its life, also when it was never provisioned.',
+      why: 'Core deletes a Cluster in order and waits for each object. One that keeps its finalizer keeps the Cluster.',
+      check: { none: 'behaviour of the controller' },
+      live: [released(contract, 'deletion'), ...(contract === 'ControlPlane' ? [] : [released(contract, 'orphans')])],
+    },
+    {
+      id: `${id}.restart`,
+      level: 'SHOULD',
+      pages,
+      section: normalWorkflow,
+      versions: both,
+      applies: 'always',
+      sentence: 'A restart of the controllers, in any phase, neither changes an object nor stops its progress.',
+      why: 'Controllers are restarted at any time. What they remember outside of the API is lost.',
+      check: { none: 'behaviour of the controller' },
+      live: [survivesRestart(contract)],
     },
   ]
 }

@@ -1,0 +1,313 @@
+/** What a scenario works with: a namespace of its own, a recording of it, and waits with time limits. */
+import { Cluster, Machine, MachineDeployment, MachinePool, MachineSet, PausedAnnotation } from '@capstan/api'
+import type { ContractVersion } from '@capstan/api/contract'
+import {
+  type Client,
+  type Clock,
+  type DeleteOptions,
+  type Input,
+  isReason,
+  type Kind,
+  keyOf,
+  type KubeObject,
+  messageOf,
+  Namespace,
+  orAbsent,
+  type Random,
+  Secret,
+  seconds,
+  sleep,
+  type UnknownObject,
+} from '@capstan/kube'
+import type { ContractName } from '../manifests.ts'
+import { type Moment, Recording } from './recording.ts'
+import { stubs } from './stubs.ts'
+import type { Target } from './target.ts'
+
+/** Times in milliseconds. */
+export interface Limits {
+  /** For each thing that must happen. */
+  readonly wait: number
+  /** During which something must not happen. */
+  readonly quiet: number
+}
+
+export const defaultLimits: Limits = { wait: seconds(180), quiet: seconds(5) }
+
+export interface Versions {
+  readonly kubernetes: string
+  /** For upgrades. */
+  readonly upgradeTo: string
+}
+
+export interface Means {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly target: Target
+  readonly limits: Limits
+  readonly versions: Versions
+  /** Ends and starts the provider; absent: restarts cannot be tested. */
+  readonly restart?: () => Promise<void>
+  readonly signal: AbortSignal
+  progress(line: string): void
+}
+
+/** An object of the provider as one of its versions shows it. */
+export interface Snapshot {
+  readonly contract: ContractName
+  readonly contractVersion: ContractVersion
+  readonly at: number
+  readonly object: UnknownObject
+}
+
+/** What a scenario leaves for the checks. */
+export interface Seen {
+  readonly target: Target
+  readonly versions: Versions
+  readonly limits: Limits
+  readonly recording: Recording
+  /** Moments by name. */
+  readonly marks: ReadonlyMap<string, Moment>
+  readonly snapshots: readonly Snapshot[]
+  /** Answers to single requests, by name: the error's text, or `undefined` for success. */
+  readonly answers: ReadonlyMap<string, Answer>
+  /** Why the scenario ended before its last step. */
+  readonly stopped: string | undefined
+}
+
+export interface Answer {
+  readonly at: number
+  readonly object: KubeObject
+  readonly error: string | undefined
+}
+
+/** The reason why a scenario cannot go on. */
+export class ScenarioStopped extends Error {
+  override readonly name = 'ScenarioStopped'
+}
+
+export class Bench implements Seen {
+  readonly client: Client
+  readonly target: Target
+  readonly versions: Versions
+  readonly limits: Limits
+  readonly namespace: string
+  readonly recording: Recording
+  readonly marks = new Map<string, Moment>()
+  readonly snapshots: Snapshot[] = []
+  readonly answers = new Map<string, Answer>()
+  readonly restart: (() => Promise<void>) | undefined
+  stopped: string | undefined
+  readonly #means: Means
+  readonly #over = new AbortController()
+
+  constructor(means: Means, namespace: string) {
+    this.#means = means
+    this.client = means.client
+    this.target = means.target
+    this.versions = means.versions
+    this.limits = means.limits
+    this.restart = means.restart
+    this.namespace = namespace
+    this.recording = new Recording(means)
+  }
+
+  now(): number {
+    return this.#means.clock.now()
+  }
+
+  mark(name: string): void {
+    this.marks.set(name, this.recording.now())
+  }
+
+  /** Creates the namespace and begins to record. */
+  async begin(): Promise<void> {
+    const { client, clock, random, signal } = this.#means
+    await client.create(Namespace, { metadata: { name: this.namespace } }, { signal })
+    const kinds: Kind[] = [Cluster, Machine, MachineSet, MachineDeployment, MachinePool, Secret, ...this.targetKinds()]
+    await this.recording.follow(client, kinds, this.namespace, {
+      clock,
+      random,
+      signal: AbortSignal.any([signal, this.#over.signal]),
+    })
+  }
+
+  /** Runs a scenario, and notes why it stopped early. */
+  async run(scenario: (bench: Bench) => Promise<void>): Promise<void> {
+    try {
+      await this.begin()
+      await scenario(this)
+    } catch (err) {
+      this.#means.signal.throwIfAborted()
+      this.stopped = messageOf(err)
+      this.mark('stopped')
+    }
+    this.mark('end')
+    // What cleaning up changes is no longer the scenario.
+    this.#over.abort()
+  }
+
+  async create<T extends KubeObject>(kind: Kind<T>, object: Input<T>): Promise<T> {
+    return this.client.create(
+      kind,
+      { ...object, metadata: { ...object.metadata, namespace: this.namespace } },
+      { signal: this.#means.signal },
+    )
+  }
+
+  async patch<T extends KubeObject>(kind: Kind<T>, name: string, body: object, subresource?: 'status'): Promise<T> {
+    const options = { signal: this.#means.signal, ...(subresource ? { subresource } : {}) }
+    return this.client.patch(kind, { namespace: this.namespace, name }, { type: 'merge', body }, options)
+  }
+
+  async delete(kind: Kind, name: string, options: DeleteOptions = {}): Promise<void> {
+    await orAbsent(this.client.delete(kind, { namespace: this.namespace, name }, { ...options, signal: this.#means.signal }))
+  }
+
+  /** Sends a request whose answer a check looks at. */
+  async ask(name: string, object: KubeObject, request: () => Promise<unknown>): Promise<void> {
+    let error: string | undefined
+    try {
+      await request()
+    } catch (err) {
+      this.#means.signal.throwIfAborted()
+      error = messageOf(err)
+    }
+    this.answers.set(name, { at: this.now(), object, error })
+  }
+
+  /** Reads the objects of the provider in each version that claims a contract. */
+  async snapshot(): Promise<void> {
+    for (const of of Object.values(this.target)) {
+      for (const { contractVersion, kind } of of.claims) {
+        const { items } = await this.client.list(kind, { namespace: this.namespace, signal: this.#means.signal })
+        for (const object of items) {
+          this.snapshots.push({
+            contract: of.contract,
+            contractVersion,
+            at: this.now(),
+            // Items of lists may come without their type.
+            object: { ...object, apiVersion: `${kind.group}/${kind.version}`, kind: kind.kind },
+          })
+        }
+      }
+    }
+  }
+
+  /** Waits until something holds. @throws ScenarioStopped when it does not within the limit */
+  async until(what: string, holds: () => boolean): Promise<void> {
+    const deadline = this.now() + this.limits.wait
+    this.#means.progress(`${this.namespace}: waiting until ${what}`)
+    while (!holds()) {
+      const left = deadline - this.now()
+      if (left <= 0) throw new ScenarioStopped(`waited ${this.limits.wait / 1000} s until ${what}`)
+      await this.#changeOr(left)
+    }
+  }
+
+  /** Waits until something holds, at most until `deadline`; a check says whether it came to hold. */
+  async untilOr(what: string, deadline: number, holds: () => boolean): Promise<void> {
+    this.#means.progress(`${this.namespace}: waiting until ${what}`)
+    while (!holds() && this.now() < deadline) await this.#changeOr(deadline - this.now())
+  }
+
+  /** Lets time pass in which something must not happen. */
+  async quiet(): Promise<void> {
+    await sleep(this.#means.clock, this.limits.quiet, this.#means.signal)
+  }
+
+  /** Ends the recording, and removes everything. @returns objects whose finalizers had to be removed */
+  async close(): Promise<string[]> {
+    // The run may have been interrupted; what it made goes all the same.
+    const signal = AbortSignal.timeout(seconds(120))
+    const stuck: string[] = []
+    try {
+      await this.#unpause(signal)
+      await this.#removeAll(Cluster, signal)
+      const kinds: Kind[] = [Machine, MachinePool, ...this.targetKinds()]
+      for (const kind of kinds) await this.#removeAll(kind, signal)
+      stuck.push(...(await this.#release([Cluster, MachineDeployment, MachineSet, ...kinds], signal)))
+      await orAbsent(this.client.delete(Namespace, { name: this.namespace }, { signal }))
+    } finally {
+      this.#over.abort()
+    }
+    return stuck
+  }
+
+  targetKinds(): Kind<UnknownObject>[] {
+    return [
+      ...Object.values(this.target).map(({ kind }) => kind),
+      ...(this.target.ControlPlane ? [] : [stubs[0]!]),
+      ...(this.target.BootstrapConfig ? [] : [stubs[1]!]),
+    ]
+  }
+
+  /** Nothing deletes what is paused. */
+  async #unpause(signal: AbortSignal): Promise<void> {
+    const { namespace } = this
+    for (const kind of [Cluster, ...this.targetKinds()] as Kind[]) {
+      for (const object of (await this.client.list(kind, { namespace, signal })).items) {
+        const body = {
+          ...(kind === (Cluster as Kind) ? { spec: { paused: null } } : {}),
+          metadata: { annotations: { [PausedAnnotation]: null } },
+        }
+        await orAbsent(this.client.patch(kind, keyOf(object), { type: 'merge', body }, { signal }))
+      }
+    }
+  }
+
+  async #removeAll(kind: Kind, signal: AbortSignal): Promise<void> {
+    await this.client.deleteCollection(kind, { namespace: this.namespace }, { signal })
+  }
+
+  /** Gives controllers some time to release what is deleted, then removes finalizers. */
+  async #release(kinds: readonly Kind[], signal: AbortSignal): Promise<string[]> {
+    const { clock, limits } = this.#means
+    const deadline = clock.now() + Math.min(limits.wait, seconds(60))
+    for (;;) {
+      const left = await this.#left(kinds, signal)
+      if (left.length === 0) return []
+      if (clock.now() < deadline && !this.#means.signal.aborted) {
+        await sleep(clock, 1000)
+        continue
+      }
+      for (const { kind, object } of left) {
+        await orAbsent(
+          this.client.patch(kind, keyOf(object), { type: 'merge', body: { metadata: { finalizers: null } } }, { signal }),
+        )
+      }
+      return left.map(({ kind, object }) => `${kind.kind} ${this.namespace}/${object.metadata.name}`)
+    }
+  }
+
+  async #left(kinds: readonly Kind[], signal: AbortSignal): Promise<{ kind: Kind; object: KubeObject }[]> {
+    const lists = await Promise.all(
+      kinds.map(async (kind) => {
+        try {
+          const { items } = await this.client.list(kind, { namespace: this.namespace, signal })
+          return items.map((object) => ({ kind, object }))
+        } catch (err) {
+          if (isReason(err, 'NotFound')) return []
+          throw err
+        }
+      }),
+    )
+    return lists.flat()
+  }
+
+  async #changeOr(ms: number): Promise<void> {
+    const { clock, signal } = this.#means
+    const done = new AbortController()
+    const abort = () => done.abort(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      signal.throwIfAborted()
+      await Promise.race([this.recording.changed, sleep(clock, ms, done.signal)])
+    } finally {
+      signal.removeEventListener('abort', abort)
+      // Ends the timer; its promise is no longer awaited.
+      done.abort(new ScenarioStopped('no longer waiting'))
+    }
+  }
+}

@@ -1,0 +1,960 @@
+/** Live checks: each compares what a scenario recorded with what a rule expects. */
+import {
+  Cluster,
+  ClusterNameLabel,
+  Machine,
+  MachineControlPlaneLabel,
+  MachinePool,
+  MachinePoolNameLabel,
+  PausedAnnotation,
+} from '@capstan/api'
+import {
+  BootstrapConfigContract,
+  type ContractField,
+  type ContractVersion,
+  ControlPlaneContract,
+  InfraClusterContract,
+  InfraMachineContract,
+  InfraMachinePoolContract,
+  isPoolProvisioned,
+  isValidEndpoint,
+  readField,
+} from '@capstan/api/contract'
+import { isDeleting, type KubeObject, Secret, type UnknownObject } from '@capstan/kube'
+import { type ContractName, list, record } from '../manifests.ts'
+import type { Seen } from './bench.ts'
+import { hasReplicas, hasVersion, read } from './read.ts'
+import { type History, type State, stateAt } from './recording.ts'
+import { PropagatedLabel } from './scenarios/life.ts'
+import { deletionPhases } from './scenarios/deletion.ts'
+import { externalName } from './scenarios/externally-managed.ts'
+import type { ScenarioName } from './scenarios/index.ts'
+import { type LiveResult, type Observation, observation } from './verdict.ts'
+
+export interface LiveCheck {
+  /** What the check looks at, in a sentence for the reference page. */
+  readonly looksAt: string
+  /** The scenario whose record it reads. */
+  readonly scenario: ScenarioName
+  /** The contract whose kind it is about: without that kind the check is not applicable. */
+  readonly contract?: ContractName
+  run(seen: Seen): LiveResult
+}
+
+/** Which field says that initialization is completed. */
+const initializedFields = {
+  InfraCluster: InfraClusterContract.provisioned,
+  InfraMachine: InfraMachineContract.provisioned,
+  InfraMachinePool: InfraMachinePoolContract.provisioned,
+  BootstrapConfig: BootstrapConfigContract.dataSecretCreated,
+  ControlPlane: ControlPlaneContract.initialized,
+} satisfies Record<ContractName, ContractField<boolean>>
+
+/** Whether an object reports that initialization is completed. */
+function isInitialized(contract: ContractName, object: KubeObject, version: ContractVersion): boolean {
+  try {
+    return contract === 'InfraMachinePool'
+      ? isPoolProvisioned(object, version)
+      : readField(object, initializedFields[contract], version) === true
+  } catch {
+    return false
+  }
+}
+
+const historiesOf = ({ target, recording }: Seen, contract: ContractName): readonly History[] => {
+  const of = target[contract]
+  return of ? recording.histories(of.kind) : []
+}
+
+const versionOf = ({ target }: Seen, contract: ContractName): ContractVersion => target[contract]!.contractVersion
+
+/** Objects of a contract that existed at a moment, and were not being deleted. */
+function statesAt(seen: Seen, contract: ContractName, mark: string): readonly { history: History; state: State }[] {
+  const time = seen.marks.get(mark)
+  if (time === undefined) return []
+  return historiesOf(seen, contract).flatMap((history) => {
+    const state = stateAt(history, time)
+    return state && !isDeleting(state.object) ? [{ history, state }] : []
+  })
+}
+
+/** Why a check has nothing to compare: the scenario did not come so far. */
+const stoppedBefore = ({ stopped }: Seen, step: string): LiveResult => ({
+  notTestable: stopped === undefined ? `there was no object to look at: ${step}` : `the scenario stopped: ${stopped}`,
+})
+
+/** The observations; where there are none, the reason. */
+const orStopped = (seen: Seen, step: string, found: readonly Observation[]): LiveResult =>
+  found.length > 0 ? found : stoppedBefore(seen, step)
+
+/** A check of each object that exists when the cluster of the life is ready, and after it was scaled. */
+const whenReady = (
+  contract: ContractName,
+  looksAt: string,
+  observe: (object: UnknownObject, at: number, seen: Seen, history: History) => readonly Observation[],
+  marks: readonly string[] = ['ready', 'scaled'],
+): LiveCheck => ({
+  looksAt,
+  scenario: 'life',
+  contract,
+  run(seen) {
+    const states = marks.flatMap((mark) => statesAt(seen, contract, mark))
+    const found = states.flatMap(({ history, state }) => observe(state.object, state.at, seen, history))
+    if (states.length > 0 && found.length === 0) return { notApplicable: 'no object has the field' }
+    return orStopped(seen, 'ready', found)
+  },
+})
+
+/** Becomes true, in each contract version that the kind claims, and stays true. */
+export const initialization = (contract: ContractName): LiveCheck => ({
+  looksAt: 'The field becomes true in each contract version that the kind claims, and is not taken back before deletion.',
+  scenario: 'life',
+  contract,
+  run(seen) {
+    const { path, chosen } = { path: initializedFields[contract].paths, chosen: versionOf(seen, contract) }
+    const found: Observation[] = []
+    for (const history of historiesOf(seen, contract)) {
+      const first = history.states.find(({ object }) => isInitialized(contract, object, chosen))
+      const last = history.states.at(-1)!
+      const field = path[chosen]
+      if (!first) {
+        // Those that a scale down or a rollout deleted on the way had no time.
+        if (isDeleting(last.object) || history.deleted) continue
+        const expected = `true within ${seen.limits.wait / 1000} s`
+        found.push(observation({ object: last.object, field, at: last.at, expected, found: false, holds: false }))
+        continue
+      }
+      const back = history.states.find(
+        ({ order, object }) => order >= first.order && !isDeleting(object) && !isInitialized(contract, object, chosen),
+      )
+      const { object, at } = back ?? first
+      found.push(observation({ object, field, at, expected: 'true, and never false again', found: !back, holds: !back }))
+    }
+    for (const { object, at, contractVersion } of seen.snapshots.filter((one) => one.contract === contract)) {
+      if (contractVersion === chosen || isDeleting(object)) continue
+      const holds = isInitialized(contract, object, contractVersion)
+      const expected = `true in contract ${contractVersion}, read as ${object.apiVersion}`
+      found.push(observation({ object, field: path[contractVersion], at, expected, found: holds, holds }))
+    }
+    return orStopped(seen, 'creation', found)
+  },
+})
+
+/** Conditions as metav1.Condition. */
+export const conditions = (contract: ContractName): LiveCheck =>
+  whenReady(contract, 'Each condition in the status of each object.', (object, at, seen) => {
+    if (versionOf(seen, contract) !== 'v1beta2') return []
+    const status = record(object.status)
+    const field = record(status.v1beta2).conditions === undefined ? 'status.conditions' : 'status.v1beta2.conditions'
+    const all = record(status.v1beta2).conditions ?? status.conditions
+    if (all === undefined) return []
+    const wrong = list(all).find((one) => {
+      const { type, status: value, reason, severity, lastTransitionTime } = record(one)
+      return !(
+        typeof type === 'string' &&
+        ['True', 'False', 'Unknown'].includes(value as string) &&
+        typeof reason === 'string' &&
+        reason !== '' &&
+        typeof lastTransitionTime === 'string' &&
+        severity === undefined
+      )
+    })
+    const holds = Array.isArray(all) && wrong === undefined
+    const expected = 'a list of conditions with type, status, reason and lastTransitionTime, without severity'
+    return [observation({ object, field, at, expected, found: wrong ?? all, holds })]
+  })
+
+/** Nothing is provisioned for an object that nothing owns. */
+export const ownerFirst = (contract: ContractName): LiveCheck => ({
+  looksAt: 'An object without an owner.',
+  scenario: 'orphans',
+  contract,
+  run(seen) {
+    const field = initializedFields[contract].paths[versionOf(seen, contract)]
+    const found = statesAt(seen, contract, 'waited').map(({ state: { object, at } }) => {
+      const done = isInitialized(contract, object, versionOf(seen, contract)) || providerIDOf(object) !== undefined
+      return observation({ object, field, at, expected: 'not true while the object has no owner', found: done, holds: !done })
+    })
+    return orStopped(seen, 'objects without an owner', found)
+  },
+})
+
+const providerIDOf = (object: UnknownObject): unknown => record(object.spec).providerID
+
+/** Every object that is deleted is released, in each phase. */
+export const released = (contract: ContractName, scenario: 'deletion' | 'orphans'): LiveCheck => ({
+  looksAt:
+    scenario === 'deletion'
+      ? `Objects of Clusters that are deleted in the phases ${deletionPhases.join(', ')}.`
+      : 'An object without an owner that is deleted.',
+  scenario,
+  contract,
+  run(seen) {
+    const found = historiesOf(seen, contract).flatMap(({ states, deleted }) => {
+      const { object, at } = states.at(-1)!
+      if (!deleted && !isDeleting(object)) return []
+      const expected = `deleted within ${seen.limits.wait / 1000} s of metadata.deletionTimestamp`
+      const finalizers = object.metadata.finalizers ?? []
+      const holds = deleted !== undefined
+      return [
+        observation({
+          object,
+          field: 'metadata.finalizers',
+          at: deleted?.at ?? at,
+          expected,
+          found: holds ? [] : finalizers,
+          holds,
+        }),
+      ]
+    })
+    return orStopped(seen, 'deletion', found)
+  },
+})
+
+/** How an object of the pausing scenario is paused, and until when. */
+const pauses: readonly { names: readonly string[]; until: string; contracts: readonly ContractName[] }[] = [
+  { names: ['paused', 'annotated'], until: 'InfraCluster paused', contracts: ['InfraCluster', 'ControlPlane'] },
+  {
+    names: ['by-cluster', 'by-cluster-pool'],
+    until: 'all paused',
+    contracts: ['InfraMachine', 'InfraMachinePool', 'BootstrapConfig'],
+  },
+  {
+    names: ['by-annotation'],
+    until: 'annotated objects paused',
+    contracts: ['InfraMachine', 'InfraMachinePool', 'BootstrapConfig'],
+  },
+]
+
+/** Nothing happens to a paused object, and its condition Paused is True. */
+export const pausing = (contract: ContractName): LiveCheck => ({
+  looksAt: 'Objects of a paused Cluster and objects with the annotation, which have owners and all that they need.',
+  scenario: 'paused',
+  contract,
+  run(seen) {
+    const version = versionOf(seen, contract)
+    const field = initializedFields[contract].paths[version]
+    const found = pauses
+      .filter(({ contracts }) => contracts.includes(contract))
+      .flatMap(({ names, until }) =>
+        statesAt(seen, contract, until)
+          .filter(({ state: { object } }) => names.includes(object.metadata.name))
+          .flatMap(({ state: { object, at } }) => {
+            const done = isInitialized(contract, object, version)
+            const by = object.metadata.annotations?.[PausedAnnotation] === undefined ? 'its Cluster' : 'its annotation'
+            const paused = list(record(object.status).conditions)
+              .map(record)
+              .find(({ type }) => type === 'Paused')
+            return [
+              observation({ object, field, at, expected: `not true while paused by ${by}`, found: done, holds: !done }),
+              observation({
+                object,
+                field: 'status.conditions[Paused]',
+                at,
+                expected: `True while paused by ${by}`,
+                found: paused?.status,
+                holds: paused?.status === 'True',
+              }),
+            ]
+          }),
+      )
+    return orStopped(seen, 'paused objects', [...found, ...(contract === 'ControlPlane' ? pausedScale(seen) : [])])
+  },
+})
+
+/** A control plane that is to have three replicas while its Cluster is paused keeps one Machine. */
+function pausedScale(seen: Seen): Observation[] {
+  const time = seen.marks.get('all paused')
+  if (time === undefined || !hasReplicas(seen)) return []
+  const machines = seen.recording
+    .histories(Machine)
+    .flatMap((history) => stateAt(history as unknown as History, time) ?? [])
+    .filter(({ object }) => object.metadata.labels?.[MachineControlPlaneLabel] !== undefined)
+  return machines.slice(0, 1).map(({ object, at }) =>
+    observation({
+      object,
+      field: 'control plane Machines',
+      at,
+      expected: '1 while the Cluster is paused and spec.replicas is 3',
+      found: machines.length,
+      holds: machines.length === 1,
+    }),
+  )
+}
+
+/** A restart changes nothing, and stops nothing. */
+export const survivesRestart = (contract: ContractName): LiveCheck => ({
+  looksAt: 'Objects before and after restarts of the provider during creation, when provisioned, and during deletion.',
+  scenario: 'restarted',
+  contract,
+  run(seen) {
+    const before = statesAt(seen, contract, 'before restart')
+    const after = seen.marks.get('after restart')
+    if (before.length === 0 || after === undefined) return stoppedBefore(seen, 'restart')
+    const comparisons = before.map(({ history, state }) => {
+      const then = stateAt(history, after)
+      const [was, is] = [identityOf(state.object), then && identityOf(then.object)]
+      return observation({
+        object: state.object,
+        field: 'spec',
+        at: then?.at ?? after.at,
+        expected: `as before the restart: ${was}`,
+        found: is,
+        holds: was === is,
+      })
+    })
+    const added = statesAt(seen, contract, 'after restart').filter(
+      ({ history }) => !before.some((one) => one.history === history),
+    )
+    return [
+      ...comparisons,
+      ...added.map(({ state: { object, at } }) =>
+        observation({
+          object,
+          field: 'metadata.uid',
+          at,
+          expected: 'no object that was not there',
+          found: 'created',
+          holds: false,
+        }),
+      ),
+      ...historiesOf(seen, contract).map(({ states, deleted }) =>
+        observation({
+          object: states.at(-1)!.object,
+          field: 'metadata.finalizers',
+          at: deleted?.at ?? states.at(-1)!.at,
+          expected: 'deleted, although the provider was restarted',
+          found: deleted ? [] : states.at(-1)!.object.metadata.finalizers,
+          holds: deleted !== undefined,
+        }),
+      ),
+    ]
+  },
+})
+
+const identityOf = ({ metadata, spec }: UnknownObject): string => JSON.stringify([metadata.uid, spec])
+
+/** The dry run of a changed template is accepted. */
+export const dryRunAccepted = (contract: ContractName): LiveCheck => ({
+  looksAt: 'A server-side apply of the second example to a template, as a dry run with the annotation.',
+  scenario: 'templates',
+  contract,
+  run(seen) {
+    const { template, examples, kind } = seen.target[contract]!
+    if (!template) return { notApplicable: `there is no kind ${kind.kind}Template` }
+    if (examples.length < 2) return { notTestable: `needs a second example of ${kind.kind} whose spec differs` }
+    const answer = seen.answers.get(`dry run of ${contract}`)
+    if (!answer) return stoppedBefore(seen, 'dry run')
+    const { object, at, error } = answer
+    return [
+      observation({
+        object,
+        field: 'spec.template.spec',
+        at,
+        expected: 'the dry run is accepted',
+        found: error,
+        holds: error === undefined,
+      }),
+    ]
+  },
+})
+
+export const typeAndObjectMeta: LiveCheck = {
+  looksAt: 'Each object of the life of a cluster.',
+  scenario: 'life',
+  run(seen) {
+    const found = Object.keys(seen.target).flatMap((contract) =>
+      statesAt(seen, contract as ContractName, 'ready').map(({ state: { object, at } }) => {
+        const holds = [object.apiVersion, object.kind, object.metadata.name, object.metadata.uid].every(Boolean)
+        return observation({ object, field: 'metadata', at, expected: 'apiVersion, kind and metadata', found: holds, holds })
+      }),
+    )
+    return orStopped(seen, 'ready', found)
+  },
+}
+
+export const infraClusterEndpoint: LiveCheck = {
+  looksAt:
+    'spec.controlPlaneEndpoint when the infrastructure is provisioned; a Cluster needs one from it or from its control plane.',
+  scenario: 'life',
+  contract: 'InfraCluster',
+  run(seen) {
+    const found = historiesOf(seen, 'InfraCluster').flatMap(({ states }) => {
+      const first = states.find(({ object }) => isInitialized('InfraCluster', object, versionOf(seen, 'InfraCluster')))
+      if (!first) return []
+      const endpoint = read(seen, 'InfraCluster', first.object, InfraClusterContract.controlPlaneEndpoint)
+      const cluster = seen.recording.histories(Cluster).find(({ states: [state] }) => state?.object.metadata.name === 'life')
+      const other = cluster?.states.at(-1)?.object.spec.controlPlaneEndpoint
+      if (endpoint === undefined && isValidEndpoint(other)) return []
+      return [
+        observation({
+          object: first.object,
+          field: InfraClusterContract.controlPlaneEndpoint.paths[versionOf(seen, 'InfraCluster')],
+          at: first.at,
+          expected: 'host and port when provisioned is true',
+          found: endpoint,
+          holds: isValidEndpoint(endpoint),
+        }),
+      ]
+    })
+    if (found.length === 0 && seen.marks.has('ready')) return { notApplicable: 'the control plane provides the endpoint' }
+    return orStopped(seen, 'provisioned', found)
+  },
+}
+
+export const infraClusterFailureDomains = whenReady('InfraCluster', 'The shape of status.failureDomains.', (object, at, seen) => {
+  const version = versionOf(seen, 'InfraCluster')
+  const domains: unknown = read(seen, 'InfraCluster', object, InfraClusterContract.failureDomains)
+  if (domains === undefined) return []
+  const holds =
+    version === 'v1beta2'
+      ? Array.isArray(domains) && domains.every((one) => typeof record(one).name === 'string')
+      : !Array.isArray(domains) && typeof domains === 'object'
+  const expected = version === 'v1beta2' ? 'a list of objects with a name' : 'a map from names'
+  return [observation({ object, field: InfraClusterContract.failureDomains.paths[version], at, expected, found: domains, holds })]
+})
+
+export const externallyManaged: LiveCheck = {
+  looksAt: 'An InfraCluster with the annotation, before and after the other system reports it as provisioned.',
+  scenario: 'externally-managed',
+  contract: 'InfraCluster',
+  run(seen) {
+    const found = statesAt(seen, 'InfraCluster', 'waited').flatMap(({ history, state: { object, at } }) => {
+      const managed = (object.metadata.managedFields ?? []).filter(({ subresource }) => subresource === 'status')
+      const finalizers = object.metadata.finalizers ?? []
+      return [
+        observation({
+          object,
+          field: 'status',
+          at,
+          expected: 'never written by the provider',
+          found: managed.length === 0 ? undefined : object.status,
+          holds: managed.length === 0 && record(object.status).initialization === undefined,
+        }),
+        observation({
+          object,
+          field: 'metadata.finalizers',
+          at,
+          expected: 'none',
+          found: finalizers,
+          holds: finalizers.length === 0,
+        }),
+        ...(seen.marks.has('provisioned')
+          ? [
+              observation({
+                object,
+                field: 'metadata.finalizers',
+                at: history.deleted?.at ?? at,
+                expected: `${externalName} is deleted without the provider`,
+                found: history.deleted ? 'deleted' : 'still there',
+                holds: history.deleted !== undefined,
+              }),
+            ]
+          : []),
+      ]
+    })
+    return orStopped(seen, 'externally managed', found)
+  },
+}
+
+export const infraMachineProviderID: LiveCheck = {
+  looksAt: 'spec.providerID of each object: set when provisioned, the same from then on, and different from all others.',
+  scenario: 'life',
+  contract: 'InfraMachine',
+  run(seen) {
+    const version = versionOf(seen, 'InfraMachine')
+    const field = InfraMachineContract.providerID.paths[version]
+    const owners = new Map<unknown, History>()
+    const found = historiesOf(seen, 'InfraMachine').flatMap((history) => {
+      const first = history.states.find(({ object }) => isInitialized('InfraMachine', object, version))
+      if (!first) return []
+      const id: unknown = read(seen, 'InfraMachine', first.object, InfraMachineContract.providerID)
+      const isString = typeof id === 'string' && id !== ''
+      const other = owners.get(id)
+      owners.set(id, history)
+      const changed = history.states.find(
+        ({ order, object }) => order >= first.order && read(seen, 'InfraMachine', object, InfraMachineContract.providerID) !== id,
+      )
+      return [
+        observation({ ...first, field, expected: 'a string when provisioned is true', found: id, holds: isString }),
+        observation({
+          ...(changed ?? first),
+          field,
+          expected: 'unchanged once it is set, and of no other object',
+          found: changed ? read(seen, 'InfraMachine', changed.object, InfraMachineContract.providerID) : id,
+          holds: !changed && !other,
+        }),
+      ]
+    })
+    return orStopped(seen, 'provisioned', found)
+  },
+}
+
+export const infraMachineAddresses = whenReady('InfraMachine', 'The shape of status.addresses.', (object, at, seen) => {
+  const addresses: unknown = read(seen, 'InfraMachine', object, InfraMachineContract.addresses)
+  if (addresses === undefined) return []
+  const holds =
+    Array.isArray(addresses) &&
+    addresses.every((one) => typeof record(one).type === 'string' && typeof record(one).address === 'string')
+  const expected = 'a list of objects with type and address'
+  return [observation({ object, field: 'status.addresses', at, expected, found: addresses, holds })]
+})
+
+export const infraMachineFailureDomain = whenReady('InfraMachine', 'The type of the failure domain.', (object, at, seen) =>
+  [InfraMachineContract.failureDomain, InfraMachineContract.specFailureDomain].flatMap((of) => {
+    const domain: unknown = read(seen, 'InfraMachine', object, of)
+    if (domain === undefined) return []
+    const field = of.paths[versionOf(seen, 'InfraMachine')]
+    return [observation({ object, field, at, expected: 'a string', found: domain, holds: typeof domain === 'string' })]
+  }),
+)
+
+/** An InfraMachine waits for something that its Machine or Cluster does not have yet. */
+export const waitsFor = (what: string, name: string, mark: string): LiveCheck => ({
+  looksAt: `An InfraMachine with an owner, ${what}.`,
+  scenario: 'late',
+  contract: 'InfraMachine',
+  run(seen) {
+    const version = versionOf(seen, 'InfraMachine')
+    const found = statesAt(seen, 'InfraMachine', mark)
+      .filter(({ state: { object } }) => object.metadata.name === name)
+      .map(({ state: { object, at } }) => {
+        const done = isInitialized('InfraMachine', object, version)
+        return observation({
+          object,
+          field: InfraMachineContract.provisioned.paths[version],
+          at,
+          expected: `not true ${what}`,
+          found: done,
+          holds: !done,
+        })
+      })
+    return orStopped(seen, mark, found)
+  },
+})
+
+export const poolProviderIDList: LiveCheck = {
+  looksAt: 'spec.providerIDList of each pool, when ready, after scaling up and after scaling down.',
+  scenario: 'life',
+  contract: 'InfraMachinePool',
+  run(seen) {
+    const expected: readonly [string, number][] = [
+      ['ready', 1],
+      ['pool scaled up', 2],
+      ['scaled', 1],
+    ]
+    const found = expected.flatMap(([mark, count]) =>
+      statesAt(seen, 'InfraMachinePool', mark).map(({ state: { object, at } }) => {
+        const ids: unknown = read(seen, 'InfraMachinePool', object, InfraMachinePoolContract.providerIDList)
+        const all = list(ids)
+        const holds =
+          all.length === count && new Set(all).size === count && all.every((id) => typeof id === 'string' && id !== '')
+        const field = 'spec.providerIDList'
+        return observation({ object, field, at, expected: `${count} different strings`, found: ids, holds })
+      }),
+    )
+    return found.length > 0 && !seen.marks.has('scaled') ? [...found, ...poolStuck(seen)] : orStuckPool(seen, found)
+  },
+}
+
+export const poolReplicas: LiveCheck = {
+  looksAt: 'status.replicas of each pool, when ready, after scaling up and after scaling down.',
+  scenario: 'life',
+  contract: 'InfraMachinePool',
+  run(seen) {
+    const found = (
+      [
+        ['ready', 1],
+        ['pool scaled up', 2],
+        ['scaled', 1],
+      ] as const
+    ).flatMap(([mark, count]) =>
+      statesAt(seen, 'InfraMachinePool', mark).map(({ state: { object, at } }) => {
+        const replicas: unknown = read(seen, 'InfraMachinePool', object, InfraMachinePoolContract.replicas)
+        const holds = replicas === count
+        return observation({ object, field: 'status.replicas', at, expected: String(count), found: replicas, holds })
+      }),
+    )
+    return found.length > 0 && !seen.marks.has('scaled') ? [...found, ...poolStuck(seen)] : orStuckPool(seen, found)
+  },
+}
+
+/** A scenario that stopped while it waited for the pool: its last state shows what is missing. */
+function poolStuck(seen: Seen): Observation[] {
+  const stopped = seen.marks.get('stopped')
+  const pool = seen.recording.histories(MachinePool)[0]?.states.at(-1)?.object
+  if (stopped === undefined || pool?.spec.replicas === undefined) return []
+  return statesAt(seen, 'InfraMachinePool', 'stopped').flatMap(({ state: { object, at } }) => {
+    const ids = list(read(seen, 'InfraMachinePool', object, InfraMachinePoolContract.providerIDList))
+    const replicas: unknown = read(seen, 'InfraMachinePool', object, InfraMachinePoolContract.replicas)
+    const holds = ids.length === pool.spec.replicas && replicas === pool.spec.replicas
+    const expected = `${pool.spec.replicas} IDs and replicas, as spec.replicas of the MachinePool`
+    const field = 'spec.providerIDList and status.replicas'
+    return holds ? [] : [observation({ object, field, at, expected, found: { ids: ids.length, replicas }, holds })]
+  })
+}
+
+const orStuckPool = (seen: Seen, found: readonly Observation[]): LiveResult =>
+  orStopped(seen, 'ready', found.length > 0 ? found : poolStuck(seen))
+
+export const poolBothReady = whenReady(
+  'InfraMachinePool',
+  'Both fields of each pool.',
+  (object, at, seen) => {
+    if (versionOf(seen, 'InfraMachinePool') !== 'v1beta2') return []
+    return [InfraMachinePoolContract.provisioned, InfraMachinePoolContract.ready].map((of) => {
+      const value: unknown = read(seen, 'InfraMachinePool', object, of)
+      return observation({ object, field: of.paths.v1beta2, at, expected: 'true', found: value, holds: value === true })
+    })
+  },
+  ['ready'],
+)
+
+export const poolMachineKind: LiveCheck = {
+  looksAt: 'Objects of status.infrastructureMachineKind with the labels of the pool, as many as there are replicas.',
+  scenario: 'life',
+  contract: 'InfraMachinePool',
+  run(seen) {
+    const states = statesAt(seen, 'InfraMachinePool', 'pool scaled up')
+    if (states.length === 0) return stoppedBefore(seen, 'scaled')
+    const kinds = states.flatMap(({ state: { object, at } }) => {
+      const kind: unknown = read(seen, 'InfraMachinePool', object, InfraMachinePoolContract.infrastructureMachineKind)
+      return kind === undefined ? [] : [{ object, at, kind }]
+    })
+    if (kinds.length === 0) return { notApplicable: 'the pool has no status.infrastructureMachineKind' }
+    if (kinds.some(({ kind }) => kind !== seen.target.InfraMachine?.kind.kind)) {
+      return { notTestable: 'the machines of the pool are of a kind that is not under test' }
+    }
+    return kinds.map(({ object, at }) => {
+      const machines = statesAt(seen, 'InfraMachine', 'pool scaled up').filter(({ state }) => {
+        const labels = state.object.metadata.labels ?? {}
+        return labels[ClusterNameLabel] === 'life' && labels[MachinePoolNameLabel] !== undefined
+      })
+      return observation({
+        object,
+        field: 'status.infrastructureMachineKind',
+        at,
+        expected: '2 objects with the labels of Cluster and pool',
+        found: machines.length,
+        holds: machines.length === 2,
+      })
+    })
+  },
+}
+
+/** The Secret of each BootstrapConfig at a moment. */
+function dataSecrets(seen: Seen, mark: string) {
+  const time = seen.marks.get(mark)
+  if (time === undefined) return []
+  const secrets = seen.recording.histories(Secret).flatMap((history) => stateAt(history as unknown as History, time) ?? [])
+  return statesAt(seen, 'BootstrapConfig', mark).map(({ state: { object, at } }) => {
+    const name: unknown = read(seen, 'BootstrapConfig', object, BootstrapConfigContract.dataSecretName)
+    return { config: object, at, name, secret: secrets.find(({ object: one }) => one.metadata.name === name)?.object }
+  })
+}
+
+export const bootstrapDataSecret: LiveCheck = {
+  looksAt:
+    'The Secret that status.dataSecretName names: its label, its controller and its key value. Its content is not printed.',
+  scenario: 'life',
+  contract: 'BootstrapConfig',
+  run(seen) {
+    const found = dataSecrets(seen, 'ready').flatMap(({ config, at, name, secret }) => {
+      const owner = secret?.metadata.ownerReferences?.find(({ controller }) => controller)
+      const compare = (field: string, expected: string, value: unknown, holds: boolean): Observation =>
+        observation({ object: secret ?? config, field, at, expected, found: value, holds })
+      if (!secret) return [compare('status.dataSecretName', 'the name of a Secret', name, false)]
+      return [
+        compare('status.dataSecretName', 'the name of a Secret', name, true),
+        compare(
+          `metadata.labels[${ClusterNameLabel}]`,
+          'life',
+          secret.metadata.labels?.[ClusterNameLabel],
+          secret.metadata.labels?.[ClusterNameLabel] === 'life',
+        ),
+        compare(
+          'metadata.ownerReferences',
+          `${config.kind} ${config.metadata.name} as controller`,
+          owner && `${owner.kind} ${owner.name}`,
+          owner?.uid === config.metadata.uid,
+        ),
+        compare('data.value', 'bootstrap data', Object.keys(record(secret.data)), Boolean(record(secret.data).value)),
+      ]
+    })
+    return orStopped(seen, 'ready', found)
+  },
+}
+
+const readableFormats = ['cloud-config', 'ignition', undefined]
+
+/** Whether bootstrap data contain a text; formats that only their provider reads are not looked into. */
+const bootstrapContains = (text: RegExp, expected: string, isMeant: (config: UnknownObject) => boolean): LiveCheck => ({
+  looksAt: `Bootstrap data in the formats cloud-config and ignition: ${expected}.`,
+  scenario: 'life',
+  contract: 'BootstrapConfig',
+  run(seen) {
+    const secrets = dataSecrets(seen, 'ready').filter(({ config, secret }) => secret !== undefined && isMeant(config))
+    const found = secrets.flatMap(({ secret, at }) => {
+      const { value, format } = record(secret!.data)
+      const name = typeof format === 'string' ? atob(format) : undefined
+      if (!readableFormats.includes(name)) return []
+      const holds = typeof value === 'string' && text.test(atob(value))
+      return [
+        observation({ object: secret!, field: 'data.value', at, expected, found: holds ? 'contained' : 'not contained', holds }),
+      ]
+    })
+    if (secrets.length > 0 && found.length === 0) return { notTestable: 'the format of the bootstrap data is of the provider' }
+    return orStopped(seen, 'ready', found)
+  },
+})
+
+export const bootstrapSentinelFile = bootstrapContains(
+  /bootstrap-success\.complete/,
+  'the data create bootstrap-success.complete',
+  () => true,
+)
+
+export const bootstrapTaint = bootstrapContains(
+  /node\.cluster\.x-k8s\.io\/uninitialized/,
+  'the data taint Nodes of workers with node.cluster.x-k8s.io/uninitialized',
+  ({ metadata }) => metadata.labels?.[MachineControlPlaneLabel] === undefined,
+)
+
+const controlPlaneCheck = (
+  looksAt: string,
+  observe: (object: UnknownObject, at: number, seen: Seen) => LiveResult,
+  mark = 'ready',
+): LiveCheck => ({
+  looksAt,
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run(seen) {
+    const [first] = statesAt(seen, 'ControlPlane', mark)
+    return first ? observe(first.state.object, first.state.at, seen) : stoppedBefore(seen, mark)
+  },
+})
+
+const noReplicas = { notApplicable: 'the kind has no spec.replicas' }
+
+export const controlPlaneEndpoint = controlPlaneCheck('spec.controlPlaneEndpoint, when it is set.', (object, at, seen) => {
+  const endpoint = read(seen, 'ControlPlane', object, ControlPlaneContract.controlPlaneEndpoint)
+  if (endpoint === undefined) return { notApplicable: 'the infrastructure provides the endpoint' }
+  const holds = isValidEndpoint(endpoint)
+  return [observation({ object, field: 'spec.controlPlaneEndpoint', at, expected: 'host and port', found: endpoint, holds })]
+})
+
+export const controlPlaneReplicas = controlPlaneCheck(
+  'The counts and the selector in the status after scaling to 3.',
+  (object, at, seen) => {
+    if (!hasReplicas(seen)) return noReplicas
+    const version = versionOf(seen, 'ControlPlane')
+    const counts = [ControlPlaneContract.replicas, ControlPlaneContract.upToDateReplicas].map((of) => {
+      const value: unknown = read(seen, 'ControlPlane', object, of)
+      return observation({ object, field: of.paths[version], at, expected: '3', found: value, holds: value === 3 })
+    })
+    const selector: unknown = read(seen, 'ControlPlane', object, ControlPlaneContract.selector)
+    const holds = typeof selector === 'string' && selector !== ''
+    return [...counts, observation({ object, field: 'status.selector', at, expected: 'a selector', found: selector, holds })]
+  },
+  'scaled',
+)
+
+export const controlPlaneScale: LiveCheck = {
+  looksAt: 'The answer to a GET of the scale subresource.',
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run(seen) {
+    if (!hasReplicas(seen)) return noReplicas
+    const answer = seen.answers.get('scale')
+    if (!answer) return stoppedBefore(seen, 'ready')
+    const { object, at, error } = answer
+    const expected = 'spec.replicas and status.selector'
+    return [observation({ object, field: 'scale', at, expected, found: error ?? 'both', holds: error === undefined })]
+  },
+}
+
+export const controlPlaneVersion: LiveCheck = {
+  looksAt: 'status.versions or status.version when ready, during an upgrade (from old to new), and after it.',
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run(seen) {
+    if (!hasVersion(seen)) return { notApplicable: 'the kind has no spec.version' }
+    const { kubernetes, upgradeTo } = seen.versions
+    const found = historiesOf(seen, 'ControlPlane').flatMap(({ states }) =>
+      states.flatMap(({ object, at }) => {
+        const versions = read(seen, 'ControlPlane', object, ControlPlaneContract.statusVersions)?.map((one) => one.version)
+        if (!versions || versions.length < 2) return []
+        const expected = `${kubernetes} before ${upgradeTo}`
+        const holds = versions.join() === [kubernetes, upgradeTo].join()
+        return [observation({ object, field: 'status.versions', at, expected, found: versions, holds })]
+      }),
+    )
+    const reported = (mark: string, expected: string) =>
+      statesAt(seen, 'ControlPlane', mark).map(({ state: { object, at } }) => {
+        const versions = read(seen, 'ControlPlane', object, ControlPlaneContract.statusVersions)?.map((one) => one.version)
+        const running = versions ?? [read(seen, 'ControlPlane', object, ControlPlaneContract.statusVersion)]
+        const field = versions ? 'status.versions' : 'status.version'
+        return observation({ object, field, at, expected, found: running, holds: running.join() === expected })
+      })
+    const stopped = seen.marks.has('upgrade begins') && !seen.marks.has('upgraded') ? reported('stopped', upgradeTo) : []
+    return orStopped(seen, 'ready', [...reported('ready', kubernetes), ...found, ...reported('upgraded', upgradeTo), ...stopped])
+  },
+}
+
+/** Control plane Machines at a moment. */
+function membersAt(seen: Seen, mark: string): readonly State<Machine>[] {
+  const time = seen.marks.get(mark)
+  if (time === undefined) return []
+  return seen.recording.histories(Machine).flatMap((history) => {
+    const state = stateAt(history, time)
+    const owner = state?.object.metadata.ownerReferences?.find(({ controller }) => controller)
+    return state && owner?.kind === seen.target.ControlPlane?.kind.kind ? [state] : []
+  })
+}
+
+/** A check of the Machines that a control plane owns. */
+const membersCheck = (
+  looksAt: string,
+  mark: string,
+  observe: (machine: Machine, at: number, seen: Seen, all: readonly State<Machine>[]) => readonly Observation[],
+): LiveCheck => ({
+  looksAt,
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run(seen) {
+    if (!hasReplicas(seen)) return noReplicas
+    const members = membersAt(seen, mark)
+    return orStopped(
+      seen,
+      mark,
+      members.flatMap(({ object, at }) => observe(object, at, seen, members)),
+    )
+  },
+})
+
+export const controlPlaneMachineLabel = membersCheck(
+  'The label of each Machine of the control plane.',
+  'initialized',
+  (object, at) => {
+    const value = object.metadata.labels?.[MachineControlPlaneLabel]
+    const field = `metadata.labels[${MachineControlPlaneLabel}]`
+    return [observation({ object, field, at, expected: 'an empty value', found: value, holds: value === '' })]
+  },
+)
+
+export const controlPlaneMinReady = membersCheck('The condition UpToDate of each Machine.', 'ready', (object, at) => {
+  const condition = object.status?.conditions?.find(({ type }) => type === 'UpToDate')
+  const holds = condition?.status === 'True'
+  return [observation({ object, field: 'status.conditions[UpToDate]', at, expected: 'True', found: condition?.status, holds })]
+})
+
+export const controlPlanePlacement = membersCheck(
+  'spec.failureDomain of three Machines, when the Cluster has failure domains for control planes.',
+  'scaled',
+  (object, at, seen, all) => {
+    const cluster = seen.recording.histories(Cluster)[0]?.states.findLast((state) => state.at <= at)?.object
+    const domains = (cluster?.status?.failureDomains ?? []).filter(({ controlPlane }) => controlPlane).map(({ name }) => name)
+    if (domains.length < 2) return []
+    const used = new Set(all.map((one) => one.object.spec.failureDomain))
+    const { failureDomain } = object.spec
+    const expected = `one of ${domains.join(', ')}, spread over ${Math.min(domains.length, all.length)} of them`
+    const holds =
+      failureDomain !== undefined && domains.includes(failureDomain) && used.size === Math.min(domains.length, all.length)
+    return [observation({ object, field: 'spec.failureDomain', at, expected, found: failureDomain, holds })]
+  },
+)
+
+export const controlPlaneMetadata: LiveCheck = {
+  looksAt: 'Machines before and after a label is added to spec.machineTemplate.metadata.',
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run(seen) {
+    if (!hasReplicas(seen)) return noReplicas
+    const before = membersAt(seen, 'metadata changes')
+    const after = membersAt(seen, 'metadata changed')
+    const found = after.flatMap(({ object, at }) => [
+      observation({
+        object,
+        field: `metadata.labels[${PropagatedLabel}]`,
+        at,
+        expected: 'yes',
+        found: object.metadata.labels?.[PropagatedLabel],
+        holds: object.metadata.labels?.[PropagatedLabel] === 'yes',
+      }),
+      observation({
+        object,
+        field: 'metadata.uid',
+        at,
+        expected: 'a Machine that was there before the change',
+        found: object.metadata.uid,
+        holds: before.some((one) => one.object.metadata.uid === object.metadata.uid),
+      }),
+    ])
+    return orStopped(seen, 'change of metadata', found)
+  },
+}
+
+/** Secrets of a Cluster by the end of their names. */
+const clusterSecrets = (seen: Seen, names: readonly string[]): LiveResult => {
+  const time = seen.marks.get('ready')
+  const [controlPlane] = statesAt(seen, 'ControlPlane', 'ready')
+  if (time === undefined || !controlPlane) return stoppedBefore(seen, 'ready')
+  return names.flatMap((name) => {
+    const secret = seen.recording
+      .histories(Secret)
+      .flatMap((history) => stateAt(history as unknown as History, time) ?? [])
+      .find(({ object }) => object.metadata.name === `life-${name}`)
+    const { object, at } = secret ?? controlPlane.state
+    const compare = (field: string, expected: string, found: unknown, holds: boolean) =>
+      observation({ object, field, at, expected, found, holds })
+    if (!secret) return [compare('Secrets', `a Secret life-${name}`, undefined, false)]
+    const label = object.metadata.labels?.[ClusterNameLabel]
+    return [
+      compare('type', 'cluster.x-k8s.io/secret', object.type, object.type === 'cluster.x-k8s.io/secret'),
+      compare(`metadata.labels[${ClusterNameLabel}]`, 'life', label, label === 'life'),
+      ...(name === 'kubeconfig'
+        ? [compare('data.value', 'a kubeconfig', Object.keys(record(object.data)), Boolean(record(object.data).value))]
+        : []),
+    ]
+  })
+}
+
+export const controlPlaneKubeconfig: LiveCheck = {
+  looksAt: 'The Secret <cluster>-kubeconfig: its type, its label and its key value. Its content is not printed.',
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run: (seen) => clusterSecrets(seen, ['kubeconfig']),
+}
+
+export const controlPlaneCertificates: LiveCheck = {
+  looksAt: 'The Secret <cluster>-ca: its type and its label.',
+  scenario: 'life',
+  contract: 'ControlPlane',
+  run: (seen) => clusterSecrets(seen, ['ca']),
+}
+
+export const ownerChain: LiveCheck = {
+  looksAt: 'The owners of each object of the provider when the cluster is ready, followed to the Cluster.',
+  scenario: 'life',
+  run(seen) {
+    const time = seen.marks.get('ready')
+    if (time === undefined) return stoppedBefore(seen, 'ready')
+    const contracts = Object.keys(seen.target) as ContractName[]
+    const everything = seen.recording.everything().flatMap((history) => stateAt(history, time) ?? [])
+    const byUid = new Map(everything.map(({ object }) => [object.metadata.uid, object]))
+    const reaches = (object: KubeObject, depth = 0): boolean =>
+      object.kind === Cluster.kind ||
+      (depth < 10 &&
+        (object.metadata.ownerReferences ?? []).some(({ uid }) => {
+          const owner = byUid.get(uid)
+          return owner !== undefined && reaches(owner, depth + 1)
+        }))
+    return contracts.flatMap((contract) =>
+      statesAt(seen, contract, 'ready').map(({ state: { object, at } }) => {
+        const owners = (object.metadata.ownerReferences ?? []).map(({ kind, name }) => `${kind} ${name}`)
+        const expected = 'owned by the Cluster, directly or by way of others'
+        return observation({ object, field: 'metadata.ownerReferences', at, expected, found: owners, holds: reaches(object) })
+      }),
+    )
+  },
+}

@@ -1,0 +1,138 @@
+import { Namespace, seconds, seededRandom, type UnknownObject } from '@capstan/kube'
+import { localProvider, type ProviderEnv, providerEnv } from '@capstan/testing'
+import { afterEach, expect, test } from 'vitest'
+import { rules } from '../rules/index.ts'
+import { conform, type ConformOptions, type ConformReport } from './conform.ts'
+import { findTarget, NoSuchTarget, type TargetNames } from './target.ts'
+import type { Verdict } from './verdict.ts'
+
+const local = {
+  InfraCluster: 'LocalCluster',
+  InfraMachinePool: 'LocalMachinePool',
+  BootstrapConfig: 'LocalBootstrapConfig',
+  ControlPlane: 'LocalControlPlane',
+}
+
+const example = (group: string, kind: string, spec: object): UnknownObject => ({
+  apiVersion: `${group}.capstan.dev/v1alpha1`,
+  kind,
+  metadata: { name: 'example', uid: '', resourceVersion: '', creationTimestamp: '' },
+  spec,
+})
+
+/** Two of each: the second is for changes of templates. */
+const examples = [
+  example('infrastructure', 'LocalMachine', {}),
+  example('infrastructure', 'LocalMachine', { simulated: { provisioningDelay: '1s' } }),
+  example('infrastructure', 'LocalMachinePool', { machines: true }),
+  example('infrastructure', 'LocalMachinePool', { machines: false }),
+  example('bootstrap', 'LocalBootstrapConfig', {}),
+  example('bootstrap', 'LocalBootstrapConfig', { simulated: { delay: '1s' } }),
+]
+
+let env: ProviderEnv
+afterEach(() => env.close())
+
+async function run(names: TargetNames, more: Partial<ConformOptions> = {}): Promise<ConformReport> {
+  const signal = more.signal ?? new AbortController().signal
+  const running = conform({
+    client: env.client,
+    clock: env.clock,
+    random: seededRandom(3),
+    target: await findTarget(env.client, names, examples, signal),
+    rules,
+    signal,
+    limits: { wait: seconds(120), quiet: seconds(10) },
+    versions: { kubernetes: 'v1.36.0', upgradeTo: 'v1.36.1' },
+    restart: () => env.restart(),
+    progress: () => {},
+    ...more,
+  })
+  return env.during(running, seconds(7200))
+}
+
+/** Rules with one of these verdicts. */
+const withVerdict = ({ results }: ConformReport, ...verdicts: Verdict[]): string[] =>
+  results.filter(({ verdict }) => verdicts.includes(verdict)).map(({ rule, verdict }) => `${verdict}: ${rule.id}`)
+
+const namespaces = async () =>
+  (await env.client.list(Namespace)).items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('conform'))
+
+test('the local provider keeps every rule that can be tested', async () => {
+  env = await providerEnv(localProvider())
+  const report = await run(local)
+  expect(report.scenarios.map(({ stopped }) => stopped)).toEqual(report.scenarios.map(() => undefined))
+  expect(withVerdict(report, 'fail', 'warn', 'not testable here')).toEqual([
+    'not testable here: owner-finalizers-role',
+    'not testable here: infra-machine.in-place',
+    'not testable here: bootstrap-config.in-place',
+    'not testable here: bootstrap-config.sentinel-file',
+    'not testable here: bootstrap-config.taint',
+    'not testable here: control-plane.in-place',
+    'not testable here: clusterctl.variables',
+  ])
+  expect(report.results.every(({ verdict, observations }) => verdict !== 'pass' || observations.length > 0)).toBe(true)
+  expect(report.leftovers).toEqual([])
+  expect(await namespaces()).toEqual([])
+})
+
+test('an infrastructure provider is tested alone: a stub stands in for the control plane', async () => {
+  env = await providerEnv(localProvider())
+  const report = await run({ InfraCluster: 'LocalCluster.infrastructure.capstan.dev' })
+  expect(report.scenarios.filter(({ stopped }) => stopped !== undefined)).toEqual([])
+  expect(withVerdict(report, 'fail', 'warn')).toEqual([])
+  expect(report.results.find(({ rule }) => rule.id === 'control-plane.kubeconfig')).toMatchObject({
+    verdict: 'not applicable',
+    reason: 'no kind of ControlPlane is under test',
+  })
+})
+
+test('a provider that does nothing fails, with the object and the field as evidence', async () => {
+  env = await providerEnv({ ...localProvider(), start: () => ({ controllers: [], close: async () => {} }) })
+  const report = await run(
+    { InfraCluster: 'LocalCluster' },
+    { rules: rules.filter(({ id }) => id === 'infra-cluster.initialization') },
+  )
+  expect(report.scenarios).toEqual([
+    {
+      name: 'life',
+      milliseconds: 120_000,
+      stopped: 'waited 120 s until Cluster life has status.initialization.infrastructureProvisioned',
+    },
+  ])
+  expect(report.results).toMatchObject([
+    {
+      verdict: 'fail',
+      observations: [
+        { holds: true },
+        {
+          holds: false,
+          object: 'LocalCluster conform-life/life',
+          field: 'status.initialization.provisioned',
+          expected: 'true within 120 s',
+          found: 'false',
+        },
+      ],
+    },
+  ])
+})
+
+test('an interrupted run removes what it made', async () => {
+  env = await providerEnv(localProvider())
+  const interrupted = new AbortController()
+  const progress = (line: string) => {
+    if (line.includes('worker Machines have infrastructure')) interrupted.abort(new Error('interrupted'))
+  }
+  await expect(run(local, { signal: interrupted.signal, progress })).rejects.toThrow('interrupted')
+  await env.advance(seconds(60))
+  expect(await namespaces()).toEqual([])
+})
+
+test('a kind that does not exist is an error that names the contract', async () => {
+  env = await providerEnv(localProvider())
+  const { signal } = new AbortController()
+  const find = (names: TargetNames) => findTarget(env.client, names, [], signal)
+  await expect(find({ InfraCluster: 'NoCluster' })).rejects.toThrow(
+    new NoSuchTarget('InfraCluster: the API server has no CustomResourceDefinition of kind NoCluster'),
+  )
+})

@@ -1,0 +1,259 @@
+/** Runs a provider through the scenarios, and holds what was recorded against the rules. */
+import {
+  type Client,
+  type Clock,
+  ClusterRole,
+  CustomResourceDefinition,
+  customResourceDefinition,
+  isReason,
+  isTrue,
+  messageOf,
+  orAbsent,
+  resourceName,
+  sleep,
+} from '@capstan/kube'
+import { type ContractName, type Manifest, providerManifests, type ProviderManifests } from '../manifests.ts'
+import { isChecked, type Problem, type Rule } from '../rule.ts'
+import { Bench, type Limits, type Means } from './bench.ts'
+import type { LiveCheck } from './checks.ts'
+import { type ScenarioName, scenarioNames, scenarios } from './scenarios/index.ts'
+import { stubs } from './stubs.ts'
+import { type LiveResult, type Observation, type Verdict, Verdicts, verdictOf } from './verdict.ts'
+import { metadataOf } from '../manifests.ts'
+
+export interface ConformOptions extends Means {
+  readonly rules: readonly Rule[]
+  /** Beginning of the names of the namespaces. */
+  readonly prefix?: string
+  /** How many scenarios run at once. */
+  readonly concurrency?: number
+}
+
+export interface RuleResult {
+  readonly rule: Rule
+  readonly verdict: Verdict
+  /** Why the rule is not applicable or not testable here. */
+  readonly reason: string | undefined
+  readonly observations: readonly Observation[]
+}
+
+export interface ScenarioResult {
+  readonly name: ScenarioName
+  readonly milliseconds: number
+  /** Why it ended before its last step. */
+  readonly stopped: string | undefined
+}
+
+export interface ConformReport {
+  /** Contract, kind and contract version of what was tested. */
+  readonly target: readonly { readonly contract: ContractName; readonly kind: string; readonly contractVersion: string }[]
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly results: readonly RuleResult[]
+  readonly scenarios: readonly ScenarioResult[]
+  /** Objects that had to be released by removing their finalizers. */
+  readonly leftovers: readonly string[]
+}
+
+/** Scenarios that stop the provider run when no other does. */
+const alone: ReadonlySet<ScenarioName> = new Set(['restarted'])
+
+export async function conform(options: ConformOptions): Promise<ConformReport> {
+  const { client, clock, signal, rules, target, prefix = 'conform', concurrency = 4, progress } = options
+  const startedAt = clock.now()
+  const needed = scenarioNames.filter(
+    (name) =>
+      rules.some(({ live = [] }) => live.some((check) => check.scenario === name && isUnderTest(check, options))) &&
+      (name !== 'restarted' || options.restart !== undefined),
+  )
+  const benches = new Map<ScenarioName, Bench>()
+  const results: ScenarioResult[] = []
+  const leftovers: string[] = []
+
+  const one = async (name: ScenarioName): Promise<void> => {
+    const bench = new Bench(options, `${prefix}-${name}`)
+    const begun = clock.now()
+    try {
+      await bench.run(scenarios[name])
+      benches.set(name, bench)
+      results.push({ name, milliseconds: clock.now() - begun, stopped: bench.stopped })
+      const ending = bench.stopped === undefined ? 'done' : `stopped: ${bench.stopped}`
+      progress(`${bench.namespace}: ${ending} after ${((clock.now() - begun) / 1000).toFixed(0)} s`)
+    } finally {
+      leftovers.push(...(await bench.close()))
+    }
+  }
+
+  const removeStubs = needed.length > 0 ? await installStubs(options) : undefined
+  try {
+    const queue = needed.filter((name) => !alone.has(name))
+    const worker = async () => {
+      for (let name = queue.shift(); name !== undefined; name = queue.shift()) await one(name)
+    }
+    await settled(Array.from({ length: concurrency }, worker))
+    for (const name of needed.filter((each) => alone.has(each))) await one(name)
+  } finally {
+    await removeStubs?.()
+  }
+  signal.throwIfAborted()
+
+  const manifests = await manifestsOf(client, options)
+  return {
+    target: Object.values(target).map(({ contract, kind, contractVersion }) => ({
+      contract,
+      kind: `${kind.kind}.${kind.version}.${kind.group}`,
+      contractVersion,
+    })),
+    startedAt,
+    endedAt: clock.now(),
+    results: rules.map((rule) => resultOf(rule, manifests, benches, options)),
+    scenarios: results.sort((a, b) => scenarioNames.indexOf(a.name) - scenarioNames.indexOf(b.name)),
+    leftovers,
+  }
+}
+
+/** Waits for all, then throws the first failure: none is left running. */
+async function settled(promises: readonly Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(promises)).find((one) => one.status === 'rejected')
+  if (failed) throw failed.reason
+}
+
+const isUnderTest = ({ contract }: LiveCheck, { target }: Pick<Means, 'target'>): boolean =>
+  contract === undefined || target[contract] !== undefined
+
+function resultOf(
+  rule: Rule,
+  manifests: ProviderManifests,
+  benches: ReadonlyMap<ScenarioName, Bench>,
+  options: ConformOptions,
+): RuleResult {
+  const { target, clock } = options
+  const contracts = rule.pages.filter((page): page is ContractName => page !== 'clusterctl')
+  if (contracts.length > 0 && !contracts.some((contract) => target[contract])) {
+    const reason = `no kind of ${contracts.join(' or ')} is under test`
+    return { rule, verdict: 'not applicable', reason, observations: [] }
+  }
+  const results: LiveResult[] = []
+  if (isChecked(rule)) {
+    const problems = rule.check.run(manifests)
+    if (problems === undefined)
+      results.push({ notApplicable: 'the CustomResourceDefinitions have nothing that the rule is about' })
+    else if (problems.length > 0) results.push(problems.map((problem) => staticObservation(problem, clock.now())))
+    else results.push([kept(rule, manifests, clock.now())])
+  }
+  for (const check of (rule.live ?? []).filter((each) => isUnderTest(each, options))) results.push(liveResult(check, benches))
+  if (results.length === 0) results.push({ notTestable: 'none' in rule.check ? rule.check.none : 'there is no check' })
+
+  const verdicts = results.map((result) => verdictOf(result, rule.level))
+  const verdict = Verdicts.find((each) => verdicts.includes(each))!
+  const reasons = results.flatMap((result) =>
+    'notApplicable' in result ? [result.notApplicable] : 'notTestable' in result ? [result.notTestable] : [],
+  )
+  return {
+    rule,
+    verdict,
+    reason: verdict === 'not applicable' || verdict === 'not testable here' ? reasons.join('; ') : undefined,
+    observations: results.flatMap((result) => (Array.isArray(result) ? (result as readonly Observation[]) : [])),
+  }
+}
+
+function liveResult(check: LiveCheck, benches: ReadonlyMap<ScenarioName, Bench>): LiveResult {
+  const bench = benches.get(check.scenario)
+  if (bench) return check.run(bench)
+  return {
+    notTestable:
+      check.scenario === 'restarted' ? 'needs a way to restart the provider' : `scenario ${check.scenario} did not run`,
+  }
+}
+
+const staticObservation = ({ manifest, path, message, edit }: Problem, at: number): Observation => ({
+  holds: false,
+  object: `CustomResourceDefinition ${metadataOf(manifest).name}`,
+  field: path,
+  at,
+  expected: edit,
+  found: message,
+})
+
+const kept = (rule: Rule, { kinds }: ProviderManifests, at: number): Observation => ({
+  holds: true,
+  object: kinds
+    .filter(({ contract }) => rule.pages.includes(contract))
+    .map(({ crd }) => `CustomResourceDefinition ${crd.metadata.name}`)
+    .join(', '),
+  field: isChecked(rule) ? rule.check.looksAt : '',
+  at,
+  expected: rule.sentence,
+  found: 'as expected',
+})
+
+const stubRole = 'capstan-conform'
+const aggregation = { 'cluster.x-k8s.io/aggregate-to-manager': 'true' }
+
+/** CustomResourceDefinitions and aggregated roles of what is under test. */
+async function manifestsOf(client: Client, { target, signal }: ConformOptions): Promise<ProviderManifests> {
+  const manifest = (object: object): Manifest => ({ object: object as Manifest['object'], file: 'cluster', line: 1 })
+  const crds = Object.values(target).flatMap(({ crd, template }) => [crd, ...(template ? [template.crd] : [])])
+  const roles = await client.list(ClusterRole, {
+    labelSelector: Object.entries(aggregation)
+      .map((pair) => pair.join('='))
+      .join(),
+    signal,
+  })
+  return providerManifests(
+    [
+      ...crds.map((crd) => manifest({ ...crd, apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' })),
+      ...roles.items
+        .filter(({ metadata }) => metadata.name !== stubRole)
+        .map((role) => manifest({ ...role, apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' })),
+    ],
+    { isRendered: false },
+  )
+}
+
+/** Installs the kinds that stand in for providers that are not under test, with access for core. @returns removes them */
+async function installStubs({ client, clock, signal, limits, target }: ConformOptions): Promise<() => Promise<void>> {
+  if (target.ControlPlane && target.BootstrapConfig) return async () => {}
+  for (const stub of stubs) {
+    const crd = customResourceDefinition(stub)
+    await client.apply(CustomResourceDefinition, crd, { fieldManager: stubRole, force: true, signal })
+  }
+  await client.apply(
+    ClusterRole,
+    {
+      metadata: { name: stubRole, labels: aggregation },
+      rules: [{ apiGroups: [stubs[0]!.group], resources: ['*'], verbs: ['*'] }],
+    },
+    { fieldManager: stubRole, force: true, signal },
+  )
+  await untilEstablished(client, clock, limits, signal)
+  return async () => {
+    const within = AbortSignal.timeout(60_000)
+    for (const stub of stubs) {
+      await orAbsent(client.delete(CustomResourceDefinition, { name: resourceName(stub) }, { signal: within }))
+    }
+    await orAbsent(client.delete(ClusterRole, { name: stubRole }, { signal: within }))
+  }
+}
+
+async function untilEstablished(client: Client, clock: Clock, limits: Limits, signal: AbortSignal): Promise<void> {
+  const deadline = clock.now() + limits.wait
+  for (const stub of stubs) {
+    for (;;) {
+      const crd = await client.get(CustomResourceDefinition, { name: resourceName(stub) }, { signal })
+      if (isTrue(crd, 'Established') && (await isServed(client, stub, signal))) break
+      if (clock.now() > deadline) throw new Error(`CustomResourceDefinition ${resourceName(stub)} is not Established`)
+      await sleep(clock, 200, signal)
+    }
+  }
+}
+
+async function isServed(client: Client, kind: (typeof stubs)[number], signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.list(kind, { limit: 1, signal })
+    return true
+  } catch (err) {
+    if (isReason(err, 'NotFound')) return false
+    throw new Error(`Cannot list ${resourceName(kind)}: ${messageOf(err)}`, { cause: err })
+  }
+}

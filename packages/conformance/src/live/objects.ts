@@ -1,0 +1,251 @@
+/** The objects of a scenario: a Cluster with its provider objects, and workers. */
+import { Cluster, ClusterNameLabel, Machine, MachineDeployment, MachinePool } from '@capstan/api'
+import { ControlPlaneContract } from '@capstan/api/contract'
+import { type Input, type Kind, type KubeObject, type OwnerReference, Secret, typeMeta, type UnknownObject } from '@capstan/kube'
+import { fieldAt } from '../schema-fields.ts'
+import type { ContractName } from '../manifests.ts'
+import type { Bench } from './bench.ts'
+import { StubBootstrapConfig, StubControlPlane } from './stubs.ts'
+import type { TargetKind } from './target.ts'
+
+export interface ClusterOptions {
+  /** Default: true. */
+  readonly withInfraCluster?: boolean
+  readonly withControlPlane?: boolean
+  readonly paused?: boolean
+  readonly annotations?: { readonly [key: string]: string }
+}
+
+/** Templates, InfraCluster, control plane and Cluster, all with the same name. */
+export async function createCluster(bench: Bench, name: string, options: ClusterOptions = {}): Promise<Cluster> {
+  const { withInfraCluster = true, withControlPlane = true, paused, annotations } = options
+  await createTemplates(bench, name)
+  if (withInfraCluster)
+    await createExample(bench, 'InfraCluster', {
+      metadata: { name, ...(annotations ? { annotations: { ...annotations } } : {}) },
+    })
+  if (withControlPlane) await createControlPlane(bench, name, {})
+  const infraCluster = bench.target.InfraCluster!.kind
+  return bench.create(Cluster, {
+    metadata: { name },
+    spec: {
+      ...(paused ? { paused } : {}),
+      infrastructureRef: refOf(infraCluster, name),
+      ...(withControlPlane ? { controlPlaneRef: refOf(controlPlaneKind(bench), name) } : {}),
+    },
+  } as Input<Cluster>)
+}
+
+/** Machines of control planes and MachineDeployments are made from these. */
+async function createTemplates(bench: Bench, name: string): Promise<void> {
+  for (const contract of ['InfraMachine', 'BootstrapConfig'] as const) await createTemplate(bench, contract, name)
+}
+
+/** A template with the first example; `undefined` when the kind has none. */
+export async function createTemplate(bench: Bench, contract: ContractName, name: string): Promise<UnknownObject | undefined> {
+  const of = bench.target[contract]
+  if (!of?.template) return undefined
+  return bench.create(of.template.kind, { metadata: { name }, spec: { template: { spec: exampleOf(of) } } } as never)
+}
+
+export const controlPlaneKind = ({ target }: Bench): Kind => target.ControlPlane?.kind ?? StubControlPlane
+
+/** The ControlPlane of a Cluster: with one replica where it has replicas. */
+export function createControlPlane(bench: Bench, name: string, metadata: Partial<KubeObject['metadata']>): Promise<KubeObject> {
+  const of = bench.target.ControlPlane
+  if (!of) return bench.create(StubControlPlane as Kind, { metadata: { ...metadata, name } })
+  const spec = structuredClone(exampleOf(of)) as { [field: string]: unknown }
+  const object = { metadata: { ...metadata, name }, spec } as Input<UnknownObject>
+  set(object, ControlPlaneContract.version.paths[of.contractVersion], bench.versions.kubernetes, of)
+  set(object, ControlPlaneContract.specReplicas.paths[of.contractVersion], 1, of)
+  const template = bench.target.InfraMachine?.template
+  const path = ControlPlaneContract.machineInfrastructureRef.paths[of.contractVersion]
+  if (template) {
+    const { kind } = template
+    const old = { ...typeMeta(kind), name, namespace: bench.namespace }
+    set(object, path, of.contractVersion === 'v1beta2' ? refOf(kind, name) : old, of)
+  }
+  return bench.create(of.kind, object)
+}
+
+/** An object with the first example as its spec. */
+export function createExample(
+  bench: Bench,
+  contract: ContractName,
+  { metadata }: { metadata: Partial<KubeObject['metadata']> },
+): Promise<UnknownObject> {
+  const of = bench.target[contract]!
+  return bench.create(of.kind, { metadata, spec: structuredClone(exampleOf(of)) } as never)
+}
+
+export const exampleOf = ({ examples }: TargetKind): { readonly [field: string]: unknown } => examples[0] ?? {}
+
+/** Sets a field if the schema has it. */
+function set(object: object, path: string, value: unknown, { crd, kind }: TargetKind): void {
+  const version = crd.spec.versions.find(({ name }) => name === kind.version)
+  if (fieldAt(version?.schema?.openAPIV3Schema ?? {}, path) === undefined) return
+  const names = path.split('.')
+  const last = names.pop()!
+  let parent = object as { [field: string]: unknown }
+  for (const name of names) parent = (parent[name] ??= {}) as { [field: string]: unknown }
+  parent[last] = value
+}
+
+export const refOf = ({ group, kind }: Kind, name: string) => ({ apiGroup: group, kind, name })
+
+export const ownerOf = (owner: KubeObject, kind: Kind): OwnerReference => ({
+  ...typeMeta(kind),
+  name: owner.metadata.name,
+  uid: owner.metadata.uid,
+  controller: true,
+})
+
+/** Where Machines get bootstrap data from: the provider under test, or a Secret of the driver. */
+export async function bootstrapOf(bench: Bench, name: string, as: 'template' | 'object') {
+  const of = bench.target.BootstrapConfig
+  if (of && as === 'object') return { configRef: refOf(of.kind, name) }
+  if (of?.template) return { configRef: refOf(of.template.kind, name) }
+  return { dataSecretName: await bootstrapSecret(bench, name) }
+}
+
+/** A Secret as a bootstrap provider makes it; the data are a script that does nothing. */
+export async function bootstrapSecret(bench: Bench, name: string): Promise<string> {
+  const secretName = `${name}-bootstrap`
+  if (!bench.recording.object(Secret, secretName)) {
+    await bench.create(Secret, {
+      metadata: { name: secretName, labels: { [ClusterNameLabel]: name } },
+      type: 'cluster.x-k8s.io/secret',
+      data: { value: btoa('#!/bin/sh\n'), format: btoa('cloud-config') },
+    })
+  }
+  return secretName
+}
+
+/** Workers of a Cluster, from its templates. */
+export async function createWorkers(bench: Bench, name: string, replicas: number): Promise<void> {
+  const labels = { [ClusterNameLabel]: name, 'conform.capstan.dev/workers': name }
+  await bench.create(MachineDeployment, {
+    metadata: { name, labels: { [ClusterNameLabel]: name } },
+    spec: {
+      clusterName: name,
+      replicas,
+      // Without a control plane under test there are no Nodes, so that no Machine is ever available.
+      rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '100%', maxUnavailable: '100%' } } },
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: await machineSpec(bench, name, 'template') },
+    },
+  } as Input<MachineDeployment>)
+}
+
+/** The spec of Machines: from templates, or from objects of their own. */
+export async function machineSpec(bench: Bench, cluster: string, as: 'template' | 'object', name = cluster) {
+  const infra = bench.target.InfraMachine!
+  return {
+    clusterName: cluster,
+    version: bench.versions.kubernetes,
+    bootstrap: await bootstrapOf(bench, name, as),
+    infrastructureRef: refOf(as === 'template' ? infra.template!.kind : infra.kind, name),
+  }
+}
+
+/** A Machine that refers to objects with its own name; they are not created. */
+export async function createMachine(bench: Bench, cluster: string, name: string, bootstrap?: object): Promise<Machine> {
+  const spec = await machineSpec(bench, cluster, 'object', name)
+  return bench.create(Machine, {
+    metadata: { name, labels: { [ClusterNameLabel]: cluster } },
+    spec: { ...spec, ...(bootstrap ? { bootstrap } : {}) },
+  } as Input<Machine>)
+}
+
+/** A MachinePool; its objects have the same name. */
+export async function createPool(bench: Bench, cluster: string, name: string, replicas: number): Promise<MachinePool> {
+  const infra = bench.target.InfraMachinePool!
+  // Its bootstrap config has a name of its own: a Machine may have the name of the pool.
+  const bootstrap = await bootstrapOf(bench, `${name}-pool`, 'object')
+  const version = bench.versions.kubernetes
+  return bench.create(MachinePool, {
+    metadata: { name, labels: { [ClusterNameLabel]: cluster } },
+    spec: {
+      clusterName: cluster,
+      replicas,
+      template: {
+        metadata: { labels: { [ClusterNameLabel]: cluster } },
+        spec: { clusterName: cluster, version, bootstrap, infrastructureRef: refOf(infra.kind, name) },
+      },
+    },
+  } as Input<MachinePool>)
+}
+
+/** A MachinePool with its objects, where a kind of pools is under test. Its bootstrap config is called `<name>-pool`. */
+export async function createPoolObjects(bench: Bench, cluster: string, name: string): Promise<void> {
+  if (!bench.target.InfraMachinePool) return
+  if (bench.target.BootstrapConfig) await createExample(bench, 'BootstrapConfig', { metadata: { name: `${name}-pool` } })
+  await createExample(bench, 'InfraMachinePool', { metadata: { name } })
+  await createPool(bench, cluster, name, 1)
+}
+
+/** Waits for the infrastructure, and for the control plane, which the driver plays when none is under test. */
+export async function untilControlPlane(bench: Bench, name: string): Promise<void> {
+  const cluster = () => bench.recording.object(Cluster, name)
+  await bench.until(
+    `Cluster ${name} has status.initialization.infrastructureProvisioned`,
+    () => cluster()?.status?.initialization?.infrastructureProvisioned === true,
+  )
+  await playControlPlane(bench, name)
+  await bench.until(
+    `Cluster ${name} has status.initialization.controlPlaneInitialized`,
+    () => cluster()?.status?.initialization?.controlPlaneInitialized === true,
+  )
+}
+
+export async function playControlPlane(bench: Bench, name: string): Promise<void> {
+  if (bench.target.ControlPlane) return
+  const status = { initialization: { controlPlaneInitialized: true }, externalManagedControlPlane: true }
+  await bench.patch(StubControlPlane as Kind, name, { status }, 'status')
+}
+
+/** The bootstrap data of a Machine whose config was missing: the config, or what stands for it. */
+export async function createBootstrap(bench: Bench, name: string): Promise<void> {
+  if (bench.target.BootstrapConfig) {
+    await createExample(bench, 'BootstrapConfig', { metadata: { name } })
+    return
+  }
+  const dataSecretName = await bootstrapSecret(bench, name)
+  await bench.create(StubBootstrapConfig as Kind, { metadata: { name } })
+  await bench.patch(
+    StubBootstrapConfig as Kind,
+    name,
+    { status: { dataSecretName, initialization: { dataSecretCreated: true } } },
+    'status',
+  )
+}
+
+/** A reference to a bootstrap config that need not exist. */
+export const bootstrapRef = ({ target }: Bench, name: string) => ({
+  configRef: refOf(target.BootstrapConfig?.kind ?? StubBootstrapConfig, name),
+})
+
+/** Whether a Machine's infrastructure is provisioned, as core sees it. */
+export const isProvisioned = (machine: Machine | undefined): boolean =>
+  machine?.status?.initialization?.infrastructureProvisioned === true
+
+/** Waits until a Cluster and everything of the provider that belongs to it is deleted. */
+export async function untilGone(bench: Bench, cluster: string, kinds: readonly Kind[] = []): Promise<void> {
+  await bench.until(
+    `Cluster ${cluster} is deleted`,
+    () =>
+      bench.recording.object(Cluster, cluster) === undefined &&
+      kinds.every((kind) =>
+        bench.recording.objects(kind).every(({ metadata }) => metadata.labels?.[ClusterNameLabel] !== cluster),
+      ),
+  )
+}
+
+/** Waits until the infrastructure of a MachinePool is provisioned, where a kind of pools is under test. */
+export async function untilPool(bench: Bench, poolName: string): Promise<void> {
+  if (!bench.target.InfraMachinePool) return
+  await bench.until(
+    `MachinePool ${poolName} has infrastructure`,
+    () => bench.recording.object(MachinePool, poolName)?.status?.initialization?.infrastructureProvisioned === true,
+  )
+}

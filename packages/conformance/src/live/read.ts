@@ -1,0 +1,44 @@
+/** Fields of provider objects, at the paths of the contract version that core chooses. */
+import { type ContractField, ControlPlaneContract, readField } from '@capstan/api/contract'
+import type { KubeObject } from '@capstan/kube'
+import type { ContractName } from '../manifests.ts'
+import { fieldAt } from '../schema-fields.ts'
+import type { Seen } from './bench.ts'
+
+/** The value of a field; `undefined` also when something on the way has the wrong type. */
+export function read<T>(
+  { target }: Pick<Seen, 'target'>,
+  contract: ContractName,
+  object: KubeObject,
+  field: ContractField<T>,
+): T | undefined {
+  try {
+    return readField(object, field, target[contract]!.contractVersion)
+  } catch {
+    return undefined
+  }
+}
+
+/** The value of a field of the object with this name, as it is now. */
+export function readOf<T>(
+  seen: Pick<Seen, 'target' | 'recording'>,
+  contract: ContractName,
+  name: string,
+  field: ContractField<T>,
+): T | undefined {
+  const of = seen.target[contract]
+  const object = of && seen.recording.object(of.kind, name)
+  return object && read(seen, contract, object, field)
+}
+
+/** Whether the schema of a kind under test has a field. */
+export function declares<T>({ target }: Pick<Seen, 'target'>, contract: ContractName, field: ContractField<T>): boolean {
+  const of = target[contract]
+  const schema = of?.crd.spec.versions.find(({ name }) => name === of.kind.version)?.schema?.openAPIV3Schema
+  return schema !== undefined && fieldAt(schema, field.paths[of!.contractVersion]) !== undefined
+}
+
+export const hasReplicas = (seen: Pick<Seen, 'target'>): boolean =>
+  declares(seen, 'ControlPlane', ControlPlaneContract.specReplicas)
+
+export const hasVersion = (seen: Pick<Seen, 'target'>): boolean => declares(seen, 'ControlPlane', ControlPlaneContract.version)

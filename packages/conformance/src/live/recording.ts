@@ -1,0 +1,140 @@
+/** Every state of every object in a namespace that its watches deliver, with the time of arrival. */
+import {
+  type Client,
+  type Clock,
+  type Kind,
+  type KubeObject,
+  type Random,
+  resourceName,
+  type UnknownObject,
+  watchObjects,
+} from '@capstan/kube'
+
+/** A place in the recording: several changes can arrive at the same time. */
+export interface Moment {
+  readonly at: number
+  /** Number of changes that had arrived. */
+  readonly order: number
+}
+
+export interface State<T extends KubeObject = UnknownObject> extends Moment {
+  readonly object: T
+}
+
+/** The life of one object. */
+export interface History<T extends KubeObject = UnknownObject> {
+  readonly states: readonly State<T>[]
+  readonly deleted: Moment | undefined
+}
+
+interface Life {
+  states: State[]
+  deleted: Moment | undefined
+}
+
+export interface RecordingOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly signal: AbortSignal
+}
+
+/** States per object of which the first and the last are kept when there are more: a provider that writes without end fills no memory. */
+const mostStates = 2000
+
+export class Recording {
+  readonly #clock: Clock
+  #order = 0
+  readonly #lives = new Map<string, Map<string, Life>>()
+  #changed = Promise.withResolvers<void>()
+
+  constructor({ clock }: Pick<RecordingOptions, 'clock'>) {
+    this.#clock = clock
+  }
+
+  /** Follows kinds in a namespace until the signal aborts. Resolves once the watches have delivered what there is. */
+  async follow(client: Client, kinds: readonly Kind[], namespace: string, options: RecordingOptions): Promise<void> {
+    await Promise.all(
+      kinds.map((kind) => {
+        const begun = Promise.withResolvers<void>()
+        void this.#follow(client, kind, namespace, options, begun.resolve)
+        options.signal.addEventListener('abort', () => begun.resolve(), { once: true })
+        return begun.promise
+      }),
+    )
+  }
+
+  now(): Moment {
+    return { at: this.#clock.now(), order: this.#order }
+  }
+
+  /** Resolves with the next change. */
+  get changed(): Promise<void> {
+    return this.#changed.promise
+  }
+
+  histories<T extends KubeObject = UnknownObject>(kind: Kind<T>): readonly History<T>[] {
+    return [...(this.#lives.get(resourceName(kind))?.values() ?? [])] as unknown as History<T>[]
+  }
+
+  /** Histories of all kinds. */
+  everything(): readonly History[] {
+    return [...this.#lives.values()].flatMap((lives) => [...lives.values()])
+  }
+
+  /** Objects that exist now. */
+  objects<T extends KubeObject = UnknownObject>(kind: Kind<T>): readonly T[] {
+    return this.histories(kind)
+      .filter(({ deleted }) => !deleted)
+      .map(({ states }) => states.at(-1)!.object)
+  }
+
+  object<T extends KubeObject = UnknownObject>(kind: Kind<T>, name: string): T | undefined {
+    return this.objects(kind).find(({ metadata }) => metadata.name === name)
+  }
+
+  async #follow(
+    client: Client,
+    kind: Kind,
+    namespace: string,
+    { clock, random, signal }: RecordingOptions,
+    begun: () => void,
+  ): Promise<void> {
+    const lives = new Map<string, Life>()
+    this.#lives.set(resourceName(kind), lives)
+    for await (const event of watchObjects(client, kind, { clock, random, signal, namespace })) {
+      if (event.kind === 'progress') continue
+      if (event.kind === 'replaced') {
+        const there = new Set(event.objects.map(({ metadata }) => metadata.uid))
+        for (const [uid, life] of lives) if (!there.has(uid)) life.deleted ??= this.#next()
+        for (const object of event.objects) this.#add(lives, object)
+        begun()
+      } else if (event.kind === 'applied') this.#add(lives, event.object)
+      else {
+        const life = lives.get(event.object.metadata.uid)
+        if (life) life.deleted = this.#next()
+      }
+      this.#changed.resolve()
+      this.#changed = Promise.withResolvers()
+    }
+  }
+
+  #add(lives: Map<string, Life>, object: KubeObject): void {
+    const { uid, resourceVersion } = object.metadata
+    const life = lives.get(uid) ?? { states: [], deleted: undefined }
+    lives.set(uid, life)
+    if (life.states.at(-1)?.object.metadata.resourceVersion === resourceVersion) return
+    if (life.states.length >= mostStates) life.states.splice(mostStates / 2, 1)
+    life.states.push({ ...this.#next(), object: object as UnknownObject })
+  }
+
+  #next(): Moment {
+    this.#order++
+    return this.now()
+  }
+}
+
+/** The object as it was at a moment, if it existed. */
+export function stateAt<T extends KubeObject>({ states, deleted }: History<T>, moment: Moment): State<T> | undefined {
+  if (deleted && deleted.order <= moment.order) return undefined
+  return states.findLast(({ order }) => order <= moment.order)
+}

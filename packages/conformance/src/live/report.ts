@@ -1,0 +1,186 @@
+/** A report as text, JSON, JUnit and HTML. */
+import { linkOf } from '../rule.ts'
+import type { ConformReport, RuleResult } from './conform.ts'
+import { type Observation, type Verdict, Verdicts } from './verdict.ts'
+
+export const ReportFormats = ['text', 'json', 'junit', 'html'] as const
+export type ReportFormat = (typeof ReportFormats)[number]
+
+/** The report in a format. `version` is that of the program. */
+export function formatReport(report: ConformReport, format: ReportFormat, version: string): string {
+  switch (format) {
+    case 'text':
+      return text(report)
+    case 'json':
+      return JSON.stringify(json(report, version), undefined, 2)
+    case 'junit':
+      return junit(report)
+    case 'html':
+      return html(report, version)
+  }
+}
+
+/** How many rules have each verdict. */
+export const countsOf = ({ results }: ConformReport): Readonly<Record<Verdict, number>> =>
+  Object.fromEntries(Verdicts.map((verdict) => [verdict, results.filter((one) => one.verdict === verdict).length])) as Record<
+    Verdict,
+    number
+  >
+
+const summary = (report: ConformReport): string => {
+  const counts = countsOf(report)
+  const order: readonly Verdict[] = ['pass', 'fail', 'warn', 'not testable here', 'not applicable']
+  return order.map((verdict) => `${counts[verdict]} ${verdict}`).join(', ')
+}
+
+const instant = (ms: number): string => new Date(ms).toISOString()
+
+/** The comparisons that explain a verdict: those that failed, otherwise the first few. */
+const evidenceOf = ({ observations }: RuleResult, most: number): readonly Observation[] => {
+  const failed = observations.filter(({ holds }) => !holds)
+  return (failed.length > 0 ? failed : observations).slice(0, most)
+}
+
+const mostEvidence = 5
+
+function text(report: ConformReport): string {
+  const { target, results, scenarios, leftovers } = report
+  const broken = results.filter(({ verdict }) => verdict === 'fail' || verdict === 'warn')
+  const width = Math.max(...Verdicts.map((verdict) => verdict.length))
+  return [
+    ...target.map(({ contract, kind, contractVersion }) => `${contract}: ${kind}, contract ${contractVersion}`),
+    '',
+    ...results
+      .filter(({ verdict }) => verdict !== 'not applicable')
+      .map(({ verdict, rule, reason }) =>
+        `${verdict.padEnd(width)}  ${rule.level.padEnd(6)}  ${rule.id}${reason === undefined ? '' : `: ${reason}`}`.trimEnd(),
+      ),
+    '',
+    ...broken.flatMap((result) => [...explanation(result), '']),
+    ...scenarios
+      .filter(({ stopped }) => stopped !== undefined)
+      .map(({ name, stopped }) => `Scenario ${name} stopped: ${stopped}`),
+    ...leftovers.map((name) => `${name} kept its finalizers; they were removed.`),
+    `${summary(report)}.`,
+  ].join('\n')
+}
+
+function explanation(result: RuleResult): string[] {
+  const { rule, verdict } = result
+  return [
+    `${verdict} ${rule.id}: ${rule.sentence}`,
+    ...evidenceOf(result, mostEvidence).flatMap(({ object, field, at, expected, found }) => [
+      `  object    ${object}`,
+      `  field     ${field}`,
+      `  time      ${instant(at)}`,
+      `  expected  ${expected}`,
+      `  found     ${found}`,
+    ]),
+    `  why       ${rule.why}`,
+    `  rule      ${linkOf(rule)}`,
+  ]
+}
+
+const json = (report: ConformReport, version: string): object => ({
+  version,
+  target: report.target,
+  startedAt: instant(report.startedAt),
+  endedAt: instant(report.endedAt),
+  counts: countsOf(report),
+  results: report.results.map(({ rule, verdict, reason, observations }) => ({
+    rule: rule.id,
+    level: rule.level,
+    verdict,
+    ...(reason === undefined ? {} : { reason }),
+    sentence: rule.sentence,
+    link: linkOf(rule),
+    evidence: observations.map(({ at, ...rest }) => ({ ...rest, at: instant(at) })),
+  })),
+  scenarios: report.scenarios,
+  leftovers: report.leftovers,
+})
+
+function junit(report: ConformReport): string {
+  const counts = countsOf(report)
+  const seconds = ((report.endedAt - report.startedAt) / 1000).toFixed(3)
+  const skipped = counts['not applicable'] + counts['not testable here']
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites tests="${report.results.length}" failures="${counts.fail}" skipped="${skipped}" time="${seconds}">`,
+    `  <testsuite name="capstan conform" tests="${report.results.length}" failures="${counts.fail}" skipped="${skipped}" time="${seconds}" timestamp="${instant(report.startedAt)}">`,
+    ...report.results.flatMap((result) => testcase(result).map((line) => `    ${line}`)),
+    '  </testsuite>',
+    '</testsuites>',
+  ].join('\n')
+}
+
+/** JUnit knows no warnings: a broken SHOULD or MAY passes, with the explanation as output. */
+function testcase(result: RuleResult): string[] {
+  const { rule, verdict, reason } = result
+  const open = `<testcase classname="${rule.pages[0]}" name="${escape(rule.id)}"`
+  const details = escape(explanation(result).join('\n'))
+  switch (verdict) {
+    case 'pass':
+      return [`${open}/>`]
+    case 'fail':
+      return [`${open}>`, `  <failure message="${escape(rule.sentence)}">${details}</failure>`, '</testcase>']
+    case 'warn':
+      return [`${open}>`, `  <system-out>${details}</system-out>`, '</testcase>']
+    case 'not testable here':
+    case 'not applicable':
+      return [`${open}>`, `  <skipped message="${escape(`${verdict}: ${reason ?? ''}`)}"/>`, '</testcase>']
+  }
+}
+
+// Control characters are not allowed in XML, not even escaped.
+const escape = (value: string): string =>
+  value
+    .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]/g, '?')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+
+const style = `body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1c1f23;background:#fff}
+table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #dde;vertical-align:top}
+.fail{color:#b3001b}.warn{color:#8a5a00}.pass{color:#0a6b2d}.skip{color:#5a6270}
+code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}summary{cursor:pointer}dl{margin:.3rem 0 .8rem}dd{margin:0 0 0 1rem}
+@media(prefers-color-scheme:dark){body{color:#e6e8eb;background:#15181c}td,th{border-color:#333a44}.fail{color:#ff8a94}.warn{color:#f0c267}.pass{color:#7ad69b}.skip{color:#9aa3af}a{color:#8ab8ff}}`
+
+const classOf = (verdict: Verdict): string => (verdict.startsWith('not ') ? 'skip' : verdict)
+
+/** One page without scripts or references to other files. */
+function html(report: ConformReport, version: string): string {
+  const rows = report.results.map((result) => row(result))
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Contract report</title><meta name="viewport" content="width=device-width"><style>${style}</style></head>
+<body>
+<h1>Contract report</h1>
+<p>${report.target.map(({ contract, kind, contractVersion }) => `${contract}: <code>${escape(kind)}</code>, contract ${contractVersion}`).join('<br>')}</p>
+<p>${escape(summary(report))}. Capstan ${escape(version)}, ${instant(report.startedAt)}.</p>
+${report.scenarios
+  .filter(({ stopped }) => stopped !== undefined)
+  .map(({ name, stopped }) => `<p class="fail">Scenario ${name} stopped: ${escape(stopped!)}</p>`)
+  .join('\n')}
+<table>
+<thead><tr><th scope="col">Verdict</th><th scope="col">Level</th><th scope="col">Rule</th></tr></thead>
+<tbody>
+${rows.join('\n')}
+</tbody>
+</table>
+</body>
+</html>`
+}
+
+function row(result: RuleResult): string {
+  const { rule, verdict, reason } = result
+  const evidence = evidenceOf(result, mostEvidence)
+    .map(
+      ({ object, field, at, expected, found }) =>
+        `<dl><dt><code>${escape(object)}</code> <code>${escape(field)}</code>, ${instant(at)}</dt><dd>expected ${escape(expected)}</dd><dd>found <code>${escape(found)}</code></dd></dl>`,
+    )
+    .join('')
+  const open = verdict === 'fail' || verdict === 'warn' ? ' open' : ''
+  return `<tr><td class="${classOf(verdict)}">${verdict}</td><td>${rule.level}</td><td><details${open}><summary><code>${escape(rule.id)}</code> ${escape(rule.sentence)}</summary>${reason === undefined ? '' : `<p>${escape(reason)}</p>`}${evidence}<p>${escape(rule.why)} <a href="${escape(linkOf(rule))}">Rule</a></p></details></td></tr>`
+}

@@ -1,0 +1,109 @@
+/** Objects of a paused Cluster, and paused objects: the driver sets the owners that core would have set. */
+import { Cluster, ClusterNameLabel, Machine, MachinePool, PausedAnnotation } from '@capstan/api'
+import { ControlPlaneContract } from '@capstan/api/contract'
+import type { Bench } from '../bench.ts'
+import {
+  controlPlaneKind,
+  createCluster,
+  createExample,
+  createMachine,
+  createPool,
+  ownerOf,
+  untilControlPlane,
+  untilGone,
+  untilPool,
+} from '../objects.ts'
+import { hasReplicas, readOf } from '../read.ts'
+import { untilProvisioned } from './waiting.ts'
+
+const name = 'paused'
+const annotated = 'annotated'
+const annotation = { [PausedAnnotation]: '' }
+
+export async function paused(bench: Bench): Promise<void> {
+  const { InfraCluster, ControlPlane } = bench.target
+  // Both pauses, before anything is provisioned. Core does not set the owner of objects of a paused Cluster.
+  const cluster = await createCluster(bench, name, { paused: true })
+  const metadata = { labels: labels(), ownerReferences: [ownerOf(cluster, Cluster)] }
+  for (const kind of [InfraCluster!.kind, controlPlaneKind(bench)]) await bench.patch(kind, name, { metadata })
+  await createCluster(bench, annotated, { annotations: annotation, withControlPlane: false })
+  await bench.until(
+    `InfraCluster ${annotated} has its owner`,
+    () => bench.recording.object(InfraCluster!.kind, annotated)?.metadata.ownerReferences !== undefined,
+  )
+  await bench.quiet()
+  bench.mark('InfraCluster paused')
+
+  await bench.patch(Cluster, name, { spec: { paused: false } })
+  await bench.patch(InfraCluster!.kind, annotated, { metadata: { annotations: { [PausedAnnotation]: null } } })
+  await untilControlPlane(bench, name)
+  await bench.until(
+    `InfraCluster ${annotated} is provisioned without the annotation`,
+    () => bench.recording.object(Cluster, annotated)?.status?.initialization?.infrastructureProvisioned === true,
+  )
+  bench.mark('InfraCluster unpaused')
+
+  await bench.patch(Cluster, name, { spec: { paused: true } })
+  await bench.until('Cluster is paused', () => bench.recording.object(Cluster, name)?.spec.paused === true)
+  await createMachineWithOwner(bench, 'by-cluster')
+  await createPoolWithOwner(bench, 'by-cluster')
+  if (ControlPlane && hasReplicas(bench)) await bench.patch(ControlPlane.kind, name, { spec: { replicas: 3 } })
+  await bench.quiet()
+  bench.mark('all paused')
+  await bench.patch(Cluster, name, { spec: { paused: false } })
+  await untilProvisioned(bench, 'by-cluster')
+  await untilPool(bench, 'by-cluster')
+  if (ControlPlane && hasReplicas(bench)) {
+    await bench.until(
+      'the control plane has 3 replicas after the pause',
+      () => readOf(bench, 'ControlPlane', name, ControlPlaneContract.replicas) === 3,
+    )
+  }
+  bench.mark('all unpaused')
+
+  await createMachineWithOwner(bench, 'by-annotation', annotation)
+  await createPoolWithOwner(bench, 'by-annotation', annotation)
+  await bench.quiet()
+  bench.mark('annotated objects paused')
+  for (const { contract, kind } of Object.values(bench.target)) {
+    if (contract === 'InfraCluster' || contract === 'ControlPlane') continue
+    await bench.patch(kind, 'by-annotation', { metadata: { annotations: { [PausedAnnotation]: null } } })
+  }
+  await untilProvisioned(bench, 'by-annotation')
+  await untilPool(bench, 'by-annotation')
+  bench.mark('annotated objects unpaused')
+
+  await bench.delete(Cluster, name)
+  await bench.delete(Cluster, annotated)
+  await untilGone(bench, name)
+  await untilGone(bench, annotated)
+}
+
+const labels = () => ({ [ClusterNameLabel]: name })
+
+async function createMachineWithOwner(bench: Bench, machineName: string, annotations?: object): Promise<void> {
+  const machine = await createMachine(bench, name, machineName)
+  const metadata = {
+    name: machineName,
+    labels: labels(),
+    ownerReferences: [ownerOf(machine, Machine)],
+    ...(annotations ? { annotations: { ...annotations } } : {}),
+  }
+  if (bench.target.BootstrapConfig) await createExample(bench, 'BootstrapConfig', { metadata })
+  await createExample(bench, 'InfraMachine', { metadata })
+}
+
+async function createPoolWithOwner(bench: Bench, poolName: string, annotations?: object): Promise<void> {
+  if (!bench.target.InfraMachinePool) return
+  const owner = await createPool(bench, name, poolName, 1)
+  const metadata = {
+    labels: labels(),
+    ownerReferences: [ownerOf(owner, MachinePool)],
+    ...(annotations ? { annotations: { ...annotations } } : {}),
+  }
+  if (bench.target.BootstrapConfig) {
+    const { ownerReferences } = metadata
+    await createExample(bench, 'BootstrapConfig', { metadata: { name: `${poolName}-pool`, labels: labels(), ownerReferences } })
+  }
+  await createExample(bench, 'InfraMachinePool', { metadata: { ...metadata, name: poolName } })
+}

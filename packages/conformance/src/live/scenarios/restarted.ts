@@ -1,0 +1,38 @@
+/** A cluster during whose life the provider is stopped and started, once in each phase. */
+import { Cluster, Machine } from '@capstan/api'
+import type { Bench } from '../bench.ts'
+import {
+  createCluster,
+  createPoolObjects,
+  createWorkers,
+  isProvisioned,
+  untilControlPlane,
+  untilGone,
+  untilPool,
+} from '../objects.ts'
+
+const name = 'restarted'
+
+export async function restarted(bench: Bench): Promise<void> {
+  const { restart } = bench
+  if (!restart) return
+  await createCluster(bench, name)
+  await restart()
+  await untilControlPlane(bench, name)
+  bench.mark('first restart')
+  await createWorkers(bench, name, 1)
+  await createPoolObjects(bench, name, name)
+  await restart()
+  const machines = () =>
+    bench.recording.objects(Machine).filter(({ metadata }) => metadata.labels?.['conform.capstan.dev/workers'] === name)
+  await bench.until('a worker Machine has infrastructure', () => machines().length === 1 && machines().every(isProvisioned))
+  await untilPool(bench, name)
+  bench.mark('before restart')
+  await restart()
+  await bench.quiet()
+  bench.mark('after restart')
+  await bench.delete(Cluster, name)
+  await restart()
+  await untilGone(bench, name, bench.targetKinds())
+  bench.mark('deleted')
+}

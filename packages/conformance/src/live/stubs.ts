@@ -1,0 +1,42 @@
+/** Kinds that stand in for a provider that is not under test. The driver writes their status. */
+import { defineKind, type DeclaredKind, s, type UnknownObject } from '@capstan/kube'
+
+const group = 'conform.capstan.dev'
+const labels = { 'cluster.x-k8s.io/v1beta2': 'v1' }
+
+/** A control plane without Machines: the driver reports it as initialized. */
+export const StubControlPlane = defineKind({
+  group,
+  version: 'v1',
+  kind: 'StubControlPlane',
+  plural: 'stubcontrolplanes',
+  scope: 'Namespaced',
+  doc: 'StubControlPlane stands in for a control plane while capstan conform tests an infrastructure provider.',
+  labels,
+  spec: s.object({}).optional(),
+  status: s.object({
+    initialization: s.object({ controlPlaneInitialized: s.boolean().optional() }).optional(),
+    externalManagedControlPlane: s.boolean().optional(),
+  }),
+})
+
+/** A bootstrap config: the driver writes the Secret and its name. */
+export const StubBootstrapConfig = defineKind({
+  group,
+  version: 'v1',
+  kind: 'StubBootstrapConfig',
+  plural: 'stubbootstrapconfigs',
+  scope: 'Namespaced',
+  doc: 'StubBootstrapConfig stands in for bootstrap data while capstan conform tests an infrastructure provider.',
+  labels,
+  spec: s.object({}).optional(),
+  status: s.object({
+    initialization: s.object({ dataSecretCreated: s.boolean().optional() }).optional(),
+    dataSecretName: s.string().optional(),
+  }),
+})
+
+export const stubs: readonly DeclaredKind<UnknownObject>[] = [
+  StubControlPlane,
+  StubBootstrapConfig,
+] as unknown as DeclaredKind<UnknownObject>[]

@@ -1,0 +1,120 @@
+/** The kinds under test, as an API server declares them. */
+import { contractOfVersion, type ContractVersion, latestContract, pluralOf } from '@capstan/api/contract'
+import { type Client, CustomResourceDefinition, type Kind, type UnknownObject, unknownKind } from '@capstan/kube'
+import { claimedVersions, type ContractName, ContractNames, type ProviderKind, record } from '../manifests.ts'
+import { ContractVersions } from '@capstan/api/contract'
+
+export interface TargetKind {
+  readonly contract: ContractName
+  readonly crd: CustomResourceDefinition
+  /** In the version that core chooses. */
+  readonly kind: Kind<UnknownObject>
+  readonly contractVersion: ContractVersion
+  /** Each contract version that the kind claims, with the version of the kind that implements it. */
+  readonly claims: readonly { readonly contractVersion: ContractVersion; readonly kind: Kind<UnknownObject> }[]
+  readonly template: { readonly crd: CustomResourceDefinition; readonly kind: Kind<UnknownObject> } | undefined
+  /** Specs that the user gave, in order; the first is used for objects, the second for changes of templates. */
+  readonly examples: readonly { readonly [field: string]: unknown }[]
+}
+
+/** Kinds by contract. */
+export type Target = { readonly [contract in ContractName]?: TargetKind }
+
+/** The user's names of kinds: `LocalCluster`, `LocalCluster.infrastructure.capstan.dev` or `localclusters.infrastructure.capstan.dev`. */
+export type TargetNames = { readonly [contract in ContractName]?: string }
+
+/** Error for a name that is no kind of the contract. */
+export class NoSuchTarget extends Error {
+  override readonly name = 'NoSuchTarget'
+}
+
+/**
+ * Finds the kinds. Without a name, the InfraMachine is the kind in the group of the InfraCluster whose name ends with Machine in place of
+ * Cluster.
+ *
+ * @throws NoSuchTarget
+ */
+export async function findTarget(
+  client: Client,
+  names: TargetNames,
+  examples: readonly UnknownObject[],
+  signal: AbortSignal,
+): Promise<Target> {
+  const { items: crds } = await client.list(CustomResourceDefinition, { signal })
+  const target: { [contract in ContractName]?: TargetKind } = {}
+  for (const contract of ContractNames) {
+    const crd = names[contract] === undefined ? derived(contract, target, crds) : named(contract, names[contract], crds)
+    if (crd) target[contract] = targetKind(contract, crd, crds, examples)
+  }
+  return target
+}
+
+function named(contract: ContractName, name: string, crds: readonly CustomResourceDefinition[]): CustomResourceDefinition {
+  const found = crds.filter(({ metadata, spec: { group, names } }) =>
+    [names.kind, `${names.kind}.${group}`, metadata.name].includes(name),
+  )
+  if (found.length === 1) return found[0]!
+  throw new NoSuchTarget(
+    found.length === 0
+      ? `${contract}: the API server has no CustomResourceDefinition of kind ${name}`
+      : `${contract}: ${name} is ambiguous: expected one of ${found.map(({ metadata }) => metadata.name).join(', ')}`,
+  )
+}
+
+function derived(contract: ContractName, target: Target, crds: readonly CustomResourceDefinition[]) {
+  const cluster = target.InfraCluster?.kind
+  if (contract !== 'InfraMachine' || !cluster) return undefined
+  const kind = cluster.kind.replace(/Cluster$/, 'Machine')
+  return crds.find(({ spec }) => spec.group === cluster.group && spec.names.kind === kind)
+}
+
+function targetKind(
+  contract: ContractName,
+  crd: CustomResourceDefinition,
+  crds: readonly CustomResourceDefinition[],
+  examples: readonly UnknownObject[],
+): TargetKind {
+  const { group, names } = crd.spec
+  let version: string
+  let contractVersion: ContractVersion
+  try {
+    version = latestContract(crd).version
+    contractVersion = contractOfVersion(crd, version)
+  } catch (err) {
+    throw new NoSuchTarget(`${contract}: ${err instanceof Error ? err.message : String(err)}`)
+  }
+  const provider: ProviderKind = { manifest: { object: crd as never, file: '', line: 0 }, crd, contract, isTemplate: false }
+  const templateName = `${names.kind}Template`
+  const template = crds.find(({ spec }) => spec.group === group && spec.names.kind === templateName)
+  return {
+    contract,
+    crd,
+    kind: inVersion(crd, version),
+    contractVersion,
+    claims: ContractVersions.flatMap((claimed) =>
+      claimedVersions(provider, claimed)
+        .filter((name) => crd.spec.versions.some((one) => one.name === name && one.served))
+        .map((name) => ({ contractVersion: claimed, kind: inVersion(crd, name) })),
+    ),
+    template: template && { crd: template, kind: inVersion(template, templateVersion(template, version)) },
+    examples: examples
+      .filter(({ apiVersion, kind }) => apiVersion.startsWith(`${group}/`) && (kind === names.kind || kind === templateName))
+      .map(({ kind, spec }) => record(kind === templateName ? record(record(spec).template).spec : spec)),
+  }
+}
+
+/** Core reads templates in the version that their own labels name. */
+function templateVersion(template: CustomResourceDefinition, fallback: string): string {
+  try {
+    return latestContract(template).version
+  } catch {
+    return fallback
+  }
+}
+
+const inVersion = ({ spec }: CustomResourceDefinition, version: string): Kind<UnknownObject> =>
+  unknownKind({
+    apiVersion: `${spec.group}/${version}`,
+    kind: spec.names.kind,
+    plural: spec.names.plural || pluralOf(spec.names.kind),
+  })

@@ -1,0 +1,58 @@
+/** What a live check has seen, and the verdict that follows from it. */
+import { type KubeObject, keyOf, keyText } from '@capstan/kube'
+import type { Level } from '../rule.ts'
+
+/** Of several checks of a rule, the verdict that comes first counts. */
+export const Verdicts = ['fail', 'warn', 'not testable here', 'pass', 'not applicable'] as const
+/** `warn` is a broken rule of level SHOULD or MAY. */
+export type Verdict = (typeof Verdicts)[number]
+
+/** One comparison of what an object was with what a rule expects. */
+export interface Observation {
+  readonly holds: boolean
+  /** Kind and key of the object: `LocalMachine conform-life/a`. */
+  readonly object: string
+  readonly field: string
+  /** Milliseconds since the Unix epoch. */
+  readonly at: number
+  readonly expected: string
+  readonly found: string
+}
+
+/** Comparisons, or the reason why there is none. */
+export type LiveResult = readonly Observation[] | { readonly notApplicable: string } | { readonly notTestable: string }
+
+export interface ObservationOf {
+  readonly object: KubeObject
+  readonly field: string
+  readonly at: number
+  readonly expected: string
+  /** The value that was found; printed as JSON, shortened. */
+  readonly found: unknown
+  readonly holds: boolean
+}
+
+export const observation = ({ object, found, ...rest }: ObservationOf): Observation => ({
+  ...rest,
+  object: nameOf(object),
+  found: shown(found),
+})
+
+export const nameOf = (object: KubeObject): string => `${object.kind} ${keyText(keyOf(object))}`
+
+const longest = 200
+
+/** A value as text of bounded length. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text
+}
+
+/** The verdict of one result for a rule of this level. A check that compared nothing has tested nothing. */
+export function verdictOf(result: LiveResult, level: Level): Verdict {
+  if ('notApplicable' in result) return 'not applicable'
+  if ('notTestable' in result || result.length === 0) return 'not testable here'
+  if (result.every(({ holds }) => holds)) return 'pass'
+  return level === 'MUST' ? 'fail' : 'warn'
+}
