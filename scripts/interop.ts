@@ -10,6 +10,7 @@ import { messageOf } from '@capstan/kube'
 import { coreTwinSuite } from '../interop/core-twin.ts'
 import { clusterctlSuite } from '../interop/clusterctl.ts'
 import { clientNodeSuite } from '../interop/client-node.ts'
+import { conformSuite } from '../interop/conform.ts'
 import { conversionSuite } from '../interop/conversion.ts'
 import { controllerRuntimeSuite } from '../interop/controller-runtime.ts'
 import { controllersSuite } from '../interop/controllers.ts'
@@ -38,6 +39,7 @@ const suites: { readonly [name: string]: Suite } = {
   golden: goldenSuite,
   'core-twin': coreTwinSuite,
   upstream: upstreamSuite,
+  conform: conformSuite,
   'kubectl-compare': kubectlCompareSuite,
   controllers: controllersSuite,
   programs: programsSuite,

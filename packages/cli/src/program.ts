@@ -18,6 +18,7 @@ const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   manager: async () => (await import('./commands/manager.ts')).managerCommand,
   kubeconfig: async () => (await import('./commands/kubeconfig.ts')).kubeconfigCommand,
   hooks: async () => (await import('./commands/hooks.ts')).hooksCommand,
+  conform: async () => (await import('./commands/conform.ts')).conformCommand,
   lint: async () => (await import('./commands/lint.ts')).lintCommand,
   envtest: async () => (await import('./commands/envtest.ts')).envtestCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,

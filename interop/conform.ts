@@ -1,0 +1,160 @@
+/**
+ * `capstan conform` as a process, against providers in processes of their own: the local provider with Capstan's core, and upstream's
+ * in-memory infrastructure, kubeadm bootstrap and kubeadm control plane with upstream's core.
+ */
+import { spawn } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Namespace } from '@capstan/kube'
+import { startCapstanPlane } from './capstan-plane.ts'
+import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
+import type { ServedPlane } from './plane.ts'
+import type { Suite } from './suite.ts'
+import { moduleFolder } from './tools.ts'
+import { components, managersUser, startManagers } from './upstream/managers.ts'
+
+export const conformSuite: Suite = {
+  shows: "capstan conform on the local provider and on upstream's providers",
+  ci: true,
+  tools: components.map(({ tool }) => tool),
+  minutes: 25,
+  async prepare() {
+    for (const { tool, module } of components) await moduleFolder(tool, module)
+  },
+  async run({ only } = {}) {
+    const checks = new Checks()
+    if (only === undefined || only.includes('local')) await onLocalProvider(checks)
+    if (only === undefined || only.includes('upstream')) await onUpstream(checks)
+    return checks
+  },
+}
+
+interface Report {
+  readonly results: readonly {
+    readonly rule: string
+    readonly verdict: string
+    readonly reason?: string
+    readonly evidence: readonly { readonly holds: boolean }[]
+  }[]
+  readonly scenarios: readonly { readonly name: string; readonly stopped?: string }[]
+  readonly leftovers: readonly string[]
+}
+
+async function onLocalProvider(checks: Checks): Promise<void> {
+  await using plane = await startCapstanPlane({ progress: console.log })
+  const flags = ['--kubeconfig', plane.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error', '--providers', 'local']
+  const start = () => startCapstan(['manager', ...flags, '--data', join(plane.folder, 'local')], /Manager ready/)
+  let provider: CapstanProcess = await start()
+  await using restarts = await listenForRestarts(async () => {
+    await provider.kill()
+    provider = await start()
+  })
+  try {
+    const kinds = [
+      '--infrastructure',
+      'LocalCluster',
+      '--machine-pool',
+      'LocalMachinePool',
+      '--bootstrap',
+      'LocalBootstrapConfig',
+    ]
+    const { code, report } = await conform(plane, [
+      ...[...kinds, '--control-plane', 'LocalControlPlane', '--examples', file('local.yaml')],
+      ...['--quiet', '3s', '--timeout', '90s', '--restart', restarts.command],
+    ])
+    checks.check('local provider: exit code', code === 0, code)
+    expectNothingBroken('local provider', report, [], checks)
+    await expectClean(plane, checks)
+  } finally {
+    await provider.stop()
+  }
+}
+
+async function onUpstream(checks: Checks): Promise<void> {
+  await using plane = await startCapstanPlane({ users: [managersUser], progress: console.log })
+  await using managers = await startManagers(plane, console.log)
+  const kinds = ['--infrastructure', 'DevCluster', '--bootstrap', 'KubeadmConfig', '--control-plane', 'KubeadmControlPlane']
+  const { code, report } = await conform(plane, [
+    ...[...kinds, '--core', 'upstream', '--examples', file('upstream.yaml')],
+    ...['--quiet', '10s', '--timeout', '5m', '--kubernetes-version', 'v1.35.0', '--upgrade-to', 'v1.36.0'],
+  ])
+  checks.check('upstream: exit code', code === 0, code)
+  expectNothingBroken('upstream', report, Object.keys(upstreamWarnings), checks)
+  await expectClean(plane, checks)
+  for (const { name, ending } of managers.programs)
+    checks.check(`upstream: ${name} is still running`, ending === undefined, ending)
+}
+
+/** Rules of level SHOULD and MAY that upstream's providers of v1.14 break, with the reason. */
+const upstreamWarnings: Readonly<Record<string, string>> = {}
+
+function expectNothingBroken(
+  name: string,
+  { results, scenarios, leftovers }: Report,
+  warnings: readonly string[],
+  checks: Checks,
+): void {
+  for (const { rule, verdict, reason, evidence } of results) {
+    if (verdict === 'not applicable') continue
+    const isKnown = verdict === 'warn' && warnings.includes(rule)
+    const seen = reason ?? evidence.filter(({ holds }) => !holds).slice(0, 3)
+    checks.check(`${name}: ${rule}: ${verdict}`, isKnown || (verdict !== 'fail' && verdict !== 'warn'), seen)
+    if (verdict === 'not testable here') console.log(`${name}: ${rule}: not testable here: ${reason}`)
+  }
+  for (const { name: scenario, stopped } of scenarios) {
+    checks.check(`${name}: scenario ${scenario} reaches its end`, stopped === undefined, stopped)
+  }
+  checks.check(`${name}: nothing had to be released by force`, leftovers.length === 0, leftovers)
+}
+
+async function expectClean(plane: ServedPlane, checks: Checks): Promise<void> {
+  const { items } = await plane.client().list(Namespace)
+  const left = items.filter(({ metadata }) => metadata.name.startsWith('conform') && metadata.deletionTimestamp === undefined)
+  checks.check('no namespace of the run is left', left.length === 0, left)
+}
+
+const file = (name: string): string => fileURLToPath(new URL(`conform/${name}`, import.meta.url))
+
+/** Runs the command to its end. */
+async function conform(plane: ServedPlane, args: readonly string[]): Promise<{ code: number | null; report: Report }> {
+  const capstan = fileURLToPath(new URL('../packages/cli/bin/capstan.js', import.meta.url))
+  const child = spawn(process.execPath, [capstan, 'conform', '--kubeconfig', plane.kubeconfig, '-o', 'json', ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let out = ''
+  let progress = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    progress += text
+  })
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  if (out === '') throw new Error(`capstan conform ended with ${code}: ${progress}`)
+  console.log(
+    progress
+      .split('\n')
+      .filter((line) => / (done|stopped)\b/.test(line))
+      .join('\n'),
+  )
+  return { code, report: JSON.parse(out) as Report }
+}
+
+/** A command that has this process restart the provider. */
+async function listenForRestarts(restart: () => Promise<void>): Promise<AsyncDisposable & { readonly command: string }> {
+  const server = createServer((_, response) => {
+    void restart().then(
+      () => response.end(),
+      () => response.writeHead(500).end(),
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const script = `fetch("http://127.0.0.1:${port}").then(({ ok }) => process.exit(ok ? 0 : 1))`
+  return {
+    command: `'${process.execPath}' -e '${script}'`,
+    [Symbol.asyncDispose]: async () => void server.close(),
+  }
+}

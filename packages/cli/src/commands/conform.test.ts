@@ -1,0 +1,42 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { ended } from '../test-io.ts'
+
+let folder = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'capstan-conform-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const write = (text: string): string => {
+  const file = join(folder, 'file.yaml')
+  writeFileSync(file, text)
+  return file
+}
+
+test.each([
+  ['no kind', [], "required option '--infrastructure <kind>' not specified"],
+  ['an unknown rule', ['--only', 'infra-cluster,nothing'], 'there is no rule nothing'],
+  ['an unknown rule to skip', ['--skip', 'infra-clu'], 'there is no rule infra-clu'],
+  [
+    'a report of an unknown format',
+    ['--report', 'a.pdf'],
+    '--report a.pdf: expected a name that ends with .txt, .json, .xml or .html',
+  ],
+  ['a time that is none', ['--timeout', '3'], 'expected a duration such as 90s'],
+  ['no clusters at once', ['--parallel', '0'], 'expected a whole number from 1 to 32'],
+  ['a file of examples that does not exist', ['--examples', '/nowhere.yaml'], '--examples /nowhere.yaml: ENOENT'],
+])('rejects %s', async (name, args, message) => {
+  const { code, err } = await ended(['conform', ...(name === 'no kind' ? [] : ['--infrastructure', 'LocalCluster']), ...args])
+  expect(err).toContain(message)
+  expect(code).toBe(2)
+})
+
+test('rejects examples that are no objects, naming the document', async () => {
+  const examples = write('apiVersion: a/v1\nkind: A\n---\nspec: {}\n')
+  const { code, err } = await ended(['conform', '--infrastructure', 'LocalCluster', '--examples', examples])
+  expect(err).toContain(`--examples ${examples}: document 2: expected an object with apiVersion and kind`)
+  expect(code).toBe(2)
+})

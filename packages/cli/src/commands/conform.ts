@@ -1,0 +1,217 @@
+import { spawn } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import {
+  conform,
+  type ConformReport,
+  type ContractName,
+  countsOf,
+  defaultLimits,
+  findTarget,
+  formatReport,
+  NoSuchTarget,
+  type ReportFormat,
+  ReportFormats,
+  type Rule,
+  rules,
+  type TargetNames,
+} from '@capstan/conformance'
+import { createClient, messageOf, systemClock, systemRandom, type UnknownObject } from '@capstan/kube'
+import { httpsTransport } from '@capstan/kube/node'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { parseAllDocuments } from 'yaml'
+import { startOwnCore } from '../conform/own-core.ts'
+import { ExitCodes, type Io, UsageError } from '../io.ts'
+import { duration } from './apiserver-flags.ts'
+import { createLogger } from '../logger.ts'
+import { type AccessFlags, managementAccess, withAccess } from '../management-access.ts'
+import { versions } from '../versions.ts'
+
+interface Options extends AccessFlags {
+  readonly infrastructure: string
+  readonly machine?: string
+  readonly machinePool?: string
+  readonly bootstrap?: string
+  readonly controlPlane?: string
+  readonly core: 'own' | 'upstream'
+  readonly examples?: string
+  readonly only?: readonly string[]
+  readonly skip?: readonly string[]
+  readonly timeout: number
+  readonly quiet: number
+  readonly parallel: number
+  readonly restart?: string
+  readonly kubernetesVersion: string
+  readonly upgradeTo: string
+  readonly output: ReportFormat
+  readonly report?: readonly string[]
+}
+
+/** `capstan conform`: runs a provider through the life of clusters, and holds it against the contracts. */
+export function conformCommand(io: Io, finish: (code: number) => void): Command {
+  return withAccess(new Command('conform'))
+    .description('Test a running provider against the provider contracts, on any API server')
+    .requiredOption('--infrastructure <kind>', 'kind of the InfraCluster, such as LocalCluster or LocalCluster.<group>')
+    .option('--machine <kind>', 'kind of the InfraMachine (default: as the InfraCluster, with Machine for Cluster)')
+    .option('--machine-pool <kind>', 'kind of the InfraMachinePool')
+    .option('--bootstrap <kind>', 'kind of the BootstrapConfig; a stub stands in for it otherwise')
+    .option('--control-plane <kind>', 'kind of the ControlPlane; a stub stands in for it otherwise')
+    .addOption(
+      new Option('--core <core>', 'run core in this process, or use the one that is there')
+        .choices(['own', 'upstream'])
+        .default('own'),
+    )
+    .option(
+      '--examples <file>',
+      'YAML with objects or templates whose specs are used; a second one of a kind is used for changes',
+    )
+    .addOption(list('--only <rules>', 'only these rules, or groups of rules such as infra-cluster'))
+    .addOption(list('--skip <rules>', 'without these rules, or groups of rules'))
+    .addOption(
+      new Option('--timeout <duration>', 'how long each step may take').argParser(duration).default(defaultLimits.wait, '3m'),
+    )
+    .addOption(
+      new Option('--quiet <duration>', 'how long nothing must happen where nothing may')
+        .argParser(duration)
+        .default(defaultLimits.quiet, '5s'),
+    )
+    .addOption(new Option('--parallel <n>', 'how many clusters at once').argParser(count).default(4))
+    .option('--restart <command>', 'shell command that restarts the provider, and ends when it has')
+    .option('--kubernetes-version <version>', 'version of the clusters', 'v1.36.0')
+    .option('--upgrade-to <version>', 'version that control planes are upgraded to', 'v1.36.1')
+    .addOption(new Option('-o, --output <format>', 'output format').choices([...ReportFormats]).default('text'))
+    .addOption(list('--report <files>', 'also write the report to files: .txt, .json, .xml (JUnit), .html'))
+    .addHelpText(
+      'after',
+      '\nExit code 1 when a rule of level MUST is broken, 2 on wrong use. Progress is printed on standard error.',
+    )
+    .action(async (options: Options) => {
+      const report = await run(options, io)
+      io.out(formatReport(report, options.output, versions.capstan))
+      for (const file of options.report ?? []) {
+        writeFileSync(file, `${formatReport(report, reportFormat(file), versions.capstan)}\n`)
+      }
+      finish(countsOf(report).fail > 0 ? ExitCodes.failed : ExitCodes.done)
+    })
+}
+
+async function run(options: Options, io: Io): Promise<ConformReport> {
+  const chosen = chosenRules(options)
+  for (const file of options.report ?? []) reportFormat(file)
+  const examples = options.examples === undefined ? [] : readExamples(options.examples)
+  const { access } = await managementAccess(options, io.env)
+  const [clock, random, { signal }] = [systemClock, systemRandom, io]
+  const transport = httpsTransport(access, { clock, random, userAgent: 'capstan' })
+  const client = createClient(transport)
+  try {
+    const target = await findTarget(client, namesOf(options), examples, signal).catch((err: unknown) => {
+      if (err instanceof NoSuchTarget) throw new UsageError(err.message, 'Install the provider first; see kubectl api-resources.')
+      throw err
+    })
+    if (!target.InfraMachine) {
+      throw new UsageError(`no InfraMachine goes with ${options.infrastructure}`, 'Name its kind with --machine.')
+    }
+    const log = createLogger(io, 'error', 'text')
+    const stopCore = options.core === 'own' ? await startOwnCore({ client, clock, random, log, signal }) : async () => {}
+    try {
+      const { restart } = options
+      return await conform({
+        client,
+        clock,
+        random,
+        signal,
+        target,
+        rules: chosen,
+        prefix: `conform-${random.next().toString(36).slice(2, 7).padEnd(5, 'x')}`,
+        limits: { wait: options.timeout, quiet: options.quiet },
+        versions: { kubernetes: options.kubernetesVersion, upgradeTo: options.upgradeTo },
+        concurrency: options.parallel,
+        progress: (line) => io.err(line),
+        ...(restart === undefined ? {} : { restart: () => runShell(restart, signal) }),
+      })
+    } finally {
+      await stopCore()
+    }
+  } finally {
+    transport.close()
+  }
+}
+
+const namesOf = (options: Options): TargetNames => {
+  const names: { readonly [contract in ContractName]: string | undefined } = {
+    InfraCluster: options.infrastructure,
+    InfraMachine: options.machine,
+    InfraMachinePool: options.machinePool,
+    BootstrapConfig: options.bootstrap,
+    ControlPlane: options.controlPlane,
+  }
+  return Object.fromEntries(Object.entries(names).filter(([, name]) => name !== undefined))
+}
+
+/** @throws UsageError for a name that is no rule and no group */
+function chosenRules({ only, skip = [] }: Options): Rule[] {
+  const isOf =
+    (name: string) =>
+    ({ id }: Rule): boolean =>
+      id === name || id.startsWith(`${name}.`)
+  for (const name of [...(only ?? []), ...skip]) {
+    if (!rules.some(isOf(name))) throw new UsageError(`there is no rule ${name}`, 'docs/reference/contracts.md lists the rules.')
+  }
+  return rules.filter(
+    (rule) => (only === undefined || only.some((name) => isOf(name)(rule))) && !skip.some((name) => isOf(name)(rule)),
+  )
+}
+
+/** @throws UsageError */
+function readExamples(file: string): UnknownObject[] {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (err) {
+    throw new UsageError(`--examples ${file}: ${messageOf(err)}`)
+  }
+  return parseAllDocuments(text).flatMap((document, index) => {
+    const [error] = document.errors
+    if (error) throw new UsageError(`--examples ${file}: document ${index + 1}: ${error.message}`)
+    const object = document.toJS() as UnknownObject | null
+    if (object === null) return []
+    if (typeof object.apiVersion !== 'string' || typeof object.kind !== 'string') {
+      throw new UsageError(`--examples ${file}: document ${index + 1}: expected an object with apiVersion and kind`)
+    }
+    return [object]
+  })
+}
+
+const formats: Readonly<Record<string, ReportFormat>> = { txt: 'text', json: 'json', xml: 'junit', html: 'html' }
+
+function reportFormat(file: string): ReportFormat {
+  const format = formats[file.slice(file.lastIndexOf('.') + 1)]
+  if (!format) throw new UsageError(`--report ${file}: expected a name that ends with .txt, .json, .xml or .html`)
+  return format
+}
+
+/** Runs a command of the user; its output is discarded. @throws when it fails */
+function runShell(command: string, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, { shell: true, stdio: ['ignore', 'ignore', 'pipe'], signal })
+    let complaints = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      complaints = `${complaints}${text}`.slice(-1000)
+    })
+    child.on('error', reject)
+    child.on('close', (code) =>
+      code === 0 ? resolve() : reject(new Error(`--restart ${command}: ended with ${code}: ${complaints.trim()}`)),
+    )
+  })
+}
+
+const list = (flags: string, description: string): Option =>
+  new Option(flags, `${description}; separated by commas`).argParser((text, before: readonly string[] | undefined) => [
+    ...(before ?? []),
+    ...text.split(',').map((name) => name.trim()),
+  ])
+
+function count(text: string): number {
+  const n = Number(text)
+  if (!Number.isInteger(n) || n < 1 || n > 32) throw new InvalidArgumentError('expected a whole number from 1 to 32.')
+  return n
+}

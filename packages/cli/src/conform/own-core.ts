@@ -1,0 +1,57 @@
+/** Core for `capstan conform`: its kinds, where the API server has them not, and its controllers, until they are stopped. */
+import { coreKinds } from '@capstan/api'
+import { createManager, installKinds } from '@capstan/controller'
+import {
+  type Client,
+  type Clock,
+  CustomResourceDefinition,
+  type Logger,
+  orAbsent,
+  type Random,
+  resourceName,
+  seconds,
+} from '@capstan/kube'
+import { createProviders, lateDefaults, memoryStores, providerAdmission } from '@capstan/lab'
+import { refuseBesideUpstream } from '../leader-election.ts'
+
+export interface OwnCoreOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+/**
+ * Starts core. @returns stops it, and removes the kinds that it installed
+ *
+ * @throws UsageError while upstream's core manager leads
+ */
+export async function startOwnCore({ client, clock, random, log, signal }: OwnCoreOptions): Promise<() => Promise<void>> {
+  await refuseBesideUpstream(client, { clock, signal })
+  const { items } = await client.list(CustomResourceDefinition, { signal })
+  const present = new Set(items.map(({ metadata }) => metadata.name))
+  const missing = coreKinds.filter((kind) => !present.has(resourceName(kind)))
+  await installKinds(client, missing, { clock, random, signal })
+  const providers = createProviders({
+    names: ['core'],
+    client,
+    clock,
+    random,
+    log,
+    stores: memoryStores(),
+    // Nothing is simulated here: workload clusters are reached over HTTPS.
+    endpoint: { host: '', port: 0 },
+  })
+  const controllers = [...providers.controllers, ...lateDefaults(providerAdmission(), coreKinds)]
+  const manager = createManager({ client, clock, random, log, controllers })
+  await manager.start()
+  return async () => {
+    await manager.stop()
+    await providers.close()
+    const within = AbortSignal.timeout(seconds(60))
+    for (const kind of missing) {
+      await orAbsent(client.delete(CustomResourceDefinition, { name: resourceName(kind) }, { signal: within }))
+    }
+  }
+}
