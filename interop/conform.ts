@@ -61,8 +61,12 @@ async function onLocalProvider(checks: Checks): Promise<void> {
       'LocalBootstrapConfig',
     ]
     const { code, report } = await conform(plane, [
-      ...[...kinds, '--control-plane', 'LocalControlPlane', '--examples', file('local.yaml')],
-      ...['--quiet', '3s', '--timeout', '90s', '--restart', restarts.command],
+      ...kinds,
+      '--control-plane=LocalControlPlane',
+      `--examples=${file('local.yaml')}`,
+      '--quiet=3s',
+      '--timeout=90s',
+      `--restart=${restarts.command}`,
     ])
     checks.check('local provider: exit code', code === 0, code)
     expectNothingBroken('local provider', report, [], checks)
@@ -77,8 +81,13 @@ async function onUpstream(checks: Checks): Promise<void> {
   await using managers = await startManagers(plane, console.log)
   const kinds = ['--infrastructure', 'DevCluster', '--bootstrap', 'KubeadmConfig', '--control-plane', 'KubeadmControlPlane']
   const { code, report } = await conform(plane, [
-    ...[...kinds, '--core', 'upstream', '--examples', file('upstream.yaml')],
-    ...['--quiet', '10s', '--timeout', '5m', '--kubernetes-version', 'v1.35.0', '--upgrade-to', 'v1.36.0'],
+    ...kinds,
+    '--core=upstream',
+    `--examples=${file('upstream.yaml')}`,
+    '--quiet=10s',
+    '--timeout=5m',
+    '--kubernetes-version=v1.35.0',
+    '--upgrade-to=v1.36.0',
   ])
   checks.check('upstream: exit code', code === 0, code)
   expectNothingBroken('upstream', report, Object.keys(upstreamWarnings), checks)

@@ -221,18 +221,17 @@ export class Bench implements Seen {
   async close(): Promise<string[]> {
     // The run may have been interrupted; what it made goes all the same.
     const signal = AbortSignal.timeout(seconds(120))
-    const stuck: string[] = []
     try {
       await this.#unpause(signal)
       await this.#removeAll(Cluster, signal)
       const kinds: Kind[] = [Machine, MachinePool, ...this.targetKinds()]
       for (const kind of kinds) await this.#removeAll(kind, signal)
-      stuck.push(...(await this.#release([Cluster, MachineDeployment, MachineSet, ...kinds], signal)))
+      const stuck = await this.#release([Cluster, MachineDeployment, MachineSet, ...kinds], signal)
       await orAbsent(this.client.delete(Namespace, { name: this.namespace }, { signal }))
+      return stuck
     } finally {
       this.#over.abort()
     }
-    return stuck
   }
 
   targetKinds(): Kind<UnknownObject>[] {

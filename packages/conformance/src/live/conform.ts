@@ -80,7 +80,7 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
       const ending = bench.stopped === undefined ? 'done' : `stopped: ${bench.stopped}`
       progress(`${bench.namespace}: ${ending} after ${((clock.now() - begun) / 1000).toFixed(0)} s`)
     } finally {
-      leftovers.push(...(await bench.close()))
+      for (const left of await bench.close()) leftovers.push(left)
     }
   }
 
