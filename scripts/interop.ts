@@ -18,6 +18,7 @@ import { envtestSuite } from '../interop/envtest.ts'
 import { goldenSuite } from '../interop/golden.ts'
 import { fullDiskSuite } from '../interop/full-disk.ts'
 import { inPlaceSuite } from '../interop/in-place.ts'
+import { growthSuite } from '../interop/growth.ts'
 import { hooksPeerSuite } from '../interop/hooks-peer.ts'
 import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
@@ -57,6 +58,7 @@ const suites: { readonly [name: string]: Suite } = {
   'hooks-peer': hooksPeerSuite,
   conversion: conversionSuite,
   lint: lintSuite,
+  growth: growthSuite,
   'client-node': clientNodeSuite,
   restart: restartSuite,
   'controller-runtime': controllerRuntimeSuite,

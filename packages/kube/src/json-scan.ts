@@ -12,7 +12,7 @@ export interface JSONScan {
 }
 
 export function scanJSON(text: string): JSONScan {
-  const duplicates: string[] = []
+  const duplicates = new Set<string>()
   const keys: string[] = []
   let at = 0
 
@@ -87,7 +87,7 @@ export function scanJSON(text: string): JSONScan {
       const key = string()
       const child = path === '' ? key : `${path}.${key}`
       keys.push(child)
-      if (seen.has(key) && !duplicates.includes(child)) duplicates.push(child)
+      if (seen.has(key)) duplicates.add(child)
       seen.add(key)
       space()
       if (text[at] !== ':') throw unexpected('after object key')
@@ -121,10 +121,10 @@ export function scanJSON(text: string): JSONScan {
     value('')
     space()
     if (at < text.length) throw unexpected('after top-level value')
-    return { error: undefined, duplicates, keys }
+    return { error: undefined, duplicates: [...duplicates], keys }
   } catch (err) {
     if (!(err instanceof SyntaxError)) throw err
-    return { error: err.message, duplicates, keys }
+    return { error: err.message, duplicates: [...duplicates], keys }
   }
 }
 

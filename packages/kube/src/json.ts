@@ -55,6 +55,29 @@ export function equal(a: unknown, b: unknown): boolean {
   return members === others
 }
 
+/** A key for Maps and Sets: two values have the same key exactly when they are `equal`. */
+export function valueKey(value: unknown): string | number | bigint | boolean | null | undefined {
+  if (typeof value === 'bigint') return integerKey(value)
+  if (typeof value === 'string') return `"${value}`
+  if (typeof value !== 'object' || value === null) return value as number | boolean | null | undefined
+  return textOf(value)
+}
+
+/** An exact integer that a double holds has the key of the double. */
+const integerKey = (value: bigint): number | bigint => (BigInt(Number(value)) === value ? Number(value) : value)
+
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(textOf).join(',')}]`
+  if (isRecord(value)) {
+    const names = Object.keys(value).filter((name) => value[name] !== undefined)
+    return `{${names
+      .sort()
+      .map((name) => `${JSON.stringify(name)}:${textOf(value[name])}`)
+      .join(',')}}`
+  }
+  return typeof value === 'string' ? JSON.stringify(value) : String(typeof value === 'bigint' ? integerKey(value) : value)
+}
+
 /** Whether an exact integer is what a number says: 10n ** 18n and 1e18. */
 function sameInteger(a: unknown, b: unknown): boolean {
   if (typeof a === 'bigint') return Number.isInteger(b) && a === BigInt(b as number)

@@ -5,6 +5,16 @@ export function appendAll<T>(to: T[], ...lists: readonly Iterable<T>[]): void {
   for (const list of lists) for (const one of list) to.push(one)
 }
 
+/** For each key, whether an earlier one is the same. */
+export function repeats(keys: readonly unknown[]): boolean[] {
+  const seen = new Set<unknown>()
+  return keys.map((key) => {
+    const isRepeated = seen.has(key)
+    seen.add(key)
+    return isRepeated
+  })
+}
+
 /** All members of the records in one; of two with the same name, the later one. */
 export function merged<T>(records: Iterable<Readonly<Record<string, T>> | undefined>): Record<string, T> {
   const result: Record<string, T> = {}

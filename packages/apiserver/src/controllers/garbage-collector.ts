@@ -37,7 +37,8 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
 
   function note({ key, previous, object }: Change): void {
     const id = textOf(key)
-    for (const { uid } of owners(previous)) if (!owners(object).some((owner) => owner.uid === uid)) forget(uid, id)
+    const byUid = new Map(owners(object).map((owner) => [owner.uid, owner]))
+    for (const { uid } of owners(previous)) if (!byUid.has(uid)) forget(uid, id)
     for (const { uid } of owners(object)) remember(uid, id)
     if (object && needsLook(object)) queue.add(id)
     if (key.resource === 'customresourcedefinitions.apiextensions.k8s.io') {
@@ -57,7 +58,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     // A dependent that is no longer one, or no longer blocks, may have been the last that held its owner.
     if (object && previous) {
       for (const owner of owners(previous)) {
-        const now = owners(object).find(({ uid }) => uid === owner.uid)
+        const now = byUid.get(owner.uid)
         if (now && (now.blockOwnerDeletion === true) === (owner.blockOwnerDeletion === true)) continue
         const found = find(owner, object.metadata.namespace)
         if (found.state === 'present' && found.object.metadata.deletionTimestamp !== undefined) queue.add(textOf(found.key))

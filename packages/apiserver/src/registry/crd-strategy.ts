@@ -70,15 +70,14 @@ export const crdStrategy = {
    */
   reuseFrozen(object: UnknownObject, sent: unknown, old: UnknownObject | undefined): void {
     const { spec } = as(object)
-    const known = [...versionsIn(sent), ...versionsIn(old)]
+    const known = Map.groupBy([...versionsIn(sent), ...versionsIn(old)], (one) => one.name)
     for (const { name, schema } of spec.versions ?? []) {
       if (!schema?.openAPIV3Schema) continue
-      const same = known.find(
-        (one) =>
-          one.name === name &&
-          Object.isFrozen(one.schema?.openAPIV3Schema) &&
-          equal(one.schema?.openAPIV3Schema, schema.openAPIV3Schema),
-      )
+      const same = known
+        .get(name)
+        ?.find(
+          (one) => Object.isFrozen(one.schema?.openAPIV3Schema) && equal(one.schema?.openAPIV3Schema, schema.openAPIV3Schema),
+        )
       if (same?.schema?.openAPIV3Schema) schema.openAPIV3Schema = same.schema.openAPIV3Schema
     }
   },

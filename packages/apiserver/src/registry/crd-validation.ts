@@ -17,6 +17,7 @@ import {
   type JSONSchema,
   messageOf,
   notSupported,
+  repeats,
   required,
   subdomainProblems,
   tooMany,
@@ -116,7 +117,12 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
     errors.push(invalid('spec.versions', printedVersions(versions), 'must contain unique version names'))
   }
   // Upstream: what all versions have in common has moved to the top by the time it is looked at.
-  const shared = (part: keyof CustomResourceVersion) => sameInAll(versions, part)
+  const sharedParts = new Map<string, boolean>()
+  const shared = (part: keyof CustomResourceVersion): boolean => {
+    if (!sharedParts.has(part)) sharedParts.set(part, sameInAll(versions, part))
+    return sharedParts.get(part)!
+  }
+  const oldByName = new Map((old?.spec.versions ?? []).toReversed().map((version) => [version.name, version]))
   const isShared = { schema: shared('schema'), subresources: shared('subresources') }
   const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined)
   versions.forEach((version, index) => {
@@ -130,7 +136,7 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
     appendAll(errors, deprecationErrors(version, `${at}.deprecationWarning`))
     const place = (part: keyof CustomResourceVersion) => (shared(part) ? (isFirst ? 'spec' : undefined) : at)
     const schema = version.schema?.openAPIV3Schema
-    const before = old?.spec.versions.find(({ name }) => name === version.name)
+    const before = oldByName.get(version.name)
     if (!schema) errors.push(required(`${at}.schema.openAPIV3Schema`))
     else if (!isShared.schema || isFirst) {
       appendAll(
@@ -213,22 +219,22 @@ function selectableFieldErrors(
 function schemaAt(schema: JSONSchema, path: string): JSONSchema | string {
   let at = schema
   const tokens = path.match(/[.[\]]|[^.[\]]+/g) ?? []
-  while (tokens.length > 0) {
-    const separator = tokens.shift()!
+  for (let next = 0; next < tokens.length; ) {
+    const separator = tokens[next++]!
     if (separator === '[') return 'array notation is not allowed'
     if (separator !== '.') return `expected [ or . but got: ${separator}`
-    const token = tokens.shift()
+    const token = tokens[next++]
     if (token === undefined) return 'unexpected end of JSON path'
     const { properties, additionalProperties } = at
-    const next: JSONSchema | undefined = properties
+    const found: JSONSchema | undefined = properties
       ? Object.hasOwn(properties, token)
         ? properties[token]
         : undefined
       : typeof additionalProperties === 'object'
         ? additionalProperties
         : undefined
-    if (!next) return 'does not refer to a valid field'
-    at = next
+    if (!found) return 'does not refer to a valid field'
+    at = found
   }
   return at
 }
@@ -237,9 +243,13 @@ const sameInAll = (versions: readonly CustomResourceVersion[], part: keyof Custo
   versions.every((version) => equal(version[part], versions[0]![part]))
 
 /** The list as Go prints it. */
-const printedVersions = (versions: readonly CustomResourceVersion[]): unknown =>
-  versions.map((version) => {
-    const own = (part: keyof CustomResourceVersion) => (sameInAll(versions, part) ? null : (version[part] ?? null))
+function printedVersions(versions: readonly CustomResourceVersion[]): unknown {
+  const shared = new Set(
+    (['schema', 'subresources', 'additionalPrinterColumns'] as const).filter((part) => sameInAll(versions, part)),
+  )
+  return versions.map((version) => {
+    const own = (part: 'schema' | 'subresources' | 'additionalPrinterColumns') =>
+      shared.has(part) ? null : (version[part] ?? null)
     return {
       Name: version.name,
       Served: version.served,
@@ -252,6 +262,7 @@ const printedVersions = (versions: readonly CustomResourceVersion[]): unknown =>
       SelectableFields: version.selectableFields ?? null,
     }
   })
+}
 
 function storedVersionErrors(
   versions: readonly CustomResourceVersion[],
@@ -261,8 +272,9 @@ function storedVersionErrors(
   const field = 'status.storedVersions'
   if (!stored || stored.length === 0) return [invalid(field, null, 'must have at least one stored version')]
   const errors: FieldError[] = []
+  const names = new Set(versions.map(({ name }) => name))
   stored.forEach((version, index) => {
-    if (versions.some(({ name }) => name === version)) return
+    if (names.has(version)) return
     errors.push(
       invalid(
         `${field}[${index}]`,
@@ -362,8 +374,9 @@ function caBundleProblem(bundle: string): string | undefined {
 
 function reviewVersionErrors(versions: readonly string[], at: string): FieldError[] {
   if (versions.length === 0) return [required(at)]
+  const repeated = repeats(versions)
   const errors = versions.flatMap((version, index) =>
-    versions.indexOf(version) < index
+    repeated[index]
       ? [invalid(`${at}[${index}]`, version, 'duplicate version')]
       : dns1035LabelProblems(version).map((problem) => invalid(`${at}[${index}]`, version, problem)),
   )

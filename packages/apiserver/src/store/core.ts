@@ -186,11 +186,13 @@ export class CoreStore implements Store {
     if (this.#publishing) return
     this.#publishing = true
     try {
-      for (let change = this.#unpublished.shift(); change; change = this.#unpublished.shift()) {
+      // Listeners append to the list while it is read.
+      for (const change of this.#unpublished) {
         for (const listener of this.#listeners.get(change.key.resource) ?? []) tell(listener, change)
         for (const listener of this.#listeners.get(undefined) ?? []) tell(listener, change)
       }
     } finally {
+      this.#unpublished.length = 0
       this.#publishing = false
     }
   }

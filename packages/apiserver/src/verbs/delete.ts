@@ -154,7 +154,8 @@ function collectionFinalizers(finalizers: readonly string[], policy: Deletion['p
   const others = finalizers.filter((finalizer) => finalizer !== 'orphan' && finalizer !== 'foregroundDeletion')
   if (policy === 'Orphan') others.push('orphan')
   if (policy === 'Foreground') others.push('foregroundDeletion')
-  return others.length === finalizers.length && others.every((one) => finalizers.includes(one)) ? [...finalizers] : others
+  const given = new Set(finalizers)
+  return others.length === finalizers.length && others.every((one) => given.has(one)) ? [...finalizers] : others
 }
 
 export function checkPreconditions(info: ResourceInfo, { metadata }: KubeObject, { preconditions = {} }: Deletion): void {

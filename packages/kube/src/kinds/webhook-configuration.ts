@@ -2,7 +2,7 @@
  * Which webhooks an API server asks about which writes.
  * Upstream: k8s.io/api/admissionregistration/v1 with its defaults, and pkg/apis/admissionregistration/validation, v1.36.
  */
-import { appendAll } from '../lists.ts'
+import { appendAll, repeats } from '../lists.ts'
 import type { AdmissionScope } from '../cel/admission-expression.ts'
 import { matchConditionProblem } from '../cel/match-condition.ts'
 import { duplicate, type FieldError, invalid, notSupported, required, tooMany } from '../errors.ts'
@@ -179,8 +179,9 @@ function reviewVersionErrors(versions: readonly string[], field: string): FieldE
   const known = AdmissionReviewVersions.join(', ')
   if (versions.length === 0) return [required(field, `must specify one of ${known}`)]
   const errors: FieldError[] = []
+  const repeated = repeats(versions)
   versions.forEach((version, index) => {
-    if (versions.indexOf(version) < index) errors.push(invalid(`${field}[${index}]`, version, 'duplicate version'))
+    if (repeated[index]) errors.push(invalid(`${field}[${index}]`, version, 'duplicate version'))
     else for (const problem of dns1035LabelProblems(version)) errors.push(invalid(`${field}[${index}]`, version, problem))
   })
   if (!versions.some((version) => AdmissionReviewVersions.includes(version))) {

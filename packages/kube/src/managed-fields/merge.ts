@@ -40,13 +40,14 @@ function mergeList(list: ListType, live: unknown, applied: unknown): unknown {
   const leftItems = indexItems(list, left ?? [])
   const rightItems = indexItems(list, right ?? [])
   const shared = rightItems.elements.filter((element) => leftItems.byElement.has(element))
+  let nextShared = 0
   const taken = new Set<PathElement>()
   const merged: unknown[] = []
 
   const take = (element: PathElement) => {
     taken.add(element)
     merged.push(mergeTyped(list.element, leftItems.byElement.get(element), rightItems.byElement.get(element)))
-    if (shared[0] === element) shared.shift()
+    if (shared[nextShared] === element) nextShared++
   }
   let [l, r] = [0, 0]
   while (l < leftItems.elements.length || r < rightItems.elements.length) {
@@ -58,7 +59,7 @@ function mergeList(list: ListType, live: unknown, applied: unknown): unknown {
         r++
         continue
       }
-      if (rightItems.byElement.has(mine) && shared.length > 0 && shared[0] !== mine) {
+      if (rightItems.byElement.has(mine) && nextShared < shared.length && shared[nextShared] !== mine) {
         // Shared, but the applied order has another shared item first.
         l++
         continue

@@ -4,8 +4,9 @@
  * Upstream: k8s.io/apimachinery/pkg/util/strategicpatch, v0.36.
  */
 import { badRequest, StatusError } from '../errors.ts'
+import { appendAll } from '../lists.ts'
 import { goText } from '../go-text.ts'
-import { draft, equal, getMember, isRecord, setMember } from '../json.ts'
+import { draft, equal, getMember, isRecord, setMember, valueKey } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 import { ObjectMetaSchema } from '../structural/object-meta.ts'
 
@@ -105,9 +106,9 @@ function mergeList(
   schema: JSONSchema | undefined,
 ): { list: unknown[]; added: unknown[] } {
   if (![...current, ...patch].some(isRecord)) {
-    const list: unknown[] = []
-    for (const value of [...current, ...patch]) if (!list.some((other) => equal(other, value))) list.push(value)
-    return { list, added: [...patch] }
+    const list = new Map<unknown, unknown>()
+    for (const value of [...current, ...patch]) if (!list.has(valueKey(value))) list.set(valueKey(value), value)
+    return { list: [...list.values()], added: [...patch] }
   }
   if (mergeKey === undefined) throw refused('cannot merge lists without merge key')
   const keyOf = (item: unknown): unknown => {
@@ -117,24 +118,38 @@ function mergeList(
   }
   const isDirective = (item: unknown): item is Members => isRecord(item) && Object.hasOwn(item, Directive)
   const added = patch.filter((item) => !isDirective(item))
-  let list = [...current]
+  const gone = new Set<unknown>()
   let replaces = false
   for (const item of patch.filter(isDirective)) {
     if (item[Directive] === 'delete') {
-      const gone = keyOf(item)
-      list = list.filter((other) => !equal(keyOf(other), gone))
+      // An item without the key is an error for each deletion, as for upstream.
+      const deleted = keyOf(item)
+      if (gone.size === 0) current.forEach(keyOf)
+      gone.add(valueKey(deleted))
     } else if (item[Directive] === 'replace') replaces = true
     else if (item[Directive] === 'merge') throw refused('merging lists cannot yet be specified in the patch')
     else throw unknownDirective(item)
   }
   if (replaces) return { list: added, added }
+  const list = gone.size === 0 ? [...current] : current.filter((item) => !gone.has(valueKey(keyOf(item))))
+  const places = firstPlaces(added.length === 0 ? [] : list, keyOf)
   for (const item of added) {
-    const key = keyOf(item)
-    const index = list.findIndex((other) => equal(keyOf(other), key))
-    if (index < 0) list.push(item)
+    const key = valueKey(keyOf(item))
+    const index = places.get(key)
+    if (index === undefined) places.set(key, list.push(item) - 1)
     else list[index] = mergeObject(list[index] as Members, item as Members, schema)
   }
   return { list, added }
+}
+
+/** Where in the list each key stands first. */
+function firstPlaces(list: readonly unknown[], keyOf: (item: unknown) => unknown): Map<unknown, number> {
+  const places = new Map<unknown, number>()
+  for (const [index, item] of list.entries()) {
+    const key = valueKey(keyOf(item))
+    if (!places.has(key)) places.set(key, index)
+  }
+  return places
 }
 
 /**
@@ -148,15 +163,26 @@ function arranged(
   mergeKey: string | undefined,
 ): unknown[] {
   const idOf = (item: unknown) => (mergeKey !== undefined && isRecord(item) ? getMember(item, mergeKey) : item)
-  const placeIn = (items: readonly unknown[], item: unknown) => items.findIndex((other) => equal(idOf(other), idOf(item)))
-  const named = list.filter((item) => placeIn(order, item) >= 0).sort((a, b) => placeIn(order, a) - placeIn(order, b))
-  const others = list.filter((item) => placeIn(order, item) < 0)
+  const inOrder = firstPlaces(order, idOf)
+  const inCurrent = firstPlaces(current, idOf)
+  const ranked = list.map((item) => {
+    const key = valueKey(idOf(item))
+    return { item, rank: inOrder.get(key) ?? -1, place: inCurrent.get(key) ?? -1 }
+  })
+  const named = ranked.filter(({ rank }) => rank >= 0).sort((a, b) => a.rank - b.rank)
+  const others = ranked.filter(({ rank }) => rank < 0)
   const result: unknown[] = []
-  while (named.length > 0 && others.length > 0) {
-    const [before, after] = [placeIn(current, others[0]), placeIn(current, named[0])]
-    result.push(before >= 0 && after >= 0 && before < after ? others.shift() : named.shift())
+  let [nextNamed, nextOther] = [0, 0]
+  while (nextNamed < named.length && nextOther < others.length) {
+    const [before, after] = [others[nextOther]!.place, named[nextNamed]!.place]
+    result.push((before >= 0 && after >= 0 && before < after ? others[nextOther++]! : named[nextNamed++]!).item)
   }
-  return [...result, ...named, ...others]
+  appendAll(
+    result,
+    named.slice(nextNamed).map(({ item }) => item),
+    others.slice(nextOther).map(({ item }) => item),
+  )
+  return result
 }
 
 function elementOrders(patch: Members): Map<string, unknown[]> {
@@ -188,19 +214,21 @@ function retainKeys(object: Members, patch: Members): void {
   const keys = patch[RetainKeys]
   const isOrder = (key: string) => key === RetainKeys || key.startsWith(DeleteValues) || key.startsWith(SetOrder)
   const sets = Object.keys(patch).filter((key) => patch[key] !== null && !isOrder(key))
-  if (!Array.isArray(keys) || sets.some((key) => !keys.includes(key))) throw badRequest('invalid patch format of retainKeys')
-  for (const key of Object.keys(object)) if (!keys.includes(key)) delete object[key]
+  const kept = new Set<unknown>(Array.isArray(keys) ? keys : [])
+  if (!Array.isArray(keys) || sets.some((key) => !kept.has(key))) throw badRequest('invalid patch format of retainKeys')
+  for (const key of Object.keys(object)) if (!kept.has(key)) delete object[key]
 }
 
 function deleteValues(object: Members, key: string, values: unknown): void {
   const list = getMember(object, key)
   if (!Array.isArray(values)) throw badRequest('invalid patch format of primitive list')
-  if (Array.isArray(list))
-    setMember(
-      object,
-      key,
-      list.filter((value) => !values.some((gone) => equal(gone, value))),
-    )
+  if (!Array.isArray(list)) return
+  const gone = new Set(values.map(valueKey))
+  setMember(
+    object,
+    key,
+    list.filter((value) => !gone.has(valueKey(value))),
+  )
 }
 
 /** What a patch adds, without its orders and nulls. `undefined` for what is itself an order. */

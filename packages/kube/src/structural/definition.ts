@@ -2,7 +2,7 @@
  * Whether a schema may stand in a CustomResourceDefinition: it must be structural, its lists must be mergeable as it says, its
  * defaults must fit. Upstream: apiextensions-apiserver, v1.36. Rules in CEL are not part of this.
  */
-import { appendAll } from '../lists.ts'
+import { appendAll, repeats } from '../lists.ts'
 import type { FieldError } from '../errors.ts'
 import { forbidden, invalid, notSupported, required } from '../errors.ts'
 import { draft, equal } from '../json.ts'
@@ -172,10 +172,12 @@ function mapItemErrors(items: JSONSchema | undefined, keys: readonly string[], p
     errors.push(invalid(`${path}.items.type`, items.type, "must be object if parent array's x-kubernetes-list-type is map"))
   }
   if (items.type !== 'object') return errors
+  const repeated = repeats(keys)
+  const mandatory = new Set(items.required)
   for (const [index, key] of keys.entries()) {
     const property = items.properties && Object.hasOwn(items.properties, key) ? items.properties[key] : undefined
     const propertyPath = `${path}.items.properties[${key}]`
-    if (keys.indexOf(key) < index) errors.push(invalid(keysPath, keys, 'must not contain duplicate entries'))
+    if (repeated[index]) errors.push(invalid(keysPath, keys, 'must not contain duplicate entries'))
     if (!property) {
       errors.push(invalid(keysPath, keys, 'entries must all be names of item properties'))
       continue
@@ -185,7 +187,7 @@ function mapItemErrors(items: JSONSchema | undefined, keys: readonly string[], p
         invalid(`${propertyPath}.type`, property.type, "must be a scalar type if parent array's x-kubernetes-list-type is map"),
       )
     }
-    if (property.default === undefined && !items.required?.includes(key)) {
+    if (property.default === undefined && !mandatory.has(key)) {
       const text = 'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property'
       errors.push(required(`${propertyPath}.default`, text))
     }

@@ -7,7 +7,7 @@ import { goFloat } from '../go-text.ts'
 import { isInt64, isNumeric, writeJSON } from '../json-text.ts'
 import type { FieldError } from '../errors.ts'
 import { invalid, notSupported, required, tooLong, tooMany, typeInvalid } from '../errors.ts'
-import { equal, isRecord } from '../json.ts'
+import { equal, isRecord, valueKey } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 import { formatCheck } from './format.ts'
 import { compilePattern } from './pattern.ts'
@@ -177,9 +177,9 @@ function isMultiple(value: number | bigint, factor: number): boolean {
 
 function compileEnum(values: readonly unknown[]): Check<unknown> {
   const texts = values.map((value) => (typeof value === 'string' ? value : writeJSON(value)))
-  const strings = new Set(values.filter((value) => typeof value === 'string'))
+  const allowed = new Set(values.map(valueKey))
   return (value, path, errors) => {
-    if (strings.has(value as string) || values.some((one) => equal(one, value))) return 1
+    if (allowed.has(valueKey(value))) return 1
     errors.push(notSupported(fieldOf(path), value, texts))
     return 0
   }
@@ -210,14 +210,14 @@ function compileItems(schema: JSONSchema): Walk<readonly unknown[]> {
 
 /** Finds the item of a list that has the same keys as another. */
 export function itemsByKey(list: readonly unknown[], keys: readonly string[]): (item: unknown) => Old {
-  const keyOf = (item: unknown) => (isRecord(item) ? writeJSON(keys.map((key) => item[key] ?? null)) : undefined)
+  const valueKey = (item: unknown) => (isRecord(item) ? writeJSON(keys.map((key) => item[key] ?? null)) : undefined)
   const found = new Map<string, unknown>()
   for (const item of list) {
-    const key = keyOf(item)
+    const key = valueKey(item)
     if (key !== undefined) found.set(key, item)
   }
   return (item) => {
-    const key = keyOf(item)
+    const key = valueKey(item)
     return key !== undefined && found.has(key) ? { value: found.get(key) } : undefined
   }
 }

@@ -37,11 +37,10 @@ export const ownerReferences: Plugin = {
 const ownersOf = (object: KubeObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? []
 
 /** References that newly set blockOwnerDeletion. */
-const newlyBlocking = (object: KubeObject, old: KubeObject | undefined): OwnerReference[] =>
-  ownersOf(object).filter(
-    ({ blockOwnerDeletion, uid }) =>
-      blockOwnerDeletion === true && ownersOf(old).findLast((one) => one.uid === uid)?.blockOwnerDeletion !== true,
-  )
+function newlyBlocking(object: KubeObject, old: KubeObject | undefined): OwnerReference[] {
+  const before = new Map(ownersOf(old).map((one) => [one.uid, one.blockOwnerDeletion]))
+  return ownersOf(object).filter(({ blockOwnerDeletion, uid }) => blockOwnerDeletion === true && before.get(uid) !== true)
+}
 
 function ownersResources(write: PluginWrite, apiVersion: string, kind: string): Resource[] {
   const { group, version } = parseApiVersion(apiVersion)

@@ -1,5 +1,5 @@
 /** Aggregates the rules of ClusterRoles into those that select them by label. Upstream: pkg/controller/clusterroleaggregation. */
-import { ClusterRole, equal, isReason, labelSelector, type PolicyRule } from '@capstan/kube'
+import { ClusterRole, equal, isReason, valueKey, labelSelector, type PolicyRule } from '@capstan/kube'
 import { type ControllerOptions, WorkQueue } from '@capstan/apiserver/kinds'
 
 const fieldManager = 'clusterrole-aggregation-controller'
@@ -23,11 +23,16 @@ export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOp
     const role = store.get({ resource, namespace: '', name }) as ClusterRole | undefined
     if (!role?.aggregationRule) return
     const rules: PolicyRule[] = []
+    const known = new Set<unknown>()
     for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
       const { matches } = labelSelector(selector)
       for (const other of roles()) {
         if (other.metadata.name === name || !matches(other.metadata.labels)) continue
-        for (const rule of other.rules ?? []) if (!rules.some((known) => equal(known, rule))) rules.push(rule)
+        for (const rule of other.rules ?? []) {
+          const key = valueKey(rule)
+          if (!known.has(key)) rules.push(rule)
+          known.add(key)
+        }
       }
     }
     if (equal(rules, role.rules ?? [])) return

@@ -16,6 +16,7 @@ import {
   parseApiVersion,
   pathSegmentProblems,
   qualifiedNameProblems,
+  repeats,
   required,
   subdomainProblems,
   type WebhookRule,
@@ -71,10 +72,11 @@ export const validatingadmissionpolicies: BuiltinKind<ValidatingAdmissionPolicy>
     validations.forEach((one, index) => appendAll(errors, validationErrors(one, `spec.validations[${index}]`, scope)))
     if (auditAnnotations.length > 20)
       errors.push(invalid('spec.auditAnnotations', auditAnnotations, 'must not have more than 20 auditAnnotations'))
+    const repeated = repeats(auditAnnotations.map(({ key }) => key))
     auditAnnotations.forEach((one, index) => {
       const field = `spec.auditAnnotations[${index}]`
       appendAll(errors, annotationErrors(one, field, metadata.name ?? '', scope))
-      if (auditAnnotations.findIndex(({ key }) => key === one.key) < index) errors.push(duplicate(`${field}.key`, one.key))
+      if (repeated[index]) errors.push(duplicate(`${field}.key`, one.key))
     })
     return errors
   },
@@ -121,9 +123,10 @@ function matchErrors(match: MatchResources, field: string): FieldError[] {
     match[rules]?.forEach((rule, index) => {
       const of = `${field}.${rules}[${index}]`
       const { resourceNames = [] } = rule
+      const repeated = repeats(resourceNames)
       resourceNames.forEach((name, place) => {
         appendAll(errors, problems(`${of}.resourceNames[${place}]`, name, pathSegmentProblems(name)))
-        if (resourceNames.indexOf(name) < place) errors.push(duplicate(`${of}.resourceNames[${place}]`, name))
+        if (repeated[place]) errors.push(duplicate(`${of}.resourceNames[${place}]`, name))
       })
       appendAll(errors, admissionRuleErrors(rule as unknown as WebhookRule, of))
     })
@@ -216,10 +219,11 @@ function paramRefErrors({ name = '', selector, parameterNotFoundAction: action }
 function actionErrors(actions: readonly string[]): FieldError[] {
   const field = 'spec.validationActions'
   const errors: FieldError[] = []
+  const repeated = repeats(actions)
   actions.forEach((action, index) => {
     if (!['Audit', 'Deny', 'Warn'].includes(action))
       errors.push(notSupported(`${field}[${index}]`, action, ['Audit', 'Deny', 'Warn']))
-    if (actions.indexOf(action) < index) errors.push(duplicate(`${field}[${index}]`, action))
+    if (repeated[index]) errors.push(duplicate(`${field}[${index}]`, action))
   })
   if (actions.includes('Deny') && actions.includes('Warn')) {
     const why =

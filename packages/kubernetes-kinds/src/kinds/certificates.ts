@@ -115,8 +115,10 @@ function keepDecisions({ status }: CertificateSigningRequest, { status: old }: C
 
 function setTimes({ status }: CertificateSigningRequest, { status: old }: CertificateSigningRequest, now: string): void {
   if (!status.conditions) return
+  const keyOf = ({ type, status }: { type: string; status: string }) => JSON.stringify([type, status])
+  const known = new Map((old.conditions ?? []).toReversed().map((one) => [keyOf(one), one]))
   status.conditions = status.conditions.map((condition) => {
-    const before = ofType(old.conditions, condition.type).find((one) => one.status === condition.status)
+    const before = known.get(keyOf(condition))
     return {
       ...condition,
       lastUpdateTime: condition.lastUpdateTime ?? now,
@@ -203,7 +205,7 @@ const States = ['False', 'True', 'Unknown']
 function conditionErrors(conditions: readonly Condition[], old: readonly Condition[]): FieldError[] {
   const path = 'status.conditions'
   const errors: FieldError[] = []
-  const decisions: string[] = []
+  const decisions = new Set<string>()
   const isContradictory = ofType(old, 'Approved').length > 0 && ofType(old, 'Denied').length > 0
   for (const [index, { type, status }] of conditions.entries()) {
     const here = `${path}[${index}]`
@@ -212,10 +214,10 @@ function conditionErrors(conditions: readonly Condition[], old: readonly Conditi
     if (!status) errors.push(required(`${here}.status`))
     else if (!allowed.includes(status)) errors.push(notSupported(`${here}.status`, status, allowed))
     if (type !== 'Approved' && type !== 'Denied') continue
-    if (!isContradictory && decisions.some((one) => one !== type)) {
+    if (!isContradictory && decisions.has(type === 'Approved' ? 'Denied' : 'Approved')) {
       errors.push(invalid(path, type, 'Approved and Denied conditions are mutually exclusive'))
     }
-    decisions.push(type)
+    decisions.add(type)
   }
   appendAll(
     errors,

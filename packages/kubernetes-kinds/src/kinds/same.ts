@@ -1,5 +1,5 @@
 /** Whether two values mean the same to the API, and what follows from it for fields that cannot be changed. */
-import { duplicate, equal, type FieldError, invalid, type LabelSelector, writeJSON } from '@capstan/kube'
+import { duplicate, equal, type FieldError, invalid, isRecord, type LabelSelector, valueKey, writeJSON } from '@capstan/kube'
 
 /** Upstream: Semantic.DeepEqual, to which an empty list is one that is not there. */
 export function same(a: unknown, b: unknown): boolean {
@@ -16,6 +16,20 @@ const isEmpty = (value: unknown): boolean => value === undefined || value === nu
 
 export const immutable = (field: string, value: unknown, old: unknown): FieldError[] =>
   same(value, old) ? [] : [invalid(field, value, 'field is immutable')]
+
+/** A key for Maps and Sets: two values have the same key exactly when they are `same`. */
+export const sameKey = (value: unknown): unknown => valueKey(withoutEmpty(value))
+
+function withoutEmpty(value: unknown): unknown {
+  if (isEmpty(value)) return null
+  if (Array.isArray(value)) return value.map(withoutEmpty)
+  if (!isRecord(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => !isEmpty(member))
+      .map(([name, member]) => [name, withoutEmpty(member)]),
+  )
+}
 
 /** Values of a list that have come before. */
 export function unique(values: readonly unknown[], fieldOf: (index: number) => string): FieldError[] {

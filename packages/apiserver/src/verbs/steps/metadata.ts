@@ -199,6 +199,12 @@ function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldE
   return errors
 }
 
+/** The finalizers that the old ones do not include. */
+function added(now: readonly string[] = [], old: readonly string[] = []): string[] {
+  const known = new Set(old)
+  return now.filter((finalizer) => !known.has(finalizer))
+}
+
 /** Finalizers that are valid without a domain. */
 const standardFinalizers = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
 
@@ -206,8 +212,7 @@ const standardFinalizers = new Set(['orphan', 'foregroundDeletion', 'kubernetes'
  * Warns of finalizers without a domain, which custom resources may have. Upstream: validateKubeFinalizerName of apiextensions-apiserver.
  */
 export function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | undefined): string[] {
-  const fresh = (metadata.finalizers ?? []).filter((one) => !old?.metadata.finalizers?.includes(one))
-  return fresh
+  return added(metadata.finalizers, old?.metadata.finalizers)
     .filter((finalizer) => !finalizer.includes('/') && !standardFinalizers.has(finalizer))
     .sort()
     .map(
@@ -243,9 +248,9 @@ export function metadataUpdateErrors({ metadata: now }: KubeObject, { metadata: 
     if (!equal(now[field], old[field])) errors.push(invalid(`metadata.${field}`, now[field], 'field is immutable'))
   }
   if (old.deletionTimestamp !== undefined) {
-    const added = (now.finalizers ?? []).filter((finalizer) => !old.finalizers?.includes(finalizer)).sort()
-    if (added.length > 0) {
-      const list = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(', ')}}`
+    const fresh = added(now.finalizers, old.finalizers).sort()
+    if (fresh.length > 0) {
+      const list = `[]string{${fresh.map((finalizer) => JSON.stringify(finalizer)).join(', ')}}`
       errors.push(
         forbidden(
           'metadata.finalizers',

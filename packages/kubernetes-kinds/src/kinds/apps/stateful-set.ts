@@ -131,7 +131,8 @@ function asClaimed({ template, volumeClaimTemplates = [] }: StatefulSetSpec): Po
   const { hostname: _hostname, subdomain: _subdomain, ...spec } = template.spec
   const claimed = volumeClaimTemplates.map(({ metadata: { name } }) => name)
   if (claimed.length === 0) return { ...template, spec }
-  const own = (spec.volumes ?? []).filter(({ name }) => !claimed.includes(name))
+  const names = new Set(claimed)
+  const own = (spec.volumes ?? []).filter(({ name }) => !names.has(name))
   const volumes = claimed.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }))
   return { ...template, spec: { ...spec, volumes: [...volumes, ...own] } }
 }

@@ -14,9 +14,11 @@ export function countIndexes(text: string, completions: number): number | Malfor
 export function commonIndex(a: string, b: string, completions: number): number | undefined {
   const [left, right] = [intervalsOf(a, completions), intervalsOf(b, completions)]
   if ('error' in left || 'error' in right) return undefined
+  let at = 0
   for (const [first, last] of left) {
-    const met = right.find(([from, to]) => from <= last && to >= first)
-    if (met) return Math.max(first, met[0])
+    while (at < right.length && right[at]![1] < first) at++
+    const met = right[at]
+    if (met && met[0] <= last) return Math.max(first, met[0])
   }
   return undefined
 }

@@ -5,8 +5,10 @@ import {
   type FieldError,
   forbidden,
   invalid,
+  valueKey,
   labelKeyProblems,
   labelValueProblems,
+  repeats,
   type UnknownObject,
 } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
@@ -54,9 +56,9 @@ export const nodes: BuiltinKind<Node> = {
       for (const [index, range] of (spec.podCIDRs ?? []).entries()) appendAll(errors, cidr(`spec.podCIDRs[${index}]`, range))
       return errors
     }
+    const repeated = repeats((status.addresses ?? []).map(valueKey))
     for (const [index, address] of (status.addresses ?? []).entries()) {
-      const isFirst = status.addresses!.findIndex((other) => equal(other, address)) === index
-      if (!isFirst) errors.push(duplicate(`status.addresses[${index}]`, address))
+      if (repeated[index]) errors.push(duplicate(`status.addresses[${index}]`, address))
     }
     if (old.spec.podCIDRs?.length && !equal(spec.podCIDRs ?? [], old.spec.podCIDRs)) {
       errors.push(forbidden('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid'))

@@ -100,8 +100,9 @@ function restore(pod: Pod, old: Pod): void {
 
 /** The containers as they were, with the resources that they have now. */
 function resized(old: readonly Container[], now: readonly Container[]): Container[] {
+  const byName = new Map(now.toReversed().map((one) => [one.name, one]))
   return old.map((container) => {
-    const wanted = now.find(({ name }) => name === container.name)
+    const wanted = byName.get(container.name)
     if (!wanted) return container
     const { resources, resizePolicy } = wanted
     return { ...container, resources, ...(resizePolicy ? { resizePolicy } : {}) }

@@ -28,10 +28,11 @@ export function annotationErrors(field: string, { metadata: { annotations = {} }
   for (const [name, value] of Object.entries(annotations)) {
     if (name === SeccompOfPod || name.startsWith(Seccomp)) appendAll(errors, seccompErrors(`${field}.${name}`, value))
   }
+  const containers = new Set(containersOf(spec).map(({ name }) => name))
   for (const [name, value] of Object.entries(annotations)) {
     if (!name.startsWith(AppArmor)) continue
     const container = name.slice(AppArmor.length)
-    if (!containersOf(spec).some((one) => one.name === container)) {
+    if (!containers.has(container)) {
       errors.push(invalid(`${field}[${name}]`, container, 'container not found'))
     }
     if (!['', 'runtime/default', 'unconfined'].includes(value) && !value.startsWith('localhost/')) {

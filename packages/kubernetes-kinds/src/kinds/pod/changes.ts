@@ -6,6 +6,7 @@ import {
   type FieldError,
   forbidden,
   invalid,
+  valueKey,
   qualifiedNameProblems,
   required,
   writeJSON,
@@ -126,7 +127,8 @@ function gatedChanges(spec: PodSpec, allowed: PodSpec): FieldError[] {
 function tolerationChanges(spec: PodSpec, old: PodSpec): FieldError[] {
   const [now, before] = [spec.tolerations ?? [], old.tolerations ?? []]
   const without = (toleration: object) => ({ ...toleration, tolerationSeconds: undefined })
-  if (!before.every((one) => now.some((other) => equal(without(other), without(one))))) {
+  const kept = new Set(now.map((one) => valueKey(without(one))))
+  if (!before.every((one) => kept.has(valueKey(without(one))))) {
     return [forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')]
   }
   return validateTolerations('spec.tolerations', now)
@@ -186,14 +188,14 @@ function restarts(
   { restartPolicy, containers = [], initContainers = [] }: PodSpec,
   member: string,
 ): FieldError[] {
+  const byName = new Map([...containers, ...initContainers].toReversed().map((one) => [one.name, one]))
+  const live = new Set(now.filter(({ state }) => !state?.terminated).map(({ name }) => name))
   return old.flatMap(({ name, state }, index) => {
     if (!state?.terminated) return []
-    const container = [...containers, ...initContainers].find((one) => one.name === name)
+    const container = byName.get(name)
     const policy = member === 'ephemeralContainerStatuses' ? 'Never' : (container?.restartPolicy ?? restartPolicy)
     if (policy === 'Always' || (policy === 'OnFailure' && state.terminated.exitCode !== 0)) return []
-    return now.some((other) => other.name === name && !other.state?.terminated)
-      ? [forbidden(`${field}[${index}].state`, 'may not be transitioned to non-terminated state')]
-      : []
+    return live.has(name) ? [forbidden(`${field}[${index}].state`, 'may not be transitioned to non-terminated state')] : []
   })
 }
 
@@ -201,8 +203,9 @@ function restarts(
 export function validateEphemeralContainersUpdate(pod: Pod, old: Pod): FieldError[] {
   if (old.metadata.annotations?.[Mirror] !== undefined) return [forbidden('', 'static pods do not support ephemeral containers')]
   const errors = [...validatePod(pod), ...annotationChanges(pod, old)]
+  const byName = new Map((pod.spec.ephemeralContainers ?? []).toReversed().map((one) => [one.name, one]))
   for (const before of old.spec.ephemeralContainers ?? []) {
-    const now = pod.spec.ephemeralContainers?.find(({ name }) => name === before.name)
+    const now = byName.get(before.name)
     const name = JSON.stringify(before.name)
     if (!now) {
       errors.push(forbidden('spec.ephemeralContainers', `existing ephemeral containers ${name} may not be removed\n`))

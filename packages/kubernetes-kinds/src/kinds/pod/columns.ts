@@ -28,7 +28,8 @@ interface Summary {
 function summary({ metadata, spec, status }: Pod): Summary {
   const { initContainers = [], containers = [] } = spec
   const { conditions = [], phase = '' } = status
-  const isSidecar = (name: string) => initContainers.some((one) => one.name === name && one.restartPolicy === 'Always')
+  const names = new Set(initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always').map(({ name }) => name))
+  const isSidecar = (name: string) => names.has(name)
   let reason = status.reason ?? phase
   if (conditions.some(({ type, reason: why }) => type === 'PodScheduled' && why === 'SchedulingGated')) reason = 'SchedulingGated'
 
@@ -95,6 +96,7 @@ const restartsText = ({ restarts, lastRestart }: Summary, now: number): string =
 
 function readinessGates({ spec: { readinessGates: gates = [] }, status: { conditions = [] } }: Pod): string {
   if (gates.length === 0) return '<none>'
-  const met = gates.filter(({ conditionType }) => conditions.find(({ type }) => type === conditionType)?.status === 'True')
+  const statusOf = new Map(conditions.toReversed().map(({ type, status }) => [type, status]))
+  const met = gates.filter(({ conditionType }) => statusOf.get(conditionType) === 'True')
   return `${met.length}/${gates.length}`
 }

@@ -229,6 +229,10 @@ function mounts(field: string, container: Container, volumes: Volumes): FieldErr
   const errors: FieldError[] = []
   const paths = new Set<string>()
   const asDevices = container.volumeDevices ?? []
+  const [deviceNames, devicePaths] = [
+    new Set(asDevices.map(({ name }) => name)),
+    new Set(asDevices.map(({ devicePath }) => devicePath)),
+  ]
   for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
     const at = `${field}[${index}]`
     const { name, mountPath, subPath, subPathExpr } = mount
@@ -237,10 +241,10 @@ function mounts(field: string, container: Container, volumes: Volumes): FieldErr
     if (!mountPath) errors.push(required(`${at}.mountPath`))
     if (paths.has(mountPath)) errors.push(invalid(`${at}.mountPath`, mountPath, 'must be unique'))
     paths.add(mountPath)
-    if (asDevices.some((device) => device.name === name)) {
+    if (deviceNames.has(name)) {
       errors.push(invalid(`${at}.name`, name, 'must not already exist in volumeDevices'))
     }
-    if (asDevices.some(({ devicePath }) => devicePath === mountPath)) {
+    if (devicePaths.has(mountPath)) {
       errors.push(invalid(`${at}.mountPath`, mountPath, 'must not already exist as a path in volumeDevices'))
     }
     if (subPath) appendAll(errors, descendingPath(`${field}.subPath`, subPath))
@@ -281,6 +285,8 @@ function propagation(
 function devices(field: string, { volumeDevices = [], volumeMounts = [] }: Container, volumes: Volumes): FieldError[] {
   const errors: FieldError[] = []
   const [names, paths] = [new Set<string>(), new Set<string>()]
+  const mountNames = new Set(volumeMounts.map(({ name }) => name))
+  const mountPaths = new Set(volumeMounts.map(({ mountPath }) => mountPath))
   for (const [index, { name, devicePath }] of volumeDevices.entries()) {
     const at = `${field}[${index}]`
     const volume = volumes.get(name)
@@ -296,10 +302,10 @@ function devices(field: string, { volumeDevices = [], volumeMounts = [] }: Conta
     if (noBacksteps('', devicePath).length > 0) {
       errors.push(invalid(`${at}.devicePath`, devicePath, "can not contain backsteps ('..')"))
     } else paths.add(devicePath)
-    if (volumeMounts.some((mount) => mount.name === name)) {
+    if (mountNames.has(name)) {
       errors.push(invalid(`${at}.name`, name, 'must not already exist in volumeMounts'))
     }
-    if (volumeMounts.some(({ mountPath }) => mountPath === devicePath)) {
+    if (mountPaths.has(devicePath)) {
       errors.push(invalid(`${at}.devicePath`, devicePath, 'must not already exist as a path in volumeMounts'))
     }
     if (name) names.add(name)

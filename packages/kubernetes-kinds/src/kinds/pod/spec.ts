@@ -8,6 +8,7 @@ import {
   labelValueProblems,
   notSupported,
   qualifiedNameProblems,
+  repeats,
   required,
   tooLong,
 } from '@capstan/kube'
@@ -69,9 +70,7 @@ export function validatePodSpec(field: string, spec: PodSpec, podName?: string):
       qualifiedName(`${field}.readinessGates[${index}].conditionType`, conditionType),
     ),
     ...schedulingGates(`${field}.schedulingGates`, spec),
-    ...(spec.topologySpreadConstraints ?? []).flatMap((one, index, all) =>
-      spreadErrors(`${field}.topologySpreadConstraints[${index}]`, one, all.slice(index + 1)),
-    ),
+    ...allSpreadErrors(`${field}.topologySpreadConstraints`, spec.topologySpreadConstraints ?? []),
     ...hostProcessErrors(field, spec),
     ...hostUsersErrors(field, spec),
     ...hostNameErrors(field, spec),
@@ -324,12 +323,18 @@ function schedulingGates(field: string, { schedulingGates: gates = [] }: PodSpec
   })
 }
 
-function spreadErrors(at: string, one: TopologySpreadConstraint, others: readonly TopologySpreadConstraint[]): FieldError[] {
+function allSpreadErrors(field: string, all: readonly TopologySpreadConstraint[]): FieldError[] {
+  // Upstream reports the earlier of two equal constraints.
+  const repeated = repeats(all.map((one) => JSON.stringify([one.topologyKey, one.whenUnsatisfiable])).reverse()).reverse()
+  return all.flatMap((one, index) => spreadErrors(`${field}[${index}]`, one, repeated[index]!))
+}
+
+function spreadErrors(at: string, one: TopologySpreadConstraint, isRepeated: boolean): FieldError[] {
   const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, nodeAffinityPolicy, nodeTaintsPolicy } = one
   const errors = positive(`${at}.maxSkew`, maxSkew)
   if (!topologyKey) errors.push(required(`${at}.topologyKey`, 'can not be empty'))
   appendAll(errors, oneOf(`${at}.whenUnsatisfiable`, whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway']))
-  if (others.some((other) => other.topologyKey === topologyKey && other.whenUnsatisfiable === whenUnsatisfiable)) {
+  if (isRepeated) {
     errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, `{${topologyKey}, ${whenUnsatisfiable}}`))
   }
   if (minDomains !== undefined) {
@@ -347,12 +352,13 @@ function spreadErrors(at: string, one: TopologySpreadConstraint, others: readonl
 
 /** Upstream: validatePodResourceClaims. */
 function claimErrors(field: string, { resourceClaims: claims = [] }: PodSpec): FieldError[] {
+  const repeated = repeats(claims.map(({ name }) => name))
   return claims.flatMap(({ name, resourceClaimName: claim, resourceClaimTemplateName: template }, index) => {
     const at = `${field}[${index}]`
     const printed = { Name: name, ResourceClaimName: claim ?? null, ResourceClaimTemplateName: template ?? null }
     const errors: FieldError[] = []
     if (!name) errors.push(required(`${at}.name`))
-    else if (claims.findIndex((one) => one.name === name) < index) errors.push(duplicate(`${at}.name`, name))
+    else if (repeated[index]) errors.push(duplicate(`${at}.name`, name))
     else appendAll(errors, dnsLabel(`${at}.name`, name))
     if (claim !== undefined && template !== undefined) {
       errors.push(invalid(at, printed, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified'))

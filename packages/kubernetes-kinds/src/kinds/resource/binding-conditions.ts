@@ -1,5 +1,5 @@
 /** Conditions that have to be met before a Pod is bound to the node of a device. */
-import { duplicate, type FieldError, invalid, labelKeyProblems } from '@capstan/kube'
+import { duplicate, type FieldError, invalid, labelKeyProblems, repeats } from '@capstan/kube'
 import { problems } from '../checks.ts'
 import { duplicateErrors, listErrors } from './lists.ts'
 
@@ -11,14 +11,16 @@ export function bindingErrors(
 ): FieldError[] {
   const { bindingConditions: wanted = [], bindingFailureConditions: failed = [] } = conditions
   const [wantedAt, failedAt] = [`${field}.bindingConditions`, `${field}.bindingFailureConditions`]
+  const isRepeated = repeats(failed)
+  const isWanted = new Set(wanted)
   const name = (at: string, condition: string) => problems(at, condition, labelKeyProblems(condition))
   return [
     ...listErrors(wantedAt, wanted, MaxConditions, name),
     ...listErrors(failedAt, failed, MaxConditions, name),
     ...duplicateErrors(wantedAt, wanted),
     ...failed.flatMap((condition, index) => [
-      ...(failed.indexOf(condition) < index ? [duplicate(`${failedAt}[${index}]`, condition)] : []),
-      ...(wanted.includes(condition)
+      ...(isRepeated[index] ? [duplicate(`${failedAt}[${index}]`, condition)] : []),
+      ...(isWanted.has(condition)
         ? [invalid(`${failedAt}[${index}]`, condition, 'bindingFailureConditions must not overlap with bindingConditions')]
         : []),
     ]),

@@ -3,7 +3,7 @@ import { type FieldError, forbidden, invalid, required, tooLong } from '@capstan
 import { bitsOf, type Block, parseBlock } from '../addresses.ts'
 import { requiredOneOf } from '../checks.ts'
 import { validateNodeSelector } from '../pod/spec.ts'
-import { same } from '../same.ts'
+import { sameKey } from '../same.ts'
 import type {
   AllocatedDeviceStatus,
   AllocationResult,
@@ -76,7 +76,8 @@ function reservationErrors(
 ): FieldError[] {
   if (reservedFor.length === 0) return []
   if (!allocation) return [forbidden('status.reservedFor', 'may not be specified when `allocated` is not set')]
-  const isNew = (consumer: ResourceClaimConsumerReference) => !old.some((before) => same(before, consumer))
+  const known = new Set(old.map(sameKey))
+  const isNew = (consumer: ResourceClaimConsumerReference) => !known.has(sameKey(consumer))
   const text = 'new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set'
   return isDeleted && reservedFor.some(isNew) ? [forbidden('status.reservedFor', text)] : []
 }

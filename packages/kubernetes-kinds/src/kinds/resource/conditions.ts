@@ -1,5 +1,5 @@
 /** Conditions as apimachinery validates them. Upstream: pkg/apis/meta/v1/validation, v0.36. */
-import { duplicate, type FieldError, invalid, labelKeyProblems, required, tooLong, tooMany } from '@capstan/kube'
+import { duplicate, type FieldError, invalid, labelKeyProblems, repeats, required, tooLong, tooMany } from '@capstan/kube'
 import { oneOf, problems } from '../checks.ts'
 import type { Condition } from '../schemas/types.ts'
 
@@ -9,11 +9,11 @@ const MaxMessage = 32 * 1024
 /** A list that JSON always shows may be null. */
 export function conditionErrors(field: string, list: readonly Condition[] | null | undefined, max: number): FieldError[] {
   const conditions = list ?? []
-  const types = conditions.map(({ type }) => type)
+  const repeated = repeats(conditions.map(({ type }) => type))
   return [
     ...(conditions.length > max ? [tooMany(field, conditions.length, max)] : []),
     ...conditions.flatMap((condition, index) => [
-      ...(types.indexOf(condition.type) < index ? [duplicate(`${field}[${index}].type`, condition.type)] : []),
+      ...(repeated[index] ? [duplicate(`${field}[${index}].type`, condition.type)] : []),
       ...oneConditionErrors(`${field}[${index}]`, condition),
     ]),
   ]

@@ -5,7 +5,7 @@
  */
 import { type FieldError, forbidden, subdomainProblems } from '@capstan/kube'
 import { refusalOf, type ResourceAttributes, type User, type WriteContext } from '@capstan/apiserver/kinds'
-import { same } from '../same.ts'
+import { same, sameKey } from '../same.ts'
 import type { AllocationResult, ResourceClaimStatus, ResourceV1ResourceClaim as ResourceClaim } from '../schemas/types.ts'
 
 export function statusRightsErrors(
@@ -43,7 +43,10 @@ export function statusRightsErrors(
 
 /** Drivers of devices that are told about in another way than before, in order. */
 function changedDrivers({ devices: now = [] }: ResourceClaimStatus, { devices: before = [] }: ResourceClaimStatus): string[] {
-  const notIn = (others: typeof now) => (device: (typeof now)[number]) => !others.some((other) => same(other, device))
+  const notIn = (others: typeof now) => {
+    const known = new Set(others.map(sameKey))
+    return (device: (typeof now)[number]) => !known.has(sameKey(device))
+  }
   return [...new Set([...now.filter(notIn(before)), ...before.filter(notIn(now))].map(({ driver }) => driver))].sort()
 }
 

@@ -126,6 +126,13 @@ export class ServiceAddresses {
       ]),
     )
     const given = new Map<number, number>()
+    const asked = new Map(
+      (spec.ports ?? [])
+        .filter(({ nodePort }) => nodePort)
+        .toReversed()
+        .map((one) => [one.port, one.nodePort]),
+    )
+    const used = new Set<number>()
     const errors: FieldError[] = []
     for (const [index, port] of (spec.ports ?? []).entries()) {
       if (port.nodePort) {
@@ -135,14 +142,14 @@ export class ServiceAddresses {
         const { first, last } = this.#ports
         if (port.nodePort < first || port.nodePort > last) {
           fail(`provided port is not in the valid range. The range of valid ports is ${first}-${last}`)
-        } else if (taken.has(port.nodePort) || [...given.values()].includes(port.nodePort))
-          fail('provided port is already allocated')
+        } else if (taken.has(port.nodePort) || used.has(port.nodePort)) fail('provided port is already allocated')
         given.set(port.port, port.nodePort)
+        used.add(port.nodePort)
       } else if (needs) {
         // One port in several protocols has one node port.
-        const asked = spec.ports!.find((one) => one.port === port.port && one.nodePort)?.nodePort
-        port.nodePort = given.get(port.port) ?? asked ?? this.#pickPort(taken)
+        port.nodePort = given.get(port.port) ?? asked.get(port.port) ?? this.#pickPort(taken)
         given.set(port.port, port.nodePort)
+        used.add(port.nodePort)
         taken.add(port.nodePort)
       }
     }

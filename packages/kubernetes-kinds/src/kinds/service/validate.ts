@@ -1,6 +1,6 @@
 /** What is wrong with a Service. Upstream: validateService and ValidateServiceUpdate, v1.36. */
 import { isIP } from 'node:net'
-import { appendAll, duplicate, equal, type FieldError, forbidden, invalid, notSupported, required } from '@capstan/kube'
+import { appendAll, duplicate, equal, type FieldError, forbidden, invalid, notSupported, repeats, required } from '@capstan/kube'
 import {
   dnsLabel,
   inRange,
@@ -142,9 +142,10 @@ export function clusterIPErrors({
     if (clusterIPs.length === 0) errors.push(required(at))
     else if (clusterIPs[0] !== clusterIP) errors.push(invalid(at, clusterIPs, 'first value must match `clusterIP`'))
   } else if (clusterIPs.length > 0) errors.push(invalid(at, clusterIPs, 'must be empty when `clusterIP` is not specified'))
+  const repeated = repeats(ipFamilies)
   for (const [index, family] of ipFamilies.entries()) {
     appendAll(errors, oneOf(`spec.ipFamilies[${index}]`, family, Families))
-    if (ipFamilies.indexOf(family) < index) errors.push(duplicate(`spec.ipFamilies[${index}]`, family))
+    if (repeated[index]) errors.push(duplicate(`spec.ipFamilies[${index}]`, family))
   }
   if (ipFamilyPolicy !== undefined) {
     appendAll(errors, oneOf('spec.ipFamilyPolicy', ipFamilyPolicy, ['PreferDualStack', 'RequireDualStack', 'SingleStack']))

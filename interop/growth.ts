@@ -1,0 +1,17 @@
+/** The growth test in full: every list, map and text of every kind, through every verb. `npm test` has a sample of it. */
+import { Checks } from './capstan-process.ts'
+import type { Suite } from './suite.ts'
+import { runTests } from './tests.ts'
+
+export const growthSuite: Suite = {
+  shows: 'no work of the API server grows faster than its input',
+  ci: false,
+  tools: [],
+  minutes: 60,
+  async run() {
+    const checks = new Checks()
+    const tests = await runTests(['packages/testing/src/growth/growth.test.ts'], { CAPSTAN_GROWTH: 'all' })
+    for (const [name, status] of tests) checks.check(name, status === 'passed', status)
+    return checks
+  },
+}

@@ -1,0 +1,124 @@
+/** The inputs of the growth test: each list, map and text of a schema, grown to any size in an otherwise small object. */
+import { isRecord, type JSONSchema } from '@capstan/kube'
+import type { Resource } from '@capstan/apiserver'
+
+/** What is grown: items of a list that differ or are all the same, members of a map, characters of a text. */
+export type Growth = 'items' | 'equal items' | 'members' | 'text'
+
+export interface GrowthCase {
+  readonly name: string
+  readonly resource: Resource
+  /** An object in which the list, map or text at the path has this size. */
+  object(name: string, size: number): { [field: string]: unknown }
+}
+
+type Step = { readonly field: string } | 'item' | 'member'
+
+interface Place {
+  readonly path: readonly Step[]
+  readonly growth: Growth
+}
+
+/** A schema may contain itself: fields of the same name are followed twice. */
+const MostOfOneName = 2
+const MostSteps = 9
+
+/** All cases of a resource, in the order of its schema. */
+export function growthCases(resource: Resource): GrowthCase[] {
+  return [...placesIn(resource.schema, [])].map(({ path, growth }) => ({
+    name: `${resource.plural}.${resource.group || 'core'}/${resource.version} ${textOf(path)}: ${growth}`,
+    resource,
+    object(name, size) {
+      const object = grown(resource.schema, path, growth, size) as { [field: string]: unknown }
+      const { uid: _, ...metadata } = (object.metadata ?? {}) as { uid?: unknown }
+      const place = resource.namespaced ? { namespace: 'default' } : {}
+      return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { ...metadata, name, ...place } }
+    },
+  }))
+}
+
+const apiVersionOf = ({ group, version }: Resource): string => (group === '' ? version : `${group}/${version}`)
+
+const textOf = (path: readonly Step[]): string =>
+  path.map((step) => (step === 'item' ? '[]' : step === 'member' ? '{}' : `.${step.field}`)).join('')
+
+/** Fields that the server sets itself. */
+const skipped = new Set(['.apiVersion', '.kind', '.metadata.name', '.metadata.namespace', '.metadata.uid', '.status'])
+
+function* placesIn(schema: JSONSchema, path: readonly Step[]): Generator<Place> {
+  if (path.length > MostSteps || skipped.has(textOf(path))) return
+  const last = path.at(-1)
+  if (
+    typeof last === 'object' &&
+    path.filter((one) => typeof one === 'object' && one.field === last.field).length > MostOfOneName
+  )
+    return
+  if (schema.type === 'array' && schema.items) {
+    yield { path, growth: 'items' }
+    yield { path, growth: 'equal items' }
+    yield* placesIn(schema.items, [...path, 'item'])
+  } else if (schema.type === 'string') yield { path, growth: 'text' }
+  else if (typeof schema.additionalProperties === 'object') {
+    yield { path, growth: 'members' }
+    yield* placesIn(schema.additionalProperties, [...path, 'member'])
+  } else if (schema['x-kubernetes-preserve-unknown-fields'] && !schema.properties) yield { path, growth: 'members' }
+  for (const [field, property] of Object.entries(schema.properties ?? {})) yield* placesIn(property, [...path, { field }])
+}
+
+function grown(schema: JSONSchema, path: readonly Step[], growth: Growth, size: number): unknown {
+  const [step, ...rest] = path
+  if (step === undefined) return grownHere(schema, growth, size)
+  if (step === 'item') return [merged(small(schema.items!, 0), grown(schema.items!, rest, growth, size))]
+  if (step === 'member') {
+    const member = schema.additionalProperties as JSONSchema
+    return { n0: merged(small(member, 0), grown(member, rest, growth, size)) }
+  }
+  const property = schema.properties![step.field]!
+  return { ...(small(schema, 0) as object), [step.field]: grown(property, rest, growth, size) }
+}
+
+const merged = (small: unknown, large: unknown): unknown => (isRecord(small) && isRecord(large) ? { ...small, ...large } : large)
+
+function grownHere(schema: JSONSchema, growth: Growth, size: number): unknown {
+  const indexes = Array.from({ length: size }, (_, index) => index)
+  switch (growth) {
+    case 'items':
+      return indexes.map((index) => small(schema.items!, index))
+    case 'equal items':
+      return indexes.map(() => small(schema.items!, 0))
+    case 'members': {
+      const member = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : { type: 'string' as const }
+      return Object.fromEntries(indexes.map((index) => [`n${index}`, small(member, index)]))
+    }
+    case 'text':
+      return 'a'.repeat(size)
+  }
+}
+
+/** The least value that a schema takes; values of different indexes differ where they can. */
+function small(schema: JSONSchema, index: number, depth = 0): unknown {
+  if (schema.enum?.length) return schema.enum[0]
+  if (schema['x-kubernetes-int-or-string']) return index + 1
+  switch (schema.type) {
+    case 'string':
+      return schema.format === 'date-time' ? '2026-01-01T00:00:00Z' : `n${index}`
+    case 'integer':
+    case 'number':
+      return Math.max(Number(schema.minimum ?? 1), Math.min(index + 1, Number(schema.maximum ?? 60_000)))
+    case 'boolean':
+      return true
+    case 'array':
+      return []
+    default: {
+      if (depth > MostSteps) return {}
+      const properties = schema.properties ?? {}
+      const needed = new Set([...(schema.required ?? []), ...usualKeys.filter((key) => Object.hasOwn(properties, key))])
+      return Object.fromEntries(
+        [...needed].flatMap((name) => (properties[name] ? [[name, small(properties[name], index, depth + 1)]] : [])),
+      )
+    }
+  }
+}
+
+/** Fields by which items of lists differ. */
+const usualKeys = ['name', 'key', 'uid', 'type', 'image', 'mountPath', 'devicePath', 'containerPort', 'port', 'topologyKey', 'ip']

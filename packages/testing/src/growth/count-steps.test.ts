@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { countSteps } from './count-steps.ts'
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+/** How much the steps of `work` grow when its input doubles twice. */
+async function ratios(work: (input: number[]) => unknown): Promise<number[]> {
+  const steps: number[] = []
+  for (const count of [500, 1000, 2000, 4000]) {
+    const input = range(count)
+    steps.push(await countSteps(() => work(input)))
+  }
+  const [a = 0, b = 0, c = 0, d = 0] = steps
+  return [(c - b) / (b - a), (d - c) / (c - b)]
+}
+
+test('the same work has the same number of steps', async () => {
+  const work = () => range(100).map((one) => one * 2)
+  await countSteps(work)
+  expect(await countSteps(work)).toBe(await countSteps(work))
+})
+
+test.each<[string, (input: number[]) => unknown]>([
+  ['a loop', (input) => input.map((one) => one + 1)],
+  ['a set', (input) => input.filter((one) => new Set([1]).has(one))],
+])('%s doubles with its input', async (_name, work) => {
+  for (const ratio of await ratios(work)) expect(ratio).toBeLessThan(2.1)
+})
+
+test.each<[string, (input: number[]) => unknown]>([
+  ['a loop in a loop', (input) => input.filter((one) => input.some((other) => other === one + 0.5))],
+  ['a search in a loop', (input) => input.filter((one) => input.includes(one + 0.5))],
+  ['a copy in a loop', (input) => input.reduce<number[]>((all, one) => all.concat(one), [])],
+])('%s grows fourfold', async (_name, work) => {
+  for (const ratio of await ratios(work)) expect(ratio).toBeGreaterThan(3.5)
+})

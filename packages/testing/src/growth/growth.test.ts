@@ -1,0 +1,53 @@
+/**
+ * No work of the API server grows faster than its input. `npm test` measures a sample of the cases; all of them, with every verb:
+ * `npm run interop -- growth`.
+ */
+import { providerKinds } from '@capstan/lab'
+import { customResourceDefinition } from '@capstan/kube'
+import { type ApiServer } from '@capstan/kubernetes-kinds'
+import { testServer } from '@capstan/kubernetes-kinds/test-server'
+import { expect, test } from 'vitest'
+import { type GrowthCase, growthCases } from './cases.ts'
+import { measureGrowth, tooMuch } from './growth.ts'
+import { growOverVerbs } from './verbs.ts'
+import { otherWork } from './work.ts'
+
+const isWhole = process.env.CAPSTAN_GROWTH === 'all'
+/** Of the cases in order, one of so many is measured in the sample. */
+const Sampled = 450
+
+test.each(otherWork)('%s', async (name, work) => {
+  expect(tooMuch([await measureGrowth(name, work)])).toEqual([])
+})
+
+test('a quadratic piece of work is found', async () => {
+  const work = (size: number) => {
+    const list = Array.from({ length: size }, (_, index) => ({ name: `n${index}` }))
+    return list.map(({ name }) => list.find((one) => one.name === name))
+  }
+  expect(tooMuch([await measureGrowth('a scan for each item', work)])).toHaveLength(1)
+})
+
+const { server } = await testServer({
+  customResources: [...providerKinds.core, ...providerKinds.local].map((kind) => customResourceDefinition(kind)),
+})
+const cases = server.engine.resources.list().flatMap(growthCases)
+
+if (isWhole) {
+  for (const [kind, own] of Map.groupBy(cases, ({ resource }) => `${resource.kind} ${resource.group} ${resource.version}`))
+    test(`every list, map and text of ${kind}`, { timeout: 1_200_000 }, () => check(server, own, 'all'))
+} else {
+  test('a sample of the lists, maps and texts of all kinds', { timeout: 60_000 }, () =>
+    check(
+      server,
+      cases.filter((_, index) => index % Sampled === 0),
+      'create',
+    ),
+  )
+}
+
+async function check(server: ApiServer, some: readonly GrowthCase[], verbs: 'create' | 'all'): Promise<void> {
+  const found: string[] = []
+  for (const one of some) found.push(...tooMuch(await growOverVerbs(server, one, verbs)))
+  expect(found).toEqual([])
+}

@@ -1,0 +1,42 @@
+/** Measures how the steps of a piece of work grow with its input. */
+import { countSteps } from './count-steps.ts'
+
+/** Linear work grows twofold per doubling, n log n a little more, quadratic work fourfold. */
+export const MostPerDoubling = 2.3
+
+const Sizes = [120, 240, 480, 960]
+
+/** Work that adds fewer steps per element has a constant size: its differences are noise. */
+const FewSteps = 2
+
+export interface Grown {
+  readonly name: string
+  readonly steps: readonly number[]
+  /** The smaller of the ratios between the steps that one doubling and the next one add. */
+  readonly perDoubling: number
+}
+
+/**
+ * Counts the steps of the work at each size, a doubling apart. A limit that is reached between two sizes changes one ratio; only work that
+ * grows too much at both doublings is reported.
+ */
+export async function measureGrowth(name: string, work: (size: number) => unknown): Promise<Grown> {
+  // What is compiled and cached at first use is not part of the work.
+  await work(Sizes[0]! / 2)
+  const steps: number[] = []
+  for (const size of Sizes) steps.push(await countSteps(() => work(size)))
+  const [a = 0, b = 0, c = 0, d = 0] = steps
+  const isConstant = d - c < FewSteps * (Sizes[3]! - Sizes[2]!)
+  const [first, second] = [ratio(b - a, c - b), ratio(c - b, d - c)]
+  // Ratios that fall are those of work that has an upper bound for each element, such as a cache that fills.
+  const isBounded = second < 0.9 * first && second < 3
+  return { name, steps, perDoubling: isConstant || isBounded ? 1 : Math.min(first, second) }
+}
+
+const ratio = (before: number, after: number): number => after / Math.max(before, 1)
+
+/** A line that names work that grows too much. */
+export const tooMuch = (all: readonly Grown[]): string[] =>
+  all
+    .filter(({ perDoubling }) => perDoubling > MostPerDoubling)
+    .map(({ name, steps, perDoubling }) => `${name}: ${perDoubling.toFixed(2)}-fold per doubling (${steps.join(', ')} steps)`)

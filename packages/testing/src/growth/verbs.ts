@@ -1,0 +1,44 @@
+/** The work of the growth test: a grown object through every verb of the API server. */
+import type { ApiRequest, PatchType } from '@capstan/kube'
+import type { ApiServer } from '@capstan/kubernetes-kinds'
+import type { GrowthCase } from './cases.ts'
+import { type Grown, measureGrowth } from './growth.ts'
+
+const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
+
+/** Measures a case with every verb that accepts its objects. */
+export async function growOverVerbs(server: ApiServer, one: GrowthCase, verbs: 'create' | 'all'): Promise<Grown[]> {
+  const { group, version, plural, namespaced } = one.resource
+  const place = { group, version, plural, ...(namespaced ? { namespace: 'default' } : {}) }
+  let accepted = false
+  const send = async (request: Partial<ApiRequest> & Pick<ApiRequest, 'verb'>): Promise<void> => {
+    accepted = await server.engine.execute({ ...place, options: {}, ...request } as ApiRequest, caller).then(
+      () => true,
+      () => false,
+    )
+  }
+  const found: Grown[] = []
+  const measure = async (verb: string, work: (size: number) => Promise<void>): Promise<void> => {
+    found.push(await measureGrowth(`${verb} ${one.name}`, work))
+  }
+  const options = { fieldValidation: 'Strict' as const, fieldManager: 'growth' }
+  const create = (size: number) => send({ verb: 'create', body: one.object(nameOf(size), size), options })
+
+  await measure('create', create)
+  if (!accepted || verbs === 'create') return found
+  const changed = (size: number, extra: object = {}): object => {
+    const object = one.object(nameOf(size), size) as { metadata: object }
+    return { ...object, ...extra, metadata: { ...object.metadata, annotations: { growth: 'changed' } } }
+  }
+  await measure('update', (size) => send({ verb: 'update', name: nameOf(size), body: changed(size), options }))
+  const patch = (patchType: PatchType, body: (size: number) => unknown) => (size: number) =>
+    send({ verb: 'patch', name: nameOf(size), patchType, body: body(size), options: { ...options, force: true } } as never)
+  await measure('merge patch', patch('application/merge-patch+json', changed))
+  if (one.resource.builtin) await measure('strategic merge patch', patch('application/strategic-merge-patch+json', changed))
+  await measure('apply', patch('application/apply-patch+yaml', changed))
+  await measure('list', () => send({ verb: 'list' }))
+  await measure('delete', (size) => send({ verb: 'delete', name: nameOf(size) }))
+  return found
+}
+
+const nameOf = (size: number): string => `n${size}`

@@ -1,0 +1,110 @@
+/** Work that grows with its input but is not reached by growing an object, or only behind other checks. */
+import {
+  applyJsonPatch,
+  applyMergePatch,
+  applyStrategicPatch,
+  type JSONSchema,
+  labelSelector,
+  labelSelectorErrors,
+  parseFieldSelector,
+  parseLabelSelector,
+  readJSON,
+  s,
+  scanJSON,
+  structural,
+} from '@capstan/kube'
+
+const many = <T>(size: number, make: (index: number) => T): T[] => Array.from({ length: size }, (_, index) => make(index))
+const named = (size: number, extra: object = {}) => many(size, (index) => ({ name: `n${index}`, ...extra }))
+
+const patched: JSONSchema = s.object({
+  containers: s.list(s.object({ name: s.string(), image: s.string().optional() })).listMap('name'),
+  finalizers: s.list(s.string()).listSet(),
+}).json
+
+/** Checks a list of small objects against a schema for its items, also as an update that leaves most of it unchanged. */
+function validate(size: number, items: JSONSchema): unknown {
+  const schema: JSONSchema = { type: 'object', properties: { list: { type: 'array', items } } }
+  const object = (value: string) => ({ metadata: { name: 'a' }, list: many(size, (index) => ({ name: `n${index}`, value })) })
+  const { validateSchema } = structural(schema)
+  return [validateSchema(object('a') as never, undefined), validateSchema(object('a') as never, object('b') as never)]
+}
+
+const wrong: JSONSchema = { type: 'object', properties: { value: { type: 'string', maxLength: 0 } } }
+
+export const otherWork: readonly (readonly [name: string, work: (size: number) => unknown])[] = [
+  ['a label selector of many requirements', (size) => parseLabelSelector(many(size, (index) => `n${index}=a`).join(','))],
+  ['a label selector of many values', (size) => parseLabelSelector(`a in (${many(size, (index) => `n${index}`).join(',')})`)],
+  [
+    'matching a label selector of many requirements',
+    (size) => {
+      const matchExpressions = many(size, (index) => ({ key: `n${index}`, operator: 'NotIn', values: ['a'] }))
+      return labelSelector({ matchExpressions }).matches({ n0: 'b' })
+    },
+  ],
+  [
+    'errors of many label requirements',
+    (size) => labelSelectorErrors({ matchExpressions: many(size, () => ({ key: '-', operator: 'In', values: ['-'] })) }, 'spec'),
+  ],
+  ['a field selector of many terms', (size) => parseFieldSelector(many(size, (index) => `a${index}=b`).join(','))],
+  ['JSON of many duplicate keys', (size) => scanJSON(`{${many(size, (index) => `"k${index % (size / 2)}":1`).join(',')}}`)],
+  ['JSON of many exact integers', (size) => readJSON(`[${many(size, () => '9007199254740993').join(',')}]`)],
+  [
+    'a strategic merge patch of many items',
+    (size) => applyStrategicPatch({ containers: named(size) }, { containers: named(2 * size, { image: 'i' }) }, patched),
+  ],
+  [
+    'a strategic merge patch that deletes many items',
+    (size) => applyStrategicPatch({ containers: named(size) }, { containers: named(size, { $patch: 'delete' }) }, patched),
+  ],
+  [
+    'a strategic merge patch that orders many items',
+    (size) => {
+      const order = named(size).toReversed()
+      return applyStrategicPatch(
+        { containers: named(size) },
+        { '$setElementOrder/containers': order, containers: order },
+        patched,
+      )
+    },
+  ],
+  [
+    'a strategic merge patch that adds and deletes many values',
+    (size) => {
+      const names = many(size, (index) => `n${index}`)
+      return applyStrategicPatch(
+        { finalizers: names },
+        { finalizers: many(size, (index) => `m${index}`), '$deleteFromPrimitiveList/finalizers': names },
+        patched,
+      )
+    },
+  ],
+  [
+    'a strategic merge patch that retains many keys',
+    (size) => {
+      const names = many(size, (index) => `n${index}`)
+      const object = Object.fromEntries(names.map((name) => [name, 1]))
+      return applyStrategicPatch({ a: object }, { a: { ...object, $retainKeys: names } }, {} as JSONSchema)
+    },
+  ],
+  [
+    'a merge patch of many members',
+    (size) => {
+      const object = Object.fromEntries(many(size, (index) => [`n${index}`, { a: 1 }]))
+      return applyMergePatch(object, object)
+    },
+  ],
+  [
+    'a JSON patch of many operations',
+    (size) =>
+      applyJsonPatch(
+        { a: [] as number[] },
+        many(size, (index) => ({ op: 'add' as const, path: '/a/-', value: index }) as never),
+      ),
+  ],
+  ['validation of many wrong items under allOf', (size) => validate(size, { type: 'object', allOf: [wrong, wrong] as never })],
+  ['validation of many wrong items under anyOf', (size) => validate(size, { type: 'object', anyOf: [wrong, wrong] as never })],
+  ['validation of many wrong items under oneOf', (size) => validate(size, { type: 'object', oneOf: [wrong, wrong] as never })],
+  ['validation of many items under not', (size) => validate(size, { type: 'object', not: wrong as never })],
+  ['validation of many wrong items', (size) => validate(size, wrong)],
+]
