@@ -109,7 +109,8 @@ function small(schema: JSONSchema, index: number, depth = 0): unknown {
       return true
     case 'array':
       return []
-    default: {
+    case 'object':
+    case undefined: {
       if (depth > MostSteps) return {}
       const properties = schema.properties ?? {}
       const needed = new Set([...(schema.required ?? []), ...usualKeys.filter((key) => Object.hasOwn(properties, key))])
