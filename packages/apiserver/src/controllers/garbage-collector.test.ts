@@ -9,6 +9,7 @@ import {
   ownerReference,
 } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { memoryStore } from '../store/memory.ts'
 import { at, namespace, quiet, type TestServer, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 
 let t: TestServer
@@ -156,4 +157,26 @@ test('a collector at rest asks for no time', async () => {
   await t.client.delete(ConfigMap, at('owner'))
   await left()
   expect(t.clock.step(t.clock.now() + minutes(60))).toBe(false)
+})
+
+test('an object that has replaced a dependent of the same name is not deleted in its place', async () => {
+  const store = memoryStore()
+  const commit = store.commit.bind(store)
+  t = await testServer({ store })
+  const owner = await make('owner')
+  const child = await make('child', [{ of: owner }])
+  let isReplaced = false
+  store.commit = async (write) => {
+    if (write.key.name === 'child' && write.object === undefined && !isReplaced) {
+      isReplaced = true
+      const { ownerReferences: _, ...metadata } = child.metadata
+      await commit(write)
+      await commit({ ...write, previous: undefined, object: { ...child, metadata: { ...metadata, uid: 'new' } } })
+    }
+    return commit(write)
+  }
+  await t.client.delete(ConfigMap, at('owner'), { propagationPolicy: 'Background' })
+  expect(await left()).toBe('child')
+  expect(isReplaced).toBe(true)
+  expect((await t.client.get(ConfigMap, at('child'))).metadata.uid).toBe('new')
 })

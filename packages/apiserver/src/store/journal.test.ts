@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type DurableStores, storesOf } from './durable.ts'
 import { Journal, makeState } from './journal.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
+import { readState } from './state-folder.ts'
 import type { Store } from './store.ts'
 import { at, put, storeSuite } from './store.suite.ts'
 
@@ -137,3 +138,14 @@ function verify(store: Store, known: Known, where: string): void {
     ).toEqual(Array.from({ length: store.revision - revision }, (_, i) => revision + 1 + i))
   }
 }
+
+test('the acknowledged state can be read after a loss of power right after old logs were removed', async () => {
+  // The disk keeps the order of names, and loses all bytes that were not synced.
+  const disk = await newDisk({ next: () => 0.999 })
+  const { store } = await openOn(disk)
+  const isRemoved = () => !disk.paths.includes(`${folder}/log-0000000001`)
+  for (let turn = 0; !isRemoved(); turn++) await put(store, at(`a-${turn % 4}`), { text: `${turn} ${'x'.repeat(900)}` })
+  disk.restart('loss of power')
+  const { snapshots } = await readState(disk, folder, 'acknowledged')
+  expect(snapshots.get('main')?.objects.size).toBe(4)
+})

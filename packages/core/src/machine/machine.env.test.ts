@@ -255,6 +255,18 @@ test('the Node of the last control plane Machine is left alone', async () => {
   expect(await env.workload.get(Node, { name: 'node-cp' })).toBeDefined()
 })
 
+test('the Node of a control plane Machine is deleted while another control plane Machine stays', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('cp-1', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await env.provisionMachine('cp-2', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await env.client.delete(Machine, { namespace: 'default', name: 'cp-1' })
+  await env.settle()
+  expect(await orAbsent(env.get(Machine, 'cp-1'))).toBeUndefined()
+  expect(await orAbsent(env.workload.get(Node, { name: 'node-cp-1' }))).toBeUndefined()
+  expect(await env.workload.get(Node, { name: 'node-cp-2' })).toBeDefined()
+})
+
 test('a Machine can go although its workload cluster is silent, once the Node has had its time', async () => {
   env = await coreEnv()
   await env.provisionCluster()

@@ -243,6 +243,16 @@ describe('UpToDate', () => {
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment: later }), 'UpToDate')).toBe('True UpToDate')
   })
 
+  /** Upstream compares nanoseconds, so the instant of the requeue, cut to milliseconds, is one at which it has expired. */
+  test('rollout.after has expired at that instant, and a set created at it is new enough', () => {
+    const machineDeployment = aMachineDeployment({ spec: { rollout: { after: '2026-01-01T01:00:00Z' } } })
+    expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment }), 'UpToDate')).toBe(
+      'False NotUpToDate: * MachineDeployment spec.rolloutAfter expired',
+    )
+    const created = aMachineSet({ metadata: { creationTimestamp: '2026-01-01T01:00:00Z' } })
+    expect(reported(aScope({ machineSet: created, machineDeployment }), 'UpToDate')).toBe('True UpToDate')
+  })
+
   test('is not reported for a Machine without MachineDeployment', () => {
     expect(reported(aScope({ machineSet: aMachineSet() }), 'UpToDate')).toBeUndefined()
   })

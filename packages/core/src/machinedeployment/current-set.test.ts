@@ -28,6 +28,14 @@ describe('the current set', () => {
     ],
     ['is not looked at for a time to come', aDeployment('v1', '2026-01-20T00:00:00Z'), 'b', ['a', 'c', 'x'], ''],
     ['is younger than an expired rollout.after', aDeployment('v1', '2026-01-02T12:00:00Z'), 'c', ['a', 'b', 'x'], ''],
+    ['may be created exactly at an expired rollout.after', aDeployment('v1', '2026-01-03T00:00:00Z'), 'c', ['a', 'b', 'x'], ''],
+    [
+      'is none when rollout.after is now and all are older',
+      aDeployment('v1', '2026-01-10T00:00:00Z'),
+      undefined,
+      ['a', 'b', 'c', 'x'],
+      'MachineDeployment spec.rollout.after expired',
+    ],
     [
       'is none when all are older',
       aDeployment('v1', '2026-01-08T00:00:00Z'),
@@ -45,6 +53,7 @@ describe('the current set', () => {
   test.each([
     ['those of other templates', aDeployment('v1'), ['x']],
     ['none that are older than an expired rollout.after', aDeployment('v1', '2026-01-08T00:00:00Z'), []],
+    ['those created exactly at an expired rollout.after', aDeployment('v2', '2026-01-03T00:00:00Z'), ['c', 'x']],
     ['whatever is older than a time to come', aDeployment('v2', '2026-01-20T00:00:00Z'), ['a', 'b', 'c', 'x']],
   ])('may get Machines of %s', (_, deployment, eligible) => {
     expect(setsByRole(deployment, sets, now).eligible.map(({ metadata }) => metadata.name)).toEqual(eligible)

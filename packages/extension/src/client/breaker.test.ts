@@ -97,3 +97,23 @@ describe('calls at once', () => {
     expect(await call(up)).toBe('fine')
   })
 })
+
+test('a call that its caller aborts neither counts as a failure nor ends a row of failures', async () => {
+  const { breaker, call } = aBreaker()
+  const abort = new AbortController()
+  const aborted = () =>
+    breaker.run(
+      () => {
+        abort.abort()
+        return Promise.reject(new Error('the caller has left'))
+      },
+      outage,
+      { patience, signal: abort.signal },
+    )
+  await call(down)
+  await call(down)
+  await expect(aborted()).rejects.toThrow('the caller has left')
+  expect(breaker.state).toBe('closed')
+  await call(down)
+  expect(breaker.state).toBe('open')
+})

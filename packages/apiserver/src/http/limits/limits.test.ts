@@ -290,3 +290,18 @@ test('seats are never assigned twice or lost, and no request waits while one is 
     { seed: 1, numRuns: 200 },
   )
 })
+
+test('of flows with the same number of seats, the one that has waited longest gets the next seat', async () => {
+  const seats = new FairSeats({ only: { shares: 1, lendable: 0 } }, 1, new VirtualClock(), 1000)
+  const { signal } = new AbortController()
+  const order: string[] = []
+  const first = seats.take('only', 'a', signal) as Release
+  const served = ['b', 'c', 'b', 'd'].map(async (flow) => {
+    const release = await seats.take('only', flow, signal)
+    order.push(flow)
+    release()
+  })
+  first()
+  await Promise.all(served)
+  expect(order).toEqual(['b', 'c', 'd', 'b'])
+})

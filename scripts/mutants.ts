@@ -1,0 +1,268 @@
+/**
+ * Mutation test: changes one place of the code at a time, runs the tests that reach it, and reports the changes that no test notices.
+ *
+ *   node scripts/mutants.ts [--number 60] [--skip 0] [--seed 1] [FILE...]
+ *   node scripts/mutants.ts --since main     mutants of the lines changed since a commit
+ *
+ * Which test file reaches which statement is recorded first, in one run of all tests; `--reuse` takes the record of the last run, to
+ * which tests that are new or changed since are added. See docs/reference/testing.md.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { seededRandom } from '../packages/kube/src/random.ts'
+import { type Mutant, mutantsOf } from './mutants/operators.ts'
+import type { MutantTask, Result, Task, TestCoverage } from './mutants/task.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const cache = `${root}node_modules/.cache/mutants`
+
+/** Folders whose code is mutated. */
+export const mutatedFolders = [
+  'packages/apiserver/src/store/',
+  'packages/apiserver/src/verbs/',
+  'packages/apiserver/src/auth/',
+  'packages/apiserver/src/admission/',
+  'packages/controller/src/',
+  'packages/core/src/',
+]
+
+/** Help of tests, which stands beside what it tests. */
+const testHelp = /\.(?:test|suite)\.ts$|\/(?:crash-writer|crash-rounds|simulated-disk)\.ts$/
+
+export const isMutated = (file: string): boolean =>
+  file.endsWith('.ts') && !testHelp.test(file) && mutatedFolders.some((folder) => file.startsWith(folder))
+
+/** Tests run for one mutant until their time in the recorded run adds up to this; at least `fewestTests`. */
+const secondsOfTests = 90
+const fewestTests = 10
+
+/** A mutant that has not ended by then loops, and counts as killed. */
+const timeoutMs = 300_000
+
+export interface FileMutant extends Mutant {
+  readonly id: string
+  readonly file: string
+  readonly before: string
+}
+
+export interface Coverage {
+  readonly firstOf: Readonly<Record<string, number>>
+  readonly tests: readonly TestCoverage[]
+}
+
+type Outcome =
+  | { readonly state: 'killed'; readonly by: string }
+  | { readonly state: 'survived'; readonly tests: number }
+  | { readonly state: 'not covered' }
+
+function git(...args: string[]): string[] {
+  const { stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+  return stdout.split('\n').filter(Boolean)
+}
+
+/** Returns the mutants of a file with their place, which stays the same as long as the file does. */
+function mutantsIn(file: string): FileMutant[] {
+  const text = readFileSync(`${root}${file}`, 'utf8')
+  return mutantsOf(text).mutants.map((mutant) => ({
+    ...mutant,
+    file,
+    before: text.slice(mutant.start, mutant.end),
+    id: `${file}:${mutant.line} ${mutant.operator} @${mutant.start}`,
+  }))
+}
+
+/** Draws without putting back: the first 60 of a seed are also the first 60 of 200. */
+export function sample<T>(all: readonly T[], number: number, seed: number): T[] {
+  const random = seededRandom(seed)
+  const left = [...all]
+  const drawn: T[] = []
+  while (drawn.length < number && left.length > 0) drawn.push(...left.splice(Math.floor(random.next() * left.length), 1))
+  return drawn
+}
+
+/** Test files that reach the statement of a mutant, nearest first: same folder, same package, then others; the shortest first. */
+export function testsFor(mutant: Pick<FileMutant, 'file' | 'statement'>, { firstOf, tests }: Coverage): string[] {
+  const id = firstOf[mutant.file]! + mutant.statement
+  const folder = dirname(mutant.file)
+  const distance = (test: string) =>
+    dirname(test) === folder ? 0 : test.startsWith(mutant.file.split('/').slice(0, 2).join('/')) ? 1 : 2
+  const reaching = tests
+    .filter(({ reached }) => reached.includes(id))
+    .toSorted((a, b) => distance(a.test) - distance(b.test) || a.seconds - b.seconds)
+  let seconds = 0
+  return reaching
+    .filter(({ seconds: one }, index) => index < fewestTests || (seconds += one) <= secondsOfTests)
+    .map(({ test }) => test)
+}
+
+/** Numbers of the lines that a diff without context adds or changes, by file. */
+export function changedLines(diff: string): Map<string, Set<number>> {
+  const changed = new Map<string, Set<number>>()
+  let file = ''
+  for (const line of diff.split('\n')) {
+    if (line.startsWith('+++ ')) file = line.replace(/^\+\+\+ (?:b\/)?/, '')
+    const [, first, count = '1'] = /^@@ -\S+ \+(\d+)(?:,(\d+))? @@/.exec(line) ?? []
+    if (first === undefined) continue
+    const lines = changed.get(file) ?? new Set()
+    changed.set(file, lines)
+    for (let i = 0; i < Number(count); i++) lines.add(Number(first) + i)
+  }
+  return changed
+}
+
+async function runTask(task: Task, onLine: () => void = () => {}): Promise<number | null> {
+  const file = `${cache}/task.json`
+  writeFileSync(file, JSON.stringify(task))
+  const script = fileURLToPath(new URL('mutants/run-tests.ts', import.meta.url))
+  const child = spawn(process.execPath, ['--max-old-space-size=3072', script, file], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    detached: process.platform !== 'win32',
+  })
+  const stop = () => (process.platform === 'win32' ? child.kill('SIGKILL') : process.kill(-child.pid!, 'SIGKILL'))
+  let at = Date.now()
+  let size = 0
+  const timer = setInterval(() => {
+    const now = task.kind === 'mutants' && existsSync(task.results) ? statSync(task.results).size : 0
+    if (now !== size) {
+      ;[at, size] = [Date.now(), now]
+      onLine()
+    }
+    if (task.kind === 'mutants' && Date.now() - at > timeoutMs) stop()
+  }, 500)
+  const onSignal = () => {
+    stop()
+    process.exit(1)
+  }
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
+  const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
+  process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+  clearInterval(timer)
+  return code
+}
+
+async function coverageOf(files: readonly string[], reuse: boolean): Promise<Coverage> {
+  const folder = `${cache}/coverage`
+  const recordedAt = statSync(`${folder}/files.json`, { throwIfNoEntry: false })?.mtimeMs
+  if (!reuse || recordedAt === undefined) {
+    rmSync(folder, { recursive: true, force: true })
+    mkdirSync(folder, { recursive: true })
+    console.log('recording which tests reach which statements')
+    await runTask({ kind: 'coverage', files, tests: [], folder })
+  }
+  const firstOf = JSON.parse(readFileSync(`${folder}/files.json`, 'utf8')) as Record<string, number>
+  const tests = globSync('*.json', { cwd: folder })
+    .filter((name) => name !== 'files.json')
+    .map((name) => JSON.parse(readFileSync(`${folder}/${name}`, 'utf8')) as TestCoverage)
+  return { firstOf, tests }
+}
+
+const resultsIn = (file: string): Result[] =>
+  existsSync(file)
+    ? readFileSync(file, 'utf8')
+        .trim()
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Result)
+    : []
+
+/** Runs the mutants. A mutant that ends the process, or does not end in time, is killed; the next process continues behind it. */
+async function run(mutants: readonly FileMutant[], coverage: Coverage): Promise<Map<FileMutant, Outcome>> {
+  const outcomes = new Map<FileMutant, Outcome>()
+  const tasks = new Map<string, MutantTask>()
+  const byId = new Map(mutants.map((mutant) => [mutant.id, mutant]))
+  for (const mutant of mutants) {
+    const tests = testsFor(mutant, coverage)
+    if (tests.length === 0) outcomes.set(mutant, { state: 'not covered' })
+    else tasks.set(mutant.id, { ...mutant, tests })
+  }
+  const results = `${cache}/results.jsonl`
+  const report = () => process.stderr.write(`\r${mutants.length - tasks.size} of ${mutants.length}`)
+  const take = (end: boolean) => {
+    const lines = resultsIn(results)
+    for (const result of lines) {
+      const mutant = byId.get(result.id)!
+      const task = tasks.get(result.id)
+      if (!task || result.state === 'started') continue
+      tasks.delete(result.id)
+      outcomes.set(
+        mutant,
+        result.state === 'killed' ? { state: 'killed', by: result.by } : { state: 'survived', tests: task.tests.length },
+      )
+    }
+    const last = lines.at(-1)
+    if (end && last?.state === 'started') {
+      tasks.delete(last.id)
+      outcomes.set(byId.get(last.id)!, { state: 'killed', by: 'the tests do not end, or the process ends' })
+    }
+    report()
+  }
+  while (tasks.size > 0) {
+    rmSync(results, { force: true })
+    const before = tasks.size
+    const code = await runTask({ kind: 'mutants', mutants: [...tasks.values()], results }, () => take(false))
+    take(true)
+    if (tasks.size === before) throw new Error(`the process that runs the tests ends with ${code} before it has run one mutant`)
+  }
+  process.stderr.write('\n')
+  return outcomes
+}
+
+function describe({ file, line, operator, before, replacement }: FileMutant): string {
+  const short = (text: string) => {
+    const flat = text.replace(/\s+/g, ' ')
+    return flat.length > 90 ? `${flat.slice(0, 87)}...` : flat
+  }
+  return `${file}:${line} ${operator}: ${short(before)} -> ${short(replacement)}`
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      number: { type: 'string', default: '60' },
+      skip: { type: 'string', default: '0' },
+      seed: { type: 'string', default: '1' },
+      since: { type: 'string' },
+      reuse: { type: 'boolean', default: false },
+      report: { type: 'string' },
+      least: { type: 'string', default: '0' },
+    },
+  })
+  mkdirSync(cache, { recursive: true })
+  const files = git('ls-files', 'packages').filter((file) => isMutated(file) && existsSync(`${root}${file}`))
+  let chosen = positionals.length > 0 ? files.filter((file) => positionals.some((one) => file.startsWith(one))) : files
+  let all: FileMutant[]
+  if (values.since === undefined) all = chosen.flatMap(mutantsIn)
+  else {
+    const changed = changedLines(git('diff', '-U0', values.since, '--', ...mutatedFolders).join('\n'))
+    chosen = chosen.filter((file) => changed.has(file))
+    all = chosen.flatMap((file) => mutantsIn(file).filter(({ line }) => changed.get(file)!.has(line)))
+  }
+  const skip = Number(values.skip)
+  const mutants = sample(all, skip + Number(values.number), Number(values.seed)).slice(skip)
+  if (mutants.length === 0) return console.log('no code to mutate has changed')
+  console.log(
+    `${mutants.length} of ${all.length} mutants in ${chosen.length} files, seed ${values.seed}, after the first ${skip}`,
+  )
+  const outcomes = await run(mutants, await coverageOf(files, values.reuse))
+  const rows = mutants.map((mutant) => ({ mutant, outcome: outcomes.get(mutant)! }))
+  const killed = rows.filter(({ outcome }) => outcome.state === 'killed').length
+  for (const { mutant, outcome } of rows) {
+    if (outcome.state === 'survived') console.log(`survived ${outcome.tests} test files: ${describe(mutant)}`)
+    if (outcome.state === 'not covered') console.log(`reached by no test: ${describe(mutant)}`)
+  }
+  const percent = (100 * killed) / mutants.length
+  console.log(`${killed} of ${mutants.length} killed (${percent.toFixed(1)} %)`)
+  if (values.report !== undefined)
+    writeFileSync(values.report, rows.map((row) => `${JSON.stringify({ ...row.outcome, mutant: row.mutant })}\n`).join(''))
+  if (percent < Number(values.least)) {
+    console.error(`at least ${values.least} % must be killed`)
+    process.exitCode = 1
+  }
+}
+
+if (import.meta.main) await main()

@@ -1,0 +1,27 @@
+/** What `scripts/mutants.ts` and the process that runs tests for it exchange, as files. */
+import type { Mutant } from './operators.ts'
+
+/** A mutant of one file, and the test files to run with it, nearest first. */
+export interface MutantTask extends Pick<Mutant, 'start' | 'end' | 'replacement'> {
+  readonly id: string
+  readonly file: string
+  readonly tests: readonly string[]
+}
+
+export type Task =
+  /** Records which statements of `files` each test file reaches. */
+  | { readonly kind: 'coverage'; readonly files: readonly string[]; readonly tests: readonly string[]; readonly folder: string }
+  | { readonly kind: 'mutants'; readonly mutants: readonly MutantTask[]; readonly results: string }
+
+/** One line of `results`. A mutant that is started and has no other line ended the process. */
+export type Result =
+  | { readonly id: string; readonly state: 'started' }
+  | { readonly id: string; readonly state: 'survived'; readonly seconds: number }
+  | { readonly id: string; readonly state: 'killed'; readonly seconds: number; readonly by: string }
+
+/** Statements that one test file reaches, by file. Written by `record-coverage.ts`. */
+export interface TestCoverage {
+  readonly test: string
+  readonly seconds: number
+  readonly reached: readonly number[]
+}
