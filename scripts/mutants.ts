@@ -8,6 +8,7 @@
  * which tests that are new or changed since are added. See docs/reference/testing.md.
  */
 import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -144,21 +145,32 @@ async function runTask(task: Task, onLine: () => void = () => {}): Promise<numbe
   return code
 }
 
+/** Records which tests reach which statements. With `reuse`, only for tests that have changed since the last record of the same code. */
 async function coverageOf(files: readonly string[], reuse: boolean): Promise<Coverage> {
   const folder = `${cache}/coverage`
-  const recordedAt = statSync(`${folder}/files.json`, { throwIfNoEntry: false })?.mtimeMs
-  if (!reuse || recordedAt === undefined) {
+  const hash = createHash('sha256')
+  for (const file of files) hash.update(readFileSync(`${root}${file}`))
+  const code = hash.digest('hex')
+  const recorded = statSync(`${folder}/code`, { throwIfNoEntry: false })
+  const isSame = recorded !== undefined && readFileSync(`${folder}/code`, 'utf8') === code
+  if (!reuse || !isSame) {
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { recursive: true })
     console.log('recording which tests reach which statements')
     await runTask({ kind: 'coverage', files, tests: [], folder })
+  } else {
+    const tests = git('ls-files', '*.test.ts').filter((test) => (changedAt(`${root}${test}`) ?? 0) > recorded.mtimeMs)
+    if (tests.length > 0) await runTask({ kind: 'coverage', files, tests, folder })
   }
+  writeFileSync(`${folder}/code`, code)
   const firstOf = JSON.parse(readFileSync(`${folder}/files.json`, 'utf8')) as Record<string, number>
   const tests = globSync('*.json', { cwd: folder })
     .filter((name) => name !== 'files.json')
     .map((name) => JSON.parse(readFileSync(`${folder}/${name}`, 'utf8')) as TestCoverage)
   return { firstOf, tests }
 }
+
+const changedAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs
 
 const resultsIn = (file: string): Result[] =>
   existsSync(file)
