@@ -1,6 +1,10 @@
-/** Everything a machine can say about the tree beside its tests: format, types, lint, generated files, unused code, licences, advisories. */
+/**
+ * Checks the tree beside its tests: format, types, lint, generated files, unused code, licences, advisories. With `--mutants [COMMIT]` also
+ * runs mutation tests of the lines changed since the commit (default: main).
+ */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -24,8 +28,15 @@ const checks: readonly { name: string; command: readonly string[]; help: string 
   { name: 'known weaknesses', command: ['node', 'scripts/audit.ts'], help: 'npm audit says which version has none' },
 ]
 
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { mutants: { type: 'boolean', default: false } } })
+const ofChangedLines = {
+  name: 'mutants',
+  command: ['node', 'scripts/mutants.ts', '--since', positionals[0] ?? 'main', '--reuse', '--least', '85'],
+  help: 'test the behaviour that the surviving changes break: docs/reference/testing.md',
+}
+
 let failed = 0
-for (const { name, command, help } of checks) {
+for (const { name, command, help } of values.mutants ? [...checks, ofChangedLines] : checks) {
   const started = performance.now()
   const { status, stdout, stderr } = spawnSync(command[0]!, command.slice(1), { cwd: root, encoding: 'utf8' })
   const ok = status === 0
