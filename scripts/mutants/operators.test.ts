@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { applyMutant, instrument, mutantsOf } from './operators.ts'
 
@@ -42,7 +43,9 @@ describe('mutants', () => {
   })
 
   test('leave tables of a module, types and default values of parameters as they are', () =>
-    expect(changesOf('const table = { a: true, b: x && y }\ntype T = A extends B ? C : D\nconst f = (a = b && c) => a')).toEqual([]))
+    expect(changesOf('const table = { a: true, b: x && y }\ntype T = A extends B ? C : D\nconst f = (a = b && c) => a')).toEqual(
+      [],
+    ))
 
   test('name the line and the statement that contains them', () => {
     const { mutants, statements } = mutantsOf('function f() {\n  const a = 1\n  return a < 2\n}')
@@ -52,12 +55,13 @@ describe('mutants', () => {
 })
 
 test('an instrumented file behaves as before and reports the statements that it reaches', () => {
-  const text = 'const f = (n) => n > 1 ? n : 0\nfunction g(n) {\n  let sum = 0\n  if (n > 1) {\n    sum = f(n)\n  }\n  return sum\n}'
+  const text =
+    'const f = (n) => n > 1 ? n : 0\nfunction g(n) {\n  let sum = 0\n  if (n > 1) {\n    sum = f(n)\n  }\n  return sum\n}'
   const { statements } = mutantsOf(text)
   const run = (argument: number) => {
     const reached: number[] = []
-    const program = `${instrument(text, statements, (index) => `reach(${index})`)}\nreturn g(${argument})`
-    const result: unknown = new Function('reach', program)((index: number) => reached.push(index))
+    const program = `${instrument(text, statements, (index) => `reach(${index})`)}\ng(${argument})`
+    const result: unknown = runInNewContext(program, { reach: (index: number) => reached.push(index) })
     return { result, lines: new Set(reached.map((index) => text.slice(0, statements[index]!.start).split('\n').length)) }
   }
   expect(run(5)).toEqual({ result: 5, lines: new Set([1, 3, 4, 5, 7]) })
