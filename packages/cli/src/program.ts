@@ -20,6 +20,7 @@ const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   hooks: async () => (await import('./commands/hooks.ts')).hooksCommand,
   conform: async () => (await import('./commands/conform.ts')).conformCommand,
   lint: async () => (await import('./commands/lint.ts')).lintCommand,
+  xray: async () => (await import('./commands/xray.ts')).xrayCommand,
   envtest: async () => (await import('./commands/envtest.ts')).envtestCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
   restore: async () => (await import('./commands/backup.ts')).restoreCommand,

@@ -1,0 +1,135 @@
+import {
+  type ContractName,
+  OwnerKinds,
+  type ProviderKind,
+  providerManifests,
+  type Reached,
+  xray,
+  type Xray,
+} from '@capstan/conformance'
+import {
+  type Client,
+  CustomResourceDefinition,
+  kindFinder,
+  type KubeObject,
+  type ObjectKey,
+  orAbsent,
+  parseKey,
+  type UnknownObject,
+  unknownKind,
+} from '@capstan/kube'
+import { Command, Option } from 'commander'
+import { type Io, UsageError } from '../io.ts'
+import { type ManagementOptions, withKubeconfig, withManagement } from '../management.ts'
+import { table } from '../output/table.ts'
+
+interface Options extends ManagementOptions {
+  readonly namespace: string
+  readonly output: 'table' | 'json'
+}
+
+/** `capstan xray KIND/NAME`: what core reads from an object of a provider, and what follows. */
+export const xrayCommand = (io: Io): Command =>
+  withKubeconfig(new Command('xray'))
+    .description('Show what core reads from one object of a provider: contract version, each path, and what it concludes')
+    .argument('<object>', 'KIND/NAME, where KIND may be followed by its group: LocalMachine.infrastructure.capstan.dev/demo')
+    .option('-n, --namespace <namespace>', 'namespace of the object', 'default')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
+    .action((object: string, options: Options) =>
+      withManagement(io, options, async (client) => {
+        const result = await look(client, object, options.namespace, io.signal)
+        for (const line of options.output === 'json' ? [JSON.stringify(result, undefined, 2)] : print(result)) io.out(line)
+      }),
+    )
+
+async function look(client: Client, object: string, namespace: string, signal: AbortSignal): Promise<Xray> {
+  const slash = object.indexOf('/')
+  if (slash <= 0 || slash === object.length - 1) {
+    throw new UsageError(`${object}: expected KIND/NAME`, 'For example: capstan xray LocalMachine/demo')
+  }
+  const provider = await providerKind(client, object.slice(0, slash), signal)
+  const key = { namespace, ...parseKey(object.slice(slash + 1)) }
+  const { group, names } = provider.crd.spec
+  const objects = new Map<string, UnknownObject>()
+  for (const { name, served } of provider.crd.spec.versions) {
+    if (!served) continue
+    const kind = unknownKind({ apiVersion: `${group}/${name}`, kind: names.kind, plural: names.plural })
+    objects.set(name, await client.get(kind, key, { signal }))
+  }
+  if (objects.size === 0) throw new Error(`CustomResourceDefinition ${provider.crd.metadata.name} serves no version`)
+  return xray({ provider, objects, owner: await ownerOf(client, provider.contract, objects.values().next().value!, signal) })
+}
+
+/** @throws UsageError when there is no such kind, or it is none of a provider */
+async function providerKind(client: Client, name: string, signal: AbortSignal): Promise<ProviderKind> {
+  const { items } = await client.list(CustomResourceDefinition, { signal })
+  const found = items.filter(({ metadata, spec: { group, names } }) =>
+    [names.kind, names.plural, names.singular, `${names.kind}.${group}`, metadata.name, ...(names.shortNames ?? [])]
+      .map((one) => one?.toLowerCase())
+      .includes(name.toLowerCase()),
+  )
+  if (found.length === 0) throw new UsageError(`there is no kind ${name}`, 'kubectl api-resources lists the kinds.')
+  if (found.length > 1) {
+    throw new UsageError(`${name} is ambiguous: ${found.map(({ metadata }) => metadata.name).join(', ')}`, 'Add the group.')
+  }
+  const manifest = { object: found[0] as never, file: '', line: 1 }
+  const crd = { ...found[0]!, apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' }
+  const [kind] = providerManifests([{ ...manifest, object: crd as never }], { isRendered: false }).kinds
+  if (!kind || kind.isTemplate) {
+    throw new UsageError(
+      `${name} is no kind of a provider contract`,
+      'Contracts: InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig, ControlPlane; templates have nothing that core copies.',
+    )
+  }
+  return kind
+}
+
+/** The object of core that owns the provider's, when it is there. */
+async function ownerOf(
+  client: Client,
+  contract: ContractName,
+  { metadata }: UnknownObject,
+  signal: AbortSignal,
+): Promise<KubeObject | undefined> {
+  const owner = metadata.ownerReferences?.find(
+    ({ kind, apiVersion }) => OwnerKinds[contract].includes(kind) && apiVersion.startsWith('cluster.x-k8s.io/'),
+  )
+  if (!owner) return undefined
+  const find = kindFinder(client)
+  // Paths of the owner are those of the version that core stores.
+  const kind = await find({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: owner.kind }, signal)
+  const key: ObjectKey = { ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }), name: owner.name }
+  const object = await orAbsent(client.get(kind, key, { signal }))
+  return object && { ...object, kind: owner.kind }
+}
+
+const longest = 48
+
+function shown({ value, error }: Reached): string {
+  if (error !== undefined) return 'cannot be read'
+  if (value === undefined) return '-'
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text
+}
+
+function print({ object, contract, contractVersion, apiVersion, reason, owner, rows }: Xray): string[] {
+  const mark = (version: string) => (version === contractVersion ? `${version.toUpperCase()} (CHOSEN)` : version.toUpperCase())
+  return [
+    `${object}: ${contract}${contractVersion ? `, contract ${contractVersion}, read as ${apiVersion}` : ''}`,
+    `because  ${reason}`,
+    `owner    ${owner ?? 'none: core has not set it, or nothing refers to the object'}`,
+    '',
+    ...table(
+      ['', 'FIELD', mark('v1beta2'), 'VALUE', mark('v1beta1'), 'VALUE', 'CORE'],
+      rows.map(({ name, versions: { v1beta2, v1beta1 }, conclusion, isPending }) => [
+        isPending ? '!' : '',
+        name,
+        v1beta2.path,
+        shown(v1beta2),
+        v1beta1.path,
+        shown(v1beta1),
+        conclusion,
+      ]),
+    ),
+  ]
+}

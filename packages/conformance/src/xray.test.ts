@@ -1,0 +1,110 @@
+import { customResourceDefinition, type KubeObject, type UnknownObject } from '@capstan/kube'
+import { LocalMachine, LocalMachinePool } from '@capstan/local'
+import { describe, expect, test } from 'vitest'
+import { providerManifests } from './manifests.ts'
+import { xray } from './xray.ts'
+
+const meta = (name: string) => ({ name, namespace: 'default', uid: name, resourceVersion: '1', creationTimestamp: '' })
+
+const providerOf = (kind: typeof LocalMachine | typeof LocalMachinePool, labels?: { [key: string]: string }) => {
+  const crd = customResourceDefinition(kind as typeof LocalMachine)
+  const object = { ...crd, metadata: { ...crd.metadata, labels: labels ?? crd.metadata.labels } }
+  return providerManifests([{ object: object as never, file: '', line: 1 }], { isRendered: false }).kinds[0]!
+}
+
+const machineOf = (spec: object, status: object): KubeObject =>
+  ({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', metadata: meta('m'), spec, status }) as KubeObject
+
+const look = (
+  object: { spec?: object; status?: object },
+  {
+    owner,
+    labels,
+    kind = LocalMachine,
+  }: { owner?: KubeObject; labels?: { [key: string]: string }; kind?: Parameters<typeof providerOf>[0] } = {},
+) =>
+  xray({
+    provider: providerOf(kind, labels),
+    objects: new Map([['v1alpha1', { apiVersion: '', kind: kind.kind, metadata: meta('m'), ...object } as UnknownObject]]),
+    owner,
+  })
+
+const row = (result: ReturnType<typeof look>, name: string) => result.rows.find((one) => one.name === name)!
+
+describe('the chosen contract version', () => {
+  test('is the newest that the labels name, with the labels as the reason', () => {
+    const labels = { 'cluster.x-k8s.io/v1beta1': 'v1alpha1', 'cluster.x-k8s.io/v1beta2': 'v1alpha1' }
+    const result = look({}, { labels })
+    expect(result).toMatchObject({ contractVersion: 'v1beta2', apiVersion: 'infrastructure.capstan.dev/v1alpha1' })
+    expect(result.reason).toContain('cluster.x-k8s.io/v1beta2=v1alpha1, cluster.x-k8s.io/v1beta1=v1alpha1; v1beta2 is the newest')
+  })
+
+  test('is absent without a label, and core reads nothing', () => {
+    const result = look({ spec: { providerID: 'x' } }, { labels: { 'cluster.x-k8s.io/provider': 'x' } })
+    expect(result.contractVersion).toBeUndefined()
+    expect(result.reason).toMatch(/^cannot find any versions matching contract versions/)
+    expect(row(result, 'providerID').conclusion).toBe('core reads nothing: no contract version')
+  })
+
+  test('names a version that is not served', () => {
+    expect(look({}, { labels: { 'cluster.x-k8s.io/v1beta2': 'v9' } }).reason).toMatch(
+      /v9 .*is not served: core cannot read the object$/,
+    )
+  })
+})
+
+test('a value that its owner has is copied; both versions are shown side by side', () => {
+  const owner = machineOf({ providerID: 'local:///m' }, { initialization: { infrastructureProvisioned: true } })
+  const result = look({ spec: { providerID: 'local:///m' }, status: { initialization: { provisioned: true } } }, { owner })
+  expect(row(result, 'providerID')).toMatchObject({ conclusion: 'copied to Machine.spec.providerID', isPending: false })
+  expect(row(result, 'provisioned')).toMatchObject({
+    versions: {
+      v1beta2: { path: 'status.initialization.provisioned', value: true },
+      v1beta1: { path: 'status.ready' },
+    },
+    isPending: false,
+  })
+})
+
+test.each([
+  [
+    'nothing else is copied before the milestone',
+    {},
+    'providerID',
+    'not copied to Machine.spec.providerID before initialization is completed',
+  ],
+  ['an absent milestone', {}, 'provisioned', 'core waits for status.initialization.provisioned'],
+  [
+    'a milestone that is false',
+    { initialization: { provisioned: false } },
+    'provisioned',
+    'core waits until status.initialization.provisioned is true',
+  ],
+  [
+    'a copy that is missing',
+    { initialization: { provisioned: true } },
+    'providerID',
+    'Machine.spec.providerID is absent: not copied',
+  ],
+  [
+    'something on the way that is not an object',
+    { initialization: 'yes' },
+    'provisioned',
+    'core fails: Cannot read status.initialization.provisioned: the parent of provisioned is not an object',
+  ],
+])('says what core does about %s', (_, status, name, conclusion) => {
+  const result = look({ spec: { providerID: 'x' }, status }, { owner: machineOf({}, {}) })
+  expect(row(result, name)).toMatchObject({ conclusion, isPending: true })
+})
+
+test('without an owner nothing is copied', () => {
+  expect(row(look({ spec: { providerID: 'x' } }), 'providerID').conclusion).toBe(
+    'no owner: not copied to Machine.spec.providerID',
+  )
+})
+
+test('a pool that reports status.ready alone is provisioned', () => {
+  const owner = { apiVersion: '', kind: 'MachinePool', metadata: meta('m') } as KubeObject
+  const result = look({ spec: { providerIDList: ['a'] }, status: { ready: true } }, { owner, kind: LocalMachinePool })
+  expect(row(result, 'providerIDList').conclusion).toBe('MachinePool.spec.providerIDList is absent: not copied')
+})

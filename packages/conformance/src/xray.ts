@@ -1,0 +1,264 @@
+/** What core reads from one object of a provider: which contract version it chooses and why, each field in both versions, and the result. */
+import {
+  BootstrapConfigContract,
+  type ContractField,
+  type ContractVersion,
+  ContractVersions,
+  ControlPlaneContract,
+  InfraClusterContract,
+  InfraMachineContract,
+  InfraMachinePoolContract,
+  isPoolProvisioned,
+  latestContract,
+  readField,
+  readPath,
+} from '@capstan/api/contract'
+import { equal, type KubeObject, messageOf, type UnknownObject } from '@capstan/kube'
+import { claimedVersions, type ContractName, labelOf, type ProviderKind } from './manifests.ts'
+
+/** A field of a contract, and where core puts its value. */
+interface Reading {
+  readonly field: ContractField<unknown>
+  /** Kind and path of the copy in the owner; absent where core decides by the value but keeps no copy. */
+  readonly to?: readonly [kind: string, path: string]
+  /** Core reads other fields once this one is true. */
+  readonly isMilestone?: true
+  /** Core changes the form of the value, so that copies cannot be compared. */
+  readonly isConverted?: true
+}
+
+const failures = (
+  kind: string,
+  contract: { readonly failureReason: ContractField<string>; readonly failureMessage: ContractField<string> },
+) =>
+  ({
+    failureReason: { field: contract.failureReason, to: [kind, 'status.deprecated.v1beta1.failureReason'] },
+    failureMessage: { field: contract.failureMessage, to: [kind, 'status.deprecated.v1beta1.failureMessage'] },
+  }) as const satisfies Readonly<Record<string, Reading>>
+
+/** Upstream: core/reconcilers of Cluster, Machine and MachinePool, v1.14. */
+const readings: Readonly<Record<ContractName, Readonly<Record<string, Reading>>>> = {
+  InfraCluster: {
+    provisioned: {
+      field: InfraClusterContract.provisioned,
+      to: ['Cluster', 'status.initialization.infrastructureProvisioned'],
+      isMilestone: true,
+    },
+    controlPlaneEndpoint: { field: InfraClusterContract.controlPlaneEndpoint, to: ['Cluster', 'spec.controlPlaneEndpoint'] },
+    failureDomains: { field: InfraClusterContract.failureDomains, to: ['Cluster', 'status.failureDomains'], isConverted: true },
+    ...failures('Cluster', InfraClusterContract),
+  },
+  InfraMachine: {
+    provisioned: {
+      field: InfraMachineContract.provisioned,
+      to: ['Machine', 'status.initialization.infrastructureProvisioned'],
+      isMilestone: true,
+    },
+    providerID: { field: InfraMachineContract.providerID, to: ['Machine', 'spec.providerID'] },
+    addresses: { field: InfraMachineContract.addresses, to: ['Machine', 'status.addresses'] },
+    specFailureDomain: { field: InfraMachineContract.specFailureDomain, to: ['Machine', 'spec.failureDomain'] },
+    failureDomain: { field: InfraMachineContract.failureDomain, to: ['Machine', 'status.failureDomain'] },
+    interruptible: { field: InfraMachineContract.interruptible },
+    ...failures('Machine', InfraMachineContract),
+  },
+  InfraMachinePool: {
+    provisioned: {
+      field: InfraMachinePoolContract.provisioned,
+      to: ['MachinePool', 'status.initialization.infrastructureProvisioned'],
+      isMilestone: true,
+    },
+    ready: { field: InfraMachinePoolContract.ready },
+    providerIDList: { field: InfraMachinePoolContract.providerIDList, to: ['MachinePool', 'spec.providerIDList'] },
+    replicas: { field: InfraMachinePoolContract.replicas, to: ['MachinePool', 'status.replicas'] },
+    infrastructureMachineKind: { field: InfraMachinePoolContract.infrastructureMachineKind },
+    ...failures('MachinePool', InfraMachinePoolContract),
+  },
+  BootstrapConfig: {
+    dataSecretCreated: {
+      field: BootstrapConfigContract.dataSecretCreated,
+      to: ['Machine', 'status.initialization.bootstrapDataSecretCreated'],
+      isMilestone: true,
+    },
+    dataSecretName: { field: BootstrapConfigContract.dataSecretName, to: ['Machine', 'spec.bootstrap.dataSecretName'] },
+    ...failures('Machine', BootstrapConfigContract),
+  },
+  ControlPlane: {
+    initialized: { field: ControlPlaneContract.initialized, to: ['Cluster', 'status.initialization.controlPlaneInitialized'] },
+    controlPlaneEndpoint: { field: ControlPlaneContract.controlPlaneEndpoint, to: ['Cluster', 'spec.controlPlaneEndpoint'] },
+    specReplicas: { field: ControlPlaneContract.specReplicas, to: ['Cluster', 'status.controlPlane.desiredReplicas'] },
+    replicas: { field: ControlPlaneContract.replicas, to: ['Cluster', 'status.controlPlane.replicas'] },
+    readyReplicas: { field: ControlPlaneContract.readyReplicas, to: ['Cluster', 'status.controlPlane.readyReplicas'] },
+    availableReplicas: {
+      field: ControlPlaneContract.availableReplicas,
+      to: ['Cluster', 'status.controlPlane.availableReplicas'],
+    },
+    upToDateReplicas: { field: ControlPlaneContract.upToDateReplicas, to: ['Cluster', 'status.controlPlane.upToDateReplicas'] },
+    version: { field: ControlPlaneContract.version },
+    statusVersions: { field: ControlPlaneContract.statusVersions },
+    statusVersion: { field: ControlPlaneContract.statusVersion },
+    externalManagedControlPlane: { field: ControlPlaneContract.externalManagedControlPlane },
+    ...failures('Cluster', ControlPlaneContract),
+  },
+}
+
+/** What a path holds in one contract version. */
+export interface Reached {
+  readonly path: string
+  /** Absent when nothing is there. */
+  readonly value?: unknown
+  /** Why the path cannot be read: something on the way is not an object. */
+  readonly error?: string
+}
+
+export interface XrayRow {
+  readonly name: string
+  readonly doc: string
+  readonly mandatory: boolean
+  readonly versions: Readonly<Record<ContractVersion, Reached>>
+  /** What follows from the value in the version that core chooses. */
+  readonly conclusion: string
+  /** The owner does not have the value: core waits for something, or has not reconciled yet. */
+  readonly isPending: boolean
+}
+
+export interface Xray {
+  readonly object: string
+  readonly contract: ContractName
+  /** The contract version that core chooses; absent when the labels name none. */
+  readonly contractVersion?: ContractVersion
+  /** The API version in which core reads the object. */
+  readonly apiVersion?: string
+  readonly reason: string
+  readonly owner?: string
+  readonly rows: readonly XrayRow[]
+}
+
+/** The owner of an object that core copies to. */
+export const OwnerKinds: Readonly<Record<ContractName, readonly string[]>> = {
+  InfraCluster: ['Cluster'],
+  InfraMachine: ['Machine'],
+  InfraMachinePool: ['MachinePool'],
+  BootstrapConfig: ['Machine', 'MachinePool'],
+  ControlPlane: ['Cluster'],
+}
+
+export interface XrayInput {
+  readonly provider: ProviderKind
+  /** The object in each API version that a contract label names; in the stored one where none does. */
+  readonly objects: ReadonlyMap<string, UnknownObject>
+  readonly owner: KubeObject | undefined
+}
+
+/** Pure. */
+export function xray({ provider, objects, owner }: XrayInput): Xray {
+  const { crd, contract } = provider
+  const chosen = choice(provider)
+  const any = objects.values().next().value!
+  const inVersion = (version: ContractVersion): UnknownObject =>
+    (version === chosen.contractVersion ? objects.get(chosen.version!) : undefined) ??
+    claimedVersions(provider, version).flatMap((name) => objects.get(name) ?? [])[0] ??
+    any
+  const reach = (field: ContractField<unknown>, version: ContractVersion): Reached => {
+    const path = field.paths[version]
+    try {
+      const value = readField(inVersion(version), field, version)
+      return value === undefined ? { path } : { path, value }
+    } catch (err) {
+      return { path, error: messageOf(err) }
+    }
+  }
+  const rowsOf = readings[contract]
+  const milestone = Object.values(rowsOf).find(({ isMilestone }) => isMilestone)
+  const isReached = milestone === undefined || isTrue(contract, inVersion, milestone, chosen.contractVersion)
+  const rows = Object.entries(rowsOf).map(([name, reading]): XrayRow => {
+    const versions = Object.fromEntries(ContractVersions.map((version) => [version, reach(reading.field, version)])) as Record<
+      ContractVersion,
+      Reached
+    >
+    return {
+      name,
+      doc: reading.field.doc,
+      mandatory: reading.field.mandatory,
+      versions,
+      ...conclude(reading, chosen.contractVersion && versions[chosen.contractVersion], { owner, isReached }),
+    }
+  })
+  return {
+    object: `${crd.spec.names.kind} ${any.metadata.namespace}/${any.metadata.name}`,
+    contract,
+    ...(chosen.contractVersion
+      ? { contractVersion: chosen.contractVersion, apiVersion: `${crd.spec.group}/${chosen.version}` }
+      : {}),
+    reason: chosen.reason,
+    ...(owner ? { owner: `${owner.kind} ${owner.metadata.namespace}/${owner.metadata.name}` } : {}),
+    rows,
+  }
+}
+
+function isTrue(
+  contract: ContractName,
+  inVersion: (version: ContractVersion) => UnknownObject,
+  { field }: Reading,
+  version: ContractVersion | undefined,
+): boolean {
+  if (version === undefined) return false
+  try {
+    const object = inVersion(version)
+    return contract === 'InfraMachinePool' ? isPoolProvisioned(object, version) : readField(object, field, version) === true
+  } catch {
+    return false
+  }
+}
+
+interface Choice {
+  readonly contractVersion?: ContractVersion
+  readonly version?: string
+  readonly reason: string
+}
+
+function choice(provider: ProviderKind): Choice {
+  const labels = ContractVersions.map(
+    (version) => `${labelOf(version)}=${claimedVersions(provider, version).join('_') || '(none)'}`,
+  )
+  try {
+    const { contract, version } = latestContract(provider.crd)
+    const isServed = provider.crd.spec.versions.some(({ name, served }) => name === version && served)
+    return {
+      contractVersion: contract,
+      version,
+      reason:
+        `labels of the CustomResourceDefinition: ${labels.join(', ')}; ${contract} is the newest contract that core knows, ` +
+        `${version} the greatest version of its label${isServed ? '' : ', which is not served: core cannot read the object'}`,
+    }
+  } catch (err) {
+    return { reason: messageOf(err) }
+  }
+}
+
+/** What core does with a value, and whether the owner has it. */
+function conclude(
+  { field, to, isMilestone, isConverted }: Reading,
+  reached: Reached | undefined,
+  { owner, isReached }: { readonly owner: KubeObject | undefined; readonly isReached: boolean },
+): Pick<XrayRow, 'conclusion' | 'isPending'> {
+  if (reached === undefined) return { conclusion: 'core reads nothing: no contract version', isPending: field.mandatory }
+  if (reached.error !== undefined) return { conclusion: `core fails: ${reached.error}`, isPending: true }
+  if (to === undefined)
+    return { conclusion: reached.value === undefined ? 'absent' : 'read where it is needed', isPending: false }
+  const [kind, path] = to
+  const target = `${kind}.${path}`
+  if (owner === undefined) return { conclusion: `no owner: not copied to ${target}`, isPending: true }
+  if (owner.kind !== kind) return { conclusion: `not copied: the owner is a ${owner.kind}`, isPending: false }
+  const copy = readPath(owner, path)
+  if (reached.value === undefined) {
+    const missing = field.mandatory ? `core waits for ${reached.path}` : 'nothing to copy'
+    return { conclusion: copy === undefined ? missing : `${target} is set, from elsewhere or before`, isPending: field.mandatory }
+  }
+  if (equal(copy, reached.value) || (copy !== undefined && isConverted)) {
+    return { conclusion: `copied to ${target}`, isPending: false }
+  }
+  if (!isReached && !isMilestone)
+    return { conclusion: `not copied to ${target} before initialization is completed`, isPending: true }
+  if (reached.value === false) return { conclusion: `core waits until ${reached.path} is true`, isPending: true }
+  return { conclusion: `${target} is ${copy === undefined ? 'absent' : JSON.stringify(copy)}: not copied`, isPending: true }
+}
