@@ -217,13 +217,43 @@ describe('headers that are too large are refused', () => {
   })
 })
 
-test('bodies of all requests share one room', () => {
-  const budget = new BodyBudget(10)
-  const [first, second] = [budget.share(), budget.share()]
-  expect([first.take(6), second.take(4), second.take(1), first.take(1)]).toEqual([true, true, false, false])
-  first.free()
-  first.free()
-  expect([second.take(6), second.take(1)]).toEqual([true, false])
+describe('the budget for bodies', () => {
+  const asker = (flow: string, level = 'global-default') => ({ level, flow, isExempt: flow === 'admin' })
+  /** Bytes that a user gets, one by one. */
+  const mostFor = (budget: BodyBudget, of: ReturnType<typeof asker>): number => {
+    const share = budget.share()
+    let bytes = 0
+    while (bytes < 10_000 && share.take(1, of)) bytes++
+    return bytes
+  }
+
+  test('leaves two thirds to others when one user takes all that it may', () => {
+    const budget = new BodyBudget(3000)
+    expect(mostFor(budget, asker('mallory'))).toBe(1000)
+    expect(mostFor(budget, asker('mallory'))).toBe(0)
+    expect(mostFor(budget, asker('alice'))).toBeGreaterThan(400)
+  })
+
+  test('leaves half to other levels when all users of a level take what they may', () => {
+    const budget = new BodyBudget(3000)
+    for (let user = 0; user < 100; user++) mostFor(budget, asker(`mallory-${user}`))
+    expect(mostFor(budget, asker('alice', 'leader-election'))).toBeGreaterThan(400)
+  })
+
+  test('never refuses superusers', () => {
+    const budget = new BodyBudget(3000)
+    for (let user = 0; user < 100; user++) mostFor(budget, asker(`mallory-${user}`))
+    expect(mostFor(budget, asker('admin'))).toBe(10_000)
+  })
+
+  test('is free again once the requests have ended', () => {
+    const budget = new BodyBudget(30)
+    const share = budget.share()
+    expect([share.take(10, asker('alice')), share.take(1, asker('alice'))]).toEqual([true, false])
+    share.free()
+    share.free()
+    expect(mostFor(budget, asker('alice'))).toBe(10)
+  })
 })
 
 const preface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame('settings', 0, 0)])

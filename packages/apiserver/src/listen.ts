@@ -13,7 +13,7 @@ import type { Clock, Logger } from '@capstan/kube'
 import { seconds, silent, StatusError } from '@capstan/kube'
 import type { Authenticate, Credentials } from './auth/authenticate.ts'
 import type { HttpHandler, HttpRequest } from './http/exchange.ts'
-import { BodyBudget, clientGone, readBody, type Req, type Res, respond } from './node-exchange.ts'
+import { BodyBudget, type BodyShare, clientGone, readBody, type Req, type Res, respond } from './node-exchange.ts'
 
 /**
  * Answers malformed HTTP/1.1 and closes the connection. Node would close it at once, mostly before the answer is sent. Remaining input is
@@ -336,7 +336,7 @@ interface Site {
   readonly log: Logger
   readonly clock: Clock
   readonly timeout: number
-  readonly budget: { take(bytes: number): boolean }
+  readonly budget: BodyShare
 }
 
 async function serve(req: Req, res: Res, { connections, stopping, log, clock, timeout, budget }: Site): Promise<void> {
@@ -386,7 +386,7 @@ function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal, bud
     valuesOf: (name) => valuesIn(req.rawHeaders, name),
     signal,
     streamSignal,
-    body: (limit) => readBody(req, limit, budget),
+    body: (limit, asker) => readBody(req, limit, budget, asker),
   }
 }
 

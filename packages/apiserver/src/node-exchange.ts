@@ -3,48 +3,80 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Clock } from '@capstan/kube'
-import type { HttpAnswer } from './http/exchange.ts'
+import type { Asker, HttpAnswer } from './http/exchange.ts'
 import { BodyTooLarge, TooManyRequests } from './http/exchange.ts'
 
 export type Req = Http2ServerRequest | IncomingMessage
 /** Node's HTTP/2 responses have the same methods, but their types differ too much to call a union of both. */
 export type Res = ServerResponse
 
-/** Budget for the bodies of all requests together. A body that exceeds it is refused. */
+/** The part of a budget that one request uses. */
+export interface BodyShare {
+  /** Takes part of the budget for the asker of the request, or returns false when the asker's share is used up. */
+  take(bytes: number, asker?: Asker): boolean
+  /** Returns all that was taken. */
+  free(): void
+}
+
+/**
+ * Budget for the bodies of all requests together. A priority level may use as much as it leaves free, and a user of it half as much. However
+ * many use all they may, some is left for the next level, and for the next user. Requests of exempt askers are never refused.
+ */
 export class BodyBudget {
   #left: number
+  /** Bytes in use, by level and by user of a level. */
+  readonly #used = new Map<string, number>()
 
   constructor(bytes: number) {
     this.#left = bytes
   }
 
-  /** Budget of one request; `free` returns it. */
-  share(): { take(bytes: number): boolean; free(): void } {
-    let taken = 0
+  /** Share of one request. */
+  share(): BodyShare {
+    const taken = new Map<string, number>()
+    const add = (to: Map<string, number>, key: string, bytes: number) => {
+      const sum = (to.get(key) ?? 0) + bytes
+      if (sum > 0) to.set(key, sum)
+      else to.delete(key)
+    }
     return {
-      take: (bytes) => {
-        if (bytes > this.#left) return false
-        this.#left -= bytes
-        taken += bytes
+      take: (bytes, asker) => {
+        if (asker?.isExempt) return true
+        const [level, flow] = [asker?.level ?? '', `${asker?.level ?? ''}/${asker?.flow ?? ''}`]
+        const left = this.#left - bytes
+        if (left < 0 || this.#of(level) + bytes > left || this.#of(flow) + bytes > left / 2) return false
+        this.#left = left
+        for (const key of [level, flow]) {
+          add(this.#used, key, bytes)
+          add(taken, key, bytes)
+        }
         return true
       },
       free: () => {
-        this.#left += taken
-        taken = 0
+        // Each byte is counted twice, for the level and for the user.
+        for (const [key, bytes] of taken) {
+          add(this.#used, key, -bytes)
+          this.#left += bytes / 2
+        }
+        taken.clear()
       },
     }
+  }
+
+  #of(key: string): number {
+    return this.#used.get(key) ?? 0
   }
 }
 
 /** Reads the whole body. @throws BodyTooLarge, and TooManyRequests when the budget is used up */
-export function readBody(req: Req, limit: number, budget: { take(bytes: number): boolean }): Promise<Buffer> {
+export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'>, asker: Asker | undefined): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
     let hasRoom = true
     req.on('data', (chunk: Buffer) => {
       size += chunk.length
-      hasRoom &&= size > limit || budget.take(chunk.length)
+      hasRoom &&= size > limit || budget.take(chunk.length, asker)
       // A body that is too long is still read, up to a limit, so that the client reads the answer.
       if (size <= limit && hasRoom) chunks.push(chunk)
       else {

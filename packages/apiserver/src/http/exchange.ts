@@ -4,6 +4,16 @@
  */
 import type { Identity } from '../auth/authenticate.ts'
 
+/** On whose behalf a request is served: its share of what all requests together may use. */
+export interface Asker {
+  /** Priority level. */
+  readonly level: string
+  /** User. Users of a level have equal shares. */
+  readonly flow: string
+  /** The request always gets through: health checks and superusers. */
+  readonly isExempt: boolean
+}
+
 export interface HttpRequest {
   readonly method: string
   /** Path and query, as sent. */
@@ -16,8 +26,12 @@ export interface HttpRequest {
   readonly signal: AbortSignal
   /** Aborts when the server stops, too: for answers that do not end by themselves. */
   readonly streamSignal: AbortSignal
-  /** Reads the whole body. @throws BodyTooLarge when it is longer than `limit` */
-  body(limit: number): Promise<Buffer>
+  /** Reads the whole body. @throws BodyTooLarge when it is longer than `limit`, TooManyRequests when the asker's share is used up */
+  body(limit: number, asker?: Asker): Promise<Buffer>
+  /** Set once the request was authorized. */
+  readonly asker?: Asker
+  /** Aborts when the request has ended: the client went away, or the response was sent because of a timeout. */
+  readonly ended?: () => AbortSignal
 }
 
 export interface HttpAnswer {

@@ -20,6 +20,7 @@ import { healthAnswer } from './health.ts'
 import { acceptsAggregatedDiscovery, parseAccept } from './negotiate.ts'
 import { methodNotAllowed, unknownResource } from '../verbs/errors.ts'
 import { type Limited, limited, type Limits } from './limits/limits.ts'
+import { threadSeats } from './limits/thread-seats.ts'
 import { YAMLReader } from './body/read-yaml.ts'
 import { unauthorized } from './errors.ts'
 import { healthMetrics, metricsAnswer, RequestCounts } from './metrics.ts'
@@ -56,7 +57,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     ...options,
     engine,
     documents: new Documents(engine.resources),
-    yaml: new YAMLReader(options.clock),
+    yaml: new YAMLReader(options.clock, threadSeats(options.clock)),
     watched: { lines: new SharedLines(), scheduler: new WatchScheduler(options.clock) },
     limited: limited(options.clock, options.limits),
     version: JSON.stringify(versionInfo(versionName), undefined, 2),

@@ -118,7 +118,7 @@ async function apiRequestOf(
   query: URLSearchParams,
 ): Promise<ApiRequest> {
   const { watch: _, name, ...target } = path
-  const readers = { yaml, protobufMessages: engine.resources.protobufMessages }
+  const readers = { yaml: yaml.for(request), protobufMessages: engine.resources.protobufMessages }
   // The deprecated watch path of a single object is a watch of the collection.
   const named = name === undefined ? {} : verb === 'watch' ? {} : { name }
   const make = (options: RequestOptions, more: Partial<ApiRequest> = {}): ApiRequest => ({
@@ -148,7 +148,7 @@ async function apiRequestOf(
     case 'patch': {
       const patchType = patchTypeOf(request, resource)
       const options = optionsOf(verb, query, { apply: patchType === 'application/apply-patch+yaml' })
-      return make(options, { ...(await readPatch(request, patchType, options, yaml)), patchType })
+      return make(options, { ...(await readPatch(request, patchType, options, readers.yaml)), patchType })
     }
     case 'delete':
     case 'deletecollection': {

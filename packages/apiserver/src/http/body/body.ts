@@ -14,19 +14,19 @@ import {
 } from '@capstan/kube'
 import type { ProtobufMessages, Resource } from '../../registry/resource.ts'
 import type { HttpRequest } from '../exchange.ts'
-import { BodyTooLarge } from '../exchange.ts'
+import { BodyTooLarge, TooManyRequests } from '../exchange.ts'
 import { tooLarge, unsupportedBody, unsupportedMediaType } from '../errors.ts'
 import { decodeProtobuf, ProtobufError } from '../protobuf/protobuf.ts'
 import { schemeName } from '../../verbs/errors.ts'
 import { duplicateField } from '../../verbs/steps/decode.ts'
-import type { YAMLReader } from './read-yaml.ts'
+import type { YAMLSource } from './read-yaml.ts'
 
 /** Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
 export const maxBodyBytes = 3 * 1024 * 1024
 
 /** Decoders of request bodies. */
 export interface BodyReaders {
-  readonly yaml: YAMLReader
+  readonly yaml: YAMLSource
   readonly protobufMessages: ProtobufMessages
 }
 
@@ -86,7 +86,7 @@ export async function readPatch(
   request: HttpRequest,
   type: PatchType,
   { fieldValidation: validation }: RequestOptions,
-  yaml: YAMLReader,
+  yaml: YAMLSource,
 ): Promise<Decoded> {
   const text = await readText(request)
   if (type === 'application/apply-patch+yaml') {
@@ -259,11 +259,12 @@ const infinite = /-?\d+(?:\.\d+)?[eE]\+?\d{3,}|-?\d{300,}|[-+]?\.(?:inf|nan)/i
 const some = (value: unknown, is: (part: unknown) => boolean): boolean =>
   is(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => some(part, is)))
 
-async function parseYAML(text: string, yaml: YAMLReader, refuse: (error: string) => StatusError): Promise<unknown> {
+async function parseYAML(text: string, yaml: YAMLSource, refuse: (error: string) => StatusError): Promise<unknown> {
   let value: unknown
   try {
     value = await yaml.read(text)
   } catch (err) {
+    if (err instanceof TooManyRequests) throw err
     throw refuse(messageOf(err))
   }
   const left = room(value, maxDepth, 2 * maxBodyBytes)
@@ -293,7 +294,7 @@ async function parseYAMLObject(
   text: string,
   kind: string,
   validation: RequestOptions['fieldValidation'],
-  yaml: YAMLReader,
+  yaml: YAMLSource,
 ): Promise<ParsedObject> {
   const value = await parseYAML(text, yaml, (error) => unrecognized(kind, error, text))
   if (!isRecord(value)) throw unrecognized(kind, notAnObject(value), text)

@@ -5,7 +5,7 @@
 import type { Clock } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
 import { isSuperuser } from '../../auth/authorizer.ts'
-import { TooManyRequests } from '../exchange.ts'
+import { type Asker, TooManyRequests } from '../exchange.ts'
 import { FairSeats, type Release } from './fair-seats.ts'
 
 export interface FlowControlOptions {
@@ -18,11 +18,13 @@ export interface FlowControlOptions {
 }
 
 export interface FlowControl {
+  /** Returns on whose behalf the request is served. */
+  asker(request: Attributes): Asker
   /**
    * Returns a seat, or a promise of one; the caller returns the seat by calling it.
    * @throws TooManyRequests when there is no seat within the waiting time
    */
-  seat(request: Attributes, signal: AbortSignal): Release | Promise<Release>
+  seat(request: Attributes, asker: Asker, signal: AbortSignal): Release | Promise<Release>
 }
 
 /** `longestWait` is the maximum time in milliseconds that a request waits for its seat. */
@@ -31,10 +33,11 @@ export function flowControl(options: FlowControlOptions, clock: Clock, longestWa
   if (!priorityAndFairness) return twoCounters(maxRequestsInflight, maxMutatingRequestsInflight)
   let seats: FairSeats<Level> | undefined
   return {
-    seat(request, signal) {
-      if (isExempt(request)) return nothing
+    asker: askerOf,
+    seat(_request, { level, flow, isExempt }, signal) {
+      if (isExempt) return nothing
       seats ??= new FairSeats(levels, maxRequestsInflight + maxMutatingRequestsInflight, clock, longestWait)
-      return seats.take(levelOf(request), flowOf(request), signal)
+      return seats.take(level as Level, flow, signal)
     },
   }
 }
@@ -44,8 +47,9 @@ function twoCounters(maxReads: number, maxWrites: number): FlowControl {
   const read = { inFlight: 0, limit: maxReads }
   const write = { inFlight: 0, limit: maxWrites }
   return {
-    seat(request) {
-      if (isExempt(request)) return nothing
+    asker: askerOf,
+    seat(request, { isExempt }) {
+      if (isExempt) return nothing
       const counter = isRead(request) ? read : write
       if (counter.limit > 0 && counter.inFlight >= counter.limit) throw new TooManyRequests()
       counter.inFlight++
@@ -57,6 +61,13 @@ function twoCounters(maxReads: number, maxWrites: number): FlowControl {
 }
 
 const nothing: Release = () => {}
+
+const askerOf = (request: Attributes): Asker => ({
+  level: levelOf(request),
+  // One flow for each user.
+  flow: request.user.name,
+  isExempt: isExempt(request),
+})
 
 const isRead = ({ verb }: Attributes): boolean => verb === 'get' || verb === 'list' || verb === 'watch' || verb === 'head'
 
@@ -96,6 +107,3 @@ function levelOf(request: Attributes): Level {
 
 const leaseVerbs = new Set(['get', 'create', 'update', 'patch'])
 const importantUsers = new Set(['system:kube-controller-manager', 'system:kube-scheduler'])
-
-/** Flow of a request within its level: one for each user. */
-const flowOf = ({ user }: Attributes): string => user.name

@@ -32,7 +32,7 @@ const fine: HttpAnswer = { status: 200, headers: {}, body: '' }
 function aServer(limits: Partial<Limits> = {}) {
   const clock = new VirtualClock()
   const admit = limited(clock, limits)
-  const started: { readonly user: string; readonly query: URLSearchParams; finish(): void }[] = []
+  const started: { readonly user: string; readonly query: URLSearchParams; readonly request: HttpRequest; finish(): void }[] = []
   const settled = async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
   }
@@ -55,9 +55,9 @@ function aServer(limits: Partial<Limits> = {}) {
       }
       const asked = attributesOf(asking)
       const parameters = new URLSearchParams(query)
-      const answer = admit(asked, request, parameters, () => {
+      const answer = admit(asked, request, parameters, (received) => {
         const { promise, resolve } = Promise.withResolvers<HttpAnswer>()
-        started.push({ user: asked.user.name, query: parameters, finish: () => resolve(fine) })
+        started.push({ user: asked.user.name, query: parameters, request: received, finish: () => resolve(fine) })
         return promise
       })
       answer.catch(() => {})
@@ -207,6 +207,18 @@ test.each([
   expect(await Promise.race([answer, Promise.resolve('at work')])).toBe('at work')
   while (clock.step(clock.now() + 1));
   expect(await answer).toMatchObject({ status: 504 })
+})
+
+test('a request that timed out has ended for the work that depends on it, as has one whose client went away', async () => {
+  const { ask, clock, settled, started } = aServer()
+  ask({ verb: 'create' })
+  const second = ask({ verb: 'create' })
+  await settled()
+  const [timedOut, left] = started.map(({ request }) => request.ended!())
+  second.leave()
+  expect([timedOut!.aborted, left!.aborted]).toEqual([false, true])
+  while (clock.step(clock.now() + seconds(60)));
+  expect(timedOut!.aborted).toBe(true)
 })
 
 test('a time limit that is none is refused', async () => {

@@ -2,7 +2,7 @@
 import { badRequest, type Clock, messageOf, parseDuration, seconds } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
 import { maxBodyBytes } from '../body/body.ts'
-import { type HttpAnswer, type HttpRequest, TooManyRequests } from '../exchange.ts'
+import { type Asker, type HttpAnswer, type HttpRequest, TooManyRequests } from '../exchange.ts'
 import { flowControl, type FlowControlOptions } from './flow-control.ts'
 
 export interface Limits extends FlowControlOptions {
@@ -31,9 +31,10 @@ export function limited(clock: Clock, options: Partial<Limits> = {}): Limited {
   const flow = flowControl(limits, clock, limits.requestTimeout / 4)
   let watches = 0
 
-  async function seated(asked: Attributes, request: HttpRequest, work: Work): Promise<HttpAnswer> {
-    const received = await withBody(request)
-    const release = await flow.seat(asked, request.signal)
+  async function seated(asked: Attributes, request: HttpRequest, ending: Ending, work: Work): Promise<HttpAnswer> {
+    const asker = flow.asker(asked)
+    const received = await withBody(request, asker, ending)
+    const release = await flow.seat(asked, asker, request.signal)
     try {
       return await work(received)
     } finally {
@@ -47,8 +48,9 @@ export function limited(clock: Clock, options: Partial<Limits> = {}): Limited {
       return work(request)
     }
     const timeout = timeoutOf(query, limits.requestTimeout)
+    const ending = new Ending(request.signal)
     try {
-      return await within(clock, timeout, seated(asked, request, work))
+      return await within(clock, timeout, seated(asked, request, ending, work), () => ending.end())
     } catch (err) {
       if (err instanceof TooManyRequests) return tooManyRequests
       throw err
@@ -78,17 +80,42 @@ function timeoutOf(query: URLSearchParams, longest: number): number {
  * Returns the request with its body read, so that a client that sends slowly does not occupy a seat. Errors of the body are kept for the
  * code that reads it.
  */
-async function withBody(request: HttpRequest): Promise<HttpRequest> {
+async function withBody(request: HttpRequest, asker: Asker, ending: Ending): Promise<HttpRequest> {
   if (request.method === 'GET' || request.method === 'HEAD') return request
-  const body = request.body(maxBodyBytes)
+  const body = request.body(maxBodyBytes, asker)
   await body.catch(() => {})
-  return { ...request, body: () => body }
+  return { ...request, body: () => body, asker, ended: () => ending.signal }
 }
 
-/** Answers 504 after the timeout. The work continues; its result is discarded. */
-function within(clock: Clock, timeout: number, work: Promise<HttpAnswer>): Promise<HttpAnswer> {
+/** The end of a request, as a signal that is made only for work that must not outlive the request. */
+class Ending {
+  readonly #gone: AbortSignal
+  #timedOut: AbortController | undefined
+  #isOver = false
+
+  constructor(gone: AbortSignal) {
+    this.#gone = gone
+  }
+
+  get signal(): AbortSignal {
+    this.#timedOut ??= new AbortController()
+    if (this.#isOver) this.#timedOut.abort()
+    return AbortSignal.any([this.#gone, this.#timedOut.signal])
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#timedOut?.abort()
+  }
+}
+
+/** Answers 504 after the timeout. The work continues, except for the reading of its body; its result is discarded. */
+function within(clock: Clock, timeout: number, work: Promise<HttpAnswer>, end: () => void): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
-    const timer = clock.schedule(timeout, () => resolve(timedOut))
+    const timer = clock.schedule(timeout, () => {
+      end()
+      resolve(timedOut)
+    })
     work.then(
       (answer) => {
         timer.cancel()

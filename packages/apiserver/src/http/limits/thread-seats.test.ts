@@ -1,0 +1,64 @@
+import { VirtualClock } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { YAMLReader } from '../body/read-yaml.ts'
+import { TooManyRequests } from '../exchange.ts'
+import { threadSeats } from './thread-seats.ts'
+
+/** Takes much longer to read than a test lasts. */
+const expensive = '"'.repeat(1_000_000)
+const long = Array.from({ length: 3000 }, (_, index) => `k${index}: v`).join('\n')
+
+/** A reader with a clock that stands still, and requests of users that end when they are told to. */
+function aReader() {
+  const clock = new VirtualClock()
+  const yaml = new YAMLReader(clock, threadSeats(clock))
+  return {
+    clock,
+    read(user: string, text: string) {
+      const ending = new AbortController()
+      const asker = { level: 'global-default', flow: user, isExempt: user === 'admin' }
+      const outcome = yaml.read(text, { asker, ended: () => ending.signal }).then(
+        () => 'read',
+        (err: unknown) => (err instanceof TooManyRequests ? '429' : (err as Error).message),
+      )
+      return { outcome, end: () => ending.abort() }
+    },
+  }
+}
+
+test('expensive YAML of one user does not delay that of another', async () => {
+  const { read } = aReader()
+  const expensiveOnes = Array.from({ length: 5 }, () => read('mallory', expensive))
+  expect(await read('alice', long).outcome).toBe('read')
+  for (const one of expensiveOnes) one.end()
+})
+
+test('expensive YAML of many users does not delay that of a superuser', async () => {
+  const { read } = aReader()
+  const expensiveOnes = Array.from({ length: 5 }, (_, index) => read(`mallory-${index}`, expensive))
+  expect(await read('admin', long).outcome).toBe('read')
+  for (const one of expensiveOnes) one.end()
+})
+
+test('YAML of a request that has ended is not read any more, waiting or not', async () => {
+  const { read } = aReader()
+  const [running, waiting] = [read('mallory', expensive), read('mallory', expensive)]
+  const next = read('mallory', long)
+  running.end()
+  waiting.end()
+  expect(await running.outcome).toBe('yaml: the request has ended')
+  expect(await waiting.outcome).toBe('429')
+  expect(await next.outcome).toBe('read')
+})
+
+test('a request that waits too long for a thread is answered 429', async () => {
+  const { read, clock } = aReader()
+  const running = read('mallory', expensive)
+  const waiting = read('mallory', long)
+  await Promise.resolve()
+  clock.step(clock.now() + 10_000)
+  // The thread that is stopped is given back later.
+  clock.step(clock.now() + 20_000)
+  expect(await waiting.outcome).toBe('429')
+  expect(await running.outcome).toBe('yaml: document takes too long to read')
+})
