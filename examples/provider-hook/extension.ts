@@ -1,19 +1,32 @@
-/** An extension with a handler of each version: the inventory was written when there was but one. */
+/** An extension with two handlers: the inventory was written for v1beta1 of the hook, and upgraded to v1 later; the budget is newer. */
 import { defineExtension, type Extension, holdFor, on, proceedNow } from '@capstan/extension'
-import { BeforeHostProvision, BeforeHostProvisionV1alpha1 } from './hooks.ts'
+import { BeforeHostProvision, BeforeHostProvisionV1beta1 } from './hooks.ts'
 
-/** @param inventory hosts that are known, as `<namespace>/<name>` */
-export const hostExtension = (inventory: ReadonlySet<string>): Extension =>
+/** Version of the hook for which the inventory registers. */
+export type InventoryVersion = 'v1beta1' | 'v1'
+
+/** @param inventory known hosts, as `<namespace>/<name>` */
+export const hostExtension = (inventory: ReadonlySet<string>, version: InventoryVersion = 'v1beta1'): Extension =>
   defineExtension({
     name: 'cellar',
     handlers: [
-      on(BeforeHostProvisionV1alpha1, { name: 'inventory' }, ({ request: { hostname } }) =>
-        inventory.has(hostname)
-          ? proceedNow()
-          : { kind: 'proceed', message: `${hostname} is not in the inventory`, response: { waitMinutes: 1 } },
-      ),
+      inventoryHandlers[version](inventory),
       on(BeforeHostProvision, { name: 'budget' }, ({ request: { cores }, settings: { coresAtMost = '64' } }) =>
         cores <= Number(coresAtMost) ? proceedNow() : holdFor(300, `${cores} cores are more than ${coresAtMost}`),
       ),
     ],
   })
+
+const inventoryHandlers = {
+  v1beta1: (inventory: ReadonlySet<string>) =>
+    on(BeforeHostProvisionV1beta1, { name: 'inventory' }, ({ request: { hostname } }) =>
+      inventory.has(hostname)
+        ? proceedNow()
+        : { kind: 'proceed', message: `${hostname} is not in the inventory`, response: { waitMinutes: 1 } },
+    ),
+  v1: (inventory: ReadonlySet<string>) =>
+    on(BeforeHostProvision, { name: 'inventory' }, ({ request: { host } }) => {
+      const hostname = `${host.namespace}/${host.name}`
+      return inventory.has(hostname) ? proceedNow() : holdFor(60, `${hostname} is not in the inventory`)
+    }),
+}

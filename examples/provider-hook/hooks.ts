@@ -1,4 +1,7 @@
-/** The hooks of this provider, declared as core declares its own: types, validation, OpenAPI and conversion follow from here. */
+/**
+ * The hooks of this provider in release v0.3.0, declared as core declares its own: types, validation, OpenAPI and conversion follow from
+ * here.
+ */
 import { commonResponse, defineHook, type Hook, newerVersion, retryResponse } from '@capstan/api'
 import { s } from '@capstan/kube'
 
@@ -7,26 +10,31 @@ const declare = {
   name: 'BeforeHostProvision',
   tag: 'Hosts',
   blocking: true,
-  doc: 'Called before a Host is provisioned, again and again until no handler holds it back.',
+  doc: 'Called before a Host is provisioned, again and again until no handler blocks it.',
 }
 
-/** What the controller calls: the newest version. */
+/** The newest version, which the controller calls. */
 export const BeforeHostProvision = defineHook({
   ...declare,
-  version: 'v1beta1',
+  version: 'v1',
   request: {
     host: s.object({ namespace: s.string(), name: s.string() }).doc('The Host that is about to be provisioned.'),
-    cores: s.int32().doc('How big it will be.'),
+    cores: s.int32().doc('Number of its cores.'),
   },
   response: retryResponse,
 })
 
-/** What it was before: hosts by one name, whole minutes to wait. Handlers that registered for it go on working. */
-export const BeforeHostProvisionV1alpha1 = defineHook({
+/**
+ * The first version: Hosts as one text, whole minutes to wait. Handlers that registered for it keep working: their requests are converted
+ * down, their responses up. Deprecated since release v0.2.0, which added v1. A beta version stays for six months and two releases after
+ * that: v0.4.0 of 2026-11-21 may remove it.
+ */
+export const BeforeHostProvisionV1beta1 = defineHook({
   ...declare,
-  version: 'v1alpha1',
+  version: 'v1beta1',
+  deprecated: { release: 'v0.2.0', date: '2026-05-01' },
   request: { hostname: s.string().doc('`<namespace>/<name>`.') },
-  response: { ...commonResponse, waitMinutes: s.int32().default(0).doc('When to call again; 0 means go on.') },
+  response: { ...commonResponse, waitMinutes: s.int32().default(0).doc('When to call again; 0 allows the provisioning.') },
   newer: newerVersion(BeforeHostProvision, {
     requestDown: ({ host }) => ({ hostname: `${host.namespace}/${host.name}` }),
     responseUp: ({ waitMinutes, ...rest }: { status: 'Success' | 'Failure'; message?: string; waitMinutes: number }) => ({
@@ -37,4 +45,4 @@ export const BeforeHostProvisionV1alpha1 = defineHook({
 })
 
 /** For `createCatalog([...hookCatalog, ...hostHooks])`, and for the manager that discovers: `createProviders({ …, providerHooks: hostHooks })`. */
-export const hostHooks: readonly Hook[] = [BeforeHostProvisionV1alpha1, BeforeHostProvision]
+export const hostHooks: readonly Hook[] = [BeforeHostProvisionV1beta1, BeforeHostProvision]

@@ -1,5 +1,6 @@
-/** Serves the extension over TLS; the hosts that the inventory knows come from the environment. */
+/** Serves the extension over TLS. `INVENTORY` lists the known hosts, `INVENTORY_VERSION=v1` registers the upgraded handler. */
 import { runExtension } from '@capstan/extension'
 import { hostExtension } from './extension.ts'
 
-await runExtension(hostExtension(new Set(process.env.INVENTORY?.split(','))))
+const { INVENTORY = '', INVENTORY_VERSION } = process.env
+await runExtension(hostExtension(new Set(INVENTORY.split(',')), INVENTORY_VERSION === 'v1' ? 'v1' : 'v1beta1'))

@@ -8,21 +8,34 @@ import { planeEnv, testEnv } from '@capstan/testing'
 import { afterEach, expect, it } from 'vitest'
 import { hostExtension } from './extension.ts'
 import { hostHooks } from './hooks.ts'
+import { hostHooks as nextHooks } from './hooks-v0.4.0.ts'
 import { Host } from './host.ts'
 import { createHostController } from './host-controller.ts'
 
 const catalog = createCatalog([...hookCatalog, ...hostHooks])
 
-it('keeps what its release promised', () => {
-  const recorded = readFileSync(new URL('hooks-v0.1.0.json', import.meta.url), 'utf8')
-  const now = releasedCatalog('v0.2.0', '2026-12-15', hostHooks)
-  expect(catalogProblems(catalog, now, [JSON.parse(recorded) as ReleasedCatalog])).toEqual([])
+const releases = ['v0.1.0', 'v0.2.0', 'v0.3.0'].map(
+  (release) => JSON.parse(readFileSync(new URL(`${release}.json`, import.meta.url), 'utf8')) as ReleasedCatalog,
+)
+
+it('keeps what its releases promised', () => {
+  const now = releasedCatalog('v0.3.1', '2026-11-21', hostHooks)
+  expect(catalogProblems(createCatalog(hostHooks), now, releases)).toEqual([])
+})
+
+it('may remove a deprecated version after its support window, not before', () => {
+  const removal = (date: string) =>
+    catalogProblems(createCatalog(nextHooks), releasedCatalog('v0.4.0', date, nextHooks), releases)
+  expect(removal('2026-11-21')).toEqual([])
+  expect(removal('2026-10-31')).toEqual([
+    'Rule #4: hooks.provider.example.com/v1beta1, Hook=BeforeHostProvision is gone before 2026-11-01; it was deprecated in v0.2.0 on 2026-05-01',
+  ])
 })
 
 it('is described beside the hooks of core', () => {
   const paths = Object.keys(hooksOpenApi(catalog.hooks, 'v0.1.0').paths as object)
   expect(paths.filter((path) => path.includes('example.com'))).toEqual([
-    '/hooks.provider.example.com/v1alpha1/beforehostprovision/{name}',
+    '/hooks.provider.example.com/v1/beforehostprovision/{name}',
     '/hooks.provider.example.com/v1beta1/beforehostprovision/{name}',
   ])
 })
@@ -84,18 +97,18 @@ it('asks handlers of both versions, each in its own words', async () => {
   const path = '/hooks.provider.example.com'
   expect(world.asked).toEqual([
     {
-      path: `${path}/v1alpha1/beforehostprovision/inventory`,
+      path: `${path}/v1beta1/beforehostprovision/inventory`,
       body: {
-        apiVersion: 'hooks.provider.example.com/v1alpha1',
+        apiVersion: 'hooks.provider.example.com/v1beta1',
         kind: 'BeforeHostProvisionRequest',
         hostname: 'default/a',
         settings: { coresAtMost: '16' },
       },
     },
     {
-      path: `${path}/v1beta1/beforehostprovision/budget`,
+      path: `${path}/v1/beforehostprovision/budget`,
       body: {
-        apiVersion: 'hooks.provider.example.com/v1beta1',
+        apiVersion: 'hooks.provider.example.com/v1',
         kind: 'BeforeHostProvisionRequest',
         host: { namespace: 'default', name: 'a' },
         cores: 8,

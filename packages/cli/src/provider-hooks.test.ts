@@ -15,7 +15,7 @@ const text = async (...providerHooks: string[]) =>
 test('hooks come from what a module exports, each once', async () => {
   const found = await text(example)
   expect(found.sort()).toEqual([
-    'hooks.provider.example.com/v1alpha1 BeforeHostProvision',
+    'hooks.provider.example.com/v1 BeforeHostProvision',
     'hooks.provider.example.com/v1beta1 BeforeHostProvision',
   ])
   expect(await text()).toEqual([])

@@ -1,16 +1,21 @@
 /**
- * Guides that run. Blocks of a page, in order: `sh` is run line by line, `sh refused` too, and fails, `sh background` is started and
- * goes on, a language followed by a file name is saved under that name, and `text` is what must come out: of the program that goes on
- * when something was saved or started before it, of the last command otherwise. Numbers may differ.
+ * Runs guides. Blocks of a page, in order: `sh` is run line by line, `sh refused` too, and fails, `sh background` is started and keeps
+ * running, `sh stop` presses Ctrl-C in the terminal of the command that begins so, a language followed by a file name is saved under that
+ * name, and `text` is the expected output: of the running program when the step before it saved a file or started a program, of the last
+ * command otherwise. Numbers may differ.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
 
 export type GuideStep =
   | { readonly kind: 'run'; readonly commands: readonly string[]; readonly fails: boolean }
   | { readonly kind: 'start'; readonly command: string }
+  | { readonly kind: 'stop'; readonly command: string }
   | { readonly kind: 'save'; readonly file: string; readonly text: string }
   /** `of`: whose output it is. */
   | { readonly kind: 'expect'; readonly of: 'command' | 'background'; readonly lines: readonly string[] }
@@ -23,6 +28,7 @@ export function guideSteps(path: string): GuideStep[] {
       steps.push({ kind: 'expect', of: steps.at(-1)?.kind === 'run' ? 'command' : 'background', lines })
     } else if (language !== 'sh') steps.push({ kind: 'save', file: what, text: text! })
     else if (what === 'background') steps.push({ kind: 'start', command: lines.join('\n') })
+    else if (what === 'stop') steps.push({ kind: 'stop', command: lines.join('\n') })
     else steps.push({ kind: 'run', commands: lines, fails: what === 'refused' })
   }
   return steps
@@ -84,5 +90,108 @@ export function startCommand(command: string, folder: string, more: NodeJS.Proce
         if (code !== undefined) throw new Error(`It ended with ${code} without the line ${like}\n${lines.join('\n')}`)
       }
     },
+  }
+}
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** Those of the programs that the machine lacks. */
+export const missingPrograms = (...names: string[]): string[] =>
+  names.filter((name) => {
+    try {
+      execFileSync('which', [name], { stdio: 'ignore' })
+      return false
+    } catch {
+      return true
+    }
+  })
+
+interface Started extends RunningCommand {
+  /** As the page has it. */
+  readonly command: string
+}
+
+/**
+ * Runs a guide of docs/guides for readers with a checkout, from its first command to its last, in `folder`. Ports may be taken on a
+ * machine on which much else runs: programs listen on any, and the page's ports stand for those.
+ */
+export class GuideRun {
+  readonly #folder: string
+  readonly #running: Started[] = []
+  readonly #env: { [name: string]: string }
+  /** By the ports of the page. */
+  readonly #ports = new Map<string, string>()
+
+  constructor(folder: string) {
+    this.#folder = folder
+    this.#env = { HOME: folder, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ''}` }
+    // A checkout to write to.
+    for (const name of ['examples', 'packages', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
+  }
+
+  async run(page: string): Promise<void> {
+    let last: readonly string[] = []
+    for (const step of guideSteps(join(root, 'docs/guides', page))) {
+      if (step.kind === 'run') for (const command of step.commands) last = await this.#command(command, step.fails)
+      else if (step.kind === 'save') writeFileSync(join(this.#folder, step.file), this.#here(step.text))
+      else if (step.kind === 'start') this.#start(step.command)
+      else if (step.kind === 'stop') await this.#stop(step.command)
+      else if (step.of === 'background') for (const like of step.lines) await this.#awaitLine(like)
+      else {
+        const printed = last.map(withoutNumbers)
+        for (const like of step.lines) expect(printed).toContain(withoutNumbers(like))
+      }
+    }
+    // Ctrl-C, the last one first: it may need the others.
+    for (const { child, ended } of this.#running.splice(0).reverse()) {
+      process.kill(-child.pid!, 'SIGINT')
+      await ended
+    }
+  }
+
+  /** Kills what still runs after a failure. */
+  kill(): void {
+    for (const { child } of this.#running) process.kill(-child.pid!, 'SIGKILL')
+  }
+
+  #here(text: string): string {
+    return text
+      .replaceAll('npx @capstan/cli', `${process.execPath} packages/cli/bin/capstan.js`)
+      .replace(/\b(?:6443|8080|9443|9444)\b/g, (port) => this.#ports.get(port) ?? port)
+  }
+
+  async #command(command: string, fails: boolean): Promise<readonly string[]> {
+    const [, name, value] = /^export (\w+)=(.*)$/.exec(command) ?? []
+    if (name !== undefined) {
+      this.#env[name] = value!
+      return []
+    }
+    const { ended, lines } = startCommand(this.#here(command), this.#folder, this.#env)
+    const code = await ended
+    if ((code !== 0) !== fails) throw new Error(`${command} ended with ${code}\n${lines.join('\n')}`)
+    return lines
+  }
+
+  #start(command: string): void {
+    const anyPort = command.replace(/(-port) (\d+)/g, (_, flag: string, port: string) => `${flag} ${this.#ports.get(port) ?? 0}`)
+    // A second start in the same data folder takes the port of the first one.
+    const isFirst = !existsSync(join(this.#folder, '.capstan/port'))
+    const more = anyPort.includes(' apiserver ') ? ' --secure-port 0' : anyPort.includes(' up ') && isFirst ? ' --port 0' : ''
+    const started = startCommand(this.#here(anyPort + more), this.#folder, this.#env)
+    this.#running.push({ ...started, command })
+  }
+
+  async #stop(command: string): Promise<void> {
+    const index = this.#running.findIndex((one) => one.command.includes(command))
+    if (index < 0) throw new Error(`Nothing runs that contains: ${command}`)
+    const [stopped] = this.#running.splice(index, 1)
+    process.kill(-stopped!.child.pid!, 'SIGINT')
+    await stopped!.ended
+  }
+
+  async #awaitLine(like: string): Promise<void> {
+    const line = await this.#running.at(-1)!.line(like)
+    const found = [...line.matchAll(/:(\d+)/g)]
+    for (const [index, [, port]] of [...like.matchAll(/:(\d+)/g)].entries()) this.#ports.set(port!, found[index]![1]!)
   }
 }

@@ -53,7 +53,8 @@ test('the guide for authors does what it says', { timeout: 180_000 }, async () =
     else if (step.kind === 'start') {
       background = startCommand(`${step.command} -- --port 0 --extension-port 0`, folder)
       running.push(background.child)
-    } else if (step.of === 'background') {
+    } else if (step.kind === 'stop') throw new Error('This guide stops no program before its end')
+    else if (step.of === 'background') {
       for (const like of step.lines) {
         const line = await background!.line(like)
         port = /Extension: served at https:.*:(\d+)/.exec(line)?.[1] ?? port

@@ -157,7 +157,7 @@ describe('hooks of another provider', () => {
   })
 
   test('are called in another version by its name', async () => {
-    const { code, out } = await call('hooks.provider.example.com/v1alpha1/BeforeHostProvision', '-o', 'json')
+    const { code, out } = await call('hooks.provider.example.com/v1beta1/BeforeHostProvision', '-o', 'json')
     expect(code).toBe(0)
     expect(JSON.parse(out)).toMatchObject({ handler: 'inventory', response: { message: 'hostname is not in the inventory' } })
   })
@@ -412,7 +412,7 @@ test('capstan hooks catalog prints what a release promises, and says what breaks
   expect(await since(kept)).toEqual({ code: 0, out: 'this release keeps what v0.1.0 promised', err: '' })
   expect(await since(kept, changed)).toEqual({
     code: 1,
-    out: 'Rule #1: hooks.provider.example.com/v1alpha1, Hook=BeforeHostProvision: request.host is gone: that needs a new version',
+    out: 'Rule #1: hooks.provider.example.com/v1beta1, Hook=BeforeHostProvision: request.host is gone: that needs a new version',
     err: '',
   })
   expect(await since(join(folder, 'ca.pem'))).toMatchObject({ code: 2 })
@@ -566,7 +566,7 @@ describe('with a management cluster', () => {
       err: expect.stringContaining('it names no hooks\nExpected the OpenAPI document of a release'),
     })
 
-    const requestHook = { apiVersion: 'hooks.provider.example.com/v1alpha1', hook: 'BeforeHostProvision' }
+    const requestHook = { apiVersion: 'hooks.provider.example.com/v1beta1', hook: 'BeforeHostProvision' }
     const body = { status: { handlers: [{ name: 'inventory.x', requestHook }] } }
     await client.patch(ExtensionConfig, { name: 'x' }, { type: 'merge', body }, { subresource: 'status' })
     expect(await hooks('preflight')).toMatchObject({ code: 1, out: expect.stringContaining('inventory.x   gone') })
