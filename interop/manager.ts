@@ -4,9 +4,26 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Cluster, coreKinds, ExtensionConfig, Machine } from '@capstan/api'
-import { type Client, type DeclaredKind, type Input, type Kind, type KubeObject, Lease, messageOf, Secret } from '@capstan/kube'
-import { LocalMachine, localKinds } from '@capstan/local'
+import { BeforeClusterDelete, Cluster, coreKinds, ExtensionConfig, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { defineExtension, extensionServer, holdFor, listen, on, proceedNow } from '@capstan/extension'
+import {
+  apiVersionOf,
+  type Client,
+  ConfigMap,
+  type DeclaredKind,
+  getCondition,
+  type Input,
+  isDeleting,
+  type Kind,
+  type KubeObject,
+  Lease,
+  messageOf,
+  Namespace,
+  Secret,
+  systemClock,
+} from '@capstan/kube'
+import { issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { LocalCluster, LocalControlPlane, LocalMachine, localKinds } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
 import { startCapstanPlane } from './capstan-plane.ts'
 import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
@@ -88,6 +105,7 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
 
     const withWebhooks = await startManager('--webhook-port', '0')
     await checkWebhooks(client, checks)
+    await checkBlockedDeletions(client, checks)
     await withWebhooks.stop()
     running.delete(withWebhooks)
     if (plane.name === 'capstan') {
@@ -176,7 +194,121 @@ async function checkWebhooks(client: Client, checks: Checks): Promise<void> {
   const refusal = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', messageOf)
   const expected = 'spec.clientConfig.url: Invalid value: "http://quota": \'https\' is the only allowed URL scheme'
   checks.check('what validation refuses is refused on the way in', refusal.includes(expected), refusal)
+  // An extension that was never discovered blocks every Cluster.
+  await client.delete(ExtensionConfig, { name: 'quota' })
 }
+
+/** BeforeClusterDelete blocks although the deletion does not begin with the Cluster: its dependents stay until the hook allows it. */
+async function checkBlockedDeletions(client: Client, checks: Checks): Promise<void> {
+  let blocks = true
+  const guard = on(BeforeClusterDelete, { name: 'guard' }, () => (blocks ? holdFor(2, 'backing up') : proceedNow()))
+  const authority = await makeAuthority(systemClock, { commonName: 'guard' })
+  const serving = await issueCertificate(authority, systemClock, {
+    commonName: '127.0.0.1',
+    ipAddresses: ['127.0.0.1'],
+    usages: ['server'],
+  })
+  const server = await listen(extensionServer(defineExtension({ name: 'guard', handlers: [guard] })), serving)
+  try {
+    const clientConfig = { url: server.url, caBundle: Buffer.from(authority.certificate).toString('base64') }
+    await client.create(ExtensionConfig, { metadata: { name: 'guard' }, spec: { clientConfig } })
+    await until(client, ExtensionConfig, 'the extension discovered', (configs) =>
+      configs.some((config) => getCondition(config, 'Discovered')?.status === 'True'),
+    )
+    for (const [how, namespace, destroy] of [
+      [
+        'foreground deletion',
+        'guarded',
+        () => client.delete(Cluster, { namespace: 'guarded', name: 'demo' }, { propagationPolicy: 'Foreground' }),
+      ],
+      ['deletion of the namespace', 'leaving', () => client.delete(Namespace, { name: 'leaving' })],
+    ] as const) {
+      blocks = true
+      const before = await aClusterIn(client, namespace)
+      await destroy()
+      // The collectors have been there once this is gone: no hook protects it.
+      await until(
+        client,
+        ConfigMap,
+        'no unprotected dependent',
+        (all) => all.every(({ metadata }) => metadata.name !== 'unprotected'),
+        {
+          namespace,
+        },
+      )
+      if (namespace === 'leaving') {
+        const [leaving] = await until(client, Namespace, 'the namespace names what it cannot delete', (all) =>
+          all.some((one) => one.metadata.name === namespace && contentFailure(one) !== undefined),
+        ).then((all) => all.filter(({ metadata }) => metadata.name === namespace))
+        const message = contentFailure(leaving!)!
+        checks.check(`${how}: the condition of the namespace has the reason`, message.includes(refusal(namespace)), message)
+      }
+      // Their next attempts are rejected as well.
+      await new Promise((resolve) => void setTimeout(resolve, 5000))
+      const during = await dependentsIn(client, namespace)
+      checks.check(`${how} deletes no dependent of a Cluster whose hook blocks`, during.join() === before.join(), {
+        before,
+        during,
+      })
+      const waiting = await client.get(Cluster, { namespace, name: 'demo' })
+      const reason = getCondition(waiting, 'TopologyReconciled')?.message
+      const expected = 'Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backing up'
+      checks.check(`${how}: the condition of the Cluster has the reason`, reason === expected, reason)
+
+      blocks = false
+      await until(client, Cluster, `${how}: no Cluster`, (left) => left.length === 0, { namespace })
+      await until(client, Machine, `${how}: no Machine`, (left) => left.length === 0, { namespace })
+      if (namespace === 'leaving')
+        await until(client, Namespace, 'no namespace', (all) => all.every(({ metadata }) => metadata.name !== namespace))
+      checks.check(`${how} is completed once the hook allows it`, (await dependentsIn(client, namespace)).length === 0)
+    }
+    await client.delete(ExtensionConfig, { name: 'guard' })
+  } finally {
+    await server.close()
+  }
+}
+
+/** Creates a Cluster and waits until it is Available. Returns its dependents. */
+async function aClusterIn(client: Client, namespace: string): Promise<string[]> {
+  await client.create(Namespace, { metadata: { name: namespace } })
+  const { metadata } = await client.create(Cluster, {
+    metadata: { namespace, name: 'demo' },
+    spec: {
+      topology: {
+        classRef: { name: 'demo', namespace: 'default' },
+        version: 'v1.36.0',
+        controlPlane: { replicas: 1 },
+        workers: { machineDeployments: [{ class: 'worker', name: 'steady', replicas: 1 }] },
+      },
+    },
+  })
+  await until(client, Cluster, `the Cluster in ${namespace} Available`, isAvailable('demo'), { namespace })
+  const owner = {
+    apiVersion: apiVersionOf(Cluster),
+    kind: 'Cluster',
+    name: 'demo',
+    uid: metadata.uid,
+    blockOwnerDeletion: true,
+  }
+  await client.create(ConfigMap, { metadata: { namespace, name: 'unprotected', ownerReferences: [owner] } })
+  return dependentsIn(client, namespace)
+}
+
+/** Protected objects of the namespace's Cluster, with a mark on those that are being deleted. */
+async function dependentsIn(client: Client, namespace: string): Promise<string[]> {
+  const dependents = [Machine, MachineSet, MachineDeployment, LocalCluster, LocalControlPlane, LocalMachine] as Kind[]
+  const lists = await Promise.all(dependents.map((kind) => client.list(kind, { namespace })))
+  return lists
+    .flatMap(({ items }) => items)
+    .map((object) => `${object.kind} ${object.metadata.name}${isDeleting(object) ? ' (deleting)' : ''}`)
+    .sort()
+}
+
+const contentFailure = ({ status }: Namespace): string | undefined =>
+  status?.conditions?.find(({ type, status: is }) => type === 'NamespaceDeletionContentFailure' && is === 'True')?.message
+
+const refusal = (namespace: string): string =>
+  `is forbidden: Cluster ${namespace}/demo is being deleted and its BeforeClusterDelete hook blocks: see its condition TopologyReconciled`
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 

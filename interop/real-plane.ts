@@ -18,6 +18,9 @@ const serverControllers = [
   'clusterrole-aggregation-controller',
 ]
 
+/** The user of kube-controller-manager, whose controllers have service accounts of their own, as in clusters of kubeadm. */
+const controllerUser = { name: 'system:kube-controller-manager' }
+
 /** Builds the programs if need be, and resolves when the API answers and namespace `default` has been furnished. */
 export async function startRealPlane(options: RealPlaneOptions = {}): Promise<ServedPlane> {
   const { flags = [], users = [], durable = false, progress = () => {}, controllers = serverControllers } = options
@@ -25,7 +28,7 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
   const programs = new Programs('real-plane')
   try {
     const { folder } = programs
-    const credentials = await makeCredentials(folder, users)
+    const credentials = await makeCredentials(folder, [...users, controllerUser])
     const { files } = credentials
     const [etcdPort = 0, peerPort = 0, port = 0, managerPort = 0] = await freePorts(4)
     const started = performance.now()
@@ -77,14 +80,14 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
         'controller-manager',
         controllerManager,
         [
-          `--kubeconfig=${plane.kubeconfig}`,
+          `--kubeconfig=${plane.kubeconfigOf(controllerUser.name)}`,
           '--bind-address=127.0.0.1',
           `--secure-port=${managerPort}`,
           `--tls-cert-file=${files.serving}`,
           `--tls-private-key-file=${files.servingKey}`,
           `--controllers=${controllers.join(',')}`,
           '--leader-elect=false',
-          '--use-service-account-credentials=false',
+          '--use-service-account-credentials=true',
           `--root-ca-file=${files.ca}`,
           `--service-account-private-key-file=${files.signingKey}`,
         ],
