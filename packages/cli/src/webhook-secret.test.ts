@@ -17,12 +17,16 @@ async function environment(): Promise<TestEnv> {
   return env
 }
 
-async function manager(env: TestEnv, leads: boolean) {
+async function manager(
+  env: TestEnv,
+  leads: boolean,
+  names: { dnsNames: string[]; ipAddresses?: string[] } = { dnsNames: ['capi-webhook-service.capi-system.svc'] },
+) {
   const seen: string[] = []
   const kept = await keepSharedCertificate({
     client: env.client,
     secret,
-    dnsNames: ['capi-webhook-service.capi-system.svc'],
+    ...names,
     clock: env.clock,
     log: silent,
     mayRenew: () => leads,
@@ -43,6 +47,14 @@ test('managers that start together serve one certificate, trusted before it is s
   const certificate = new X509Certificate(Buffer.from(data!['tls.crt']!, 'base64'))
   expect(certificate.subjectAltName).toBe('DNS:capi-webhook-service.capi-system.svc')
   expect(certificate.checkIssued(new X509Certificate(Buffer.from(data!['ca.crt']!, 'base64')))).toBe(true)
+})
+
+test('a manager that is called by its address has that in the certificate', async () => {
+  const env = await environment()
+  await manager(env, true, { dnsNames: [], ipAddresses: ['127.0.0.1'] })
+  const { data } = await env.client.get(Secret, secret)
+  const certificate = new X509Certificate(Buffer.from(data!['tls.crt']!, 'base64'))
+  expect(certificate.subjectAltName).toBe('IP Address:127.0.0.1')
 })
 
 test('the leader renews after two thirds of its life, and others follow; the authority before stays trusted', async () => {

@@ -9,7 +9,9 @@ import type { ServingCertificate } from '@capstan/extension'
 export interface SharedCertificateOptions {
   readonly client: Client
   readonly secret: ObjectKey & { readonly namespace: string }
+  /** Names and addresses under which API servers call; at least one. */
   readonly dnsNames: readonly string[]
+  readonly ipAddresses?: readonly string[]
   readonly clock: Clock
   readonly log: Logger
   /** Only one manager renews: the leader. */
@@ -97,12 +99,13 @@ const validity = hours(24 * 90)
 const renewBefore = validity / 3
 
 /** An authority for this certificate alone, whose key is forgotten. The one before stays trusted: other managers still serve with it. */
-async function newData({ clock, secret, dnsNames }: SharedCertificateOptions, before: Held | undefined) {
+async function newData({ clock, secret, dnsNames, ipAddresses = [] }: SharedCertificateOptions, before: Held | undefined) {
   const authority = await makeAuthority(clock, { commonName: secret.name, validity: validity * 2 })
   const { certificate, key } = await issueCertificate(authority, clock, {
-    commonName: dnsNames[0]!,
+    commonName: [...dnsNames, ...ipAddresses][0]!,
     usages: ['server'],
     dnsNames,
+    ipAddresses,
     validity,
   })
   const [previous = ''] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(before?.authorities ?? '') ?? []
