@@ -136,6 +136,20 @@ describe('a backup', () => {
     await expect(backUp({ folder, file, clock, salvage: true })).rejects.toThrow('acknowledged is damaged')
   })
 
+  test.each([0, 512])('has the last acknowledged write when the copy of the commit marker at byte %d is damaged', async (at) => {
+    await stores.close()
+    const marker = join(folder, 'state', 'acknowledged')
+    const bytes = readFileSync(marker)
+    bytes[at + 3]! ^= 1
+    writeFileSync(marker, bytes)
+    expect(await backUp({ folder, file, clock })).toMatchObject({
+      stores: [
+        { name: 'main', revision: 30, objects: 5 },
+        { name: 'workload/a/b', revision: 1, objects: 1 },
+      ],
+    })
+  })
+
   test('of a folder that is none is refused by name', async () => {
     await expect(backUp({ folder: other, file, clock })).rejects.toThrow(`There is no state in data folder ${other}`)
   })

@@ -105,10 +105,14 @@ export async function restoreBackup(options: RestoreOptions): Promise<Backup> {
 async function readAcknowledged(files: Files, folder: string): Promise<Salvaged> {
   if (!(await files.list(folder)).includes(StateName)) throw new Error(`There is no state in data folder ${folder}`)
   for (let attempt = 1; ; attempt++) {
+    const isLast = attempt === Attempts
     try {
-      return { ...(await readState(files, `${folder}/${StateName}`, 'acknowledged')), damage: [] }
+      const state = await readState(files, `${folder}/${StateName}`, 'acknowledged')
+      if (state.isMarkerWhole) return { ...state, damage: [] }
+      // A server may just be writing the other copy. If not, that copy was the newer one: everything that can be read, as at a start.
+      if (isLast) return { ...(await readState(files, `${folder}/${StateName}`, 'everything')), damage: [] }
     } catch (err) {
-      if (attempt === Attempts || !(err instanceof DamagedData || isGone(err))) throw err
+      if (isLast || !(err instanceof DamagedData || isGone(err))) throw err
     }
   }
 }

@@ -34,6 +34,8 @@ export interface State {
   readonly unacknowledged: Buffer
   /** Bytes of the checkpoint that was read. */
   readonly checkpointSize: number
+  /** Whether both copies of the commit marker can be read. If not, writes after the older one may have been acknowledged, too. */
+  readonly isMarkerWhole: boolean
   /** Damage without loss: a newer checkpoint contains the data. */
   readonly skipped: readonly Error[]
 }
@@ -69,7 +71,7 @@ export async function readState(
   encode: ObjectEncoding = plainObjects,
 ): Promise<State> {
   // Read first: a log that is read later contains at least what the commit marker acknowledges.
-  const acknowledged = await readCommitMarker(files, folder)
+  const { isWhole: isMarkerWhole, ...acknowledged } = await readCommitMarker(files, folder)
   const { logs, checkpoints } = await generationsIn(files, folder)
   const isWanted = (generation: number) => extent === 'everything' || generation <= acknowledged.generation
   const last = Math.max(acknowledged.generation, largest(logs.filter(isWanted)))
@@ -112,6 +114,7 @@ export async function readState(
     return {
       snapshots,
       acknowledged,
+      isMarkerWhole,
       end: { generation: last, offset: end },
       next,
       unacknowledged,
@@ -185,13 +188,13 @@ export function markLine({ generation, offset }: Position, turn: number): { byte
   return { bytes: Buffer.from(`${text} ${checksum(text)}\n`), at: (turn % 2) * SlotSize }
 }
 
-export async function readCommitMarker(files: Files, folder: string): Promise<Position> {
+export async function readCommitMarker(files: Files, folder: string): Promise<Position & { readonly isWhole: boolean }> {
   const path = `${folder}/${MarkName}`
   const bytes = await readOrMissing(path, (at) => files.read(at))
   const lines = [0, SlotSize].flatMap((at) => positionIn(bytes.toString('latin1', at, at + SlotSize)) ?? [])
   const newest = lines.sort((a, b) => b.generation - a.generation || b.offset - a.offset)[0]
   if (!newest) throw new DamagedData(path, 0, 'its checksum does not match')
-  return newest
+  return { ...newest, isWhole: lines.length === 2 }
 }
 
 function positionIn(slot: string): Position | undefined {
