@@ -1,4 +1,4 @@
-import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto'
 import {
   type Client,
   createClient,
@@ -93,11 +93,59 @@ const refused = { kind: 'refused' }
 test('a token ends with its time', async () => {
   const world = await start()
   const token = await tokenOf(world, { expirationSeconds: 600 })
-  world.clock.step(world.clock.now() + minutes(10))
+  // Upstream allows for clocks that differ by a minute.
+  world.clock.step(world.clock.now() + minutes(11))
   expect(who(world, token)).toMatchObject({ kind: 'user' })
   world.clock.step(world.clock.now() + 1)
   expect(who(world, token)).toEqual(refused)
 })
+
+test.each<[string, object]>([
+  ['issued more than a minute in the future', { iat: 61 }],
+  ['not valid for more than a minute', { nbf: 61 }],
+  ['expired more than a minute ago', { exp: -61 }],
+  ['with an expiry that no int64 holds', { exp: 1e300 }],
+  ['with a subject that is a number', { sub: 1 }],
+  ['with an id that is a number', { jti: 1 }],
+  ['with a text as a date', { nbf: '1' }],
+  ['with an audience that is a number', { aud: ['https://kubernetes.default.svc.cluster.local', 1] }],
+])('a token %s is rejected', async (_, changed) => {
+  const world = await start({ serviceAccountTokens: { signingKey } })
+  expect(who(world, signedAgain(world, await tokenOf(world), changed))).toEqual(refused)
+})
+
+test.each<[string, object]>([
+  ['issued a minute in the future', { iat: 60 }],
+  ['that is valid in a minute', { nbf: 60 }],
+  ['that expired a minute ago', { exp: -60 }],
+  ['without an expiry', { exp: undefined }],
+  ['without an audience', { aud: undefined }],
+])('a token %s is accepted', async (_, changed) => {
+  const world = await start({ serviceAccountTokens: { signingKey } })
+  expect(who(world, signedAgain(world, await tokenOf(world), changed))).toMatchObject({ kind: 'user' })
+})
+
+test.each([0, 1, 2])('a token with padding in part %d is rejected', async (part) => {
+  const world = await start()
+  const parts = (await tokenOf(world)).split('.')
+  parts[part] += '=='
+  expect(who(world, parts.join('.'))).toEqual(refused)
+})
+
+/** The token with other claims, signed by the same key. Small numbers as dates are seconds from now. */
+function signedAgain({ clock }: World, token: string, changed: object): string {
+  const [head = ''] = token.split('.')
+  const now = clock.now() / 1000
+  const claims = Object.entries(changed).map(([name, value]) => [
+    name,
+    ['iat', 'nbf', 'exp'].includes(name) && Math.abs(value as number) < 100 && typeof value === 'number' ? now + value : value,
+  ])
+  const body = JSON.stringify({ ...claimsOf(token), ...Object.fromEntries(claims) })
+  const input = `${head}.${Buffer.from(body).toString('base64url')}`
+  const signature = sign('sha256', Buffer.from(input), { key: signingKey, dsaEncoding: 'ieee-p1363' })
+  return `${input}.${signature.toString('base64url')}`
+}
+const signingKey = makeSigningKey()
 
 test('a token ends with its service account, also when there is another one of the name', async () => {
   const world = await start()

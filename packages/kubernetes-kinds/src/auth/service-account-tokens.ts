@@ -15,6 +15,7 @@ import {
 import {
   type Clock,
   isRecord,
+  jsonTypeName,
   type KubeObject,
   messageOf,
   notFound,
@@ -146,7 +147,7 @@ export function serviceAccountTokens(
       if (parsed?.claims.iss === SecretIssuer)
         return verdictOnSecret(token, parsed, { wanted, audiences, keys: keyring().keys, store })
       if (!parsed || !issuers.includes(String(parsed.claims.iss))) return { kind: 'unknown' }
-      return verdictOn(parsed, wanted, keyring().keys, { store, clock })
+      return verdictOn(parsed, wanted, keyring().keys, { store, clock, audiences })
     },
     jwks: () => ({ keys: keyring().keys.map(({ id, algorithm, key }) => jwkOf(id, algorithm, key)) }),
     configuration(server) {
@@ -248,6 +249,8 @@ function parse(token: string): Parsed | undefined {
   const [head, body, signature, ...rest] = token.split('.')
   if (head === undefined || body === undefined || signature === undefined || rest.length > 0) return undefined
   if (token.length > MaxLength) return undefined
+  // Node's decoder skips what is not base64url, such as padding; Go's does not.
+  if (![head, body, signature].every((part) => /^[\w-]*$/.test(part))) return undefined
   const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString())
   try {
     const [header, claims] = [read(head), read(body)]
@@ -276,6 +279,8 @@ interface SecretTokenWorld {
 function verdictOnSecret(token: string, parsed: Parsed, { wanted, audiences, keys, store }: SecretTokenWorld): TokenVerdict {
   const refused = (why: string): TokenVerdict => ({ kind: 'refused', why })
   if (!keys.some((key) => isSignedBy(parsed, key))) return refused('invalid signature')
+  const malformed = malformedClaim(parsed.claims)
+  if (malformed !== undefined) return refused(malformed)
   const claim = (name: string) => {
     const value = parsed.claims[`${SecretClaims}/${name}`]
     return typeof value === 'string' ? value : ''
@@ -303,6 +308,8 @@ function notFor(intended: readonly string[], wanted: readonly string[]): string 
 
 interface World {
   readonly store: Store
+  /** Audiences of this server. */
+  readonly audiences: readonly string[]
   readonly clock: Clock
 }
 
@@ -310,14 +317,45 @@ function verdictOn(token: Parsed, wanted: readonly string[], keys: readonly Key[
   const refused = (why: string): TokenVerdict => ({ kind: 'refused', why })
   if (!keys.some((key) => isSignedBy(token, key))) return refused('invalid signature')
   const { claims } = token
-  const intended = [claims.aud].flat().filter((one) => typeof one === 'string')
+  const malformed = malformedClaim(claims)
+  if (malformed !== undefined) return refused(malformed)
+  const own = [claims.aud ?? []].flat() as string[]
+  // A token without audiences is for this server.
+  const intended = own.length === 0 ? world.audiences : own
   const audiences = intended.filter((one) => wanted.includes(one))
   if (audiences.length === 0) return refused(notFor(intended, wanted))
   const now = world.clock.now()
-  if (typeof claims.exp !== 'number' || now > seconds(claims.exp)) return refused('service account token has expired')
-  if (typeof claims.nbf === 'number' && now < seconds(claims.nbf)) return refused('service account token is not valid yet')
+  const [notBefore, expiry, issuedAt] = [claims.nbf, claims.exp, claims.iat].map(dateOf)
+  if (notBefore !== undefined && now + Leeway < notBefore) return refused('service account token is not valid yet')
+  if (expiry !== undefined && now - Leeway > expiry) return refused('service account token has expired')
+  if (issuedAt !== undefined && now + Leeway < issuedAt) return refused('service account token is issued in the future')
   const found = accountOf(claims, world)
   return typeof found === 'string' ? refused(found) : { kind: 'known', user: found, audiences }
+}
+
+/** Clocks of servers may differ by this much. Upstream: jwt.DefaultLeeway of go-jose. */
+const Leeway = seconds(60)
+
+/** Why a claim cannot be decoded, in the words of upstream's decoder. Upstream: jwt.Claims of go-jose v2. */
+function malformedClaim(claims: Parsed['claims']): string | undefined {
+  for (const name of ['iss', 'sub', 'jti']) {
+    const value = claims[name] ?? ''
+    if (typeof value !== 'string') return `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type string`
+  }
+  const { aud } = claims
+  if (aud !== undefined && ![aud].flat().every((one) => typeof one === 'string'))
+    return 'go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience'
+  for (const name of ['exp', 'nbf', 'iat']) {
+    const value = claims[name] ?? 0
+    if (typeof value !== 'number') return 'go-jose/go-jose/jwt: expected number value to unmarshal NumericDate'
+  }
+  return undefined
+}
+
+/** A date in milliseconds. Upstream: of a number that no int64 holds, Go makes the lowest one. */
+function dateOf(claim: unknown): number | undefined {
+  if (typeof claim !== 'number') return undefined
+  return Math.abs(claim) < 2 ** 63 ? seconds(Math.trunc(claim)) : Number.NEGATIVE_INFINITY
 }
 
 interface Reference {

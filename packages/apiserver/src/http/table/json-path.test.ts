@@ -39,6 +39,12 @@ test.each<[string, unknown[]]>([
   expect(jsonPath(path)(object)).toEqual(found)
 })
 
+test('a path with several `..` visits each part of a deep object once', () => {
+  let deep: object = { name: 'n' }
+  for (let depth = 0; depth < 400; depth++) deep = { a: deep }
+  expect(jsonPath('..a..a..a..a..a..name')(deep)).toEqual(['n'])
+})
+
 test.each(['.a[', '.a[x]', '.a[?(@.b==]', '.a..', '.a[?(@.b==c)]'])('%s is refused', (path) => {
   expect(() => jsonPath(path)).toThrow(/Cannot read JSONPath/)
 })

@@ -22,7 +22,24 @@ const field =
 
 const children: Step = (values) => values.flatMap((v) => (Array.isArray(v) ? v : isRecord(v) ? Object.values(v) : []))
 
-const descendants: Step = (values) => values.flatMap((v) => [v, ...descendants(children([v]))])
+/**
+ * The values and all below them, each object and list once. With `..` twice in a path upstream finds parts several times, which multiplies
+ * with the depth of the object; columns show only the first value that a path finds.
+ */
+const descendants: Step = (values) => {
+  const seen = new Set<unknown>()
+  const found: unknown[] = []
+  const visit = (value: unknown): void => {
+    if (typeof value === 'object' && value !== null) {
+      if (seen.has(value)) return
+      seen.add(value)
+    }
+    found.push(value)
+    for (const child of children([value])) visit(child)
+  }
+  values.forEach(visit)
+  return found
+}
 
 const slice =
   (from: number | undefined, to: number | undefined): Step =>
