@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { builtins } from '../../../../kubernetes-kinds/src/builtin-resources.ts'
 import { messages } from '../../../../kubernetes-kinds/src/protobuf-messages.ts'
 import { decodeProtobuf as decode } from './protobuf.ts'
 
@@ -204,6 +205,106 @@ test.each<[string, Buffer, object]>([
     },
   ],
   [
+    'schemas, of which a field may be one, a list, names or a bool',
+    envelope('apiextensions.k8s.io/v1', 'CustomResourceDefinition', [
+      [
+        2,
+        [
+          [
+            7,
+            [
+              [1, 'v1'],
+              [2, 1],
+              [
+                4,
+                [
+                  [
+                    1,
+                    [
+                      [5, 'object'],
+                      [20, [[1, '"red"']]],
+                      [24, [[1, [[5, 'string']]]]],
+                      [30, [[1, 1]]],
+                      [
+                        32,
+                        [
+                          [1, 'a'],
+                          [2, [[2, 'b']]],
+                        ],
+                      ],
+                      [33, [[1, 0]]],
+                      [8, [[1, '{"a":1}']]],
+                      [
+                        29,
+                        [
+                          [1, 'p'],
+                          [2, [[30, [[2, [[5, 'integer']]]]]]],
+                        ],
+                      ],
+                      [27, [[24, [[2, [[5, 'number']]]]]]],
+                    ],
+                  ],
+                ],
+              ],
+              [5, [[1, []]]],
+            ],
+          ],
+        ],
+      ],
+    ]),
+    {
+      kind: 'CustomResourceDefinition',
+      spec: {
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            schema: {
+              openAPIV3Schema: {
+                type: 'object',
+                enum: ['red'],
+                items: { type: 'string' },
+                additionalProperties: true,
+                dependencies: { a: ['b'] },
+                additionalItems: false,
+                default: { a: 1 },
+                properties: { p: { additionalProperties: { type: 'integer' } } },
+                anyOf: [{ items: [{ type: 'number' }] }],
+              },
+            },
+            subresources: { status: {} },
+          },
+        ],
+      },
+    },
+  ],
+  [
+    'API services',
+    envelope('apiregistration.k8s.io/v1', 'APIService', [
+      [1, [[1, 'v1.a.example.com']]],
+      [
+        2,
+        [
+          [
+            1,
+            [
+              [1, 'default'],
+              [2, 'a'],
+            ],
+          ],
+          [2, 'a.example.com'],
+          [3, 'v1'],
+          [7, 100],
+          [8, 10],
+        ],
+      ],
+    ]),
+    {
+      metadata: { name: 'v1.a.example.com' },
+      spec: { group: 'a.example.com', version: 'v1', service: { name: 'a' }, groupPriorityMinimum: 100, versionPriority: 10 },
+    },
+  ],
+  [
     'managed fields as JSON',
     envelope('v1', 'ConfigMap', [
       [
@@ -224,6 +325,19 @@ test.each<[string, Buffer, object]>([
   ],
 ])('%s are read', (_, bytes, object) => {
   expect(decodeProtobuf(bytes, fallback)).toMatchObject(object)
+})
+
+test('every kind that a built-in group serves has a message', () => {
+  const missing = builtins.all.filter(({ apiVersion, kind }) => {
+    try {
+      decodeProtobuf(envelope(apiVersion, kind, []), fallback)
+      return false
+    } catch {
+      return true
+    }
+  })
+  expect(missing.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual([])
+  expect(builtins.all.length).toBeGreaterThan(60)
 })
 
 test('a message whose envelope names no type is what the path says', () => {

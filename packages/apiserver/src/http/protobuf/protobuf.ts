@@ -142,6 +142,15 @@ function readValue(messages: ProtobufMessages, type: string, value: bigint | Buf
       const raw = wireFields(bytesOf(value)).find(({ number }) => number === 1)?.value
       return raw === undefined ? null : readJSON(bytesOf(raw).toString('utf8'))
     }
+    case 'SchemaOrSchemas':
+      return oneOrMany(messages, value, (items) => items.map((item) => readMessage(messages, schema, bytesOf(item))))
+    case 'SchemaOrStrings':
+      return oneOrMany(messages, value, (items) => items.map((item) => bytesOf(item).toString('utf8')))
+    case 'SchemaOrBool': {
+      const parts = new Map(wireFields(bytesOf(value)).map(({ number, value: part }) => [number, part]))
+      const one = parts.get(2)
+      return one === undefined ? varintOf(parts.get(1) ?? 0n) !== 0n : readMessage(messages, schema, bytesOf(one))
+    }
     default:
       // A list that is a type of its own travels as a message whose first field it is.
       if (type.startsWith('[]')) {
@@ -150,6 +159,22 @@ function readValue(messages: ProtobufMessages, type: string, value: bigint | Buf
       }
       return readMessage(messages, type, bytesOf(value))
   }
+}
+
+/** Schema of a CustomResourceDefinition. */
+const schema = 'apiextensions/v1.JSONSchemaProps'
+
+/** Reads a type that is one schema (field 1) or a list (field 2). Its JSON is the one or the list. */
+function oneOrMany(
+  messages: ProtobufMessages,
+  value: bigint | Buffer,
+  many: (items: readonly (bigint | Buffer)[]) => readonly unknown[],
+): unknown {
+  const fields = wireFields(bytesOf(value))
+  const items = fields.filter(({ number }) => number === 2)
+  const one = fields.find(({ number }) => number === 1)
+  if (items.length > 0) return many(items.map((item) => item.value))
+  return one === undefined ? null : readMessage(messages, schema, bytesOf(one.value))
 }
 
 /** Seconds and nanoseconds since the epoch; nothing at all is no time. */
