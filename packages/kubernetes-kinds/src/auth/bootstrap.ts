@@ -14,8 +14,7 @@ import {
   Role,
   RoleBinding,
 } from '@capstan/kube'
-import { type BootstrapBinding, bootstrapBindings, bootstrapRoles } from './bootstrap-roles.ts'
-import type { BootstrapRole } from './role-rules.ts'
+import { type BootstrapBinding, type BootstrapRole, bootstrapBindings, bootstrapRoles } from './bootstrap-roles.ts'
 import { missingPermissions } from '@capstan/apiserver/kinds'
 
 const autoupdate = 'rbac.authorization.kubernetes.io/autoupdate'
@@ -38,10 +37,8 @@ async function ensureRole(client: Client, role: BootstrapRole): Promise<void> {
   const kind = (role.namespace === undefined ? ClusterRole : Role) as Kind<ClusterRole>
   const wanted = {
     metadata: metadataOf(role),
-    rules: [...role.rules],
-    ...(role.aggregates === undefined
-      ? {}
-      : { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [role.aggregates]: 'true' } }] } }),
+    rules: [...(role.rules ?? [])],
+    ...(role.aggregationRule === undefined ? {} : { aggregationRule: role.aggregationRule }),
   }
   const found = await existing(client, kind, role)
   if (!found) {
@@ -61,18 +58,18 @@ async function ensureRole(client: Client, role: BootstrapRole): Promise<void> {
 
 async function ensureBinding(client: Client, binding: BootstrapBinding): Promise<void> {
   const kind = (binding.namespace === undefined ? ClusterRoleBinding : RoleBinding) as Kind<ClusterRoleBinding>
-  const { roleRef } = binding
+  const { roleRef, subjects: wanted = [] } = binding
   const found = await existing(client, kind, binding)
   if (found && isLeftAlone(found)) return
   if (found && equal(found.roleRef, roleRef)) {
     const { subjects = [] } = found
-    const missing = binding.subjects.filter((one) => !subjects.some((known) => equal(known, one)))
+    const missing = wanted.filter((one) => !subjects.some((known) => equal(known, one)))
     if (missing.length > 0) await client.update(kind, { ...found, subjects: [...subjects, ...missing] })
     return
   }
   // The role of a binding is immutable.
   if (found) await client.delete(kind, found.metadata)
-  await client.create(kind, { metadata: metadataOf(binding), roleRef, subjects: [...binding.subjects] })
+  await client.create(kind, { metadata: metadataOf(binding), roleRef, subjects: [...wanted] })
 }
 
 const existing = <T extends KubeObject>(

@@ -1,0 +1,47 @@
+/**
+ * `node scripts/tools/bootstrap-roles.ts`: reads the default roles and bindings of RBAC from the data that the tests of Kubernetes' module
+ * compare with, and writes `packages/kubernetes-kinds/src/auth/bootstrap-objects.json`. Needs Go, for its module cache.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import type { BootstrapObjects } from '../../packages/kubernetes-kinds/src/auth/bootstrap-roles.ts'
+
+const version = 'v1.36.2'
+
+interface Published {
+  readonly metadata: { name: string; namespace?: string; labels?: { [label: string]: string } }
+  readonly [field: string]: unknown
+}
+
+const { Dir } = JSON.parse(
+  execFileSync('go', ['mod', 'download', '-json', `k8s.io/kubernetes@${version}`], { encoding: 'utf8' }),
+) as { Dir: string }
+const itemsOf = (name: string): readonly Published[] => {
+  const file = join(Dir, 'plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata', `${name}.yaml`)
+  return (parse(readFileSync(file, 'utf8')) as { items: readonly Published[] }).items
+}
+
+/** The object without what all of them have: type, annotation, and the label of default roles. */
+function ownContent({ metadata: { name, namespace, labels = {} }, ...fields }: Published): object {
+  const own = Object.entries(labels).filter(([label]) => label !== 'kubernetes.io/bootstrapping')
+  return {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(own.length === 0 ? {} : { labels: Object.fromEntries(own) }),
+    ...Object.fromEntries(Object.entries(fields).filter(([field]) => field !== 'apiVersion' && field !== 'kind')),
+  }
+}
+
+const contentOf = (...names: string[]): object[] => names.flatMap(itemsOf).map(ownContent)
+const objects: { readonly [kind in keyof BootstrapObjects]: readonly object[] } = {
+  roles: contentOf('cluster-roles', 'controller-roles', 'namespace-roles'),
+  bindings: contentOf('cluster-role-bindings', 'controller-role-bindings', 'namespace-role-bindings'),
+}
+// One rule or subject a line, so that a change of upstream's can be read as a diff.
+const text = JSON.stringify(objects, null, 1)
+  .replace(/\n {5,}/g, ' ')
+  .replace(/\n {4}(?=[}\]])/g, ' ')
+writeFileSync(join(import.meta.dirname, '../../packages/kubernetes-kinds/src/auth/bootstrap-objects.json'), `${text}\n`)
+process.stderr.write(`${objects.roles.length} roles, ${objects.bindings.length} bindings of ${version}\n`)
