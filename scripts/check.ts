@@ -19,6 +19,7 @@ const checks: readonly { name: string; command: readonly string[]; help: string 
   { name: 'types', command: ['tsc', '-p', '.'], help: 'mend the types' },
   { name: 'lint', command: ['oxlint', '--deny-warnings'], help: 'npm run fix mends some' },
   { name: 'generated files', command: ['node', 'scripts/gen.ts', '--check'], help: 'npm run gen, and commit what changes' },
+  { name: 'docs site', command: ['node', 'scripts/docs.ts'], help: 'correct the links that it names' },
   { name: 'unused code', command: ['knip', '--no-progress'], help: 'delete it, or export it where it is used' },
   {
     name: 'licences',

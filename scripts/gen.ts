@@ -51,8 +51,8 @@ function* generated(): Iterable<[path: string, text: string]> {
   for (const path of globSync('{packages,examples}/*/package.json', { cwd: root }).sort())
     yield [path, withVersion(readFileSync(`${root}${path}`, 'utf8'), version)]
   yield ['README.md', withStatus(readFileSync(`${root}README.md`, 'utf8'))]
-  const guide = 'docs/guides/write-a-controller.md'
-  yield [guide, withPrograms(readFileSync(`${root}${guide}`, 'utf8'), 'examples/cluster-lifetime')]
+  for (const guide of ['docs/guides/write-a-controller.md', 'docs/guides/test-on-a-virtual-clock.md'])
+    yield [guide, withPrograms(readFileSync(`${root}${guide}`, 'utf8'), 'examples/cluster-lifetime')]
   yield ['ARCHITECTURE.md', withGraph(readFileSync(`${root}ARCHITECTURE.md`, 'utf8'))]
   for (const kind of [...coreKinds, ...localKinds]) yield [`config/crd/${resourceName(kind)}.yaml`, crdText(kind)]
   yield ['docs/reference/hooks.md', hooksPage()]

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { anchorNamer } from './docs/anchors.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const tracked = spawnSync('git', ['ls-files', '-z', '*.md'], { cwd: root, encoding: 'utf8' }).stdout.split('\0').filter(Boolean)
@@ -20,21 +21,9 @@ function relativeLinks(markdown: string): string[] {
   return [...inline, ...definitions].map(([, target]) => target!).filter((target) => !/^[a-z][a-z+.-]*:|^\/\//i.test(target))
 }
 
-/** Anchors as GitHub derives them: lower case, punctuation dropped, spaces as hyphens, repeated ones numbered. */
 function anchors(markdown: string): Set<string> {
-  const seen = new Map<string, number>()
   const headings = markdown.replace(/^(`{3,})[^]*?^\1`*$/gm, '').matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)
-  const found = new Set<string>()
-  for (const [, heading] of headings) {
-    const text = heading!.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-    const slug = text
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\p{M} _-]/gu, '')
-      .replaceAll(' ', '-')
-    const count = seen.get(slug) ?? 0
-    seen.set(slug, count + 1)
-    found.add(count === 0 ? slug : `${slug}-${count}`)
-  }
+  const found = new Set([...headings].map(([, heading]) => heading!).map(anchorNamer()))
   for (const [, id] of markdown.matchAll(/<a (?:id|name)="([^"]+)"/g)) found.add(id!)
   return found
 }

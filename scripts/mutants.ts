@@ -71,7 +71,7 @@ function mutantsIn(file: string): FileMutant[] {
     ...mutant,
     file,
     before: text.slice(mutant.start, mutant.end),
-    id: `${file}:${mutant.line} ${mutant.operator} @${mutant.start}`,
+    id: `${file}:${mutant.line} ${mutant.operator} @${mutant.start}-${mutant.end}`,
   }))
 }
 

@@ -1,0 +1,16 @@
+/** Anchors of headings as GitHub derives them: lower case, punctuation dropped, spaces as hyphens, repeated ones numbered. */
+
+/** Returns a function that gives each heading of one page its anchor, in their order. */
+export function anchorNamer(): (heading: string) => string {
+  const seen = new Map<string, number>()
+  return (heading) => {
+    const slug = heading
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\p{M} _-]/gu, '')
+      .replaceAll(' ', '-')
+    const count = seen.get(slug) ?? 0
+    seen.set(slug, count + 1)
+    return count === 0 ? slug : `${slug}-${count}`
+  }
+}

@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest'
+import { relativeTo, sectionsOf, siteLink, siteProblems, urlOf } from './site.ts'
+
+const files = ['README.md', 'CONTRIBUTING.md', 'docs/guides/a.md', 'docs/adr/0001-x.md', 'packages/kube/README.md']
+const sections = sectionsOf(files, (file) => `# Title of \`${file}\`\n\nText.`)
+const pages = new Map(sections.flatMap(({ pages }) => pages.map((page) => [page.file, page] as const)))
+
+test('a file becomes the page of its path, README.md that of its folder', () =>
+  expect(files.map(urlOf)).toEqual([
+    '/index.html',
+    '/CONTRIBUTING.html',
+    '/docs/guides/a.html',
+    '/docs/adr/0001-x.html',
+    '/packages/kube/index.html',
+  ]))
+
+test('the start page is first in the navigation, and titles are those of the files', () => {
+  expect(sections[0]!.pages.map(({ url, title }) => `${url} ${title}`)).toEqual([
+    '/index.html Title of README.md',
+    '/CONTRIBUTING.html Title of CONTRIBUTING.md',
+  ])
+  expect(sectionsOf(['packages/kube/src/x/testdata/README.md'], () => '').flatMap(({ pages }) => pages)).toEqual([])
+})
+
+describe('a link', () => {
+  test.each([
+    ['to a page', 'packages/kube/README.md', '../../docs/guides/a.md#task', '../../docs/guides/a.html#task'],
+    ['to a folder with a README', 'docs/guides/a.md', '../../packages/kube', '../../packages/kube/index.html'],
+    ['to a folder without one', 'README.md', 'docs/adr', 'docs/adr/0001-x.html'],
+    ['to a heading of the page', 'README.md', '#status', '#status'],
+    ['to another site', 'README.md', 'https://example.com/a.md', 'https://example.com/a.md'],
+  ])('%s', (_, file, href, expected) => {
+    const copies = new Set<string>()
+    expect(siteLink(file, href, pages, copies)).toBe(expected)
+    expect([...copies]).toEqual([])
+  })
+
+  test('to a file that is no page leads to a copy', () => {
+    const copies = new Set<string>()
+    expect(siteLink('docs/guides/a.md', '../../LICENSE', pages, copies)).toBe('../../LICENSE')
+    expect([...copies]).toEqual(['LICENSE'])
+  })
+
+  test('to the page itself is its own name', () => expect(relativeTo('/a/b.html', '/a/b.html')).toBe('b.html'))
+})
+
+test('links that lead nowhere, missing headings and pages that no link reaches are problems', () => {
+  const built = new Map([
+    [
+      '/index.html',
+      '<a class="x" href="a.html#one">a</a> <a href="a.html#two">b</a> <a href="gone.html">c</a> <a href="LICENSE">d</a>',
+    ],
+    ['/a.html', '<h2 id="one">One</h2>'],
+    ['/alone.html', ''],
+  ])
+  expect(siteProblems(built, (url) => url === '/LICENSE')).toEqual([
+    '/index.html: a.html#two has no such heading',
+    '/index.html: gone.html does not exist',
+    '/alone.html: no page links to it',
+  ])
+})

@@ -1,0 +1,90 @@
+/** Which Markdown files are pages of the documentation site, where each one is, and where their links lead. */
+import { posix } from 'node:path'
+
+export interface Page {
+  /** Path in the repository. */
+  readonly file: string
+  /** Path in the site. */
+  readonly url: string
+  readonly title: string
+}
+
+export interface Section {
+  readonly title: string
+  readonly pages: readonly Page[]
+}
+
+/** Sections of the navigation, in order, with the files of each. A file belongs to the first section that matches. */
+const sections: readonly (readonly [title: string, files: RegExp])[] = [
+  ['Capstan', /^(?:README|ARCHITECTURE|SCOPE|CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$/],
+  ['Guides', /^docs\/guides\//],
+  ['Reference', /^docs\/reference\//],
+  ['Packages', /^packages\/[^/]+\/README\.md$/],
+  ['Inside the packages', /^packages\/[^/]+\/src\/(?!.*testdata).*README\.md$/],
+  ['Examples', /^examples\/[^/]+\/README\.md$/],
+  ['Development', /^(?:docs\/[^/]+\.md|docs\/style\/.*|bench\/README\.md|interop\/README\.md)$/],
+  ['Decisions', /^docs\/adr\//],
+]
+
+const titleOf = (file: string, markdown: string): string =>
+  /^# (.+)$/m
+    .exec(markdown)?.[1]
+    ?.replace(/`|\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .trim() ?? file
+
+/** README.md is the page of its folder. */
+export const urlOf = (file: string): string =>
+  `/${file.replace(/(?:^|(?<=\/))README\.md$/, 'index.md').replace(/\.md$/, '.html')}`
+
+export function sectionsOf(files: readonly string[], read: (file: string) => string): Section[] {
+  const left = new Set(files)
+  return sections.map(([title, pattern]) => {
+    const own = [...left].filter((file) => pattern.test(file))
+    for (const file of own) left.delete(file)
+    const pages = own.map((file) => ({ file, url: urlOf(file), title: titleOf(file, read(file)) }))
+    // README.md is first.
+    return { title, pages: pages.toSorted((a, b) => Number(b.url === '/index.html') - Number(a.url === '/index.html')) }
+  })
+}
+
+/** Link from one page to another: relative, so that the site works in any folder of a server and from files. */
+export const relativeTo = (from: string, to: string): string => posix.relative(posix.dirname(from), to) || posix.basename(to)
+
+/**
+ * Where a link of a Markdown file leads in the site. A link to a folder leads to its README, or to the first page below it; one to another
+ * file of the repository leads to a copy, added to `copies`.
+ */
+export function siteLink(file: string, href: string, pages: ReadonlyMap<string, Page>, copies: Set<string>): string {
+  if (/^[a-z][a-z+.-]*:|^\/\/|^#/i.test(href)) return href
+  const [path = '', anchor] = href.split('#', 2)
+  const target = posix.normalize(posix.join(posix.dirname(file), decodeURIComponent(path))).replace(/\/$/, '')
+  const page =
+    pages.get(target) ?? pages.get(`${target}/README.md`) ?? [...pages.values()].find((one) => one.file.startsWith(`${target}/`))
+  if (!page) copies.add(target)
+  const link = relativeTo(urlOf(file), page?.url ?? `/${target}`)
+  return anchor === undefined ? link : `${link}#${anchor}`
+}
+
+/** Links of built pages that lead nowhere, and pages that no link from the start page reaches. */
+export function siteProblems(built: ReadonlyMap<string, string>, exists: (url: string) => boolean): string[] {
+  const idsOf = (html: string) => new Set([...html.matchAll(/ (?:id|name)="([^"]+)"/g)].map(([, id]) => id!))
+  const ids = new Map([...built].map(([url, html]) => [url, idsOf(html)]))
+  const problems: string[] = []
+  const next = new Map<string, Set<string>>()
+  for (const [url, html] of built) {
+    const targets = new Set<string>()
+    next.set(url, targets)
+    for (const [, href] of html.matchAll(/<a [^>]*href="([^"]+)"/g)) {
+      if (/^[a-z][a-z+.-]*:|^\/\//i.test(href!)) continue
+      const [path = '', anchor] = href!.split('#', 2)
+      const target = path === '' ? url : posix.join(posix.dirname(url), decodeURIComponent(path))
+      targets.add(target)
+      if (!built.has(target) && !exists(target)) problems.push(`${url}: ${href} does not exist`)
+      else if (anchor && built.has(target) && !ids.get(target)!.has(decodeURIComponent(anchor)))
+        problems.push(`${url}: ${href} has no such heading`)
+    }
+  }
+  const reached = new Set(['/index.html'])
+  for (const url of reached) for (const target of next.get(url) ?? []) reached.add(target)
+  return [...problems, ...[...built.keys()].filter((url) => !reached.has(url)).map((url) => `${url}: no page links to it`)]
+}
