@@ -1,0 +1,106 @@
+/** Commands of README.md and programs of the packages' READMEs run as they stand. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ended, type Started, start } from './test-io.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+const readme = read('README.md')
+
+const folder = mkdtempSync(join(tmpdir(), 'capstan-readme-'))
+const kubeconfig = join(folder, 'kubeconfig')
+let server: Started
+beforeAll(async () => {
+  server = start(['apiserver', '--kubeconfig', kubeconfig, '--secure-port', '0', '--enable-priority-and-fairness=false'])
+  await server.line(/ready/)
+})
+afterAll(async () => {
+  await server.interrupt()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+describe('README.md', () => {
+  test('begins with commands that CI runs', () => {
+    const [, block = ''] = /^```\n([^]*?)^```$/m.exec(readme) ?? []
+    const commands = block
+      .trim()
+      .split('\n')
+      .map((line) => line.split('#')[0]!.trim())
+    expect(commands).toEqual(['npm start', 'npm test'])
+    const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts)
+    for (const command of commands) {
+      expect(scripts).toContain(command.replace('npm ', ''))
+      expect(read('.ci/run')).toMatch(new RegExp(`^step '${command}' `, 'm'))
+    }
+  })
+
+  const commands = [...readme.matchAll(/npx @capstan\/cli ([\w][^`)]*)/g)].map(([, command]) => command!.trim())
+  const uses: Readonly<Record<string, () => Promise<unknown>>> = {
+    'lint config/crd': async () => expect((await ended(['lint', join(root, 'config/crd')])).code).toBe(0),
+    'envtest bin/envtest': async () => expect((await ended(['envtest', join(folder, 'envtest')])).code).toBe(0),
+    // Started before the tests.
+    'apiserver --kubeconfig FILE': async () => expect(await server.line(/ready/)).toContain(kubeconfig),
+    // A whole run takes a running provider: conform/ has its tests.
+    'conform --kubeconfig FILE --infrastructure KIND': async () => {
+      const { code, out } = await ended(['conform', '--help'])
+      expect(code).toBe(0)
+      expect(out).toMatch(/--kubeconfig <[^]*--infrastructure </)
+    },
+    'manager --kubeconfig FILE': async () => {
+      const manager = start(['manager', '--kubeconfig', kubeconfig])
+      await manager.line(/ready/)
+      expect(await manager.interrupt()).toBe(0)
+    },
+  }
+
+  test('has only commands of which each is run here', () => expect(new Set(commands)).toEqual(new Set(Object.keys(uses))))
+
+  test.each(Object.keys(uses))('capstan %s', (command) => uses[command]!())
+})
+
+/** Programs of package READMEs, with what the text around them says that the reader has, and what they print. */
+const programs: Readonly<Record<string, { before?: string; after: string; prints: RegExp }>> = {
+  api: {
+    before: `
+      const client = { get: async () => ({}) }
+      const infraCluster = { status: { initialization: { provisioned: true } } }`,
+    after: 'console.log(provisioned)',
+    prints: /^true$/m,
+  },
+  conformance: { after: '', prints: /^MUST infra-machine\.template /m },
+  controller: {
+    before: `
+      import { createApiServer } from '@capstan/kubernetes-kinds'
+      const transport = createApiServer({ clock: systemClock, random: seededRandom(2) }).transport()`,
+    after: `
+      const key = { namespace: 'default', name: 'a' }
+      const client = createClient(transport)
+      await client.create(ConfigMap, { metadata: key, data: { name: 'world' } })
+      for await (const { object } of await client.watch(ConfigMap, { namespace: 'default', signal: new AbortController().signal }))
+        if (object.data?.greeting) {
+          console.log(object.data.greeting)
+          process.exit()
+        }`,
+    prints: /^Hello world$/m,
+  },
+  core: { after: `console.log('started'); process.exit()`, prints: /^started$/m },
+  kube: { after: 'process.exit()', prints: /^hello for world$/m },
+  lab: { after: `await plane.close(); stop.abort(); console.log('closed'); process.exit()`, prints: /^closed$/m },
+}
+
+describe('the program of the README', () => {
+  test.each(Object.keys(programs))('of %s runs', async (name) => {
+    const { before = '', after, prints } = programs[name]!
+    const [, program = ''] = /^```ts\n(import [^]*?)^```$/m.exec(read(`packages/${name}/README.md`)) ?? []
+    const args = ['--input-type=module-typescript', '-e', [before, program, after].join('\n')]
+    const env = { ...process.env, KUBECONFIG: kubeconfig }
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: join(root, 'packages', name), env })
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(prints)
+  })
+})
