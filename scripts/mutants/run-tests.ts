@@ -6,7 +6,7 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createVitest, type TestSpecification, type Vitest } from 'vitest/node'
+import { createVitest, type Reporter, type TestCase, type TestModule, type TestSpecification, type Vitest } from 'vitest/node'
 import { applyMutant, instrument, mutantsOf } from './operators.ts'
 import type { MutantTask, Result, Task } from './task.ts'
 
@@ -25,11 +25,32 @@ class InOrder {
   }
 }
 
+/** Notes the first failure of a run. Results that vitest returns also contain those of earlier runs. */
+class FirstFailure implements Reporter {
+  failure: string | undefined
+
+  onTestCaseResult(test: TestCase): void {
+    if (test.result().state === 'failed') this.failure ??= `${relative(root, test.module.moduleId)}: ${test.fullName}`
+  }
+
+  onTestModuleEnd(module: TestModule): void {
+    const [error] = module.errors()
+    if (error) this.failure ??= `${relative(root, module.moduleId)}: ${error.message}`
+  }
+
+  onTestRunEnd(_: unknown, [error]: readonly { readonly message: string }[]): void {
+    if (error) this.failure ??= `outside of tests: ${error.message}`
+  }
+}
+
 type Transform = (file: string, text: string) => string | undefined
 
-async function startVitest(transform: Transform, options: { setupFiles?: string[]; bail?: number }): Promise<Vitest> {
+async function startVitest(
+  transform: Transform,
+  options: { reporters: Reporter[]; setupFiles?: string[]; bail?: number },
+): Promise<Vitest> {
   return createVitest(
-    { root, watch: false, reporters: [{}], maxWorkers: 2, sequence: { sequencer: InOrder }, fsModuleCache: false, ...options },
+    { root, watch: false, maxWorkers: 2, sequence: { sequencer: InOrder }, fsModuleCache: false, ...options },
     {
       plugins: [
         {
@@ -64,7 +85,7 @@ async function recordCoverage({ files, tests, folder }: Extract<Task, { kind: 'c
   }
   writeFileSync(`${folder}/files.json`, JSON.stringify(firstOf))
   const setupFiles = [fileURLToPath(new URL('record-coverage.ts', import.meta.url))]
-  const vitest = await startVitest((file) => texts.get(file), { setupFiles })
+  const vitest = await startVitest((file) => texts.get(file), { setupFiles, reporters: [{}] })
   vitest.provide('coverageFolder', folder)
   const specifications = await specificationsOf(vitest)
   const chosen = tests.length === 0 ? [...specifications.values()] : tests.flatMap((test) => specifications.get(test) ?? [])
@@ -76,7 +97,11 @@ async function recordCoverage({ files, tests, folder }: Extract<Task, { kind: 'c
 
 async function runMutants({ mutants, results }: Extract<Task, { kind: 'mutants' }>): Promise<void> {
   let current: MutantTask | undefined
-  const vitest = await startVitest((file, text) => (current?.file === file ? applyMutant(text, current) : undefined), { bail: 1 })
+  const reporter = new FirstFailure()
+  const vitest = await startVitest((file, text) => (current?.file === file ? applyMutant(text, current) : undefined), {
+    bail: 1,
+    reporters: [reporter],
+  })
   const specifications = await specificationsOf(vitest)
   const report = (result: Result) => appendFileSync(results, `${JSON.stringify(result)}\n`)
   for (const mutant of mutants) {
@@ -85,26 +110,18 @@ async function runMutants({ mutants, results }: Extract<Task, { kind: 'mutants' 
     const before = current?.file
     current = mutant
     for (const file of new Set([before, mutant.file])) if (file !== undefined) vitest.invalidateFile(`${root}${file}`)
+    reporter.failure = undefined
     const chosen = mutant.tests.flatMap((test) => specifications.get(test) ?? [])
-    const by = await firstFailure(vitest, chosen)
+    await vitest.runTestSpecifications(chosen, false)
+    const { failure } = reporter
     const seconds = (performance.now() - started) / 1000
-    report(by === undefined ? { id: mutant.id, state: 'survived', seconds } : { id: mutant.id, state: 'killed', seconds, by })
+    report(
+      failure === undefined
+        ? { id: mutant.id, state: 'survived', seconds }
+        : { id: mutant.id, state: 'killed', seconds, by: failure },
+    )
   }
   await vitest.close()
-}
-
-/** Returns the name of a failed test or an error outside of tests; `undefined` when all tests pass. */
-async function firstFailure(vitest: Vitest, specifications: TestSpecification[]): Promise<string | undefined> {
-  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, false)
-  for (const module of testModules) {
-    const file = relative(root, module.moduleId)
-    for (const test of module.children.allTests('failed')) return `${file}: ${test.fullName}`
-    const [error] = module.errors()
-    if (error) return `${file}: ${error.message}`
-    if (module.state() === 'failed') return file
-  }
-  const [error] = unhandledErrors
-  return error === undefined ? undefined : `unhandled: ${(error as Error).message}`
 }
 
 const task = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Task

@@ -40,7 +40,7 @@ describe('README.md', () => {
   })
 
   const commands = [...readme.matchAll(/npx @capstan\/cli ([\w][^`)]*)/g)].map(([, command]) => command!.trim())
-  const uses: Readonly<Record<string, () => Promise<unknown>>> = {
+  const uses: Readonly<Record<string, () => Promise<void>>> = {
     'lint config/crd': async () => expect((await ended(['lint', join(root, 'config/crd')])).code).toBe(0),
     'envtest bin/envtest': async () => expect((await ended(['envtest', join(folder, 'envtest')])).code).toBe(0),
     // Started before the tests.
