@@ -1,6 +1,6 @@
 /** Records Events about objects for users. Repetitions increase the count of the first Event. */
 import type { Client, Clock, KubeObject, Logger, Random } from '@capstan/kube'
-import { Event, isReason, keyText, keyOf, randomSuffix, timestamp } from '@capstan/kube'
+import { Event, isReason, keyText, keyOf, randomSuffix, shortened, timestamp } from '@capstan/kube'
 import type { EventRecorder } from './controller.ts'
 
 export interface EventRecorderOptions {
@@ -87,7 +87,7 @@ export function createEventRecorders({ client, clock, random, log }: EventRecord
         waiting++
         const now = timestamp(clock.now())
         tail = tail.then(() =>
-          write(component, object, type, reason, message.slice(0, 1024), now)
+          write(component, object, type, reason, shortened(message, 1024), now)
             .catch((err) => {
               // The namespace may be terminating, and an Event is not worth a retry.
               log.debug('Cannot record event', { object: keyText(keyOf(object)), reason, err })

@@ -1,4 +1,5 @@
 import type { ContractField } from '@capstan/api'
+import { shortened } from '@capstan/kube'
 import type { External } from './get.ts'
 import { read } from './observed.ts'
 
@@ -27,12 +28,17 @@ export function failureOf(
   }
 }
 
-/** Writes a failure on the draft of an object; without one, the existing value stays. */
+/** Most characters of a failure message: a longer one would make the API server reject the whole status. */
+const LongestMessage = 10_240
+
+/** Writes a failure on the draft of an object, truncated; without one, the existing value stays. */
 export function setFailure(
   object: { status?: { deprecated?: { v1beta1?: TerminalFailure } } },
   failure: TerminalFailure | undefined,
 ): void {
   if (!failure) return
+  const { failureMessage } = failure
+  const texts = { ...failure, ...(failureMessage ? { failureMessage: shortened(failureMessage, LongestMessage) } : {}) }
   const status = (object.status ??= {})
-  status.deprecated = { ...status.deprecated, v1beta1: { ...status.deprecated?.v1beta1, ...failure } }
+  status.deprecated = { ...status.deprecated, v1beta1: { ...status.deprecated?.v1beta1, ...texts } }
 }

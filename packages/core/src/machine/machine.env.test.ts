@@ -1,5 +1,5 @@
 import { Cluster, Machine } from '@capstan/api'
-import { isReason, minutes, Node, orAbsent, Pod, seconds, StatusError, type Transport } from '@capstan/kube'
+import { getCondition, isReason, minutes, Node, orAbsent, Pod, seconds, StatusError, type Transport } from '@capstan/kube'
 import { aCondition, aMachine, type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
@@ -89,6 +89,24 @@ test('a Machine reports that its host vanished, and recovers with it', async () 
     'False ObjectDeleted: DevMachine has been deleted while the Machine still exists',
   )
   expect(machine.status?.deprecated?.v1beta1?.failureReason).toBe('InvalidConfiguration')
+})
+
+test('texts of its provider that are longer than the status allows are truncated, and the status is written', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  const long = '😀'.repeat(40_000)
+  await env.patch(DevMachine, 'm1', {
+    status: {
+      failureReason: 'Broken',
+      failureMessage: long,
+      conditions: [{ type: 'Ready', status: 'False', reason: 'Broken', message: long }],
+    },
+  })
+  const machine = await env.get(Machine, 'm1')
+  const texts = [machine.status?.deprecated?.v1beta1?.failureMessage, getCondition(machine, 'InfrastructureReady')?.message]
+  expect(texts.map((text) => Array.from(text ?? '').length)).toEqual([10_240, 32_768])
+  for (const text of texts) expect(text).toMatch(/😀\.\.\. \(truncated\)$/)
 })
 
 test('a Machine is Available only after it was Ready for a while', async () => {
