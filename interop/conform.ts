@@ -7,7 +7,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Namespace } from '@capstan/kube'
+import { coreKinds } from '@capstan/api'
+import { installKinds } from '@capstan/controller'
+import { Namespace, systemClock, systemRandom } from '@capstan/kube'
 import { startCapstanPlane } from './capstan-plane.ts'
 import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
 import type { ServedPlane } from './plane.ts'
@@ -44,6 +46,8 @@ interface Report {
 
 async function onLocalProvider(checks: Checks): Promise<void> {
   await using plane = await startCapstanPlane({ progress: console.log })
+  // The provider watches Clusters and Machines, and is not ready before there are such kinds.
+  await installKinds(plane.client(), coreKinds, { clock: systemClock, random: systemRandom })
   const flags = ['--kubeconfig', plane.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error', '--providers', 'local']
   const start = () => startCapstan(['manager', ...flags, '--data', join(plane.folder, 'local')], /Manager ready/)
   let provider: CapstanProcess = await start()

@@ -15,6 +15,7 @@ import {
   type Random,
   seededRandom,
   silent,
+  StatusError,
   type Transport,
   VirtualClock,
 } from '@capstan/kube'
@@ -101,10 +102,12 @@ export async function providerEnv({ kinds, start, between = (same) => same }: Pr
   const traffic = createTraffic()
   let provider: { running: RunningProvider; manager: Manager } | undefined
   const coreClient = createClient(traffic.count(server.transport({ agent: 'core' })))
-  const connect = connectWorkload(
-    { whenStarted: (name) => provider!.running.workloads!.whenStarted(name) },
-    { clock, random, endpoint },
-  )
+  const connect = async (kubeconfig: string): Promise<Client> => {
+    const workloads = provider?.running.workloads
+    // A test has no network: workload clusters that nothing simulates are unreachable.
+    if (!workloads) throw new StatusError('ServiceUnavailable', 'no workload cluster is simulated')
+    return connectWorkload(workloads, { clock, random, endpoint })(kubeconfig)
+  }
   const hooks = createHooks({ client: coreClient, clock, log })
   const core = createManager({
     client: coreClient,

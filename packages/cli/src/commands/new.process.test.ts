@@ -105,3 +105,16 @@ describe('a project', patient, () => {
     expect(await once(program, 'exit')).toEqual([0, null])
   })
 })
+
+describe('a provider', patient, () => {
+  test('with every kind passes conform and type checks as it is, and is built as one file', async () => {
+    const folder = join(root, 'every-kind')
+    const flags = ['--kinds', 'cluster,machine,machinepool,controlplane', '--link', '--dir', folder]
+    expect((await ended(['new', 'provider', 'every-kind', ...flags])).code).toBe(0)
+    const run = shell(folder)
+    expect(await run('npm', 'install', '--offline', '--no-audit', '--no-fund')).toMatchObject({ code: 0 })
+    expect(await run('npm', 'test')).toMatchObject({ code: 0, text: expect.stringMatching(/pass 1\n[^]*fail 0\n/) })
+    expect(await run('npm', 'run', 'check')).toMatchObject({ code: 0 })
+    expect(await run('npm', 'run', 'build')).toMatchObject({ code: 0 })
+  })
+})

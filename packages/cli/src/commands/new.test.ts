@@ -246,3 +246,39 @@ describe('manifests', () => {
       })
   })
 })
+
+describe('a provider', () => {
+  const provider = (name: string, ...flags: string[]) =>
+    ended(['new', 'provider', name, '--dir', join(root, `p-${name}`), ...flags])
+  const read = (name: string, file: string) => readFileSync(join(root, `p-${name}`, file), 'utf8')
+
+  test('has the kinds that were asked for, and nothing of the others or of the template', async () => {
+    expect((await provider('my-cloud', '--kinds', 'machine,cluster,machinepool')).code).toBe(0)
+    const folder = join(root, 'p-my-cloud')
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    const paths = files.map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1))
+    expect(paths).toContain('machine-pool.ts')
+    expect(paths).toContain('.gitignore')
+    expect(paths).not.toContain('control-plane.ts')
+    for (const path of paths) expect(read('my-cloud', path)).not.toMatch(/sample|\{\{|ControlPlane,/i)
+    expect(read('my-cloud', 'machine-pool.ts')).toContain("plural: 'mycloudmachinepools'")
+    expect(read('my-cloud', 'manifests/20-access.yaml')).toContain('infrastructure.my-cloud.example.com')
+  })
+
+  test('has its API groups below the domain', async () => {
+    expect((await provider('dom', '--domain', 'acme.io')).code).toBe(0)
+    expect(read('dom', 'cluster.ts')).toContain("group: 'infrastructure.acme.io'")
+  })
+
+  test.each([
+    ['one', ['--kinds', 'cluster,nothing'], 'there is no kind nothing: expected cluster, machine, machinepool, controlplane'],
+    ['two', ['--kinds', 'machine'], 'a provider of infrastructure has the kind cluster: add it'],
+    ['three', ['--domain', 'a b'], '--domain a b: expected a DNS name'],
+    ['9lives', [], 'must begin with a letter'],
+    ['Four', [], 'metadata.name'],
+  ])('%s with %j is refused', async (name, flags, message) => {
+    const { code, err } = await provider(name, ...flags)
+    expect(err).toContain(message)
+    expect(code).toBe(2)
+  })
+})

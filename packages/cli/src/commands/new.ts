@@ -1,16 +1,17 @@
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Hook } from '@capstan/api'
-import { isReason, systemClock } from '@capstan/kube'
+import { subdomainProblems, isReason, systemClock } from '@capstan/kube'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { shown } from '../dev/lines.ts'
 import type { Io } from '../io.ts'
 import { UsageError } from '../io.ts'
 import { valueGiven } from '../read-given.ts'
 import { authorityIn, selfMade } from '../scaffold/certificate.ts'
-import { checkName, extensionProject, hooksToHandle, namespaceOf } from '../scaffold/extension-project.ts'
+import { checkName, extensionProject, hooksToHandle, namespaceOf, type ProjectFile } from '../scaffold/extension-project.ts'
 import { checkout, dependencyFrom } from '../scaffold/origin.ts'
-import { extensionTemplates, filledIn } from '../scaffold/templates.ts'
+import { checkProviderName, type ProviderKindName, providerKindNames, providerProject } from '../scaffold/provider-project.ts'
+import { extensionTemplates, filledIn, providerTemplates } from '../scaffold/templates.ts'
 import { writeProject } from '../scaffold/write-project.ts'
 import { versions } from '../versions.ts'
 
@@ -44,6 +45,20 @@ export const newCommand = (io: Io): Command => {
     .option('--link', 'depend on the folders of this checkout of Capstan instead of on published packages')
     .action((name: string, options: Options) => newExtension(name, options, io))
   make
+    .command('provider')
+    .description('Write a provider: kinds with controllers, tests against the contracts, image and manifests')
+    .argument('<name>', 'name of the provider; the names of its kinds begin with it')
+    .option('--dir <dir>', 'folder to write to (default: the name)')
+    .addOption(
+      new Option('--kinds <kinds>', `kinds to begin with, separated by commas: ${providerKindNames.join(', ')}`)
+        .argParser(kindsNamed)
+        .default(new Set(['cluster', 'machine']), 'cluster,machine'),
+    )
+    .option('--domain <domain>', 'end of its API groups (default: the name below example.com)')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .option('--link', 'depend on the folders of this checkout of Capstan instead of on published packages')
+    .action((name: string, options: ProviderOptions) => newProvider(name, options, io))
+  make
     .command('certificate')
     .description('Print a Secret with a new certificate for an extension, valid for a year')
     .argument('<name>', 'name of the extension')
@@ -72,10 +87,44 @@ async function newExtension(name: string, options: Options, io: Io): Promise<voi
     dependency: dependencyFrom(options.link ? linkedCheckout() : undefined),
     version: versions.capstan,
   })
+  await report(name, folder, files, ['npm run dev'], options, io)
+}
+
+interface ProviderOptions {
+  dir?: string
+  kinds: ReadonlySet<ProviderKindName>
+  domain?: string
+  output: 'text' | 'json'
+  link?: true
+}
+
+async function newProvider(name: string, options: ProviderOptions, io: Io): Promise<void> {
+  asUsage(() => checkProviderName(name))
+  const { domain = `${name}.example.com` } = options
+  if (subdomainProblems(`infrastructure.${domain}`).length > 0) throw new UsageError(`--domain ${domain}: expected a DNS name`)
+  const files = providerProject(providerTemplates(), {
+    name,
+    kinds: options.kinds,
+    domain,
+    dependency: dependencyFrom(options.link ? linkedCheckout() : undefined),
+    version: versions.capstan,
+  })
+  await report(name, resolve(options.dir ?? name), files, ['npm start -- --kubeconfig FILE'], options, io)
+}
+
+/** Writes the files, and prints what to do next. */
+async function report(
+  name: string,
+  folder: string,
+  files: readonly ProjectFile[],
+  commands: readonly string[],
+  options: Pick<Options, 'output'>,
+  io: Io,
+): Promise<void> {
   await writeProject(folder, files)
 
   const paths = files.map(({ path }) => path)
-  const next = [`cd ${shown(folder)}`, 'npm install', 'npm test', 'npm run dev']
+  const next = [`cd ${shown(folder)}`, 'npm install', 'npm test', ...commands]
   if (options.output === 'json') {
     io.out(JSON.stringify({ name, folder, files: paths, next }))
     return
@@ -99,9 +148,11 @@ function authorityOf(name: string, file: string): string {
   }
 }
 
-function checked(name: string): void {
+const checked = (name: string): void => asUsage(() => checkName(name))
+
+function asUsage(check: () => void): void {
   try {
-    checkName(name)
+    check()
   } catch (err) {
     if (isReason(err, 'Invalid')) throw new UsageError(err.message, undefined, { cause: err })
     throw err
@@ -116,4 +167,16 @@ function hooksNamed(text: string): Hook[] {
     throw new InvalidArgumentError(`there is no hook ${unknown.join(', ')}: expected ${all}.`)
   }
   return hooksToHandle.filter((hook) => names.has(hook.name.toLowerCase()))
+}
+
+function kindsNamed(text: string): Set<ProviderKindName> {
+  const names = new Set(text.split(',').map((name) => name.trim().toLowerCase()))
+  const unknown = [...names].filter((name) => !(providerKindNames as readonly string[]).includes(name))
+  if (unknown.length > 0) {
+    throw new InvalidArgumentError(`there is no kind ${unknown.join(', ')}: expected ${providerKindNames.join(', ')}.`)
+  }
+  for (const name of ['cluster', 'machine']) {
+    if (!names.has(name)) throw new InvalidArgumentError(`a provider of infrastructure has the kind ${name}: add it.`)
+  }
+  return names as Set<ProviderKindName>
 }

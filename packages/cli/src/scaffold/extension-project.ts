@@ -99,7 +99,8 @@ function withHandlers(extension: string, modules: readonly string[]): string {
 const settingsReadBy = (module: string): string[] =>
   [...module.matchAll(/const \{ (\w+) = '' \} = settings$/gm)].map(([, name]) => name!)
 
-function withDependencies(manifest: string, { dependency }: NewExtension): string {
+/** The manifest with its dependencies where they come from. */
+export function withDependencies(manifest: string, { dependency }: Pick<NewExtension, 'dependency'>): string {
   const all = JSON.parse(manifest) as { [field: string]: unknown }
   for (const field of ['dependencies', 'devDependencies', 'optionalDependencies']) {
     const found = Object.entries(all[field] as { [name: string]: string }).flatMap(([name, version]) => {

@@ -5,8 +5,12 @@ import { fileURLToPath } from 'node:url'
 
 export type Templates = ReadonlyMap<string, string>
 
-export function extensionTemplates(): Templates {
-  const folder = fileURLToPath(new URL('../../templates/extension', import.meta.url))
+export const extensionTemplates = (): Templates => templatesIn('extension')
+
+export const providerTemplates = (): Templates => templatesIn('provider')
+
+function templatesIn(name: string): Templates {
+  const folder = fileURLToPath(new URL(`../../templates/${name}`, import.meta.url))
   const files = globSync('**/*.*', { cwd: folder }).concat(globSync('*', { cwd: folder, exclude: ['hooks', 'manifests'] }))
   return new Map([...new Set(files)].sort().map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
 }

@@ -1,7 +1,8 @@
 /** The life of one cluster: created, scaled, changed, upgraded, deleted. */
 import { Cluster, Machine, MachineControlPlaneLabel, MachineDeployment, MachinePool } from '@capstan/api'
-import { ControlPlaneContract } from '@capstan/api/contract'
+import { ControlPlaneContract, InfraMachinePoolContract } from '@capstan/api/contract'
 import { isDeleting, type KubeObject } from '@capstan/kube'
+import { list } from '../../manifests.ts'
 import type { Bench } from '../bench.ts'
 import {
   createCluster,
@@ -72,13 +73,14 @@ const untilWorkers = (bench: Bench, count: number) =>
     return machines.length === count && machines.every((machine) => isProvisioned(machine) && !isDeleting(machine))
   })
 
+/** Looks at the pool of the provider: core copies from it only while it is connected to the workload cluster. */
 const untilPool = (bench: Bench, count: number) =>
-  bench.until(`the MachinePool has ${count} provider IDs and replicas`, () => {
-    const pool = bench.recording.object(MachinePool, name)
+  bench.until(`the pool has ${count} provider IDs and replicas`, () => {
+    const ids: unknown = readOf(bench, 'InfraMachinePool', name, InfraMachinePoolContract.providerIDList)
     return (
-      pool?.status?.initialization?.infrastructureProvisioned === true &&
-      pool.status.replicas === count &&
-      pool.spec.providerIDList?.length === count
+      bench.recording.object(MachinePool, name)?.status?.initialization?.infrastructureProvisioned === true &&
+      readOf(bench, 'InfraMachinePool', name, InfraMachinePoolContract.replicas) === count &&
+      list(ids).length === count
     )
   })
 

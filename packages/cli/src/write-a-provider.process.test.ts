@@ -1,0 +1,62 @@
+/** The guide docs/guides/write-a-provider.md, from its first command to its last. */
+import type { ChildProcess } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
+import { guideSteps, type RunningCommand, startCommand, withoutNumbers } from './test-guide.ts'
+import { manifestJudge } from './test-manifests.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const temporary = mkdtempSync(join(tmpdir(), 'capstan-provider-'))
+const project = join(temporary, 'acme')
+const running: ChildProcess[] = []
+afterAll(() => {
+  for (const { pid } of running) process.kill(-pid!, 'SIGKILL')
+  rmSync(temporary, { recursive: true, force: true })
+})
+
+test('the guide for authors of providers does what it says', { timeout: 300_000 }, async () => {
+  let folder = root
+  let background: RunningCommand | undefined
+  let last: readonly string[] = []
+  const judge = await manifestJudge()
+
+  const run = async (command: string, fails: boolean): Promise<void> => {
+    const [, to] = /^cd (.+)$/.exec(command) ?? []
+    if (to !== undefined) {
+      expect(to).toBe('../acme')
+      folder = project
+    } else if (command === 'kubectl apply -f manifests/') {
+      expect(await judge.accept(join(folder, 'manifests'))).toContain('Deployment acme-system/acme')
+    } else if (command !== 'npm run image') {
+      const here = command
+        .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
+        // Of what was never published.
+        .replace('new provider', 'new provider --link')
+        .replace('../acme', project)
+      const { ended, lines } = startCommand(here, folder)
+      const code = await ended
+      if (fails) expect({ command, code, lines }).not.toMatchObject({ code: 0 })
+      else expect({ command, code, lines }).toMatchObject({ code: 0 })
+      last = lines
+      background = undefined
+    }
+  }
+
+  for (const step of guideSteps(join(root, 'docs/guides/write-a-provider.md'))) {
+    if (step.kind === 'run') for (const command of step.commands) await run(command, step.fails)
+    else if (step.kind === 'start') {
+      background = startCommand(step.command, folder)
+      running.push(background.child)
+    } else if (step.kind === 'expect') {
+      for (const like of step.lines) {
+        if (background) await background.line(like)
+        else expect(last.map(withoutNumbers)).toContain(withoutNumbers(like))
+      }
+    }
+  }
+  for (const report of ['report.html', 'report.xml']) expect(existsSync(join(project, report))).toBe(true)
+  await judge.close()
+})

@@ -1,0 +1,152 @@
+/** What the kinds of this provider share: pieces of schema, and the frame in which each of them is reconciled. */
+import { Cluster, ClusterNameLabel, ConditionOrder, pausedCondition } from '@capstan/api'
+import {
+  type Cache,
+  type Index,
+  type MapFunction,
+  type Outcome,
+  proceed,
+  type ReconcileContext,
+  reconcileObject,
+  wait,
+  whenChanged,
+} from '@capstan/controller'
+import {
+  type Condition,
+  conditionTypes,
+  isDeleting,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  type NewCondition,
+  type ObjectKey,
+  ownerOfKind,
+  removeFinalizer,
+  type Schema,
+  s,
+  setConditions,
+} from '@capstan/kube'
+
+/** Labels of the CustomResourceDefinitions: API version v1alpha1 implements contract v1beta2. */
+export const labels = { 'cluster.x-k8s.io/provider': 'sample', 'cluster.x-k8s.io/v1beta2': 'v1alpha1' }
+
+/** On every object of this provider until what it stands for is gone. */
+export const finalizer = 'sample.example.com/provider'
+
+export const endpoint = () =>
+  s.object({ host: s.string({ minLength: 1, maxLength: 512 }), port: s.int32({ minimum: 1, maximum: 65535 }) })
+
+/** `spec` of a template: metadata and spec of the objects that core makes from it. */
+export const templateOf = <T>(spec: Schema<T>) =>
+  s.object({
+    template: s.object({
+      metadata: s.object({ labels: s.map(s.string()).optional(), annotations: s.map(s.string()).optional() }).optional(),
+      spec: spec as Schema<T, false>,
+    }),
+  })
+
+export const Conditions = conditionTypes({
+  /** Mirrored by core. */
+  Ready: ['Ready', 'Waiting', 'Deleting'],
+  Paused: ['Paused', 'NotPaused'],
+})
+
+type ProviderObject = KubeObject & { status?: { conditions?: Condition[] } }
+
+/** The object of core that owns one of this provider, and its Cluster. */
+export interface Related<Owner> {
+  readonly owner: Owner
+  readonly cluster: Cluster
+}
+
+export interface Reconciler<T extends ProviderObject, Owner extends KubeObject> {
+  readonly kind: Kind<T>
+  readonly ownerKind: Kind<Owner>
+  clusterNameOf(owner: Owner): string
+  /** Leaves the object alone, whatever else is the case. */
+  skip?(object: T): boolean
+  /** Brings the object towards its spec, and writes on it what was found. Returns what it waits for, if anything. */
+  provision(object: T, related: Related<Owner>, io: ReconcileContext): Promise<string | undefined>
+  /** Removes what the object stands for. */
+  remove(object: T, io: ReconcileContext): Promise<void>
+}
+
+/** Reconciles one object: nothing happens without an owner, nor while it is paused. */
+export const reconcileWith =
+  <T extends ProviderObject, Owner extends KubeObject>(of: Reconciler<T, Owner>) =>
+  (key: ObjectKey, io: ReconcileContext): Promise<Outcome> =>
+    reconcileObject(key, io, {
+      kind: of.kind,
+      related: (object) => relatedOf(object, of, io.cache),
+      skip(object, related) {
+        if (of.skip?.(object)) return proceed()
+        return related || isDeleting(object) ? undefined : wait(`the ${of.ownerKind.kind} that owns this object`)
+      },
+      finalizer,
+      paused: (object, related) => pausedCondition(related?.cluster, object),
+      scope: (object, related) => ({ object, related, ready: undefined as NewCondition | undefined }),
+      phases: () => [
+        async (scope) => {
+          if (isDeleting(scope.object)) {
+            await of.remove(scope.object, io)
+            removeFinalizer(scope.object, finalizer)
+            scope.ready = Conditions.Ready.false('Deleting', 'Deleting')
+            return proceed()
+          }
+          const waitsFor = await of.provision(scope.object, scope.related!, io)
+          scope.ready = waitsFor === undefined ? Conditions.Ready.true('Ready') : Conditions.Ready.false('Waiting', waitsFor)
+          return waitsFor === undefined ? proceed() : wait(waitsFor)
+        },
+      ],
+      status({ object, related, ready }) {
+        const computed = [...(ready ? [ready] : []), pausedCondition(related?.cluster, object)]
+        const options = { now: io.clock.now(), generation: object.metadata.generation, order: ConditionOrder }
+        object.status = { ...object.status, conditions: setConditions(object.status?.conditions, computed, options) }
+        return proceed()
+      },
+      conditions: Object.keys(Conditions),
+      order: ConditionOrder,
+      observesGeneration: false,
+    })
+
+function relatedOf<T extends ProviderObject, Owner extends KubeObject>(
+  object: T,
+  { ownerKind, clusterNameOf }: Reconciler<T, Owner>,
+  cache: Cache,
+): Related<Owner> | undefined {
+  const reference = ownerOfKind(object, ownerKind)
+  const namespace = object.metadata.namespace!
+  const owner = reference && cache.peek(ownerKind, { namespace, name: reference.name })
+  const cluster = owner && cache.peek(Cluster, { namespace, name: clusterNameOf(owner) })
+  return owner && cluster && { owner, cluster }
+}
+
+/** Objects of a kind by their Cluster, as `namespace/name`. */
+export const byCluster = <T extends KubeObject>(kind: Kind<T>): Index<T> => ({
+  name: `${kind.plural} by cluster`,
+  kind,
+  values: ({ metadata: { namespace, labels } }) => {
+    const name = labels?.[ClusterNameLabel]
+    return name === undefined ? [] : [`${namespace}/${name}`]
+  },
+})
+
+/** A change of a Cluster concerns the objects that carry its label. */
+export const ofCluster =
+  <T extends KubeObject>(index: Index<T>): MapFunction<Cluster> =>
+  ({ metadata }, cache) =>
+    cache.byIndex(index, `${metadata.namespace}/${metadata.name}`).map(keyOf)
+
+/** Fields of a Cluster that matter to this provider. */
+export const clusterMatters = whenChanged(({ spec, status }: Cluster) => [
+  spec.paused,
+  spec.controlPlaneEndpoint,
+  status?.initialization,
+])
+
+/** The object that core refers to, when it is of this kind. */
+export const referenced = (
+  { metadata }: KubeObject,
+  { group, kind }: Kind,
+  ref: { apiGroup: string; kind: string; name: string } | undefined,
+): ObjectKey[] => (ref?.apiGroup === group && ref.kind === kind ? [{ namespace: metadata.namespace!, name: ref.name }] : [])
