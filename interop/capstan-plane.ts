@@ -1,7 +1,7 @@
 /** `capstan apiserver` in the place of etcd, kube-apiserver and its controllers: same flags, same credentials, one process. */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { makeCredentials, type PlaneOptions, type ServedPlane, serve, serverFlags } from './plane.ts'
+import { makeCredentials, type PlaneOptions, type ServedPlane, serve, serverFlags, withoutGiven } from './plane.ts'
 import { freePorts, Programs } from './programs.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -30,6 +30,8 @@ export async function startCapstanPlane(options: CapstanPlaneOptions = {}): Prom
           [
             'packages/cli/bin/capstan.js',
             'apiserver',
+            // As the real one: an address of loopback is not published.
+            ...withoutGiven(['--advertise-address=127.0.0.1'], flags),
             ...serverFlags(credentials, port, flags),
             `--controllers=${controllers.join(',')}`,
             `--root-ca-file=${credentials.files.ca}`,

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { networkInterfaces } from 'node:os'
 import { resolve } from 'node:path'
 import type {
   Authenticate,
@@ -30,6 +31,7 @@ import { apiVersionOf, messageOf, parseDuration, sleep, systemClock, systemRando
 import { Command, Option } from 'commander'
 import type { Access } from '../access.ts'
 import { openAccess, openSigningKey, writeKubeconfig } from '../access.ts'
+import { advertisedAddress } from '../advertised-address.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { createLogger, type LogLevel } from '../logger.ts'
@@ -199,7 +201,10 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
       '10.0.0.0/24',
     )
     .option('--service-node-port-range <range>', 'where Services get their node ports', portRange, '30000-32767')
-    .option('--advertise-address <ip>', 'where pods would find the server, for Service `kubernetes` (default: --bind-address)')
+    .option(
+      '--advertise-address <ip>',
+      'where pods would find the server, for Service `kubernetes` (default: --bind-address, or an address of this machine if that is loopback)',
+    )
     .option(
       '--cors-allowed-origins <patterns>',
       'origins whose pages may talk to the server: a list of regular expressions, such as ^https://example\\.com(:|$)',
@@ -323,7 +328,8 @@ async function serve(given: Options, io: Io): Promise<void> {
       // Upstream: 0 is the default.
       maxStreams: options.http2MaxStreamsPerConnection || 1000,
     })
-    await server.advertise({ address: options.advertiseAddress ?? host, port: listener.port })
+    const address = options.advertiseAddress ?? advertisedAddress(host, networkInterfaces())
+    await server.advertise({ address, port: listener.port })
     if (options.kubeconfig !== undefined) await writeKubeconfig(options.kubeconfig, listener.url, access)
     io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
     await untilInterrupted(io)
