@@ -54,7 +54,8 @@ export function labelSelector(selector: LabelSelector | undefined): Selector {
     const isKnown = Object.hasOwn(ExpressionOperators, operator)
     const parsed = ExpressionOperators[operator as keyof typeof ExpressionOperators]
     if (!isKnown) throw badRequest(`${JSON.stringify(operator)} is not a valid label selector operator`)
-    requirements.push(requirement(key, parsed, values))
+    // Upstream copies the values: none become null.
+    requirements.push(requirement(key, parsed, values, values.length === 0 ? 'null' : undefined))
   }
   return selectorOf(requirements)
 }
@@ -138,10 +139,14 @@ function requirementText({ key, operator, values }: LabelRequirement): string {
 }
 
 /** Checks a requirement as upstream does; `path` is where its texts say it is. */
-function requirement(key: string, operator: LabelOperator, given: readonly string[]): LabelRequirement {
+function requirement(
+  key: string,
+  operator: LabelOperator,
+  given: readonly string[],
+  list = JSON.stringify(given),
+): LabelRequirement {
   const values = [...new Set(given)].sort(compareText)
   const problems = labelKeyProblems(key).length > 0 ? [invalidText('key', key, labelKeyProblems(key).join('; '))] : []
-  const list = JSON.stringify(given)
   if ((operator === 'in' || operator === 'notin') && values.length === 0) {
     problems.push(`values: Invalid value: ${list}: for 'in', 'notin' operators, values set can't be empty`)
   }

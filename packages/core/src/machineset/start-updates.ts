@@ -3,6 +3,7 @@ import {
   isMarkedForUpdate,
   isUpdatePending,
   Machine,
+  MachineSet,
   PendingAcknowledgeMoveAnnotation,
   PendingHooksAnnotation,
   pendingHooksText,
@@ -12,12 +13,11 @@ import {
   UpdateMachine,
 } from '@capstan/api'
 import { proceed } from '@capstan/controller'
-import { isDeleting, keyOf, keyText, messageOf } from '@capstan/kube'
+import { isDeleting, keyOf, keyText, messageOf, ownerOfKind, ownerReference } from '@capstan/kube'
 import { applyIntent } from '../apply-intent.ts'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { found, type Observed } from '../external/observed.ts'
-import { specPatch } from '../external/spec-patch.ts'
 import { machineIntent } from './desired-machine.ts'
 import { isAcknowledged } from './plan-moves.ts'
 import { type MachineSetIO, MachineSetManager, type MachineSetPhase, type MachineSetScope } from './scope.ts'
@@ -73,7 +73,10 @@ async function startUpdate(machine: Machine, scope: MachineSetScope, io: Machine
   return started
 }
 
-/** Updates an object created from another template to the state that this set's template gives. */
+/**
+ * Applies the state that this set's template gives to an object created from another template. Labels and other annotations follow with
+ * `sync-machines`, under another field manager.
+ */
 async function renew(
   ref: ContractRef,
   of: Observed,
@@ -86,27 +89,30 @@ async function renew(
   if (!external) throw new Error(`failed to get ${ref.kind} ${namespace}/${ref.name}: it does not exist`)
   const template = found(of)
   if (!template) throw new Error(`the template of ${ref.kind} ${namespace}/${ref.name} does not exist`)
-  const { metadata, spec } = fromTemplate(template.object, {
+  const { metadata, ...made } = fromTemplate(template.object, {
     name: ref.name,
     namespace,
     clusterName: machine.spec.clusterName,
     labels: {},
     annotations: {},
-  }) as { metadata: { annotations?: { [key: string]: string } }; spec?: unknown }
-  const wanted = {
-    [TemplateClonedFromNameAnnotation]: metadata.annotations?.[TemplateClonedFromNameAnnotation],
-    [TemplateClonedFromGroupKindAnnotation]: metadata.annotations?.[TemplateClonedFromGroupKindAnnotation],
-    [UpdateInProgressAnnotation]: '',
+    // Until the Machine owns it.
+    ...(ownerOfKind(external.object, Machine) ? {} : { owner: ownerReference(machineSet, MachineSet) }),
+  })
+  const { annotations = {}, ownerReferences } = metadata
+  const intent = {
+    ...made,
+    metadata: {
+      name: ref.name,
+      namespace,
+      annotations: {
+        ...pick(annotations, TemplateClonedFromNameAnnotation, TemplateClonedFromGroupKindAnnotation),
+        [UpdateInProgressAnnotation]: '',
+      },
+      ...(ownerReferences ? { ownerReferences } : {}),
+    },
   }
-  const present = external.object.metadata.annotations ?? {}
-  const annotations = Object.entries(wanted).filter(([key, value]) => present[key] !== value)
-  const change = specPatch(external.object, MachineSetManager, spec)
-  if (annotations.length === 0 && !change) return
-  const body = {
-    ...(annotations.length === 0 ? {} : { metadata: { annotations: Object.fromEntries(annotations) } }),
-    ...(change ? { spec: change } : {}),
-  }
-  const { client, signal } = io
-  const options = { fieldManager: MachineSetManager, signal }
-  await client.patch(external.kind, keyOf(external.object), { type: 'merge', body }, options)
+  await applyIntent(io, external.kind, external.object, intent, MachineSetManager)
 }
+
+const pick = (annotations: Readonly<Record<string, string>>, ...names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (annotations[name] === undefined ? [] : [[name, annotations[name]]])))

@@ -1,7 +1,7 @@
 /** Defaults and rules of ClusterResourceSets beyond their schema. Upstream: core/webhooks/admission/clusterresourceset.go, v1.14. */
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
 import { equal, invalid } from '@capstan/kube'
-import { isEmptySelector, selectorSyntaxErrors } from '../../../core/v1beta2/admission/selector.ts'
+import { isEmptySelector, printedSelector, selectorSyntaxErrors } from '../../../core/v1beta2/admission/selector.ts'
 import type { ClusterResourceSetSpec } from '../cluster-resource-set.ts'
 
 type ClusterResourceSetLike = KubeObject & { spec: ClusterResourceSetSpec }
@@ -21,7 +21,7 @@ export function clusterResourceSetErrors(
     ...(isEmptySelector(clusterSelector) ? [invalid('spec.clusterSelector', clusterSelector, 'selector must not be empty')] : []),
     ...(before?.strategy && before.strategy !== strategy ? [invalid('spec.strategy', strategy ?? '', 'field is immutable')] : []),
     ...(before && !equal(before.clusterSelector, clusterSelector)
-      ? [invalid('spec.clusterSelector', clusterSelector, 'field is immutable')]
+      ? [invalid('spec.clusterSelector', printedSelector(clusterSelector), 'field is immutable')]
       : []),
   ]
 }

@@ -55,6 +55,12 @@ describe('defaults', () => {
     expect([spec.version, spec.deletion]).toEqual(['v1.36.0', { nodeDeletionTimeoutSeconds: 10 }])
   })
 
+  it.each([MachineSet, MachineDeployment])('of a selector that is missing: as for one that is empty (%#)', (kind) => {
+    const { selector: _, ...spec } = set.spec
+    const bare = { ...set, spec } as MachineSet & MachineDeployment
+    expect(defaulted(kind as typeof MachineSet, bare).spec.selector).toEqual(defaulted(kind as typeof MachineSet, set).spec.selector)
+  })
+
   it('of a MachineSet: one replica, and a selector by its own name, hashed when that is no label value', () => {
     const name = 'machineSetName'.repeat(12)
     const { spec } = defaulted(MachineSet, { ...set, metadata: { ...metadata, name } })
@@ -337,4 +343,15 @@ describe('a ClusterClass is refused', () => {
     const before: ClusterClass = { ...machine, kind: 'ClusterClass', spec }
     expect(texts(ClusterClass.validate!({ ...before, spec: { ...spec, ...change } }, on(before)))).toEqual(errors)
   })
+})
+
+test('prints a selector in errors as upstream: labels sorted, empty values left out', () => {
+  const selector = { matchLabels: { 'not a key': 'x', a: 'b' }, matchExpressions: [] }
+  const wrong = { ...set, spec: { ...set.spec, selector } }
+  const [error] = texts(MachineSet.validate!(wrong, on()) as FieldError[])
+  expect(error).toMatch('spec.selector: Invalid value: {"matchLabels":{"a":"b","not a key":"x"}}: key: ')
+  const none = { ...set, spec: { ...set.spec, selector: { matchExpressions: [{ key: 'a', operator: 'In', values: [] }] } } }
+  expect(texts(MachineSet.validate!(none, on()) as FieldError[])[0]).toBe(
+    `spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"In"}]}: values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty`,
+  )
 })

@@ -16,6 +16,7 @@ import type { MachineTaint } from '../shared/machine-taints.ts'
 import type { MachineSpec } from '../shared/machine-template.ts'
 import type { TemplateObjectMeta } from '../shared/object-meta.ts'
 import type { RolloutStrategy } from '../shared/rollout-strategy.ts'
+import { printedSelector } from './selector.ts'
 
 /** A Machine needs bootstrap data: a config that makes it, or the Secret that holds it. */
 export const bootstrapErrors = (path: string, { bootstrap }: MachineSpec): FieldError[] =>
@@ -119,6 +120,6 @@ export function selectorErrors(
     if (wanted.matches(labels ?? {})) return []
     return [unmatched('spec.template.metadata.labels', `must match spec.selector ${JSON.stringify(wanted.text)}`)]
   } catch (err) {
-    return [invalid('spec.selector', selector, (err as Error).message)]
+    return [invalid('spec.selector', printedSelector(selector), (err as Error).message)]
   }
 }

@@ -25,7 +25,9 @@ export function defaultMachineDeployment(
   spec.rollout = { ...spec.rollout, strategy }
 
   const own = isEmptySelector(spec.selector) ? { [MachineDeploymentNameLabel]: metadata.name } : {}
-  spec.selector.matchLabels = { ...spec.selector.matchLabels, ...own, ...ofCluster }
+  // Upstream: a missing selector is filled in like an empty one.
+  const selector: MachineDeploymentSpec['selector'] | undefined = spec.selector
+  spec.selector = { ...selector, matchLabels: { ...selector?.matchLabels, ...own, ...ofCluster } }
   spec.template.metadata = { ...spec.template.metadata, labels: { ...spec.template.metadata?.labels, ...own, ...ofCluster } }
   const template = spec.template.spec
   if (template.version) template.version = withVersionPrefix(template.version)

@@ -18,7 +18,7 @@ export function defaultMachineSet(object: MachineSetLike, { oldObject }: Admissi
   spec.replicas ??= defaultReplicas(object, oldObject)
   if (isEmptySelector(spec.selector)) {
     const own = { [MachineSetNameLabel]: labelValue(metadata.name) }
-    spec.selector.matchLabels = own
+    spec.selector = { ...spec.selector, matchLabels: own }
     spec.template.metadata = { ...spec.template.metadata, labels: { ...spec.template.metadata?.labels, ...own } }
   }
   const template = spec.template.spec

@@ -1,8 +1,10 @@
 /** Defaults and rules of ExtensionConfigs beyond their schema. Upstream: core/webhooks/admission/extensionconfig.go, v1.14. */
 import type { FieldError, KubeObject } from '@capstan/kube'
-import { dns1035LabelProblems, dnsLabelProblems, forbidden, invalid, labelSelector, required } from '@capstan/kube'
+import { dns1035LabelProblems, dnsLabelProblems, forbidden, invalid, required } from '@capstan/kube'
+import { selectorSyntaxErrors } from '../../../core/v1beta2/admission/selector.ts'
 import type { ClientConfig, ExtensionConfigSpec } from '../extension-config.ts'
 import { extensionOptionErrors } from '../extension-options.ts'
+import { requestUriProblem } from './request-uri.ts'
 
 type ExtensionConfigLike = KubeObject & { spec: ExtensionConfigSpec }
 
@@ -26,7 +28,7 @@ export function extensionConfigErrors({ metadata, spec }: ExtensionConfigLike): 
     ...extensionOptionErrors(metadata),
     ...clientConfigErrors('spec.clientConfig', spec.clientConfig),
     ...(spec.namespaceSelector ? [] : [required('spec.namespaceSelector', 'must be defined')]),
-    ...selectorErrors('spec.namespaceSelector', spec.namespaceSelector),
+    ...selectorSyntaxErrors('spec.namespaceSelector', spec.namespaceSelector),
   ]
 }
 
@@ -40,13 +42,9 @@ function clientConfigErrors(path: string, { url, service }: ClientConfig): Field
 }
 
 function urlErrors(path: string, url: string): FieldError[] {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (!parsed) {
-    return [
-      invalid(path, url, `must be a valid URL, e.g. https://example.com: parse ${JSON.stringify(url)}: invalid URI for request`),
-    ]
-  }
-  return parsed.protocol === 'https:'
+  const problem = requestUriProblem(url)
+  if (problem) return [invalid(path, url, `must be a valid URL, e.g. https://example.com: ${problem}`)]
+  return /^https:/i.test(url)
     ? []
     : [invalid(path, url, "'https' is the only allowed URL scheme, e.g. https://example.com")]
 }
@@ -55,31 +53,17 @@ function serviceErrors(at: string, { name, namespace, path, port }: NonNullable<
   return [
     ...dns1035LabelProblems(name).map((problem) => invalid(`${at}.name`, name, problem)),
     ...dnsLabelProblems(namespace).map((problem) => invalid(`${at}.namespace`, namespace, problem)),
-    ...(path && !path.startsWith('/')
-      ? [
-          ...(URL.canParse(path)
-            ? []
-            : [
-                invalid(
-                  `${at}.path`,
-                  path,
-                  `must be a valid URL path e.g. /path/to/hook: parse ${JSON.stringify(path)}: invalid URI for request`,
-                ),
-              ]),
-          invalid(`${at}.path`, path, 'must start with "/" to be a valid URL path'),
-        ]
-      : []),
+    ...(path ? pathErrors(`${at}.path`, path) : []),
     ...(port !== undefined && (port < 1 || port > 65535)
       ? [invalid(`${at}.port`, port, 'must be between 1 and 65535, inclusive')]
       : []),
   ]
 }
 
-function selectorErrors(path: string, selector: ExtensionConfigSpec['namespaceSelector']): FieldError[] {
-  try {
-    labelSelector(selector)
-    return []
-  } catch (err) {
-    return [invalid(path, selector, (err as Error).message)]
-  }
+function pathErrors(at: string, path: string): FieldError[] {
+  const problem = requestUriProblem(path)
+  return [
+    ...(problem ? [invalid(at, path, `must be a valid URL path e.g. /path/to/hook: ${problem}`)] : []),
+    ...(path.startsWith('/') ? [] : [invalid(at, path, 'must start with "/" to be a valid URL path')]),
+  ]
 }
