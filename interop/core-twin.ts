@@ -19,8 +19,7 @@ import { components, install, managersUser, startManagers } from './upstream/man
 import { until } from './until.ts'
 
 const core = components.filter(({ tool }) => tool === 'capi-core')
-const gates =
-  'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true,MachinePool=true,MachineTaintPropagation=true,ReconcilerRateLimiting=false'
+const gates = 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true,MachinePool=true,MachineTaintPropagation=true'
 
 /** Cases under way at once. */
 const Most = 24

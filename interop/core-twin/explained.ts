@@ -9,6 +9,8 @@ export interface Explained {
   /** What a user sees. */
   readonly seen: string
   matches(difference: Difference): boolean
+  /** Explains an answer as a whole: upstream's message and Capstan's. */
+  readonly answers?: (theirs: string, ours: string) => boolean
 }
 
 export const explained: readonly Explained[] = [
@@ -45,6 +47,26 @@ export const explained: readonly Explained[] = [
     matches: ({ object, path, ours }) =>
       object === 'Events' && ours === undefined && / Warning FailedUpdate .*Operation cannot be fulfilled/.test(path),
   },
+  {
+    what: 'Values of a wrong type',
+    reason:
+      "upstream's webhooks decode an object before the API server validates it, and reject it with the first value that Go cannot decode",
+    seen: 'the API server rejects the object with 422 and names every wrong field, where upstream answers 400',
+    matches: () => false,
+    answers: (theirs, ours) =>
+      /denied the request: (json: cannot unmarshal|illegal base64 data|parsing time)/.test(theirs) && / is invalid: /.test(ours),
+  },
+  {
+    what: 'Empty values of required fields',
+    reason: "upstream's webhooks drop empty strings and objects before the API server validates what is left",
+    seen: 'the error names the minimum length of the field, where upstream says `Required value`',
+    matches: () => false,
+    answers: (theirs, ours) =>
+      / is invalid: .*Required value/.test(theirs) && / is invalid: .*should (be|have) at least 1 (chars|properties)/.test(ours),
+  },
 ]
+
+export const isExplainedAnswer = (theirs: string, ours: string): Explained | undefined =>
+  explained.find((one) => one.answers?.(theirs, ours))
 
 export const isExplained = (difference: Difference): Explained | undefined => explained.find((one) => one.matches(difference))

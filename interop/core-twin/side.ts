@@ -231,10 +231,10 @@ export class Side implements AsyncDisposable {
       for await (const event of watchObjects(this.client, kind, options)) {
         const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
         for (const object of objects) {
-          this.#note(object.metadata.namespace ?? '', kind, object)
+          this.#put(object.metadata.namespace ?? '', kind, object)
           void this.playObject(kind, object)
         }
-        if (event.kind === 'deleted') this.#note(event.object.metadata.namespace ?? '', kind, event.object, true)
+        if (event.kind === 'deleted') this.#put(event.object.metadata.namespace ?? '', kind, event.object, true)
       }
     }
     this.#watches.push(run())
@@ -245,14 +245,20 @@ export class Side implements AsyncDisposable {
       const options = { clock: systemClock, random: systemRandom, signal: this.#ended.signal }
       for await (const event of watchObjects(client, Node, options)) {
         const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
-        for (const object of objects) this.#note(namespace, Node, object)
-        if (event.kind === 'deleted') this.#note(namespace, Node, event.object, true)
+        for (const object of objects) this.#put(namespace, Node, object)
+        if (event.kind === 'deleted') this.#put(namespace, Node, event.object, true)
       }
     }
     this.#watches.push(run())
   }
 
-  #note(namespace: string, kind: Kind, object: KubeObject, gone = false): void {
+  /** Adds something to what is compared; `undefined`: it is not there. */
+  note(namespace: string, name: string, object: KubeObject | undefined): void {
+    if (object) this.seen(namespace).objects.set(name, { kind: name, object })
+    else this.seen(namespace).objects.delete(name)
+  }
+
+  #put(namespace: string, kind: Kind, object: KubeObject, gone = false): void {
     const seen = this.seen(namespace)
     const id = `${idOf(kind)} ${object.metadata.name}`
     if (gone) seen.objects.delete(id)

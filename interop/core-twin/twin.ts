@@ -13,9 +13,9 @@ import {
   systemClock,
 } from '@capstan/kube'
 import { Cluster, Machine, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
-import { isExplained, type Explained } from './explained.ts'
+import { isExplained, isExplainedAnswer, type Explained } from './explained.ts'
 import { type Difference, differencesOf, normalText, pictureOf, pictureOfAnswer, textOf } from './normalize.ts'
-import { type Behaviour, type Behaviours, type Side } from './side.ts'
+import type { Behaviour, Behaviours, RawAnswer, Side } from './side.ts'
 import type { Role } from './stub-kinds.ts'
 import { everythingReady } from './providers.ts'
 
@@ -157,7 +157,9 @@ export class Twin {
       const [theirs, ours] = await this.#both((side) => side.request({ method, path, ...(body ? { body } : {}) }))
       const object = `${method} ${what}`
       this.asked++
-      this.#answers.push(...differencesOf(pictureOfAnswer(object, theirs), pictureOfAnswer(object, ours)))
+      const explanation = isExplainedAnswer(messageIn(theirs), messageIn(ours))
+      if (explanation) this.explained.add(explanation)
+      else this.#answers.push(...differencesOf(pictureOfAnswer(object, theirs), pictureOfAnswer(object, ours)))
     }
   }
 
@@ -273,6 +275,8 @@ export class Twin {
     if (theirs !== ours) this.#answers.push({ object: what, path: 'is answered', theirs, ours })
   }
 }
+
+const messageIn = ({ body }: RawAnswer): string => (isRecord(body) && typeof body.message === 'string' ? body.message : '')
 
 /** A case: named after what it shows. */
 export type Case = (twin: Twin) => Promise<void>

@@ -1,8 +1,25 @@
 /** All cases, by name: a name is also the case's namespace. */
 import type { Cases } from '../twin.ts'
+import { machineAdmissionCases } from './admission/machines.ts'
+import { otherAdmissionCases } from './admission/others.ts'
 import { clusterCases } from './cluster.ts'
+import { drainCases } from './drain.ts'
+import { healthCheckCases } from './health-check.ts'
 import { machineCases } from './machine.ts'
 import { machineDeploymentCases } from './machine-deployment.ts'
 import { machineSetCases } from './machine-set.ts'
+import { resourceSetCases } from './resource-set.ts'
+import { topologyCases } from './topology.ts'
 
-export const cases: Cases = { ...clusterCases, ...machineCases, ...machineSetCases, ...machineDeploymentCases }
+export const cases: Cases = {
+  ...machineAdmissionCases,
+  ...otherAdmissionCases,
+  ...clusterCases,
+  ...machineCases,
+  ...machineSetCases,
+  ...machineDeploymentCases,
+  ...healthCheckCases,
+  ...drainCases,
+  ...resourceSetCases,
+  ...topologyCases,
+}

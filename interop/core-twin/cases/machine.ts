@@ -16,7 +16,7 @@ export async function readyCluster(twin: Twin): Promise<void> {
 }
 
 /** Upstream tries again after 30 s when the first attempt fails. */
-const connected = (objects: readonly KubeObject[]) =>
+export const connected = (objects: readonly KubeObject[]) =>
   objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe'))
 
 /** Upstream looks for missing objects every 30 s. */
@@ -59,7 +59,7 @@ const lateProviders: Case = async (twin) => {
 }
 
 /** A Machine on a ready Cluster, with its provider objects. */
-async function readyMachine(twin: Twin, metadata: object = {}, spec: object = {}): Promise<void> {
+export async function readyMachine(twin: Twin, metadata: object = {}, spec: object = {}): Promise<void> {
   await readyCluster(twin)
   await twin.create(stub.config, named('m', { spec: {} }))
   await twin.create(stub.machine, named('m', { spec: {} }))

@@ -1,0 +1,217 @@
+/** Tables of inputs for admission: each change is tried on an object to create and on one that exists, in dry runs. */
+import { applyMergePatch, type Input, type Kind, type KubeObject } from '@capstan/kube'
+import type { Asked, Case, Twin } from '../../twin.ts'
+
+/** A merge patch of the valid object, and what it tries. */
+export type Change = readonly [what: string, patch: object]
+
+export interface AdmissionTable<T extends KubeObject> {
+  readonly kind: Kind<T>
+  readonly valid: Input<T>
+  readonly changes: readonly Change[]
+  /** Creates what the object needs. */
+  readonly before?: (twin: Twin) => Promise<void>
+}
+
+const paused = { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } }
+
+export function admission<T extends KubeObject>({ kind, valid, changes, before }: AdmissionTable<T>): Case {
+  return async (twin) => {
+    await before?.(twin)
+    // No controller changes it while it is asked about.
+    const existing = merged(valid, paused)
+    await twin.create(kind, existing as Input<T>)
+    await twin.settle('an object exists')
+    const name = valid.metadata.name!
+    const creations = changes.map(([what, patch]): Asked => {
+      const body = merged(merged(valid, { metadata: { name: `${name}-new` } }), patch)
+      return { what: `to create: ${what}`, method: 'POST', body }
+    })
+    const updates = changes.map(([what, patch]): Asked => ({ what: `to update: ${what}`, method: 'PATCH', name, body: patch }))
+    await twin.ask(kind, [...creations, ...updates, { what: 'to delete', method: 'DELETE', name }])
+    await twin.settle('asked')
+  }
+}
+
+const merged = (object: object, patch: object): object => applyMergePatch(object, patch)
+
+/** One change for each value. */
+export const each = (what: string, values: readonly unknown[], patch: (value: unknown) => object): Change[] =>
+  values.map((value) => [`${what} ${JSON.stringify(value)}`, patch(value)])
+
+/** Changes of a MachineSpec, wherever the kind has it. */
+export const machineSpecChanges = (at: (spec: object) => object): Change[] => {
+  const specs = (what: string, values: readonly unknown[], spec: (value: unknown) => object) =>
+    each(what, values, (value) => at(spec(value)))
+  const configRef = { apiGroup: 'twin.capstan.dev', kind: 'StubConfig', name: 'm' }
+  const taint = (more: object = {}) => ({ key: 'k', value: 'v', effect: 'NoSchedule', propagation: 'Always', ...more })
+  return [
+    ...specs(
+      'version',
+      ['v1.35.0', '1.35.0', 'v1.35', 'v1.35.0+build.1', 'v1.35.0-rc.1', '1', 'nonsense', 'v1.35.0.0', 'V1.35.0', 'v01.35.0', ''],
+      (version) => ({ version }),
+    ),
+    ...specs(
+      'bootstrap',
+      [
+        { configRef: null },
+        { configRef: null, dataSecretName: 'data' },
+        { configRef: null, dataSecretName: '' },
+        { configRef, dataSecretName: 'data' },
+        { configRef: { ...configRef, name: '' } },
+        { configRef: { ...configRef, kind: 'stub config' } },
+        { configRef: { ...configRef, apiGroup: '' } },
+        { configRef: { ...configRef, namespace: 'other' } },
+        null,
+      ],
+      (bootstrap) => ({ bootstrap }),
+    ),
+    ...specs('clusterName', ['other', '', null, 'x'.repeat(64)], (clusterName) => ({ clusterName })),
+    ...specs('infrastructureRef', [null, { name: null }, { kind: '1' }, { apiGroup: 'a b' }], (infrastructureRef) => ({
+      infrastructureRef,
+    })),
+    ...specs('failureDomain', ['a', '', 'x'.repeat(257)], (failureDomain) => ({ failureDomain })),
+    ...specs('minReadySeconds', [-1, 0, 5, '5'], (minReadySeconds) => ({ minReadySeconds })),
+    ...specs(
+      'deletion',
+      [
+        {},
+        { nodeDrainTimeoutSeconds: -1 },
+        { nodeDrainTimeoutSeconds: 0 },
+        { nodeVolumeDetachTimeoutSeconds: 3 },
+        { nodeDeletionTimeoutSeconds: 0 },
+        { nodeDeletionTimeoutSeconds: 5 },
+      ],
+      (deletion) => ({ deletion }),
+    ),
+    ...specs(
+      'readinessGates',
+      [
+        [],
+        [{ conditionType: 'A' }],
+        [{ conditionType: 'A' }, { conditionType: 'A' }],
+        [{ conditionType: 'A', polarity: 'Negative' }],
+        [{ conditionType: 'A', polarity: 'Odd' }],
+        [{ conditionType: 'not a type' }],
+        [{}],
+      ],
+      (readinessGates) => ({ readinessGates }),
+    ),
+    ...specs(
+      'taints',
+      [
+        [],
+        [taint()],
+        [taint(), taint()],
+        [taint(), taint({ effect: 'NoExecute' })],
+        [taint({ propagation: 'OnInitialization' })],
+        [taint({ propagation: 'Sometimes' })],
+        [taint({ effect: 'Odd' })],
+        [taint({ key: 'not a key' })],
+        [taint({ key: 'node.kubernetes.io/not-ready' })],
+        [taint({ key: 'node.kubernetes.io/out-of-service' })],
+        [taint({ key: 'node.cloudprovider.kubernetes.io/uninitialized' })],
+        [taint({ key: 'node.cluster.x-k8s.io/uninitialized' })],
+        [taint({ key: 'node.cluster.x-k8s.io/outdated-revision' })],
+        [taint({ key: 'node-role.kubernetes.io/master' })],
+        [taint({ key: 'node-role.kubernetes.io/control-plane' })],
+        [taint({ value: 'not a value!' })],
+        [taint({ value: null })],
+        [taint({ key: `${'a'.repeat(254)}/b` })],
+      ],
+      (taints) => ({ taints }),
+    ),
+    ...specs('providerID', ['twin://x', ''], (providerID) => ({ providerID })),
+  ]
+}
+
+const ofMetadata = (more: object) => ({ metadata: more })
+
+/** Changes of the object's own metadata. */
+export const metadataChanges: readonly Change[] = [
+  ['nothing', {}],
+  ...each('label cluster-name', ['other', '', null], (value) =>
+    ofMetadata({ labels: { 'cluster.x-k8s.io/cluster-name': value } }),
+  ),
+  ...each('label', ['a', 'not valid!', 'x'.repeat(64)], (value) => ofMetadata({ labels: { extra: value } })),
+  ...each('annotation', ['a', 'anything goes!'], (value) => ofMetadata({ annotations: { extra: value } })),
+  ['an unknown field', { spec: { unknown: 1 } }],
+]
+
+/** Changes of `spec.template.metadata`. */
+export const templateMetadataChanges: readonly Change[] = [
+  ...each('template label', ['a', 'not valid!', 'x'.repeat(64), null], (value) => ({
+    spec: { template: { metadata: { labels: { extra: value } } } },
+  })),
+  ['template label key', { spec: { template: { metadata: { labels: { 'not a key': 'x' } } } } }],
+  ['template annotation key', { spec: { template: { metadata: { annotations: { 'not a key': 'x' } } } } }],
+  ['template annotation', { spec: { template: { metadata: { annotations: { extra: 'anything goes!' } } } } }],
+]
+
+const autoscaler = (least: string | null, most: string | null) => ({
+  'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': least,
+  'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size': most,
+})
+
+/** Replicas, with and without the limits of an autoscaler. */
+export const replicasChanges: readonly Change[] = [
+  ...each('replicas', [null, 0, 3, -1, '3'], (replicas) => ({ spec: { replicas } })),
+  ...(
+    [
+      ['3', '7'],
+      ['0', '0'],
+      ['3', null],
+      [null, '7'],
+      ['three', '7'],
+      ['3', 'seven'],
+      ['7', '3'],
+      ['-1', '3'],
+    ] as const
+  ).flatMap(([least, most]) =>
+    [null, 2].map(
+      (replicas): Change => [
+        `autoscaler ${least} to ${most} and replicas ${replicas}`,
+        { metadata: { annotations: autoscaler(least, most) }, spec: { replicas } },
+      ],
+    ),
+  ),
+]
+
+/** Selectors of MachineSets and MachineDeployments. */
+export const selectorChanges: readonly Change[] = [
+  ['no selector', { spec: { selector: null } }],
+  ['an empty selector', { spec: { selector: { matchLabels: null } } }],
+  ['a selector that does not match', { spec: { selector: { matchLabels: { other: 'x' } } } }],
+  ['a selector with a bad key', { spec: { selector: { matchLabels: { 'not a key': 'x' } } } }],
+  ['a selector with a bad value', { spec: { selector: { matchLabels: { key: 'not a value!' } } } }],
+  ...each(
+    'a selector with',
+    [
+      [{ key: 'a', operator: 'Exists' }],
+      [{ key: 'a', operator: 'Exists', values: ['x'] }],
+      [{ key: 'a', operator: 'In' }],
+      [{ key: 'a', operator: 'Like', values: ['x'] }],
+      [{ key: 'not a key', operator: 'DoesNotExist' }],
+    ],
+    (matchExpressions) => ({ spec: { selector: { matchExpressions } } }),
+  ),
+]
+
+/** Names of the Machines that are made. */
+export const namingChanges: readonly Change[] = each(
+  'machineNaming',
+  [
+    '{{ .cluster.name }}-{{ .random }}',
+    '{{ .machineSet.name }}-{{ .random }}',
+    '{{ .cluster.name }}',
+    '{{ .random }}',
+    '{{ .random }}-{{ .nothing }}',
+    '{{ .random',
+    'Upper-{{ .random }}',
+    '-{{ .random }}',
+    '{{ .cluster.name | upper }}-{{ .random }}',
+    '{{ .random }}_x',
+    '',
+  ],
+  (template) => ({ spec: { machineNaming: { template } } }),
+)

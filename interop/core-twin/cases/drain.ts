@@ -1,0 +1,186 @@
+import { Cluster, Machine, MachineDrainRule } from '@capstan/api'
+import { type Client, type Input, type Kind, type KubeObject, Namespace, Node, Pod, unknownKind } from '@capstan/kube'
+import { clusterName } from '../objects.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { readyMachine } from './machine.ts'
+
+const PodDisruptionBudget = unknownKind({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', plural: 'poddisruptionbudgets' })
+const VolumeAttachment = unknownKind({
+  apiVersion: 'storage.k8s.io/v1',
+  kind: 'VolumeAttachment',
+  plural: 'volumeattachments',
+  scope: 'Cluster',
+})
+
+const pod = (name: string, more: { metadata?: object; spec?: object } = {}): Input<Pod> =>
+  ({
+    metadata: { name, namespace: 'default', ...more.metadata },
+    spec: { nodeName: 'm', containers: [{ name: 'c', image: 'i' }], ...more.spec },
+  }) as unknown as Input<Pod>
+
+const owned = (kind: string) => ({
+  ownerReferences: [{ apiVersion: 'apps/v1', kind, name: 'x', uid: 'x', controller: true }],
+})
+
+const make = <T extends KubeObject>(twin: Twin, kind: Kind<T>, ...objects: readonly Input<T>[]) =>
+  twin.inWorkload(clusterName, async (client) => {
+    for (const object of objects) await client.create(kind, object)
+  })
+
+/** The kubelet has ended all Pods that are being deleted. */
+const podsEnd = (twin: Twin) =>
+  twin.inWorkload(clusterName, async (client: Client) => {
+    const { items } = await client.list(Pod, { namespace: 'default' })
+    for (const { metadata } of items)
+      if (metadata.deletionTimestamp !== undefined)
+        await client.delete(Pod, { namespace: 'default', name: metadata.name }, { gracePeriodSeconds: 0 }).catch(() => undefined)
+  })
+
+interface Given {
+  readonly pods: readonly Input<Pod>[]
+  readonly rules?: readonly object[]
+  readonly annotations?: { [key: string]: string }
+  readonly spec?: object
+  readonly before?: (twin: Twin) => Promise<void>
+}
+
+/** A Machine that is deleted while Pods run on its Node, and what remains once the kubelet has ended them. */
+const drained =
+  ({ pods, rules = [], annotations = {}, spec = {}, before }: Given): Case =>
+  async (twin) => {
+    await readyMachine(twin, { annotations }, spec)
+    await make(twin, Pod, ...pods)
+    await before?.(twin)
+    for (const [index, rule] of rules.entries())
+      await twin.create(MachineDrainRule, { metadata: { name: `rule-${index}` }, spec: rule } as never)
+    await twin.delete(Machine, 'm')
+    await twin.settle('the Machine is deleted')
+    await podsEnd(twin)
+    await twin.touch(Machine, 'm').catch(() => undefined)
+    await twin.settle('Pods have ended')
+  }
+
+const labelled = (labels: object) => ({ metadata: { labels } })
+const of = (behavior: string, more: object = {}, order?: number) => ({
+  drain: { behavior, ...(order === undefined ? {} : { order }) },
+  ...more,
+})
+const web = { pods: [{ selector: { matchLabels: { app: 'web' } } }] }
+
+const budget = (twin: Twin) =>
+  make(twin, PodDisruptionBudget, {
+    metadata: { name: 'pdb', namespace: 'default' },
+    spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'web' } } },
+  } as never)
+
+const clusterDeleted: Case = async (twin) => {
+  await readyMachine(twin)
+  await make(twin, Pod, pod('a'))
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is deleted')
+}
+
+const attached =
+  (annotations: { [key: string]: string }): Case =>
+  async (twin) => {
+    await readyMachine(twin, { annotations })
+    await make(twin, VolumeAttachment, {
+      metadata: { name: 'va' },
+      spec: { attacher: 'csi', nodeName: 'm', source: { persistentVolumeName: 'pv' } },
+    } as never)
+    await twin.inWorkload(clusterName, (client) =>
+      client.patch(
+        VolumeAttachment,
+        { name: 'va' },
+        { type: 'merge', body: { status: { attached: true } } },
+        { subresource: 'status' },
+      ),
+    )
+    await twin.delete(Machine, 'm')
+    await twin.settle('a volume is attached')
+    await twin.inWorkload(clusterName, (client) => client.delete(VolumeAttachment, { name: 'va' }))
+    await twin.touch(Machine, 'm').catch(() => undefined)
+    await twin.settle('and no more')
+  }
+
+const inUse =
+  (volume: string): Case =>
+  async (twin) => {
+    await readyMachine(twin)
+    const status = { volumesAttached: [{ name: volume, devicePath: '' }], volumesInUse: [volume] }
+    await twin.inWorkload(clusterName, (client) =>
+      client.patch(Node, { name: 'm' }, { type: 'merge', body: { status } }, { subresource: 'status', fieldManager: 'kubelet' }),
+    )
+    await twin.delete(Machine, 'm')
+    await twin.settle('a volume is attached')
+    await twin.inWorkload(clusterName, (client) =>
+      client.patch(
+        Node,
+        { name: 'm' },
+        { type: 'merge', body: { status: { volumesAttached: null } } },
+        { subresource: 'status', fieldManager: 'kubelet' },
+      ),
+    )
+    await twin.touch(Machine, 'm').catch(() => undefined)
+    await twin.settle('and no more')
+  }
+
+const unreachable: Case = async (twin) => {
+  await readyMachine(twin)
+  await make(twin, Pod, pod('a'))
+  await twin.inWorkload(clusterName, (client) =>
+    client.patch(
+      Node,
+      { name: 'm' },
+      { type: 'merge', body: { spec: { taints: [{ key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' }] } } },
+      { fieldManager: 'kubelet' },
+    ),
+  )
+  await twin.settle('the Node is unreachable')
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is deleted')
+}
+
+const terminating = (twin: Twin) =>
+  twin.inWorkload(clusterName, async (client) => {
+    await client.create(Namespace, { metadata: { name: 'going', finalizers: ['twin.capstan.dev/hold'] } })
+    await client.create(Pod, pod('held', { metadata: { namespace: 'going' } }))
+    await client.delete(Namespace, { name: 'going' })
+  })
+
+const anOrder = [of('Drain', web, -5), of('Drain', { pods: [{ selector: { matchLabels: { app: 'late' } } }] }, 10)]
+
+export const drainCases: Cases = {
+  'drain-pods': drained({ pods: [pod('a'), pod('b', { metadata: owned('ReplicaSet') })] }),
+  'drain-nothing': drained({ pods: [] }),
+  'drain-many-pods': drained({ pods: Array.from({ length: 7 }, (_, index) => pod(`p${index}`)) }),
+  'drain-daemonset-gone': drained({ pods: [pod('a', { metadata: owned('DaemonSet') })] }),
+  'drain-mirror-pod': drained({ pods: [pod('a', { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } })] }),
+  'drain-empty-dir': drained({ pods: [pod('a', { spec: { volumes: [{ name: 'v', emptyDir: {} }] } })] }),
+  'drain-label-skip': drained({ pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'skip' })), pod('b')] }),
+  'drain-label-wait': drained({ pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'Wait-Completed' })), pod('b')] }),
+  'drain-rule-skip': drained({ pods: [pod('a', labelled({ app: 'web' })), pod('b')], rules: [of('Skip', web)] }),
+  'drain-rule-wait': drained({ pods: [pod('a', labelled({ app: 'web' })), pod('b')], rules: [of('WaitCompleted', web)] }),
+  'drain-rule-order': drained({
+    pods: [pod('a', labelled({ app: 'web' })), pod('b'), pod('c', labelled({ app: 'late' }))],
+    rules: anOrder,
+  }),
+  'drain-rule-of-another-cluster': drained({
+    pods: [pod('a', labelled({ app: 'web' }))],
+    rules: [of('Skip', { ...web, machines: [{ clusterSelector: { matchLabels: { no: 'such' } } }] })],
+  }),
+  'drain-rule-by-namespace': drained({
+    pods: [pod('a')],
+    rules: [of('Skip', { pods: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } } }] })],
+  }),
+  'drain-excluded': drained({ pods: [pod('a')], annotations: { 'machine.cluster.x-k8s.io/exclude-node-draining': '' } }),
+  'drain-timeout': drained({ pods: [pod('a')], spec: { deletion: { nodeDrainTimeoutSeconds: 1 } } }),
+  'drain-disruption-budget': drained({ pods: [pod('a', labelled({ app: 'web' }))], before: budget }),
+  'drain-terminating-namespace': drained({ pods: [pod('a')], before: terminating }),
+  'drain-unreachable-node': unreachable,
+  'drain-cluster-deleted': clusterDeleted,
+  'drain-volume-attachment': attached({}),
+  'drain-volume-excluded': attached({ 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '' }),
+  'drain-volume-in-use': inUse('kubernetes.io/csi/csi^handle'),
+  'drain-volume-of-another-plugin': inUse('kubernetes.io/nfs/x'),
+}

@@ -1,0 +1,203 @@
+import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
+import { type KubeObject, Node } from '@capstan/kube'
+import { clusterName, machineDeployment, machineSet, named } from '../objects.ts'
+import { silent } from '../providers.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { readyCluster } from './machine.ts'
+import { workerTemplates } from './machine-set.ts'
+
+const selector = { matchLabels: { set: 'ms' } }
+const checks = {
+  nodeStartupTimeoutSeconds: 30,
+  unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }],
+}
+
+const healthCheck = (spec: object = {}, metadata: object = {}) => ({
+  metadata: { name: 'mhc', ...metadata },
+  spec: { clusterName, selector, checks, ...spec },
+})
+
+/** A MachineSet whose Machines run, and a health check. */
+async function checked(twin: Twin, spec: object = {}, replicas = 2, metadata: object = {}): Promise<void> {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas }))
+  await twin.settle('Machines run')
+  await twin.create(MachineHealthCheck, healthCheck(spec, metadata) as never)
+  await twin.settle('they are checked')
+}
+
+const at = '2026-01-01T00:00:00Z'
+const condition = (type: string, status: string) => ({
+  type,
+  status,
+  reason: 'Twin',
+  message: '',
+  lastHeartbeatTime: at,
+  lastTransitionTime: at,
+})
+const reported = (ready: string) => ({
+  status: {
+    conditions: [
+      ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => condition(type, 'False')),
+      condition('Ready', ready),
+    ],
+  },
+})
+
+/** Nodes of the first Machines become ready or not. */
+async function nodesReport(twin: Twin, ready: string, count = 1): Promise<void> {
+  await twin.inWorkload(clusterName, async (client) => {
+    const { items } = await client.list(Node)
+    for (const { metadata } of items.slice(0, count)) {
+      await client.patch(
+        Node,
+        { name: metadata.name },
+        { type: 'merge', body: reported(ready) },
+        { subresource: 'status', fieldManager: 'kubelet' },
+      )
+    }
+  })
+}
+
+const remediated =
+  (spec: object = {}, replicas = 2, count = 1): Case =>
+  async (twin) => {
+    await checked(twin, spec, replicas)
+    await nodesReport(twin, 'False', count)
+    await twin.settle('a Node is not ready')
+  }
+
+const marked: Case = async (twin) => {
+  await checked(twin)
+  await twin.patch(Machine, ([first]) => first, { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
+  await twin.settle('marked for remediation')
+}
+
+const left =
+  (annotation: string): Case =>
+  async (twin) => {
+    await checked(twin)
+    for (const place of [0, 1])
+      await twin.patch(Machine, (objects) => objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[place], {
+        metadata: { annotations: { [`cluster.x-k8s.io/${annotation}`]: '' } },
+      })
+    await nodesReport(twin, 'False', 2)
+    await twin.settle('left alone')
+  }
+
+const nodeGone: Case = async (twin) => {
+  await checked(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
+  await twin.inWorkload(clusterName, async (client) => {
+    const { items } = await client.list(Node)
+    await client.delete(Node, { name: items[0]!.metadata.name })
+  })
+  await twin.settle('a Node is gone')
+}
+
+const healthyAgain: Case = async (twin) => {
+  await checked(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
+  await nodesReport(twin, 'False', 2)
+  await twin.settle('unhealthy, but not to be remediated')
+  await nodesReport(twin, 'True', 2)
+  await twin.settle('healthy again')
+}
+
+const external =
+  (withTemplate: boolean): Case =>
+  async (twin) => {
+    if (withTemplate) await twin.create(stub.remediationTemplate, named('r', { spec: { template: { spec: { how: 'x' } } } }))
+    const templateRef = { apiVersion: `${stub.group}/v1`, kind: 'StubRemediationTemplate', name: 'r' }
+    await checked(twin, { remediation: { templateRef } }, 1)
+    await nodesReport(twin, 'False')
+    await twin.settle('to be remediated by others')
+    await nodesReport(twin, 'True')
+    await twin.settle('healthy again')
+  }
+
+const paused: Case = async (twin) => {
+  await checked(twin, {}, 1, { annotations: { 'cluster.x-k8s.io/paused': '' } })
+  await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
+  await twin.settle('resumed')
+}
+
+const machineConditions: Case = async (twin) => {
+  const unhealthyMachineConditions = [{ type: 'NodeReady', status: 'False', timeoutSeconds: 0 }]
+  await remediated({ checks: { nodeStartupTimeoutSeconds: 30, unhealthyMachineConditions } })(twin)
+}
+
+const bothConditions: Case = async (twin) => {
+  const unhealthyMachineConditions = [{ type: 'NodeReady', status: 'False', timeoutSeconds: 0 }]
+  await remediated({
+    checks: { ...checks, unhealthyMachineConditions },
+    remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } },
+  })(twin)
+}
+
+const noStartup: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.behave({ machine: silent })
+  await twin.create(MachineSet, machineSet('ms', { replicas: 1 }))
+  await twin.settle('the Machine does not start')
+  const remediation = { triggerIf: { unhealthyLessThanOrEqualTo: 0 } }
+  await twin.create(MachineHealthCheck, healthCheck({ remediation }) as never)
+  await twin.settle('too late', (objects: readonly KubeObject[]) =>
+    objects.some(
+      (one) => one.kind === 'Machine' && (one as Machine).status?.conditions?.some(({ type }) => type === 'HealthCheckSucceeded'),
+    ),
+  )
+}
+
+const matchesNothing: Case = async (twin) => {
+  await checked(twin, { selector: { matchLabels: { set: 'another' } } }, 1)
+  await twin.patch(MachineHealthCheck, 'mhc', { spec: { selector } })
+  await twin.settle('another selector')
+  await twin.delete(MachineHealthCheck, 'mhc')
+  await twin.settle('deleted')
+}
+
+/** Machines without an owner that could replace them. */
+const ofDeployment =
+  (maxInFlight: number | string): Case =>
+  async (twin) => {
+    await readyCluster(twin)
+    await workerTemplates(twin)
+    await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2, remediation: { maxInFlight } }))
+    await twin.settle('Machines run')
+    await twin.create(MachineHealthCheck, healthCheck({ selector: { matchLabels: { deployment: 'md' } } }) as never)
+    await twin.settle('they are checked')
+    await nodesReport(twin, 'False', 1)
+    await twin.settle('a Node is not ready')
+  }
+
+const onlyWithin = (triggerIf: object, count: number): Case => remediated({ remediation: { triggerIf } }, 2, count)
+
+const noCluster: Case = async (twin) => {
+  await twin.create(MachineHealthCheck, healthCheck() as never)
+  await twin.settle('the Cluster does not exist')
+}
+
+export const healthCheckCases: Cases = {
+  'healthcheck-remediates': remediated(),
+  'healthcheck-all-unhealthy': remediated({}, 1),
+  'healthcheck-too-many': onlyWithin({ unhealthyLessThanOrEqualTo: 0 }, 1),
+  'healthcheck-too-many-percent': onlyWithin({ unhealthyLessThanOrEqualTo: '40%' }, 2),
+  'healthcheck-outside-of-range': onlyWithin({ unhealthyInRange: '[2-5]' }, 1),
+  'healthcheck-marked': marked,
+  'healthcheck-skipped': left('skip-remediation'),
+  'healthcheck-paused-machines': left('paused'),
+  'healthcheck-node-gone': nodeGone,
+  'healthcheck-healthy-again': healthyAgain,
+  'healthcheck-external': external(true),
+  'healthcheck-external-no-template': external(false),
+  'healthcheck-paused': paused,
+  'healthcheck-machine-conditions': machineConditions,
+  'healthcheck-both-conditions': bothConditions,
+  'healthcheck-no-startup': noStartup,
+  'healthcheck-matches-nothing': matchesNothing,
+  'healthcheck-of-deployment': ofDeployment(1),
+  'healthcheck-of-deployment-percent': ofDeployment('50%'),
+  'healthcheck-no-cluster': noCluster,
+}

@@ -1,0 +1,192 @@
+import { Cluster, ClusterResourceSet } from '@capstan/api'
+import { ConfigMap, Secret } from '@capstan/kube'
+import { cluster, clusterName, named } from '../objects.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { connected } from './machine.ts'
+
+const manifest = (name: string, value = 'x'): string =>
+  `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: default\ndata:\n  value: ${value}\n`
+
+const labels = { addons: 'yes' }
+
+async function labelledCluster(twin: Twin): Promise<void> {
+  await twin.startWorkload(clusterName)
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  const { metadata, ...rest } = cluster()
+  await twin.create(Cluster, { ...rest, metadata: { ...metadata, labels } })
+  await twin.settle('both are connected to the workload cluster', connected)
+}
+
+const resourceSet = (name: string, resources: readonly object[], spec: object = {}) =>
+  ({ metadata: { name }, spec: { clusterSelector: { matchLabels: labels }, resources, ...spec } }) as never
+const configMap = (name: string) => ({ kind: 'ConfigMap', name })
+const secret = (name: string) => ({ kind: 'Secret', name })
+
+const source = (twin: Twin, name: string, data: { [key: string]: string }) => twin.create(ConfigMap, { metadata: { name }, data })
+
+/** What the set has made in the workload cluster. */
+const applied = (twin: Twin, ...names: readonly string[]) =>
+  twin.inWorkload(clusterName, async (client, side) => {
+    for (const name of names) {
+      const found = await client.get(ConfigMap, { namespace: 'default', name }).catch(() => undefined)
+      side.note(twin.namespace, `workload ${name}`, found)
+    }
+  })
+
+const appliesOnce: Case = async (twin) => {
+  await labelledCluster(twin)
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
+  await twin.settle('applied')
+  await applied(twin, 'one')
+  await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': manifest('one', 'changed') } })
+  await twin.settle('the source changes')
+  await applied(twin, 'one')
+  await twin.settle('what is applied')
+  await twin.delete(ClusterResourceSet, 'crs')
+  await twin.settle('deleted')
+}
+
+const reconciles: Case = async (twin) => {
+  await labelledCluster(twin)
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')], { strategy: 'Reconcile' }))
+  await twin.settle('applied')
+  await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': manifest('one', 'changed') } })
+  await twin.settle('the source changes')
+  await applied(twin, 'one')
+  await twin.settle('what is applied')
+}
+
+const ofSecret =
+  (type: string): Case =>
+  async (twin) => {
+    await labelledCluster(twin)
+    const data = { 'a.yaml': Buffer.from(manifest('one')).toString('base64') }
+    await twin.create(Secret, { metadata: { name: 's' }, type, data })
+    await twin.create(ClusterResourceSet, resourceSet('crs', [secret('s')]))
+    await twin.settle('asked for')
+    await applied(twin, 'one')
+    await twin.settle('what is applied')
+  }
+
+const missing: Case = async (twin) => {
+  await labelledCluster(twin)
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a'), secret('s')]))
+  await twin.settle('neither source exists')
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await twin.settle('one exists')
+}
+
+const contents =
+  (data: { [key: string]: string }, ...names: readonly string[]): Case =>
+  async (twin) => {
+    await labelledCluster(twin)
+    await source(twin, 'a', data)
+    await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
+    await twin.settle('asked for')
+    await applied(twin, ...names)
+    await twin.settle('what is applied')
+  }
+
+const twoSets: Case = async (twin) => {
+  await labelledCluster(twin)
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await source(twin, 'b', { 'b.yaml': manifest('two') })
+  await twin.create(ClusterResourceSet, resourceSet('first', [configMap('a')]))
+  await twin.settle('one set')
+  await twin.create(ClusterResourceSet, resourceSet('second', [configMap('b'), configMap('a')]))
+  await twin.settle('two sets')
+  await twin.delete(ClusterResourceSet, 'first')
+  await twin.settle('the first is deleted')
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is deleted')
+}
+
+const selected: Case = async (twin) => {
+  await labelledCluster(twin)
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await twin.create(
+    ClusterResourceSet,
+    resourceSet('crs', [configMap('a')], { clusterSelector: { matchLabels: { addons: 'no' } } }),
+  )
+  await twin.settle('the Cluster is not selected')
+  await twin.patch(Cluster, clusterName, { metadata: { labels: { addons: 'no' } } })
+  await twin.settle('the Cluster is selected')
+  await twin.patch(Cluster, clusterName, { metadata: { labels: { addons: null } } })
+  await twin.settle('and no more')
+}
+
+const paused: Case = async (twin) => {
+  await labelledCluster(twin)
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  const { metadata, ...rest } = resourceSet('crs', [configMap('a')]) as { metadata: object }
+  await twin.create(ClusterResourceSet, {
+    ...rest,
+    metadata: { ...metadata, annotations: { 'cluster.x-k8s.io/paused': '' } },
+  } as never)
+  await twin.settle('paused')
+  await twin.patch(ClusterResourceSet, 'crs', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
+  await twin.settle('resumed')
+}
+
+const existing: Case = async (twin) => {
+  await labelledCluster(twin)
+  await twin.inWorkload(clusterName, (client) =>
+    client.create(ConfigMap, { metadata: { name: 'one', namespace: 'default' }, data: { mine: 'stays' } }),
+  )
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')], { strategy: 'Reconcile' }))
+  await twin.settle('it exists already')
+  await applied(twin, 'one')
+  await twin.settle('what is applied')
+}
+
+const noWorkload: Case = async (twin) => {
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  const { metadata, ...rest } = cluster()
+  await twin.create(Cluster, { ...rest, metadata: { ...metadata, labels } })
+  await source(twin, 'a', { 'a.yaml': manifest('one') })
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')]))
+  await twin.settle('there is no workload cluster')
+}
+
+export const resourceSetCases: Cases = {
+  'resourceset-apply-once': appliesOnce,
+  'resourceset-reconcile': reconciles,
+  'resourceset-secret': ofSecret('addons.cluster.x-k8s.io/resource-set'),
+  'resourceset-secret-of-another-type': ofSecret('Opaque'),
+  'resourceset-missing-sources': missing,
+  'resourceset-two-documents': contents({ 'a.yaml': `${manifest('one')}---\n${manifest('two')}` }, 'one', 'two'),
+  'resourceset-two-keys': contents({ b: manifest('two'), a: manifest('one') }, 'one', 'two'),
+  'resourceset-json': contents(
+    { a: JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'one', namespace: 'default' } }) },
+    'one',
+  ),
+  'resourceset-list': contents(
+    {
+      a: JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'List',
+        items: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'one', namespace: 'default' } }],
+      }),
+    },
+    'one',
+  ),
+  'resourceset-nonsense': contents({ a: 'this is no manifest' }),
+  'resourceset-unknown-kind': contents(
+    { a: `${manifest('one')}---\napiVersion: v9\nkind: Nothing\nmetadata:\n  name: x\n` },
+    'one',
+  ),
+  'resourceset-refused': contents({ a: `${manifest('Not-Valid')}---\n${manifest('two')}` }, 'two'),
+  'resourceset-other-namespace': contents({ a: manifest('one').replace('namespace: default', 'namespace: nowhere') }),
+  'resourceset-empty': contents({}),
+  'resourceset-two-sets': twoSets,
+  'resourceset-selection': selected,
+  'resourceset-paused': paused,
+  'resourceset-existing-object': existing,
+  'resourceset-no-workload': noWorkload,
+}

@@ -1,0 +1,509 @@
+import { Cluster, ClusterClass, MachineDeployment } from '@capstan/api'
+import { isTrue, type Input, type KubeObject } from '@capstan/kube'
+import { clusterName, named } from '../objects.ts'
+import { silent } from '../providers.ts'
+import { oldStub, stub, type StubKinds } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+
+const ref = (kinds: StubKinds, kind: string, name: string) => ({ apiVersion: `${kinds.group}/v1`, kind, name })
+
+interface ClassOptions {
+  readonly name?: string
+  readonly kinds?: StubKinds
+  /** Beside the usual spec; a merge of the top level. */
+  readonly spec?: object
+  readonly controlPlane?: object
+  readonly worker?: object
+  readonly workers?: object
+}
+
+/** A class whose templates are stubs, with one class of workers. */
+const aClass = ({ name = 'quick', kinds = stub, spec, controlPlane, worker, workers }: ClassOptions = {}): Input<ClusterClass> =>
+  ({
+    metadata: { name },
+    spec: {
+      infrastructure: { templateRef: ref(kinds, 'StubClusterTemplate', name) },
+      controlPlane: {
+        templateRef: ref(kinds, 'StubControlPlaneTemplate', name),
+        machineInfrastructure: { templateRef: ref(kinds, 'StubMachineTemplate', `${name}-control-plane`) },
+        ...controlPlane,
+      },
+      workers: {
+        machineDeployments: [
+          {
+            class: 'worker',
+            bootstrap: { templateRef: ref(kinds, 'StubConfigTemplate', `${name}-worker`) },
+            infrastructure: { templateRef: ref(kinds, 'StubMachineTemplate', `${name}-worker`) },
+            ...worker,
+          },
+        ],
+        ...workers,
+      },
+      ...spec,
+    },
+  }) as Input<ClusterClass>
+
+async function templates(twin: Twin, name = 'quick', kinds = stub): Promise<void> {
+  const spec = { template: { metadata: { labels: { 'from-template': 'yes' } }, spec: { made: `from ${name}` } } }
+  await twin.create(kinds.clusterTemplate, named(name, { spec }))
+  await twin.create(kinds.controlPlaneTemplate, named(name, { spec }))
+  await twin.create(kinds.machineTemplate, named(`${name}-control-plane`, { spec }))
+  await twin.create(kinds.configTemplate, named(`${name}-worker`, { spec }))
+  await twin.create(kinds.machineTemplate, named(`${name}-worker`, { spec }))
+}
+
+const worker = (name: string, more: object = {}) => ({ class: 'worker', name, replicas: 1, ...more })
+
+interface TopologyOptions {
+  readonly topology?: object
+  readonly controlPlane?: object
+  readonly workers?: readonly object[]
+  readonly metadata?: object
+}
+
+const aCluster = ({ topology, controlPlane, workers = [worker('a')], metadata }: TopologyOptions = {}): Input<Cluster> =>
+  ({
+    metadata: { name: clusterName, ...metadata },
+    spec: {
+      topology: {
+        classRef: { name: 'quick' },
+        version: 'v1.34.0',
+        controlPlane: { replicas: 1, ...controlPlane },
+        workers: { machineDeployments: workers },
+        ...topology,
+      },
+    },
+  }) as unknown as Input<Cluster>
+
+const connected = (objects: readonly KubeObject[]) =>
+  objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe'))
+
+/** A Cluster made from a class, at rest. */
+async function created(twin: Twin, ofClass: ClassOptions = {}, of: TopologyOptions = {}): Promise<void> {
+  await templates(twin, 'quick', ofClass.kinds)
+  await twin.create(ClusterClass, aClass(ofClass))
+  await twin.settle('the class is reconciled')
+  await twin.startWorkload(clusterName)
+  await twin.create(Cluster, aCluster(of))
+  await twin.settle('created', connected)
+}
+
+const topology = (spec: object) => ({ spec: { topology: spec } })
+const workers = (...machineDeployments: readonly object[]) => topology({ workers: { machineDeployments } })
+
+type Steps = readonly (readonly [name: string, patch: object])[]
+
+/** A Cluster made from a class, and changes of it. */
+const cluster =
+  (ofClass: ClassOptions, of: TopologyOptions, ...steps: Steps): Case =>
+  async (twin) => {
+    await created(twin, ofClass, of)
+    for (const [name, patch] of steps) {
+      await twin.patch(Cluster, clusterName, patch)
+      await twin.settle(name)
+    }
+  }
+
+/** Changes of the class of a Cluster. */
+const ofClass =
+  (from: ClassOptions, ...steps: readonly (readonly [name: string, to: ClassOptions])[]): Case =>
+  async (twin) => {
+    await created(twin, from)
+    for (const [name, to] of steps) {
+      await twin.patch(ClusterClass, 'quick', { spec: aClass(to).spec })
+      await twin.settle(name)
+    }
+  }
+
+const life: Case = async (twin) => {
+  await created(twin)
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('deleted')
+}
+
+const isUpgraded = (version: string) => (objects: readonly KubeObject[]) =>
+  objects
+    .filter(({ kind }) => kind === 'MachineDeployment')
+    .every((one) => (one as MachineDeployment).spec.template.spec.version === version)
+
+const upgrade =
+  (from: ClassOptions, of: TopologyOptions, version: string): Case =>
+  async (twin) => {
+    await created(twin, from, of)
+    await twin.patch(Cluster, clusterName, topology({ version }))
+    await twin.settle('upgraded', isUpgraded(version))
+  }
+
+/** The control plane does not take up its version. */
+const stuckUpgrade: Case = async (twin) => {
+  await created(twin)
+  await twin.behave({ controlPlane: silent })
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('the control plane is stuck')
+  await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 }), worker('b')))
+  await twin.settle('workers change meanwhile')
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
+  await twin.settle('another version is refused')
+}
+
+const heldByAnnotation: Case = async (twin) => {
+  const annotation = 'before-upgrade.hook.cluster.cluster.x-k8s.io/wait'
+  await created(twin, {}, { metadata: { annotations: { [annotation]: 'yes' } } })
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('held')
+  await twin.patch(Cluster, clusterName, { metadata: { annotations: { [annotation]: null } } })
+  await twin.settle('upgraded', isUpgraded('v1.35.0'))
+}
+
+const rotated =
+  (role: 'machineTemplate' | 'configTemplate' | 'controlPlaneTemplate' | 'clusterTemplate', name: string): Case =>
+  async (twin) => {
+    await created(twin)
+    await twin.patch(stub[role], name, { spec: { template: { spec: { made: 'anew' } } } })
+    // Upstream does not watch templates.
+    await twin.touch(Cluster, clusterName)
+    await twin.settle('the template has another spec')
+    await twin.patch(stub[role], name, { spec: { template: { metadata: { labels: { more: 'labels' } } } } })
+    await twin.touch(Cluster, clusterName)
+    await twin.settle('the template has other labels')
+  }
+
+const rebase: Case = async (twin) => {
+  await created(twin)
+  await templates(twin, 'other')
+  await twin.create(ClusterClass, aClass({ name: 'other' }))
+  await twin.settle('there is another class')
+  await twin.patch(Cluster, clusterName, topology({ classRef: { name: 'other' } }))
+  await twin.settle('rebased')
+}
+
+const incompatibleRebase: Case = async (twin) => {
+  await created(twin)
+  await templates(twin, 'other', oldStub)
+  await twin.create(ClusterClass, aClass({ name: 'other', kinds: oldStub }))
+  await twin.settle('there is another class')
+  await twin.patch(Cluster, clusterName, topology({ classRef: { name: 'other' } }))
+  await twin.settle('refused')
+}
+
+const noClass: Case = async (twin) => {
+  await twin.create(Cluster, aCluster())
+  await twin.settle('the class does not exist')
+  await templates(twin)
+  await twin.create(ClusterClass, aClass())
+  await twin.settle('the class exists')
+}
+
+const noTemplates: Case = async (twin) => {
+  await twin.create(ClusterClass, aClass())
+  await twin.settle('templates do not exist')
+  await twin.create(Cluster, aCluster())
+  await twin.settle('a Cluster of the class')
+}
+
+const classInUse: Case = async (twin) => {
+  await created(twin)
+  await twin.delete(ClusterClass, 'quick')
+  await twin.patch(ClusterClass, 'quick', { spec: { workers: { machineDeployments: null } } })
+  await twin.settle('refused')
+}
+
+const paused: Case = async (twin) => {
+  await created(twin)
+  await twin.patch(Cluster, clusterName, { spec: { paused: true } })
+  await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 })))
+  await twin.settle('paused')
+  await twin.patch(Cluster, clusterName, { spec: { paused: null } })
+  await twin.settle('resumed')
+}
+
+/** Somebody changes what the topology has made. */
+const drift: Case = async (twin) => {
+  await created(twin)
+  await twin.patch(MachineDeployment, ([first]) => first, {
+    metadata: { labels: { mine: 'stays' } },
+    spec: { template: { metadata: { labels: { mine: 'stays' } }, spec: { version: 'v1.33.0' } } },
+  })
+  await twin.settle('the MachineDeployment is changed')
+  await twin.patch(stub.controlPlane, ([first]) => first, { spec: { version: 'v1.33.0', mine: 'stays' } })
+  await twin.settle('the control plane is changed')
+}
+
+const variable = (name: string, schema: object, required = false) => ({ name, required, schema: { openAPIV3Schema: schema } })
+const variables = [
+  variable('zone', { type: 'string', enum: ['a', 'b'] }, true),
+  variable('size', { type: 'integer', default: 3, minimum: 1 }),
+  variable('network', {
+    type: 'object',
+    properties: { mtu: { type: 'integer', default: 1500 }, name: { type: 'string', maxLength: 5 } },
+  }),
+  variable('flag', { type: 'boolean', 'x-kubernetes-validations': [{ rule: 'self', message: 'must be set' }] }),
+]
+const values = (...list: readonly (readonly [name: string, value: unknown])[]) => ({
+  variables: list.map(([name, value]) => ({ name, value })),
+})
+
+const selector = (kind: string, matchResources: object) => ({ apiVersion: `${stub.group}/v1`, kind, matchResources })
+const set = (path: string, from: object) => ({ op: 'add', path: `/spec/template/spec/${path}`, ...from })
+const patch = (name: string, definitions: readonly object[], more: object = {}) => ({ name, definitions, ...more })
+const zone = set('zone', { valueFrom: { variable: 'zone' } })
+const everywhere = [
+  { selector: selector('StubClusterTemplate', { infrastructureCluster: true }), jsonPatches: [zone] },
+  { selector: selector('StubControlPlaneTemplate', { controlPlane: true }), jsonPatches: [zone] },
+  {
+    selector: selector('StubMachineTemplate', { controlPlane: true, machineDeploymentClass: { names: ['*'] } }),
+    jsonPatches: [zone],
+  },
+  { selector: selector('StubConfigTemplate', { machineDeploymentClass: { names: ['wor*'] } }), jsonPatches: [zone] },
+]
+const toControlPlane = (...jsonPatches: readonly object[]) => [
+  { selector: selector('StubControlPlaneTemplate', { controlPlane: true }), jsonPatches },
+]
+const builtin = (...names: readonly string[]) =>
+  toControlPlane(...names.map((name, index) => set(`b${index}`, { valueFrom: { variable: `builtin.${name}` } })))
+const toWorkers = (...names: readonly string[]) => [
+  {
+    selector: selector('StubConfigTemplate', { machineDeploymentClass: { names: ['worker'] } }),
+    jsonPatches: names.map((name, index) => set(`b${index}`, { valueFrom: { variable: `builtin.${name}` } })),
+  },
+]
+const patched = (...patches: readonly object[]): ClassOptions => ({ spec: { variables, patches } })
+const inZone = (value: string, ...more: readonly (readonly [name: string, value: unknown])[]): TopologyOptions => ({
+  topology: values(['zone', value], ...more),
+})
+
+const checks = {
+  nodeStartupTimeoutSeconds: 300,
+  unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 60 }],
+}
+const metadata = (letter: string) => ({
+  labels: { [letter]: letter, both: letter },
+  annotations: { [letter]: letter, both: letter },
+})
+const machineFields = {
+  deletion: { nodeDrainTimeoutSeconds: 5, nodeVolumeDetachTimeoutSeconds: 6, nodeDeletionTimeoutSeconds: 7 },
+  readinessGates: [{ conditionType: 'Extra' }],
+  taints: [{ key: 'k', effect: 'NoSchedule', propagation: 'Always' }],
+}
+const annotated = (name: string, annotation: string) =>
+  worker(name, { metadata: { annotations: { [`topology.cluster.x-k8s.io/${annotation}`]: '' } } })
+const three = [worker('a'), worker('b'), worker('c')]
+const to35 = ['upgraded', topology({ version: 'v1.35.0' })] as const
+
+export const topologyCases: Cases = {
+  'topology-life': life,
+  'topology-no-workers': cluster({}, { workers: [] }),
+  'topology-scale': cluster(
+    {},
+    {},
+    ['workers', workers(worker('a', { replicas: 2 }))],
+    ['control plane', topology({ controlPlane: { replicas: 3 } })],
+    ['replicas that nobody sets', workers({ class: 'worker', name: 'a' })],
+  ),
+  'topology-workers-come-and-go': cluster({}, {}, ['two', workers(worker('a'), worker('b'))], ['one', workers(worker('b'))]),
+  'topology-upgrade': upgrade({}, {}, 'v1.35.0'),
+  'topology-upgrade-patch-version': upgrade({}, {}, 'v1.34.5'),
+  'topology-upgrade-three-workers': upgrade({}, { workers: three }, 'v1.35.0'),
+  'topology-upgrade-concurrency': upgrade(
+    {},
+    { workers: three, metadata: { annotations: { 'topology.cluster.x-k8s.io/upgrade-concurrency': '2' } } },
+    'v1.35.0',
+  ),
+  'topology-upgrade-chained': upgrade({ spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0', 'v1.36.0'] } }, {}, 'v1.36.0'),
+  'topology-upgrade-too-far': cluster(
+    {},
+    {},
+    ['refused', topology({ version: 'v1.36.0' })],
+    ['back', topology({ version: 'v1.33.0' })],
+  ),
+  'topology-upgrade-unknown-version': cluster({ spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0'] } }, {}, [
+    'refused',
+    topology({ version: 'v1.35.1' }),
+  ]),
+  'topology-upgrade-defer': cluster({}, { workers: [annotated('a', 'defer-upgrade'), worker('b')] }, to35, [
+    'deferred no more',
+    workers(worker('a'), worker('b')),
+  ]),
+  'topology-upgrade-hold': cluster({}, { workers: [worker('a'), annotated('b', 'hold-upgrade-sequence'), worker('c')] }, to35, [
+    'held no more',
+    workers(...three),
+  ]),
+  'topology-upgrade-held-by-annotation': heldByAnnotation,
+  'topology-upgrade-stuck': stuckUpgrade,
+  'topology-rotates-worker-machines': rotated('machineTemplate', 'quick-worker'),
+  'topology-rotates-control-plane-machines': rotated('machineTemplate', 'quick-control-plane'),
+  'topology-rotates-configs': rotated('configTemplate', 'quick-worker'),
+  'topology-changes-control-plane': rotated('controlPlaneTemplate', 'quick'),
+  'topology-changes-infrastructure': rotated('clusterTemplate', 'quick'),
+  'topology-rebase': rebase,
+  'topology-rebase-incompatible': incompatibleRebase,
+  'topology-no-class': noClass,
+  'topology-no-templates': noTemplates,
+  'topology-class-in-use': classInUse,
+  'topology-paused': paused,
+  'topology-drift': drift,
+  'topology-old-contract': cluster({ kinds: oldStub }, {}, to35),
+  'topology-metadata': cluster(
+    { controlPlane: { metadata: metadata('c') }, worker: { metadata: metadata('c') } },
+    { controlPlane: { metadata: metadata('t') }, workers: [worker('a', { metadata: metadata('t') })] },
+    ['removed', topology({ controlPlane: { metadata: null }, workers: { machineDeployments: [worker('a')] } })],
+  ),
+  'topology-machine-fields-of-class': cluster(
+    { controlPlane: machineFields, worker: { ...machineFields, minReadySeconds: 2 } },
+    {},
+  ),
+  'topology-machine-fields-of-cluster': cluster(
+    {},
+    { controlPlane: machineFields, workers: [worker('a', { ...machineFields, minReadySeconds: 2, failureDomain: 'x' })] },
+    [
+      'removed',
+      topology({
+        controlPlane: { deletion: null, readinessGates: null, taints: null },
+        workers: { machineDeployments: [worker('a')] },
+      }),
+    ],
+  ),
+  'topology-rollout-strategy': cluster(
+    { worker: { rollout: { strategy: { type: 'OnDelete' } }, deletion: { order: 'Oldest' } } },
+    {},
+    [
+      'another',
+      workers(
+        worker('a', { rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } } }),
+      ),
+    ],
+  ),
+  'topology-rollout-after': cluster({}, {}, [
+    'long ago',
+    topology({
+      controlPlane: { rollout: { after: '2020-01-01T00:00:00Z' } },
+      workers: { machineDeployments: [worker('a', { rollout: { after: '2020-01-01T00:00:00Z' } })] },
+    }),
+  ]),
+  'topology-naming': cluster(
+    {
+      spec: {
+        infrastructure: {
+          naming: { template: '{{ .cluster.name }}-infra-{{ .random }}' },
+          templateRef: ref(stub, 'StubClusterTemplate', 'quick'),
+        },
+      },
+      controlPlane: { naming: { template: 'cp-{{ .cluster.name }}' } },
+      worker: { naming: { template: '{{ .machineDeployment.topologyName }}-of-{{ .cluster.name }}' } },
+    },
+    {},
+  ),
+  'topology-health-checks-of-class': cluster(
+    { controlPlane: { healthCheck: { checks } }, worker: { healthCheck: { checks } } },
+    {},
+    [
+      'disabled',
+      topology({
+        controlPlane: { healthCheck: { enabled: false } },
+        workers: { machineDeployments: [worker('a', { healthCheck: { enabled: false } })] },
+      }),
+    ],
+  ),
+  'topology-health-checks-of-cluster': cluster(
+    { worker: { healthCheck: { checks } } },
+    { workers: [worker('a', { healthCheck: { checks: { nodeStartupTimeoutSeconds: 900 }, remediation: { maxInFlight: 1 } } })] },
+    ['of the class again', workers(worker('a'))],
+  ),
+  'topology-availability-gates': cluster({ spec: { availabilityGates: [{ conditionType: 'Extra' }] } }, {}),
+  'topology-variables': cluster(patched(patch('zones', everywhere)), inZone('a'), [
+    'another zone',
+    topology(values(['zone', 'b'], ['size', 3])),
+  ]),
+  'topology-variables-refused': cluster(
+    patched(patch('zones', everywhere)),
+    inZone('a'),
+    ['a value outside of the enum', topology(values(['zone', 'c']))],
+    ['a required one is missing', topology(values(['size', 1]))],
+    ['an unknown one', topology(values(['zone', 'a'], ['nothing', 1]))],
+    ['a value of another type', topology(values(['zone', 'a'], ['size', 'big']))],
+    ['too small', topology(values(['zone', 'a'], ['size', 0]))],
+    ['an unknown field', topology(values(['zone', 'a'], ['network', { mtu: 1, color: 'red' }]))],
+    ['too long', topology(values(['zone', 'a'], ['network', { name: 'abcdef' }]))],
+    ['a rule does not hold', topology(values(['zone', 'a'], ['flag', false]))],
+    ['twice the same', topology(values(['zone', 'a'], ['zone', 'b']))],
+  ),
+  'topology-variable-defaults': cluster(patched(patch('zones', everywhere)), inZone('a', ['network', { name: 'n' }])),
+  'topology-variable-overrides': cluster(patched(patch('zones', everywhere)), {
+    ...inZone('a'),
+    controlPlane: { variables: { overrides: [{ name: 'zone', value: 'b' }] } },
+    workers: [worker('a', { variables: { overrides: [{ name: 'zone', value: 'b' }] } }), worker('b')],
+  }),
+  'topology-patch-disabled': cluster(patched(patch('zones', everywhere, { enabledIf: '{{ eq .zone "b" }}' })), inZone('a'), [
+    'enabled',
+    topology(values(['zone', 'b'])),
+  ]),
+  'topology-patch-templates': cluster(
+    patched(
+      patch(
+        'texts',
+        toControlPlane(
+          set('text', { valueFrom: { template: 'zone {{ .zone | upper }} of {{ .builtin.cluster.name }}' } }),
+          set('list', { value: ['x'] }),
+          set('list/0', { value: 'first' }),
+          set('list/-', { value: 'last' }),
+          { op: 'replace', path: '/spec/template/spec/made', value: 'by a patch' },
+        ),
+      ),
+    ),
+    inZone('a'),
+  ),
+  'topology-patch-removes': cluster(
+    patched(patch('p', toControlPlane({ op: 'remove', path: '/spec/template/spec/made' }))),
+    inZone('a'),
+  ),
+  'topology-patch-fails': cluster(
+    patched(patch('p', toControlPlane({ op: 'replace', path: '/spec/template/spec/nothing/here', value: 1 }))),
+    inZone('a'),
+  ),
+  'topology-patch-of-core-fields': cluster(
+    patched(patch('p', toControlPlane(set('version', { value: 'v1.0.0' }), set('replicas', { value: 7 })))),
+    inZone('a'),
+  ),
+  'topology-patch-builtin-cluster': cluster(
+    patched(
+      patch(
+        'p',
+        builtin(
+          'cluster.name',
+          'cluster.namespace',
+          'cluster.topology.version',
+          'cluster.topology.class',
+          'cluster.topology.classRef.name',
+          'controlPlane.version',
+          'controlPlane.replicas',
+        ),
+      ),
+    ),
+    inZone('a'),
+    to35,
+  ),
+  'topology-patch-builtin-workers': cluster(
+    patched(
+      patch(
+        'p',
+        toWorkers(
+          'machineDeployment.version',
+          'machineDeployment.class',
+          'machineDeployment.topologyName',
+          'machineDeployment.replicas',
+        ),
+      ),
+    ),
+    inZone('a'),
+    ['scaled', workers(worker('a', { replicas: 2 }))],
+  ),
+  'topology-class-gets-patches': ofClass({ spec: { variables: [variable('zone', { type: 'string', default: 'a' })] } }, [
+    'patches',
+    { spec: { variables: [variable('zone', { type: 'string', default: 'a' })], patches: [patch('p', everywhere)] } },
+  ]),
+  'topology-class-gets-metadata': ofClass({}, [
+    'metadata',
+    { controlPlane: { metadata: metadata('c') }, worker: { metadata: metadata('c') } },
+  ]),
+  'topology-class-loses-health-check': ofClass({ worker: { healthCheck: { checks } } }, ['none', {}]),
+}
