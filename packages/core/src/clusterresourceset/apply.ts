@@ -47,7 +47,9 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
     if (kind.scope === 'Namespaced' && !namespace) throw new Error('an empty namespace may not be set during creation')
     await client.create(kind, inScope(kind, manifest) as unknown as UnknownObject, { signal })
   }
-  const find = () => findKind({ apiVersion: manifest.apiVersion ?? '', kind: manifest.kind ?? '' }, signal)
+  // Upstream: the client looks for the kind of the items of a list.
+  const kindName = (manifest.kind ?? '').replace(/List$/, '')
+  const find = () => findKind({ apiVersion: manifest.apiVersion ?? '', kind: kindName }, signal)
 
   if (strategy === 'Reconcile') {
     const current = await withErrorContext(`reading ${what}`, async () => {

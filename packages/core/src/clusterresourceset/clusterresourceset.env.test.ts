@@ -156,6 +156,16 @@ test('a Cluster that cannot be reached is served once it can', async () => {
   expect(await applied('one')).toBe('1')
 })
 
+test('reports a List as upstream: its kind is looked for without the ending', async () => {
+  await open()
+  const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [] })
+  await env.create(ConfigMap, 'list', { data: { a: list } })
+  await aResourceSet('crs', [configMapRef('list')])
+  expect(await legacy('crs')).toMatchObject([
+    { message: 'creating object /v1, Kind=List : no matches for kind "" in version "v1"' },
+  ])
+})
+
 test('objects that the workload cluster refuses are reported, others are applied, and rest writes nothing', async () => {
   await open()
   const unknown = 'apiVersion: example.com/v1\nkind: Foo\nmetadata:\n  name: x\n'

@@ -34,7 +34,9 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     expect(desired.machineSet).toMatchObject({ kind: 'MachineSet', spec: { template: { spec: { version: 'v1.35.0' } } } })
     expect(Object.keys(desired.machineSet)).not.toContain('status')
     const { items } = await env.client.list(DevMachine, { namespace: 'default' })
-    const writes = items.flatMap(({ metadata }) => metadata.managedFields ?? []).filter(({ manager }) => manager === 'capi-machineset')
+    const writes = items
+      .flatMap(({ metadata }) => metadata.managedFields ?? [])
+      .filter(({ manager }) => manager === 'capi-machineset')
     expect(new Set(writes.map(({ operation }) => operation)), 'as upstream, nothing is updated').toEqual(new Set(['Apply']))
     expect(desired.infrastructureMachineTemplate).toMatchObject({ metadata: { name: 'larger' } })
     const { revision } = env.store

@@ -80,9 +80,9 @@ function nodeOf({ status }: Machine, workload: WorkloadCluster | undefined): Tar
 async function report(target: Checked, scope: MachineHealthCheckScope, io: MachineHealthCheckIO): Promise<void> {
   const { machine, health } = target
   if (health.kind === 'pending' || health.kind === 'unknown') return
-  const change: MachineChange = { conditions: [health.condition], legacy: [health.legacy] }
   const templateRef = scope.healthCheck.spec.remediation?.templateRef
   const mayRemediate = scope.limit?.allowed === true
+  const change: MachineChange = { conditions: [health.condition], legacy: [health.legacy], isRestricted: !mayRemediate }
   let failure: unknown
   if (mayRemediate && templateRef) {
     try {

@@ -12,6 +12,7 @@ import {
   type NewCondition,
   orAbsent,
   ownerReference,
+  parseApiVersion,
   type UnknownObject,
   unknownKind,
 } from '@capstan/kube'
@@ -54,7 +55,7 @@ export async function requestExternalRemediation(
   const templateKey = { namespace, name: ref.name }
   const template = await orAbsent(client.get(templateKind, templateKey, { signal }))
   if (!template) {
-    const problem = `failed to retrieve ${ref.kind} ${keyText(templateKey)}: it does not exist`
+    const problem = `failed to retrieve ${ref.kind} ${keyText(templateKey)}: ${ref.kind}.${parseApiVersion(ref.apiVersion).group} ${JSON.stringify(ref.name)} not found`
     legacyProblems.push(
       legacyFalse('ExternalRemediationTemplateAvailable', 'ExternalRemediationTemplateNotFound', 'Error', problem),
     )

@@ -140,6 +140,21 @@ describe('a MachineHealthCheck', () => {
     expect((await eventReasons()).filter((reason) => reason === 'RemediationRestricted')).toHaveLength(1)
   })
 
+  test('marks no Machine as unhealthy by an event while remediation is not allowed', async () => {
+    await world({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
+    await env.workload.delete(Node, { name: 'node-a' })
+    await env.advance(seconds(5))
+    expect(await health('a')).toContain('False NodeDeleted')
+    expect(await eventReasons()).not.toContain('MachineMarkedUnhealthy')
+    await env.client.patch(
+      MachineHealthCheck,
+      { namespace: 'default', name: 'workers' },
+      { type: 'merge', body: { spec: { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 2 } } } } },
+    )
+    await env.advance(seconds(5))
+    expect(await eventReasons()).toContain('MachineMarkedUnhealthy')
+  })
+
   test('writes nothing while nothing changes', async () => {
     await world()
     const before = env.store.revision

@@ -22,11 +22,13 @@ export interface MachineChange {
   readonly legacy: NewLegacyCondition[]
   /** Requests remediation by the Machine's owner, unless it was requested already. */
   remediateByOwner?: boolean
+  /** Unhealthy Machines are only reported: remediation is not allowed. */
+  readonly isRestricted: boolean
 }
 
 const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
 
-/** Writes the health of a Machine, and records an event when it becomes unhealthy. */
+/** Writes the health of a Machine, and records an event when it becomes unhealthy or its remediation is requested. */
 export async function reportHealth(
   before: Machine,
   change: MachineChange,
@@ -46,7 +48,8 @@ export async function reportHealth(
   await orAbsent(commitChanges(client, Machine, before, after, { conditions: owned, legacyConditions: owned, signal }))
 
   const [was, is] = [getCondition(before, HealthCheckSucceeded.type), getCondition(after, HealthCheckSucceeded.type)]
-  if (is?.status !== 'False' || (was?.status === 'False' && was.reason === is.reason)) return
+  if (change.isRestricted || is?.status !== 'False') return
+  if (was?.status === 'False' && was.reason === is.reason && request.conditions.length === 0) return
   const [machine, by] = [before, healthCheck].map((object) => keyText(keyOf(object)))
   events.event(before, 'Normal', 'MachineMarkedUnhealthy', `Machine ${machine} has been marked as unhealthy by ${by}`)
 }

@@ -76,14 +76,14 @@ export async function applyControlPlane(applier: Applier, desired: DesiredState,
   if (template && existing) await removeFormerTemplates(applier, template.object)
 }
 
-/** Deletes earlier machine templates of the control plane, including those of an interrupted reconcile. */
+/** Deletes earlier machine templates of the control plane, including those of an interrupted reconcile. Upstream: without an event. */
 async function removeFormerTemplates(applier: Applier, { kind, object }: DesiredObject): Promise<void> {
   const { cluster, context } = applier
   const labelSelector = `${ClusterNameLabel}=${cluster.metadata.name},${ClusterTopologyOwnedLabel}=,!${ClusterTopologyMachineDeploymentNameLabel},!${ClusterTopologyMachinePoolNameLabel}`
   const { items } = await context.cache.list(kind, { namespace: object.metadata.namespace, labelSelector })
   for (const template of items) {
     if (template.metadata.name === object.metadata.name || isDeleting(template) || !isOwner(cluster, template)) continue
-    await remove(applier, kind, template)
+    await removeSilently(applier, kind, template)
   }
 }
 
@@ -288,7 +288,7 @@ async function create(applier: Applier, desired: DesiredObject, why = ''): Promi
   const { kind, object } = desired
   const { cluster, context } = applier
   const existing = await orAbsent(context.client.get(kind, object.metadata, { signal: context.signal }))
-  if (existing && !isOwner(cluster, existing)) {
+  if (existing && !isOwner(cluster, existing) && !awaitsOwner(cluster, object, existing)) {
     throw new Error(
       `Cannot create ${kind.kind} ${keyText(keyOf(existing))}: one that Cluster ${cluster.metadata.name} does not own exists already`,
     )
@@ -301,6 +301,13 @@ async function create(applier: Applier, desired: DesiredObject, why = ''): Promi
   if (!existing) tell(applier, 'TopologyCreate', `Created ${described(object, kind)}${why}`)
 }
 
+/** MachineDeployments and MachinePools are given their owner by their own controllers, right after this one has created them. */
+const awaitsOwner = (cluster: Cluster, desired: NamedInput, { metadata }: KubeObject): boolean =>
+  desired.metadata.ownerReferences === undefined &&
+  metadata.ownerReferences === undefined &&
+  metadata.labels?.[ClusterNameLabel] === cluster.metadata.name &&
+  metadata.labels[ClusterTopologyOwnedLabel] !== undefined
+
 const isOwner = (cluster: Cluster, { metadata }: KubeObject): boolean =>
   metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid) ?? false
 
@@ -310,11 +317,15 @@ async function write({ context, applied }: Applier, { kind, object }: DesiredObj
   return answer
 }
 
-async function remove(applier: Applier, kind: Kind, object: KubeObject): Promise<void> {
+async function removeSilently(applier: Applier, kind: Kind, object: KubeObject): Promise<void> {
   const { client, signal } = applier.context
   const { uid } = object.metadata
   await orAbsent(client.delete(kind, keyOf(object), { preconditions: { uid }, signal }))
   applier.applied.forget(uid)
+}
+
+async function remove(applier: Applier, kind: Kind, object: KubeObject): Promise<void> {
+  await removeSilently(applier, kind, object)
   tell(applier, 'TopologyDelete', `Deleted ${described(object, object)}`)
 }
 

@@ -199,7 +199,9 @@ describe('desired state', () => {
       'topology.cluster.x-k8s.io/owned': '',
       'topology.cluster.x-k8s.io/deployment-name': 'md-0',
     }
-    expect(object.metadata).toMatchObject({ labels, ownerReferences: [{ kind: 'Cluster', name: 'demo', uid: 'demo-uid' }] })
+    expect(object.metadata).toMatchObject({ labels })
+    // The controller of MachineDeployments adds it.
+    expect(object.metadata.ownerReferences).toBeUndefined()
     expect(object.metadata.annotations).toBeUndefined()
     expect(object.spec).toMatchObject({
       replicas: 2,

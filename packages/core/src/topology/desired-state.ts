@@ -36,7 +36,6 @@ import {
   type DesiredObject,
   generatedName,
   ownedLabels,
-  ownerBy,
   refToDesired,
   templateName,
 } from './desired-object.ts'
@@ -258,7 +257,6 @@ function machineDeployment(
         name,
         namespace: cluster.metadata.namespace!,
         ...draft(metadata),
-        ownerReferences: [ownerBy(cluster, current?.object, ownerReference(cluster, Cluster))],
       },
       spec: machineDeploymentSpec(cluster, topology, ofClass, version, { metadata, owned, bootstrap, infrastructure }),
     },
@@ -349,7 +347,6 @@ function machinePool(
         name,
         namespace: cluster.metadata.namespace!,
         ...draft(metadata),
-        ownerReferences: [ownerBy(cluster, current?.object, ownerReference(cluster, Cluster))],
       },
       spec: draft({
         clusterName: cluster.metadata.name,

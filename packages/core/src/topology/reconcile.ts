@@ -33,6 +33,8 @@ import {
   setConditions,
   withErrorContext,
   withTerminalErrors,
+  keyOf,
+  keyText,
 } from '@capstan/kube'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import { removeRetryRequest, retryRequestOf } from '../retry-requests.ts'
@@ -191,6 +193,7 @@ async function connectCluster(
 ): Promise<void> {
   const { cluster } = scope
   const isUpgrading = pendingHooks(cluster).has('AfterClusterUpgrade')
+  const { resourceVersion } = cluster.metadata
   await scope.change({
     annotations: { [ClusterTopologyUpgradeStepAnnotation]: isUpgrading ? (step ?? null) : null },
     ...(isCreated(cluster) ? {} : { add: [AfterControlPlaneInitialized.name] }),
@@ -200,6 +203,9 @@ async function connectCluster(
       ...(controlPlaneExists ? { controlPlaneRef: refToDesired(controlPlane) } : {}),
     },
   })
+  if (scope.cluster.metadata.resourceVersion === resourceVersion) return
+  const name = JSON.stringify(keyText(keyOf(cluster)))
+  scope.context.events.event(cluster, 'Normal', 'TopologyUpdate', `Updated Cluster ${name}`)
 }
 
 /** Reports the condition and the plan of an upgrade. Removes the retry request with which the reconcile began, if it was honoured. */

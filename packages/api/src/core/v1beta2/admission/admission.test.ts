@@ -58,7 +58,9 @@ describe('defaults', () => {
   it.each([MachineSet, MachineDeployment])('of a selector that is missing: as for one that is empty (%#)', (kind) => {
     const { selector: _, ...spec } = set.spec
     const bare = { ...set, spec } as MachineSet & MachineDeployment
-    expect(defaulted(kind as typeof MachineSet, bare).spec.selector).toEqual(defaulted(kind as typeof MachineSet, set).spec.selector)
+    expect(defaulted(kind as typeof MachineSet, bare).spec.selector).toEqual(
+      defaulted(kind as typeof MachineSet, set).spec.selector,
+    )
   })
 
   it('of a MachineSet: one replica, and a selector by its own name, hashed when that is no label value', () => {

@@ -44,9 +44,7 @@ function clientConfigErrors(path: string, { url, service }: ClientConfig): Field
 function urlErrors(path: string, url: string): FieldError[] {
   const problem = requestUriProblem(url)
   if (problem) return [invalid(path, url, `must be a valid URL, e.g. https://example.com: ${problem}`)]
-  return /^https:/i.test(url)
-    ? []
-    : [invalid(path, url, "'https' is the only allowed URL scheme, e.g. https://example.com")]
+  return /^https:/i.test(url) ? [] : [invalid(path, url, "'https' is the only allowed URL scheme, e.g. https://example.com")]
 }
 
 function serviceErrors(at: string, { name, namespace, path, port }: NonNullable<ClientConfig['service']>): FieldError[] {
