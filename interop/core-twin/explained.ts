@@ -8,7 +8,9 @@ export interface Explained {
   readonly reason: string
   /** What a user sees. */
   readonly seen: string
-  matches(difference: Difference): boolean
+  /** The cases that show it; every case when absent. */
+  readonly cases?: readonly string[]
+  matches(difference: Difference, name: string): boolean
   /** Explains an answer as a whole: upstream's message and Capstan's. */
   readonly answers?: (theirs: string, ours: string) => boolean
 }
@@ -64,9 +66,93 @@ export const explained: readonly Explained[] = [
     answers: (theirs, ours) =>
       / is invalid: .*Required value/.test(theirs) && / is invalid: .*should (be|have) at least 1 (chars|properties)/.test(ours),
   },
+  {
+    what: 'No shim for new topologies',
+    reason:
+      'upstream creates a Secret that owns the objects of a new Cluster for a moment, and then updates them once more (ADR 6)',
+    seen: 'no Secret `<cluster>-shim`, and no event `TopologyUpdate` of infrastructure and control plane right after their creation',
+    matches: ({ object, path, ours }) =>
+      object === 'Events' &&
+      ours === undefined &&
+      /TopologyUpdate of topology\/cluster-controller: Updated Stub(Cluster|ControlPlane) "[^"]*"$/.test(path),
+  },
+  {
+    what: 'Events of phases that pass',
+    reason:
+      'phases of a new Cluster follow one another faster than reconciles; which of them are seen depends on the moment of a reconcile',
+    seen: 'events `Pending` and `Provisioning` of Clusters may be there or not',
+    matches: ({ object, path }) => object === 'Events' && /Normal (Pending|Provisioning) of cluster-controller/.test(path),
+  },
+  {
+    what: 'Events that are alike',
+    reason:
+      "upstream's library counts the events of one object and reason, and combines them from the tenth on, whatever they say",
+    seen: 'each event has its own text, where upstream says `(combined from similar events)`',
+    matches: ({ object, path, ours }) =>
+      object === 'Events' &&
+      ((ours === undefined && /\(combined from similar events\)/.test(path)) ||
+        / Topology(Create|Update) of topology\/cluster-controller: (Created|Updated) /.test(path)),
+    cases: ['topology-upgrade-three-workers', 'topology-upgrade-concurrency', 'topology-upgrade-hold', 'topology-upgrade-defer'],
+  },
+  {
+    what: 'Clusters whose topology has not been generated',
+    reason:
+      'upstream does not list what belongs to them, and reports internal errors; its webhook refuses its own updates while the class is missing',
+    seen: 'conditions say that there are no workers; a Cluster without its class has finalizer, conditions and phase',
+    matches: ({ object, path, theirs, ours }, name) =>
+      (name === 'topology-no-class' && object.startsWith('Cluster ')) ||
+      (object.startsWith('Cluster ') &&
+        (/conditions\[(WorkersAvailable|RollingOut|Remediating|ScalingUp|ScalingDown|(ControlPlane|Worker)Machines(Ready|UpToDate))\]/.test(
+          path,
+        ) ||
+          path === 'status.conditions[Available].message') &&
+        (/InternalError|Unknown|Please check controller logs/.test(theirs ?? '') || ours === '')),
+  },
+  {
+    what: 'Nodes of a paused MachineDeployment with a new template',
+    reason:
+      'upstream empties the revision annotation while there is no MachineSet of the template, and then fails to read it for every Machine',
+    seen: 'new Nodes get their labels and annotations and lose the taint `node.cluster.x-k8s.io/uninitialized`',
+    cases: ['machinedeployment-paused-new-template'],
+    matches: ({ object, path }) =>
+      object.startsWith('Node ') ||
+      (object.startsWith('Machine ') &&
+        /^status\.(observedGeneration|deprecated\.v1beta1\.conditions\[NodeHealthy\])/.test(path)),
+  },
+  {
+    what: 'Replicas of MachineSets as v1beta1 counts them',
+    reason:
+      'upstream asks the workload cluster for every Node in every reconcile; Capstan counts by the condition `NodeReady` of Machines',
+    seen: '`status.deprecated.v1beta1.readyReplicas` of a MachineSet does not follow the Nodes of paused Machines',
+    cases: ['healthcheck-paused-machines'],
+    matches: ({ object, path }) =>
+      object.startsWith('MachineSet ') && /^status\.deprecated\.v1beta1\.(ready|available)Replicas$/.test(path),
+  },
+  {
+    what: 'Health of Machines that others remediate',
+    reason:
+      'with `spec.remediation.templateRef`, upstream reports a healthy Machine only after a remediation, and nothing while the template is missing',
+    seen: 'Machines have `HealthCheckSucceeded` from the first check, and `ExternallyRemediated` names a missing template',
+    cases: ['healthcheck-external', 'healthcheck-external-no-template'],
+    matches: ({ object, path, theirs, ours }) =>
+      /HealthCheckSucceeded|ExternallyRemediated/.test(path) ||
+      /HealthCheckSucceeded|UnhealthyNode/.test(ours ?? '') ||
+      / MachineMarkedUnhealthy /.test(path) ||
+      (/conditions\[Remediating\]\.message$/.test(path) && theirs === '') ||
+      (/^Machine(Set)? /.test(object) && /^status\.deprecated\.v1beta1\.conditions\[(Machines)?Ready\]/.test(path)),
+  },
+  {
+    what: '`observedGeneration` of ClusterResourceSets without Clusters',
+    reason: 'upstream writes it only together with another change of the status',
+    seen: '`status.observedGeneration` is set before a Cluster is selected',
+    cases: ['resourceset-selection'],
+    matches: ({ object, path, theirs }) =>
+      object.startsWith('ClusterResourceSet ') && path === 'status.observedGeneration' && theirs === undefined,
+  },
 ]
 
 export const isExplainedAnswer = (theirs: string, ours: string): Explained | undefined =>
   explained.find((one) => one.answers?.(theirs, ours))
 
-export const isExplained = (difference: Difference): Explained | undefined => explained.find((one) => one.matches(difference))
+export const isExplained = (difference: Difference, name: string): Explained | undefined =>
+  explained.find((one) => (one.cases?.includes(name) ?? true) && one.matches(difference, name))

@@ -73,7 +73,9 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
     if (kind === 'Secret' && path.startsWith('data.')) value = 'secret'
     if (Array.isArray(value)) {
       if (value.length === 0) fields.set(path, '[]')
-      value.forEach((item: unknown, index) => add(`${path}[${keyOfItem(path, item, index)}]`, item))
+      // Controllers add them independently of one another.
+      if (path === 'metadata.finalizers') value = [...(value as string[])].sort()
+      ;(value as unknown[]).forEach((item, index) => add(`${path}[${keyOfItem(path, item, index)}]`, item))
     } else if (isRecord(value)) {
       const entries = Object.entries(value).filter(([name]) => path !== 'metadata' || !omitted.has(name))
       if (entries.length === 0) fields.set(path, '{}')

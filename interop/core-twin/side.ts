@@ -21,6 +21,7 @@ import {
   systemRandom,
   watchObjects,
 } from '@capstan/kube'
+import { Machine } from '@capstan/api'
 import { listen, memoryStore } from '@capstan/apiserver'
 import {
   type CertifiedKey,
@@ -322,11 +323,17 @@ export class Side implements AsyncDisposable {
     ]
     try {
       await client.create(Node, { metadata, spec: { providerID, taints } }, { fieldManager: 'kubelet' })
-      const body = { status: { conditions, nodeInfo: nodeInfoOf('v1.35.0') } }
+      const body = { status: { conditions, nodeInfo: nodeInfoOf(this.#versionOf(namespace, name)) } }
       await client.patch(Node, { name }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
     } catch {
       // It is there already.
     }
+  }
+
+  /** Of the Machine that refers to the stub machine. */
+  #versionOf(namespace: string, name: string): string {
+    const machine = this.objects(namespace, Machine).find(({ spec }) => spec.infrastructureRef.name === name)
+    return machine?.spec.version ?? 'v1.35.0'
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -232,7 +232,7 @@ export class Twin {
   #compare(): Difference[] {
     const [theirs, ours] = this.#sides.map((side) => pictureOf(side.seen(this.namespace))) as [never, never]
     return [...this.#answers, ...differencesOf(theirs, ours)].filter((one) => {
-      const explanation = isExplained(one)
+      const explanation = isExplained(one, this.namespace)
       if (explanation) this.explained.add(explanation)
       return !explanation && !this.#known.has(textOf(one))
     })

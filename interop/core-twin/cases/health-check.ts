@@ -61,11 +61,20 @@ async function nodesReport(twin: Twin, ready: string, count = 1): Promise<void> 
   })
 }
 
+/** So that both see all reports at once. */
+async function nodesReportAtOnce(twin: Twin, ready: string, count: number): Promise<void> {
+  await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
+  await twin.settle('checks are paused')
+  await nodesReport(twin, ready, count)
+  await twin.settle('Nodes report')
+  await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
+}
+
 const remediated =
   (spec: object = {}, replicas = 2, count = 1): Case =>
   async (twin) => {
     await checked(twin, spec, replicas)
-    await nodesReport(twin, 'False', count)
+    await nodesReportAtOnce(twin, 'False', count)
     await twin.settle('a Node is not ready')
   }
 
@@ -98,9 +107,9 @@ const nodeGone: Case = async (twin) => {
 
 const healthyAgain: Case = async (twin) => {
   await checked(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
-  await nodesReport(twin, 'False', 2)
+  await nodesReportAtOnce(twin, 'False', 2)
   await twin.settle('unhealthy, but not to be remediated')
-  await nodesReport(twin, 'True', 2)
+  await nodesReportAtOnce(twin, 'True', 2)
   await twin.settle('healthy again')
 }
 

@@ -1,5 +1,6 @@
 /** All cases, by name: a name is also the case's namespace. */
 import type { Cases } from '../twin.ts'
+import { clusterAdmissionCases } from './admission/clusters.ts'
 import { machineAdmissionCases } from './admission/machines.ts'
 import { otherAdmissionCases } from './admission/others.ts'
 import { clusterCases } from './cluster.ts'
@@ -12,6 +13,7 @@ import { resourceSetCases } from './resource-set.ts'
 import { topologyCases } from './topology.ts'
 
 export const cases: Cases = {
+  ...clusterAdmissionCases,
   ...machineAdmissionCases,
   ...otherAdmissionCases,
   ...clusterCases,

@@ -95,9 +95,15 @@ export const machineDeploymentCases: Cases = {
     ['labelled', { template: { metadata: { labels: { extra: 'a' } } } }],
     ['timeouts', { template: { spec: { deletion: { nodeDrainTimeoutSeconds: 9 } } } }],
     ['order', { deletion: { order: 'Oldest' } }],
-    ['a new version', version('v1.35.1')],
     ['scaled', { replicas: 3 }],
+    ['a new version', version('v1.35.1')],
     ['resumed', { paused: false }],
+  ),
+  'machinedeployment-paused-new-template': changes(
+    { replicas: 1 },
+    ['paused', { paused: true }],
+    ['a new version', version('v1.35.1')],
+    ['scaled', { replicas: 2 }],
   ),
   'machinedeployment-in-place': changes(
     { replicas: 1 },

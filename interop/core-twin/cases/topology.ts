@@ -18,7 +18,14 @@ interface ClassOptions {
 }
 
 /** A class whose templates are stubs, with one class of workers. */
-const aClass = ({ name = 'quick', kinds = stub, spec, controlPlane, worker, workers }: ClassOptions = {}): Input<ClusterClass> =>
+export const aClass = ({
+  name = 'quick',
+  kinds = stub,
+  spec,
+  controlPlane,
+  worker,
+  workers,
+}: ClassOptions = {}): Input<ClusterClass> =>
   ({
     metadata: { name },
     spec: {
@@ -43,7 +50,7 @@ const aClass = ({ name = 'quick', kinds = stub, spec, controlPlane, worker, work
     },
   }) as Input<ClusterClass>
 
-async function templates(twin: Twin, name = 'quick', kinds = stub): Promise<void> {
+export async function templates(twin: Twin, name = 'quick', kinds = stub): Promise<void> {
   const spec = { template: { metadata: { labels: { 'from-template': 'yes' } }, spec: { made: `from ${name}` } } }
   await twin.create(kinds.clusterTemplate, named(name, { spec }))
   await twin.create(kinds.controlPlaneTemplate, named(name, { spec }))
@@ -69,7 +76,7 @@ const aCluster = ({ topology, controlPlane, workers = [worker('a')], metadata }:
         classRef: { name: 'quick' },
         version: 'v1.34.0',
         controlPlane: { replicas: 1, ...controlPlane },
-        workers: { machineDeployments: workers },
+        ...(workers.length > 0 ? { workers: { machineDeployments: workers } } : {}),
         ...topology,
       },
     },
