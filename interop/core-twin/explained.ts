@@ -138,7 +138,7 @@ export const explained: readonly Explained[] = [
       /HealthCheckSucceeded|ExternallyRemediated/.test(path) ||
       /HealthCheckSucceeded|UnhealthyNode/.test(ours ?? '') ||
       / MachineMarkedUnhealthy /.test(path) ||
-      (/conditions\[Remediating\]\.message$/.test(path) && theirs === '') ||
+      (path.endsWith('conditions[Remediating].message') && theirs === '') ||
       (/^Machine(Set)? /.test(object) && /^status\.deprecated\.v1beta1\.conditions\[(Machines)?Ready\]/.test(path)),
   },
   {
