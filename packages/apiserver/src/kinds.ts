@@ -15,9 +15,8 @@ export {
   type ResourceInfo,
   type GoType,
   maskTrailingDash,
-  type WriteContext,
-  type WriteServices,
 } from './registry/resource-info.ts'
+export type { Strategy, WriteContext, WriteServices } from './registry/strategy.ts'
 export { crdStrategy } from './registry/crd-strategy.ts'
 export { memberAt, memberText } from './registry/member.ts'
 export { nameDescription } from './registry/name-column.ts'

@@ -1,13 +1,5 @@
 /** Built-in resources: upstream's catalog joined with the declarations in `kinds/`. */
-import {
-  apiVersionOf,
-  parseApiVersion,
-  resourceName,
-  structural,
-  subdomainProblems,
-  type UnknownObject,
-  type Verb,
-} from '@capstan/kube'
+import { apiVersionOf, parseApiVersion, resourceName, structural, subdomainProblems, type Verb } from '@capstan/kube'
 import { admissionregistration } from './kinds/admissionregistration.ts'
 import { apiextensions } from './kinds/apiextensions.ts'
 import { apiregistration } from './kinds/apiregistration.ts'
@@ -44,7 +36,7 @@ import { scheduling } from './kinds/scheduling.ts'
 import { storage } from './kinds/storage.ts'
 import { messages } from './protobuf-messages.ts'
 import { isConnection } from './subresources/connect.ts'
-import { type BuiltinResources, type ResourceInfo, type GoType, maskTrailingDash } from '@capstan/apiserver/kinds'
+import { type BuiltinResources, type ResourceInfo, type GoType, maskTrailingDash, type Strategy } from '@capstan/apiserver/kinds'
 
 /** In the order in which discovery lists the groups. */
 const groups: { readonly [groupVersion: string]: KindTable } = {
@@ -77,7 +69,6 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
   const { kind, subresources = [] } = record
   const component = componentName(group, version, kind)
   const stored = parseApiVersion(declared.storedAs ?? groupVersion)
-  const names = declared.names ?? subdomainProblems
   return Object.freeze({
     group,
     version,
@@ -105,7 +96,6 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     statusSubresource: subresources.some(({ name }) => name === 'status'),
     subresources,
     defaultsOnRead: false,
-    statusOnCreate: declared.statusOnCreate === true,
     scale: declared.scale,
     storageVersion: stored.version,
     ...(stored.group === group ? {} : { storageGroup: stored.group }),
@@ -120,30 +110,22 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     get structural() {
       return structural(this.schema)
     },
-    createsOnUpdate: declared.createsOnUpdate === true,
-    returnsDeleted: declared.returnsDeleted === true,
-    generation: declared.generation ?? false,
     selectableFields: declared.selectableFields ?? {},
     verbs: record.verbs as readonly Verb[],
-    nameProblems: (name: string, isPrefix: boolean) => names(isPrefix ? maskTrailingDash(name) : name),
-    ...(declared.schema ? {} : { normalize: (object: UnknownObject) => goForm(component, object) }),
     ...(declared.order ? { order: declared.order } : {}),
-    ...(declared.orphanWarning === undefined ? {} : { orphanWarning: declared.orphanWarning }),
     ...(declared.unknownFieldSelector ? { unknownFieldSelector: declared.unknownFieldSelector } : {}),
-    ...(declared.pruneUnknown ? { pruneUnknown: declared.pruneUnknown.bind(declared) } : {}),
-    ...(declared.default ? { default: declared.default.bind(declared) } : {}),
-    ...(declared.reuseFrozen ? { reuseFrozen: declared.reuseFrozen.bind(declared) } : {}),
-    ...(declared.authorize ? { authorize: declared.authorize.bind(declared) } : {}),
-    ...(declared.prepare ? { prepare: declared.prepare.bind(declared) } : {}),
-    ...(declared.warnings ? { warnings: declared.warnings.bind(declared) } : {}),
-    ...(declared.gracePeriod ? { gracePeriod: declared.gracePeriod.bind(declared) } : {}),
-    ...(declared.markDeleted ? { markDeleted: declared.markDeleted.bind(declared) } : {}),
-    ...(declared.resetFields ? { resetFields: declared.resetFields } : {}),
-    ...(declared.subresourceWrites ? { subresourceWrites: declared.subresourceWrites } : {}),
-    validate: (object, old, context) => declared.validate?.(object, old, context) ?? [],
+    strategy: strategyOf(component, declared),
     createForbidden: undefined,
   } satisfies ResourceInfo)
 }
+
+/** A declaration is a strategy, beside what describes the resource. */
+const strategyOf = (component: string, declared: BuiltinKind): Strategy =>
+  Object.freeze({
+    ...declared,
+    nameProblems: (name, isPrefix) => (declared.names ?? subdomainProblems)(isPrefix ? maskTrailingDash(name) : name),
+    ...(declared.schema ? {} : { normalize: (object) => goForm(component, object) }),
+  } satisfies Strategy)
 
 const idOf = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`
 

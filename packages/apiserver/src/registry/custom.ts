@@ -12,6 +12,7 @@ import {
 import { ConversionReviewVersions } from './crd-validation.ts'
 import { type ConversionWebhook, type ResourceInfo, maskTrailingDash } from './resource-info.ts'
 import { memberText } from './member.ts'
+import type { Strategy } from './strategy.ts'
 
 export function customResourceInfos(crd: CustomResourceDefinition): ResourceInfo[] {
   const versions = new Map<string, ResourceInfo>()
@@ -52,9 +53,6 @@ function infoOf(
     printer: undefined,
     statusSubresource: version.subresources?.status !== undefined,
     defaultsOnRead: version === storage && hasDefaults(schema),
-    statusOnCreate: false,
-    createsOnUpdate: false,
-    returnsDeleted: false,
     scale: version.subresources?.scale,
     storageVersion: storage.name,
     deprecation: deprecationOf(spec, version, names.kind),
@@ -66,11 +64,10 @@ function infoOf(
     get structural() {
       return structural(schema)
     },
-    generation: true,
     selectableFields: Object.fromEntries(
       (version.selectableFields ?? []).map(({ jsonPath }) => [jsonPath.slice(1), reader(jsonPath)]),
     ),
-    nameProblems: (name: string, isPrefix: boolean) => subdomainProblems(isPrefix ? maskTrailingDash(name) : name),
+    strategy,
     createForbidden:
       metadata.deletionTimestamp === undefined ? undefined : 'create not allowed while custom resource definition is terminating',
   })
@@ -82,6 +79,12 @@ function conversionOf({ conversion, versions }: CustomResourceDefinition['spec']
   if (conversion?.strategy !== 'Webhook' || !clientConfig || versions.length < 2) return undefined
   return { clientConfig, reviewVersion: conversionReviewVersions.find((one) => ConversionReviewVersions.includes(one)) ?? 'v1' }
 }
+
+/** Upstream: customResourceStrategy. */
+const strategy: Strategy = Object.freeze({
+  generation: true,
+  nameProblems: (name: string, isPrefix: boolean) => subdomainProblems(isPrefix ? maskTrailingDash(name) : name),
+})
 
 const everything: JSONSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
 

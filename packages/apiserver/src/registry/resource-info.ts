@@ -1,55 +1,25 @@
 /**
- * One served version of a resource with everything that the verbs need: names, schema, defaulting, validation, field resets. Built from a
- * built-in declaration or from a CustomResourceDefinition (`custom.ts`).
+ * One served version of a resource: names, schema, versions, conversion, and the strategy of its objects (`strategy.ts`). Built from a built-in
+ * declaration or from a CustomResourceDefinition (`custom.ts`).
  */
 import {
   apiVersionOf,
-  type Clock,
   draft,
   equal,
   freeze,
-  type FieldError,
   type KubeObject,
-  type Random,
   type Structural,
   type UnknownObject,
-  type Verb,
   type WebhookClientConfig,
 } from '@capstan/kube'
 import type { Resource } from './resource.ts'
-import type { Authorizer } from '../auth/authorizer.ts'
-import type { User } from '../auth/user.ts'
 import { inMemory } from '../store/packed.ts'
-import type { PendingWrites } from '../store/pending.ts'
-import type { Store } from '../store/store.ts'
+import type { Strategy } from './strategy.ts'
 
 export interface ConversionWebhook {
   readonly clientConfig: WebhookClientConfig
   /** Version of the ConversionReview that the webhook accepts. */
   readonly reviewVersion: string
-}
-
-/** A write as strategies receive it. */
-export interface WriteContext {
-  readonly subresource: string | undefined
-  readonly verb: Verb
-  /** Namespace of the request. */
-  readonly namespace: string | undefined
-  /** The server that will store the object. */
-  readonly server: WriteServices
-  readonly caller: User
-  readonly warn: (text: string) => void
-}
-
-/** Parts of a server that strategies use. */
-export interface WriteServices {
-  readonly store: Store
-  readonly pending: PendingWrites
-  readonly clock: Clock
-  readonly random: Random
-  readonly authorizer: Authorizer
-  /** State that the package of built-in kinds keeps for each server. The server itself does not look into it. */
-  readonly kindState: unknown
 }
 
 /** Go type of a built-in kind: how its decoder reads JSON, and its zero value. Upstream: runtime.Scheme and encoding/json. */
@@ -89,50 +59,14 @@ export interface ResourceInfo extends Resource {
    * decoder.
    */
   readonly validatesSchema: boolean
-  /** Whether `metadata.generation` counts changes of the spec; a function reports further changes that it counts. */
-  readonly generation: boolean | ((object: UnknownObject, old: UnknownObject) => boolean)
   /** Whether stored objects may lack defaults that were added later. */
   readonly defaultsOnRead: boolean
-  /** Whether a create keeps the status, although there is a status subresource. */
-  readonly statusOnCreate: boolean
-  /** Whether a PUT of an object that does not exist creates it. */
-  readonly createsOnUpdate: boolean
-  /** Whether a deletion returns the deleted object instead of a Status. */
-  readonly returnsDeleted: boolean
-  /** Warning for a deletion without a propagation policy, which orphans dependents; absent: dependents are deleted. */
-  readonly orphanWarning?: string
   /** Error for an unsupported field selector; default: upstream's usual text. */
   readonly unknownFieldSelector?: (field: string) => string
   /** Values of further selectable fields, besides metadata.name and metadata.namespace. */
   readonly selectableFields: { readonly [field: string]: (object: UnknownObject) => string }
-  /** Validates a name and returns error messages. */
-  nameProblems(name: string, isPrefix: boolean): string[]
-  /** Prunes unknown fields that the schema cannot detect from a draft; returns their paths. */
-  pruneUnknown?(object: UnknownObject): string[]
-  /** Part of decoding: normalizes a draft to the form that the server stores. */
-  normalize?(object: UnknownObject): void
-  /** Part of decoding: sets defaults, which count as sent by the client. */
-  default?(object: UnknownObject, old: UnknownObject | undefined): void
-  /** Last step of decoding: replaces parts of the draft by equal frozen parts, so that they are shared instead of copied. */
-  reuseFrozen?(object: UnknownObject, sent: unknown, old: UnknownObject | undefined): void
-  /** Sets fields that only the server sets. */
-  prepare?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): void
-  /**
-   * Authorizes what the write grants, beyond the write itself.
-   * @throws StatusError Forbidden, or NotFound for an object that the write refers to
-   */
-  authorize?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): void
-  /** Fields excluded from managedFields for each subresource; default: the usual fields. Upstream: resetFields. */
-  readonly resetFields?: { readonly [subresource: string]: readonly (readonly string[])[] }
-  /** For subresources other than `status`: resets the parts of a draft that they do not write. */
-  readonly subresourceWrites?: { readonly [subresource: string]: (object: UnknownObject, old: UnknownObject) => void }
-  /** Returns the grace period of a deletion in seconds, from the requested one. */
-  gracePeriod?(object: UnknownObject, requested: number | undefined): number
-  /** Updates the status of an object when its deletion is requested, at the given time. */
-  markDeleted?(object: UnknownObject, now: string): void
-  validate?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): FieldError[]
-  /** Returns warnings for a valid object. */
-  warnings?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): string[]
+  /** What is special about creating, updating and deleting its objects. */
+  readonly strategy: Strategy
   /** Why no object can be created while the CRD is being deleted. */
   readonly createForbidden: string | undefined
 }

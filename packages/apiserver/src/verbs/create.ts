@@ -92,16 +92,16 @@ async function createNamed(server: ServerContext, context: RequestContext, objec
 async function commitNew(server: ServerContext, context: RequestContext, object: UnknownObject): Promise<KubeObject> {
   const { info, options } = context
   const { metadata } = object
-  if (info.statusSubresource && !info.statusOnCreate) {
+  if (info.statusSubresource && !info.strategy.statusOnCreate) {
     delete object.status
     info.structural.default(object)
   }
   metadata.uid = randomUUID(server.random)
   metadata.creationTimestamp = timestamp(server.clock.now())
-  if (info.generation) metadata.generation = 1
+  if (info.strategy.generation) metadata.generation = 1
   else delete metadata.generation
-  info.authorize?.(object, undefined, writeContext(server, context))
-  info.prepare?.(object, undefined, writeContext(server, context))
+  info.strategy.authorize?.(object, undefined, writeContext(server, context))
+  info.strategy.prepare?.(object, undefined, writeContext(server, context))
   await validate(server, context, object, undefined)
 
   // Upstream checks this in the store, which dry runs do not reach.

@@ -37,7 +37,7 @@ export type Deleted =
 export async function remove(server: ServerContext, context: RequestContext): Promise<KubeObject | Status> {
   const deleted = await removeNamed(server, context, context.request.namespace, context.request.name!, requestedDeletion(context))
   const { info } = context
-  if (deleted.state === 'pending' || info.returnsDeleted) return deleted.object
+  if (deleted.state === 'pending' || info.strategy.returnsDeleted) return deleted.object
   return {
     kind: 'Status',
     apiVersion: 'v1',
@@ -55,8 +55,8 @@ export async function remove(server: ServerContext, context: RequestContext): Pr
 /** Options in the body of a DELETE, with defaults of the kind. */
 export function requestedDeletion({ info, request, warnings }: RequestContext): Deletion {
   const deletion = deletionOf(request.body)
-  if (info.orphanWarning === undefined || deletion.propagationPolicy !== undefined) return deletion
-  warnings.push(info.orphanWarning)
+  if (info.strategy.orphanWarning === undefined || deletion.propagationPolicy !== undefined) return deletion
+  warnings.push(info.strategy.orphanWarning)
   return { ...deletion, propagationPolicy: 'Orphan' }
 }
 
@@ -107,7 +107,7 @@ export async function removeNamed(
     try {
       const { object } = await server.store.commit({ key, previous: current, object: gone ? undefined : marked })
       // Upstream: kinds with a grace period return the object marked as deleted, even with a grace period of 0.
-      if (gone) return { state: 'gone', object: info.gracePeriod ? freeze(marked) : old }
+      if (gone) return { state: 'gone', object: info.strategy.gracePeriod ? freeze(marked) : old }
       return { state: 'pending', object: await server.converter.show(info, object!) }
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err
@@ -127,14 +127,14 @@ function markedForDeletion(server: ServerContext, info: ResourceInfo, old: Unkno
   else delete metadata.finalizers
   if (metadata.deletionTimestamp === undefined) {
     const now = server.clock.now()
-    const asked = server.gracefulDeletion ? (info.gracePeriod?.(object, deletion.gracePeriodSeconds) ?? 0) : 0
+    const asked = server.gracefulDeletion ? (info.strategy.gracePeriod?.(object, deletion.gracePeriodSeconds) ?? 0) : 0
     const grace = Math.min(asked, Math.floor((LatestTime - now) / 1000))
     metadata.deletionTimestamp = timestamp(now + seconds(grace))
     // Upstream: kinds with a deletion mark of their own get only that.
-    if (info.markDeleted) info.markDeleted(object, metadata.deletionTimestamp)
+    if (info.strategy.markDeleted) info.strategy.markDeleted(object, metadata.deletionTimestamp)
     else {
       metadata.deletionGracePeriodSeconds = grace
-      if (info.generation) metadata.generation = (metadata.generation ?? 1) + 1
+      if (info.strategy.generation) metadata.generation = (metadata.generation ?? 1) + 1
     }
   } else shortenGrace(metadata, deletion.gracePeriodSeconds)
   return object

@@ -72,9 +72,9 @@ async function attempt(
     keepSystemFields(object, old)
     keepOtherParts(info, request.subresource, object, old)
   }
-  info.authorize?.(object, old, writeContext(server, context))
+  info.strategy.authorize?.(object, old, writeContext(server, context))
   try {
-    info.prepare?.(object, old, writeContext(server, context))
+    info.strategy.prepare?.(object, old, writeContext(server, context))
     countGeneration(info, request.subresource, object, old)
     await validate(server, context, object, old, change.view)
 
@@ -145,7 +145,7 @@ function copyField<T extends object, K extends keyof T>(to: T, from: T, field: K
 
 /** Carries over the part that a request cannot write: the status on the main path, all but the status on `/status`. */
 function keepOtherParts(info: ResourceInfo, subresource: string | undefined, object: UnknownObject, old: UnknownObject): void {
-  const writes = subresource === undefined ? undefined : info.subresourceWrites?.[subresource]
+  const writes = subresource === undefined ? undefined : info.strategy.subresourceWrites?.[subresource]
   if (writes) return writes(object, old)
   if (!info.statusSubresource) return
   if (subresource === 'status') {
@@ -161,13 +161,13 @@ function keepOtherParts(info: ResourceInfo, subresource: string | undefined, obj
 }
 
 function countGeneration(info: ResourceInfo, subresource: string | undefined, object: UnknownObject, old: UnknownObject): void {
-  if (!info.generation) return
+  if (!info.strategy.generation) return
   const parts = new Set([...Object.keys(object), ...Object.keys(old)])
   parts.delete('metadata')
   if (info.statusSubresource) parts.delete('status')
   const changed =
     [...parts].some((part) => !equal(object[part], old[part])) ||
-    (typeof info.generation === 'function' && subresource !== 'status' && info.generation(object, old))
+    (typeof info.strategy.generation === 'function' && subresource !== 'status' && info.strategy.generation(object, old))
   object.metadata.generation = (old.metadata.generation ?? 0) + (changed ? 1 : 0)
 }
 

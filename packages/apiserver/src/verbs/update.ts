@@ -22,7 +22,7 @@ export function update(server: ServerContext, context: RequestContext): Promise<
 export const isCreation = (server: ServerContext, context: RequestContext): boolean =>
   context.request.verb === 'update' &&
   context.request.subresource === undefined &&
-  context.info.createsOnUpdate &&
+  context.info.strategy.createsOnUpdate === true &&
   !exists(server, context)
 
 /** Creates an object by PUT. Requires the permissions for update and for create; a resourceVersion in the body is ignored. */

@@ -55,7 +55,7 @@ export async function review(server: ServerContext, context: RequestContext): Pr
   const object = isAboutSelf ? decoded : await trackFields(server, context, decoded, undefined)
   const errors = [
     ...info.structural.validate(object, undefined),
-    ...(info.validate?.(object, undefined, writeContext(server, context)) ?? []),
+    ...(info.strategy.validate?.(object, undefined, writeContext(server, context)) ?? []),
   ]
   // Upstream: errors of access reviews contain only their group.
   const { group } = info

@@ -42,7 +42,7 @@ export async function issueToken(server: ServerContext, context: RequestContext)
   }
   const errors = [
     ...tokenRequest.structural.validate(object, undefined),
-    ...(tokenRequest.validate?.(object, undefined, writeContext(server, context)) ?? []),
+    ...(tokenRequest.strategy.validate?.(object, undefined, writeContext(server, context)) ?? []),
   ]
   if (errors.length > 0) throw invalidObject(tokenRequest, '', errors)
 

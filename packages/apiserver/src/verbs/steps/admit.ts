@@ -67,7 +67,7 @@ export async function validate(
     ...ofMetadata,
     ...(old ? ofMetadata : []),
     ...(info.validatesSchema ? structuralErrors(info, object, old, ofMetadata, ofScale) : []),
-    ...(info.validate?.(object, old, writeContext(server, context)) ?? []),
+    ...(info.strategy.validate?.(object, old, writeContext(server, context)) ?? []),
   ]
   // Upstream warns of the errors that the update did not cause also when it is rejected for others.
   const ratcheted = old && !info.builtin ? info.structural.ratchetedErrors(object, old) : []
@@ -78,7 +78,7 @@ export async function validate(
     throw invalidObject({ group, kind }, object.metadata.name ?? '', errors.map(inStatus(context)))
   }
   if (!info.builtin) appendAll(context.warnings, finalizerWarnings(object, old), ratchetedWarnings)
-  appendAll(context.warnings, info.warnings?.(object, old, writeContext(server, context)) ?? [])
+  appendAll(context.warnings, info.strategy.warnings?.(object, old, writeContext(server, context)) ?? [])
   const operation = old ? 'UPDATE' : 'CREATE'
   await validateAdmission(server, context, object, old, operation)
   await validateWebhooks(server, context, operation, object, old, view)

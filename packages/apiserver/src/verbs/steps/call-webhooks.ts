@@ -88,7 +88,7 @@ function decodeMutated(
   structural.prune(object)
   structural.dropNulls(object)
   structural.default(object)
-  info.default?.(object, old)
+  info.strategy.default?.(object, old)
   checkPlace(context, object)
   return object
 }

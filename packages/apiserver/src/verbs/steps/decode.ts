@@ -45,14 +45,14 @@ export function decode(
     checkTypes(context, info.goType, object, source)
     info.goType.readNulls(object)
   }
-  appendAll(unknown, info.structural.prune(object), info.pruneUnknown?.(object) ?? [])
+  appendAll(unknown, info.structural.prune(object), info.strategy.pruneUnknown?.(object) ?? [])
   report(context, unknown, source, patched)
   // Upstream: an apply keeps null values.
   if (source !== 'apply') info.structural.dropNulls(object)
-  info.normalize?.(object)
+  info.strategy.normalize?.(object)
   info.structural.default(object)
-  info.default?.(object, old)
-  info.reuseFrozen?.(object, context.request.body, old)
+  info.strategy.default?.(object, old)
+  info.strategy.reuseFrozen?.(object, context.request.body, old)
   checkPlace(context, object)
   return object
 }

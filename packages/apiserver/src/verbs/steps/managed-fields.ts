@@ -88,8 +88,8 @@ function managedFieldsContext(
     schema: info.schema,
     manager: (options.fieldManager || caller.agent || 'unknown').slice(0, MaxManager),
     ...(subresource === undefined ? {} : { subresource }),
-    ignored: info.resetFields?.[subresource ?? '']
-      ? fieldsAt(info.resetFields[subresource ?? '']!)
+    ignored: info.strategy.resetFields?.[subresource ?? '']
+      ? fieldsAt(info.strategy.resetFields[subresource ?? '']!)
       : resetFields({
           ...(subresource === 'status' ? { subresource } : {}),
           hasStatusSubresource: info.statusSubresource,
@@ -120,7 +120,7 @@ function blankObject(info: ResourceInfo, goType: GoType): object {
   let blank = blanks.get(info)
   if (!blank) {
     const object = draft(goType.blank()) as UnknownObject
-    info.normalize?.(object)
+    info.strategy.normalize?.(object)
     blanks.set(info, (blank = freeze(object)))
   }
   return blank

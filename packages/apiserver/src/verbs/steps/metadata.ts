@@ -149,11 +149,11 @@ export function metadataErrors(info: ResourceInfo, { metadata }: KubeObject): Fi
   const errors: FieldError[] = []
   const { name, generateName, labels, annotations, finalizers, ownerReferences } = metadata
   if (generateName !== undefined) {
-    for (const problem of info.nameProblems(generateName, true))
+    for (const problem of info.strategy.nameProblems(generateName, true))
       errors.push(invalid('metadata.generateName', generateName, problem))
   }
   if (!name) errors.push(required('metadata.name', 'name or generateName is required'))
-  else for (const problem of info.nameProblems(name, false)) errors.push(invalid('metadata.name', name, problem))
+  else for (const problem of info.strategy.nameProblems(name, false)) errors.push(invalid('metadata.name', name, problem))
 
   for (const [key, value] of Object.entries(labels ?? {})) {
     for (const problem of labelKeyProblems(key)) errors.push(invalid('metadata.labels', key, problem))

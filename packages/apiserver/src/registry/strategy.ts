@@ -1,0 +1,74 @@
+/** Strategies: what is special about creating, updating and deleting objects of a kind. Upstream: rest.RESTCreateStrategy and its siblings. */
+import type { Clock, FieldError, Random, UnknownObject, Verb } from '@capstan/kube'
+import type { Authorizer } from '../auth/authorizer.ts'
+import type { User } from '../auth/user.ts'
+import type { PendingWrites } from '../store/pending.ts'
+import type { Store } from '../store/store.ts'
+
+/** A write as strategies receive it. */
+export interface WriteContext {
+  readonly subresource: string | undefined
+  readonly verb: Verb
+  /** Namespace of the request. */
+  readonly namespace: string | undefined
+  /** The server that will store the object. */
+  readonly server: WriteServices
+  readonly caller: User
+  readonly warn: (text: string) => void
+}
+
+/** Parts of a server that strategies use. */
+export interface WriteServices {
+  readonly store: Store
+  readonly pending: PendingWrites
+  readonly clock: Clock
+  readonly random: Random
+  readonly authorizer: Authorizer
+  /** State that the package of built-in kinds keeps for each server. The server itself does not look into it. */
+  readonly kindState: unknown
+}
+
+/**
+ * Rules of creation, update and deletion of a kind. An absent member means that nothing is special.
+ * `T` is the type of decoded objects.
+ */
+export interface Strategy<T = UnknownObject> {
+  /** Whether `metadata.generation` counts changes of the spec; a function reports further changes that it counts. */
+  readonly generation?: boolean | ((object: T, old: T) => boolean)
+  /** Whether a create keeps the status, although there is a status subresource. */
+  readonly statusOnCreate?: boolean
+  /** Whether a PUT of an object that does not exist creates it. */
+  readonly createsOnUpdate?: boolean
+  /** Whether a deletion returns the deleted object instead of a Status. */
+  readonly returnsDeleted?: boolean
+  /** Warning for a deletion without a propagation policy, which orphans dependents; absent: dependents are deleted. */
+  readonly orphanWarning?: string
+  /** Validates a name and returns error messages. */
+  nameProblems(name: string, isPrefix: boolean): string[]
+  /** Prunes unknown fields that the schema cannot detect from a draft; returns their paths. */
+  pruneUnknown?(object: T): string[]
+  /** Part of decoding: normalizes a draft to the form that the server stores. */
+  normalize?(object: T): void
+  /** Part of decoding: sets defaults, which count as sent by the client. */
+  default?(object: T, old: T | undefined): void
+  /** Last step of decoding: replaces parts of the draft by equal frozen parts, so that they are shared instead of copied. */
+  reuseFrozen?(object: T, sent: unknown, old: T | undefined): void
+  /** Sets fields that only the server sets. */
+  prepare?(object: T, old: T | undefined, context: WriteContext): void
+  /**
+   * Authorizes what the write grants, beyond the write itself.
+   * @throws StatusError Forbidden, or NotFound for an object that the write refers to
+   */
+  authorize?(object: T, old: T | undefined, context: WriteContext): void
+  /** Fields excluded from managedFields for each subresource; default: the usual fields. Upstream: resetFields. */
+  readonly resetFields?: { readonly [subresource: string]: readonly (readonly string[])[] }
+  /** For subresources other than `status`: resets the parts of a draft that they do not write. */
+  readonly subresourceWrites?: { readonly [subresource: string]: (object: T, old: T) => void }
+  /** Returns the grace period of a deletion in seconds, from the requested one. */
+  gracePeriod?(object: T, requested: number | undefined): number
+  /** Updates the status of an object when its deletion is requested, at the given time. */
+  markDeleted?(object: T, now: string): void
+  validate?(object: T, old: T | undefined, context: WriteContext): FieldError[]
+  /** Returns warnings for a valid object. */
+  warnings?(object: T, old: T | undefined, context: WriteContext): string[]
+}
