@@ -76,6 +76,23 @@ test('objects and errors arrive unchanged', async () => {
   await expect(connect({}).list(Namespace)).rejects.toMatchObject({ reason: 'Unauthorized' })
 })
 
+test.each<[string, readonly ('any' | 'client' | 'server')[], 'own' | 'foreign', boolean]>([
+  ['for any use', ['any'], 'own', true],
+  ['for any use, of another authority', ['any'], 'foreign', false],
+  ['for servers', ['server'], 'own', false],
+])('a client certificate %s', async (_, usages, authority, isAccepted) => {
+  const { connect } = await start()
+  const issuer = authority === 'own' ? ca : await makeAuthority(systemClock, { commonName: 'kubernetes' })
+  const { certificate, key } = await issueCertificate(issuer, systemClock, {
+    commonName: 'someone',
+    organizations: ['system:masters'],
+    usages,
+  })
+  const listed = connect({ certificate, key }).list(Namespace)
+  if (isAccepted) expect((await listed).items.length).toBeGreaterThan(0)
+  else await expect(listed).rejects.toMatchObject({ reason: 'Unauthorized' })
+})
+
 test('a watcher resumes after a disconnect without listing again', async () => {
   const { listener, open, connect } = await start()
   const client = connect()

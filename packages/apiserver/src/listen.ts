@@ -2,13 +2,13 @@
  * Listens for HTTP/2 and HTTP/1.1 over TLS on one port, for one API server or for several that are selected by server name (SNI). HTTP
  * semantics are in `http/`.
  */
-import { constants } from 'node:crypto'
+import { constants, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerHttp2Session } from 'node:http2'
 import { createSecureServer } from 'node:http2'
 import { type AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { SecureContext, SecureContextOptions, TLSSocket } from 'node:tls'
+import type { PeerCertificate, SecureContext, SecureContextOptions, TLSSocket } from 'node:tls'
 import type { Clock, Logger } from '@capstan/kube'
 import { seconds, silent, StatusError } from '@capstan/kube'
 import type { Authenticate, Credentials } from './auth/authenticate.ts'
@@ -116,7 +116,7 @@ export async function listen({
   const timeouts = { ...defaultTimeouts, ...given }
   const stopping = new AbortController()
   const budget = new BodyBudget(MaxBodyBytes)
-  const connections = new Connections(endpointFor)
+  const connections = new Connections(endpointFor, clock)
   const server = createSecureServer({
     allowHTTP1: true,
     minVersion,
@@ -258,13 +258,15 @@ function keepAlive(session: ServerHttp2Session, clock: Clock): void {
 /** Remembers for each connection which API server it was made with, and its client certificate. */
 class Connections {
   readonly #endpointFor: ListenOptions['endpointFor']
+  readonly #clock: Clock
   /** Serving keys of the API servers that clients connected to. Their TLS contexts, ten times as large, are cached only for the latest. */
   readonly #keys = new WeakMap<Endpoint, Promise<ServingKey>>()
   readonly #contexts = new Map<Endpoint, SecureContext>()
   readonly #known = new WeakMap<object, { readonly endpoint: Endpoint; readonly certificate: Credentials['certificate'] }>()
 
-  constructor(endpointFor: ListenOptions['endpointFor']) {
+  constructor(endpointFor: ListenOptions['endpointFor'], clock: Clock) {
     this.#endpointFor = endpointFor
+    this.#clock = clock
   }
 
   context(servername: string, done: (err: Error | null, context?: SecureContext) => void): void {
@@ -307,7 +309,7 @@ class Connections {
     const key = session ?? socket
     const known = this.#known.get(key)
     if (known) return known.endpoint === endpoint ? known : undefined
-    const connection = { endpoint, certificate: certificateOf(socket, endpoint) }
+    const connection = { endpoint, certificate: certificateOf(socket, endpoint, this.#clock) }
     this.#known.set(key, connection)
     return connection
   }
@@ -317,9 +319,10 @@ class Connections {
 const secureContext = async (options: SecureContextOptions): Promise<SecureContext> =>
   (await import('node:tls')).createSecureContext(options)
 
-function certificateOf(socket: TLSSocket, { clientCA }: Endpoint): Credentials['certificate'] {
-  if (clientCA === undefined || !socket.authorized) return undefined
+function certificateOf(socket: TLSSocket, { clientCA }: Endpoint, clock: Clock): Credentials['certificate'] {
+  if (clientCA === undefined) return undefined
   const peer = socket.getPeerCertificate()
+  if (!socket.authorized && !isForAnyUse(socket, peer, clientCA, clock.now())) return undefined
   // Attributes that occur more than once are lists.
   const subject = peer.subject as { CN?: string | string[]; O?: string | string[] } | undefined
   if (!subject) return undefined
@@ -329,6 +332,28 @@ function certificateOf(socket: TLSSocket, { clientCA }: Endpoint): Credentials['
     fingerprint: peer.fingerprint256.replaceAll(':', '').toLowerCase(),
   }
 }
+
+/**
+ * Reports whether the only problem of a client certificate is its usage, and that is anyExtendedKeyUsage, which Go accepts and OpenSSL does
+ * not. OpenSSL reports one problem of several, so that the issuer and the dates are checked here again.
+ */
+function isForAnyUse(socket: TLSSocket, { raw }: PeerCertificate, clientCA: string, now: number): boolean {
+  if ((socket.authorizationError as unknown) !== 'INVALID_PURPOSE' || !raw) return false
+  const certificate = new X509Certificate(raw)
+  const authorities = clientCA.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  return (
+    certificate.keyUsage?.includes(AnyExtendedKeyUsage) === true &&
+    isValidAt(certificate, now) &&
+    authorities
+      .map((pem) => new X509Certificate(pem))
+      .some((one) => one.ca && isValidAt(one, now) && certificate.checkIssued(one) && certificate.verify(one.publicKey))
+  )
+}
+
+const AnyExtendedKeyUsage = '2.5.29.37.0'
+
+const isValidAt = ({ validFrom, validTo }: X509Certificate, now: number): boolean =>
+  Date.parse(validFrom) <= now && now <= Date.parse(validTo)
 
 interface Site {
   readonly connections: Connections

@@ -1,11 +1,19 @@
 /** Certificates of an API server that `capstan` runs, and the kubeconfig that lets its owner in. */
-import { chmod, readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeSigningKey } from '@capstan/kubernetes-kinds'
 import type { Clock } from '@capstan/kube'
 import { hours, messageOf } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
-import { formatKubeconfig, issueCertificate, isUsable, kubeconfigFor, makeAuthority, makeFolder } from '@capstan/kube/node'
+import {
+  formatKubeconfig,
+  issueCertificate,
+  isUsable,
+  kubeconfigFor,
+  makeAuthority,
+  makeFolder,
+  writeGroup,
+} from '@capstan/kube/node'
 
 export interface Access {
   readonly authority: CertifiedKey
@@ -69,7 +77,7 @@ export async function openSigningKey(folder: string | undefined): Promise<string
   }
   const made = makeSigningKey()
   await makeFolder(folder, 0o700)
-  await writePrivate(path, made)
+  await writeGroup({ [path]: made })
   return made
 }
 
@@ -84,8 +92,7 @@ async function kept(
   if (found && isUsable(found, clock.now(), Margin, authority)) return found
   const made = await make()
   await makeFolder(dirname(path), 0o700)
-  await writePrivate(`${path}.key`, made.key)
-  await writePrivate(`${path}.crt`, made.certificate)
+  await writeGroup({ [`${path}.key`]: made.key, [`${path}.crt`]: made.certificate })
   return made
 }
 
@@ -98,26 +105,26 @@ async function read(path: string): Promise<CertifiedKey | undefined> {
   }
 }
 
-/** Writes the kubeconfig of the server's owner, readable only by the owner since it contains a key. @throws Error naming the file */
-export async function writeKubeconfig(path: string, url: string, { authority, admin }: Access): Promise<void> {
+/**
+ * Writes the kubeconfig of the server's owner, readable only by the owner since it contains a key. @param ca what clients trust, where
+ * the serving certificate is not of the authority. @throws Error naming the file
+ */
+export async function writeKubeconfig(
+  path: string,
+  url: string,
+  { authority, admin }: Access,
+  ca = authority.certificate,
+): Promise<void> {
   const config = kubeconfigFor('capstan', {
     server: url,
-    ca: authority.certificate,
+    ca,
     certificate: admin.certificate,
     key: admin.key,
   })
   try {
     await makeFolder(dirname(path))
-    await writePrivate(path, formatKubeconfig(config))
+    await writeGroup({ [path]: formatKubeconfig(config) })
   } catch (err) {
     throw new Error(`Cannot write kubeconfig ${path}: ${messageOf(err)}`, { cause: err })
   }
-}
-
-/** Whole or not at all: a reader never sees half of it. */
-async function writePrivate(path: string, text: string): Promise<void> {
-  const temporary = `${path}.new`
-  await writeFile(temporary, text, { mode: 0o600 })
-  await chmod(temporary, 0o600)
-  await rename(temporary, path)
 }

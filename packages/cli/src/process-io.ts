@@ -1,12 +1,26 @@
+import { type Clock, seconds } from '@capstan/kube'
 import type { Io } from './io.ts'
 
-/** The world as the running process has it: its streams, its environment, its signals. For programs' entries only. */
-export function processIo({ stdout, stderr, env, pid, cwd }: NodeJS.Process): Io {
+/** Time that a command has to stop after a signal. */
+const MostToStop = seconds(1.5)
+
+/**
+ * The world as the running process has it: its streams, its environment, its signals. For programs' entries only. A command that has not
+ * ended 1.5 seconds after a signal, or that receives a second one, is ended by it: `process.exit` would wait for blocked file system calls.
+ */
+export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'> = withoutWaiting): Io {
+  const { stdout, stderr, env, pid, cwd } = running
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
+    const end = () => {
+      // Without listeners a signal ends the process.
+      running.removeAllListeners(signal)
+      running.kill(pid, signal)
+    }
+    running.on(signal, () => {
       // A second Ctrl-C means now.
-      if (interrupted.signal.aborted) process.exit(130)
+      if (interrupted.signal.aborted) return end()
+      clock.schedule(MostToStop, end)
       interrupted.abort(signal)
     })
   }
@@ -37,4 +51,12 @@ export function processIo({ stdout, stderr, env, pid, cwd }: NodeJS.Process): Io
     env,
     signal: interrupted.signal,
   }
+}
+
+/** Timers that do not keep a process alive that has nothing else to do. */
+const withoutWaiting: Pick<Clock, 'schedule'> = {
+  schedule(after, callback) {
+    const timer = setTimeout(callback, after).unref()
+    return { cancel: () => clearTimeout(timer) }
+  },
 }

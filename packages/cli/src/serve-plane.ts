@@ -3,7 +3,7 @@ import type { Endpoint, HttpHandler } from '@capstan/apiserver'
 import { authenticator, createHandler, storeCheck } from '@capstan/apiserver'
 import type { Hook } from '@capstan/api'
 import type { Clock, Logger, Random } from '@capstan/kube'
-import { StatusError } from '@capstan/kube'
+import { seconds, StatusError } from '@capstan/kube'
 import type { CallObserver, HookTransport } from '@capstan/extension'
 import type { HookCall, Plane, Stores } from '@capstan/lab'
 import { createPlane } from '@capstan/lab'
@@ -40,6 +40,9 @@ export interface ServedPlane {
 /** Loopback only: who may do what is not decided here yet. */
 export const host = '127.0.0.1'
 const UsualPort = 6443
+
+/** Time that requests have to end when the servers stop. */
+const GraceOfRequests = seconds(1)
 
 /** @throws Error naming the port when it is taken */
 export async function servePlane(options: ServePlaneOptions): Promise<ServedPlane> {
@@ -87,7 +90,7 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
     plane: running,
     url: listener.url,
     async close() {
-      await listener.close()
+      await listener.close(GraceOfRequests)
       await running.close()
     },
   }

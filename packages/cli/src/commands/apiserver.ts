@@ -27,7 +27,7 @@ import {
 } from '@capstan/apiserver'
 import { AdmissionPlugins, createApiServer } from '@capstan/kubernetes-kinds'
 import type { Clock, Logger } from '@capstan/kube'
-import { apiVersionOf, messageOf, parseDuration, sleep, systemClock, systemRandom } from '@capstan/kube'
+import { apiVersionOf, messageOf, parseDuration, seconds, sleep, systemClock, systemRandom, timestamp } from '@capstan/kube'
 import { Command, Option } from 'commander'
 import type { Access } from '../access.ts'
 import { openAccess, openSigningKey, writeKubeconfig } from '../access.ts'
@@ -265,6 +265,8 @@ async function serve(given: Options, io: Io): Promise<void> {
   const options = withCertDir(given)
   for (const line of warningsOf(options)) io.err(`capstan: warning: ${line}`)
 
+  const warn = (line: string) => io.err(`capstan: warning: ${line}`)
+
   // Every client is on the other side of a socket.
   const encode = packedObjects()
   // Started before the certificates, which are made while this waits for the disk. Its failure is reported where it is awaited.
@@ -273,7 +275,7 @@ async function serve(given: Options, io: Io): Promise<void> {
   let server: ApiServer | undefined
   let listener: Listener | undefined
   try {
-    const [access, serviceAccountTokens] = await Promise.all([accessOf(clock, options), tokenOptions(options)])
+    const [access, serviceAccountTokens] = await Promise.all([accessOf(clock, warn, options), tokenOptions(options)])
     const { tokenAuthFile } = options
     const tokens = tokenAuthFile === undefined ? undefined : await readFlag('--token-auth-file', tokenAuthFile, parseTokenFile)
     const stores = await opening
@@ -328,16 +330,27 @@ async function serve(given: Options, io: Io): Promise<void> {
       // Upstream: 0 is the default.
       maxStreams: options.http2MaxStreamsPerConnection || 1000,
     })
-    const address = options.advertiseAddress ?? advertisedAddress(host, networkInterfaces())
-    await server.advertise({ address, port: listener.port })
-    if (options.kubeconfig !== undefined) await writeKubeconfig(options.kubeconfig, listener.url, access)
+      const address = options.advertiseAddress ?? advertisedAddress(host, networkInterfaces())
+      await server.advertise({ address, port: listener.port })
+      if (options.kubeconfig !== undefined) {
+        await writeKubeconfig(options.kubeconfig, listener.url, access, await trustedBy(options, access))
+      }
     io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
     await untilInterrupted(io)
   } finally {
-    await listener?.close()
+    await listener?.close(GraceOfRequests)
     await server?.close()
     await (await opening.catch(() => undefined))?.close()
   }
+}
+
+/** Time that requests have to end when the server stops. */
+const GraceOfRequests = seconds(1)
+
+/** What clients trust: the authority named by a flag, the given certificate with its chain, or the authority that made the certificate. */
+async function trustedBy({ rootCaFile, tlsCertFile }: Options, access: Access): Promise<string> {
+  if (rootCaFile !== undefined) return readFlag('--root-ca-file', rootCaFile, certificatePem)
+  return tlsCertFile === undefined ? access.authority.certificate : access.server.certificate
 }
 
 function warningsOf({ bindAddress, authorizationMode }: Options): string[] {
@@ -397,7 +410,11 @@ const flagsOf = (options: Options): { readonly [name: string]: unknown } =>
   )
 
 /** The server's own authority; a serving certificate from files takes the place of the one it would make. */
-async function accessOf(clock: Clock, { data, bindAddress, tlsCertFile, tlsPrivateKeyFile }: Options): Promise<Access> {
+async function accessOf(
+  clock: Clock,
+  warn: (line: string) => void,
+  { data, bindAddress, tlsCertFile, tlsPrivateKeyFile }: Options,
+): Promise<Access> {
   const ip = [...new Set(['127.0.0.1', '::1', ...(isWildcard(bindAddress) ? [] : [bindAddress])])]
   const access = await openAccess(clock, data === undefined ? undefined : resolve(data, 'pki'), {
     ip,
@@ -408,6 +425,8 @@ async function accessOf(clock: Clock, { data, bindAddress, tlsCertFile, tlsPriva
   const key = await readFlag('--tls-private-key-file', tlsPrivateKeyFile, keyPem)
   if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
     throw new Error(`Cannot serve with ${tlsCertFile}: the key in ${tlsPrivateKeyFile} belongs to another certificate`)
+  const invalid = invalidNow(certificate, clock.now())
+  if (invalid !== undefined) warn(`--tls-cert-file ${tlsCertFile}: ${invalid}: clients will refuse it`)
   return { ...access, server: { certificate, key } }
 }
 
@@ -418,6 +437,14 @@ async function readFlag<T>(flag: string, path: string, understand: (text: string
   } catch (err) {
     throw new Error(`Cannot read ${flag} ${path}: ${messageOf(err)}`, { cause: err })
   }
+}
+
+/** Why a certificate is not valid now, with its dates; undefined when it is. */
+export function invalidNow(certificate: string, now: number): string | undefined {
+  const { validFrom, validTo } = new X509Certificate(certificate)
+  const [from, until] = [Date.parse(validFrom), Date.parse(validTo)]
+  if (from <= now && now <= until) return undefined
+  return `the certificate is valid from ${timestamp(from)} to ${timestamp(until)}, and now is ${timestamp(now)}`
 }
 
 /** The text itself, once it is known to begin with a certificate: TLS would ignore what it cannot read. */

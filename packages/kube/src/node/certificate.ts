@@ -16,6 +16,9 @@ import {
   utf8,
 } from './der.ts'
 
+/** What a certificate may be used for; `any` is anyExtendedKeyUsage. */
+export type CertificateUsage = 'server' | 'client' | 'any'
+
 export interface CertificateFields {
   /** The name of the subject, DER. */
   readonly subject: Buffer
@@ -29,7 +32,7 @@ export interface CertificateFields {
   /** Signs others, and nothing else; or what it may be used for, and the names it holds for. */
   readonly use:
     | 'authority'
-    | { readonly usages: readonly ('server' | 'client')[]; readonly dnsNames: readonly string[]; readonly ips: readonly string[] }
+    | { readonly usages: readonly CertificateUsage[]; readonly dnsNames: readonly string[]; readonly ips: readonly string[] }
 }
 
 /** A signed certificate, PEM. */
@@ -92,6 +95,7 @@ const ids = {
   extendedKeyUsage: identifier('2.5.29.37'),
   server: identifier('1.3.6.1.5.5.7.3.1'),
   client: identifier('1.3.6.1.5.5.7.3.2'),
+  any: identifier('2.5.29.37.0'),
   ecdsaWithSHA256: identifier('1.2.840.10045.4.3.2'),
   rsaWithSHA256: identifier('1.2.840.113549.1.1.11'),
 }

@@ -5,7 +5,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { hours, minutes } from '../clock.ts'
-import { certificatePEM, distinguishedName, keyIdentifier, subjectOf } from './certificate.ts'
+import { certificatePEM, distinguishedName, keyIdentifier, subjectOf, type CertificateUsage } from './certificate.ts'
 
 /** A certificate with its private key, both PEM. The key is a secret: it goes into Secrets and files of mode 0600, never into logs. */
 export interface CertifiedKey {
@@ -26,7 +26,7 @@ export interface IssueOptions {
   readonly commonName: string
   /** Subject organizations: what an API server takes as the user's groups. */
   readonly organizations?: readonly string[]
-  readonly usages: readonly ('server' | 'client')[]
+  readonly usages: readonly CertificateUsage[]
   readonly dnsNames?: readonly string[]
   readonly ipAddresses?: readonly string[]
   /** Milliseconds; one year when absent. Never beyond the authority's own end. */

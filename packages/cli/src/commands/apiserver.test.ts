@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient, hours, Namespace, systemClock, systemRandom, VirtualClock } from '@capstan/kube'
+import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
+import { afterAll, expect, test } from 'vitest'
+import { start } from '../test-io.ts'
+import { invalidNow } from './apiserver.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'capstan-apiserver-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const at = (name: string) => join(folder, name)
+
+/** Writes a serving certificate with its chain, and its key; returns the flags that name them. */
+async function servingFlags(clock = systemClock, validity = hours(24)): Promise<string[]> {
+  const authority = await makeAuthority(clock, { commonName: 'elsewhere' })
+  const usages = ['server'] as const
+  const serving = await issueCertificate(authority, clock, { commonName: 's', usages, ipAddresses: ['127.0.0.1'], validity })
+  writeFileSync(at('serving.crt'), serving.certificate + authority.certificate)
+  writeFileSync(at('serving.key'), serving.key)
+  return ['--tls-cert-file', at('serving.crt'), '--tls-private-key-file', at('serving.key')]
+}
+
+test('a kubeconfig written beside a given certificate names the authority of that certificate', async () => {
+  const server = start(['apiserver', '--secure-port', '0', '--kubeconfig', at('kubeconfig'), ...(await servingFlags())])
+  await server.line(/^API server ready/)
+  const access = await loadKubeconfig(at('kubeconfig'))
+  const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'test' })
+  try {
+    expect((await createClient(transport).list(Namespace)).items.length).toBeGreaterThan(0)
+  } finally {
+    transport.close()
+  }
+  expect([await server.interrupt(), server.err.join()]).toEqual([0, ''])
+})
+
+test('a given certificate that is not valid now is reported with its file and dates', async () => {
+  const flags = await servingFlags(new VirtualClock(Date.UTC(2020, 0, 2)))
+  const server = start(['apiserver', '--secure-port', '0', ...flags])
+  await server.line(/^API server ready/)
+  await server.interrupt()
+  expect(server.err.join()).toMatch(
+    /^capstan: warning: --tls-cert-file .*serving\.crt: the certificate is valid from 2020-01-0\S+ to 2020-01-03T00:00:00Z, and now is \S+: clients will refuse it$/,
+  )
+})
+
+test('a certificate is valid from its first to its last moment', async () => {
+  const clock = new VirtualClock(Date.UTC(2020, 0, 2))
+  const { certificate } = await makeAuthority(clock, { commonName: 'a', validity: hours(1), backdate: 0 })
+  const [from, until] = [clock.now(), clock.now() + hours(1)]
+  expect([from, until].map((now) => invalidNow(certificate, now))).toEqual([undefined, undefined])
+  expect([from - 1, until + 1].every((now) => invalidNow(certificate, now) !== undefined)).toBe(true)
+})

@@ -1,0 +1,42 @@
+/** Files that belong together, such as a certificate and its key. */
+import { open, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/**
+ * Writes files that only their owner can read, all or none as far as the operating system allows: each text is durable under a temporary
+ * name before the first file gets its own. After a crash between two renames the files do not fit each other; whoever reads them must
+ * check that they do, and write them again.
+ */
+export async function writeGroup(texts: { readonly [path: string]: string }): Promise<void> {
+  const paths = Object.keys(texts)
+  for (const path of paths) await writeDurably(temporary(path), texts[path]!)
+  for (const path of paths) await rename(temporary(path), path)
+  for (const folder of new Set(paths.map((path) => dirname(path)))) await syncFolder(folder)
+}
+
+const temporary = (path: string): string => `${path}.new`
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w', 0o600)
+  try {
+    // The file may have been there with other permissions.
+    await file.chmod(0o600)
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** Windows cannot sync folders: a rename is durable there when the file is. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r').catch((err: NodeJS.ErrnoException) => {
+    if (err.code === 'EISDIR' || err.code === 'EPERM') return undefined
+    throw err
+  })
+  try {
+    await folder?.sync()
+  } finally {
+    await folder?.close()
+  }
+}
