@@ -330,11 +330,11 @@ async function serve(given: Options, io: Io): Promise<void> {
       // Upstream: 0 is the default.
       maxStreams: options.http2MaxStreamsPerConnection || 1000,
     })
-      const address = options.advertiseAddress ?? advertisedAddress(host, networkInterfaces())
-      await server.advertise({ address, port: listener.port })
-      if (options.kubeconfig !== undefined) {
-        await writeKubeconfig(options.kubeconfig, listener.url, access, await trustedBy(options, access))
-      }
+    const address = options.advertiseAddress ?? advertisedAddress(host, networkInterfaces())
+    await server.advertise({ address, port: listener.port })
+    if (options.kubeconfig !== undefined) {
+      await writeKubeconfig(options.kubeconfig, listener.url, access, await trustedBy(options, access))
+    }
     io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
     await untilInterrupted(io)
   } finally {
