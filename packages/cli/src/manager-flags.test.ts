@@ -1,8 +1,19 @@
 import { WatchLabel } from '@capstan/api'
-import type { KubeObject } from '@capstan/kube'
+import { controller } from '@capstan/controller'
+import { type KubeObject, seededRandom, silent, systemClock } from '@capstan/kube'
+import { createProviders, memoryStores } from '@capstan/lab'
+import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { managerCommand } from './commands/manager.ts'
-import { refusedManagerFlags, watchLimits } from './manager-flags.ts'
+import {
+  logLevelOf,
+  rateOf,
+  refusedManagerFlags,
+  tunedControllers,
+  type TuningFlags,
+  watchLimits,
+  withTuning,
+} from './manager-flags.ts'
 import { ended } from './test-io.ts'
 
 /** Flags of upstream's core manager v1.14, without those of logging: core/main.go, and util/flags. */
@@ -31,8 +42,70 @@ test.each(refusedManagerFlags().map(({ long }) => long!))('%s is refused by name
   expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(`${flag} is not supported: `) })
 })
 
-test('-v is refused as --v is', async () => {
-  expect(await ended(['manager', '-v', '4'])).toMatchObject({ code: 2, err: expect.stringContaining('use --log-level') })
+const flagsOf = (...argv: string[]): TuningFlags => {
+  const command = withTuning(new Command('manager')).exitOverride()
+  command.parse(argv, { from: 'user' })
+  return command.opts()
+}
+const named = (...names: string[]) =>
+  names.map((name) => controller({ name, for: {} as never, reconcile: () => Promise.reject() }))
+
+test('concurrency flags set how many objects a controller reconciles at once, and nothing else', () => {
+  const all = named('cluster', 'machine', 'topology/cluster', 'clusterresourceset', 'clusterresourcesetbinding', 'machineset')
+  const flags = flagsOf('--machine-concurrency', '3', '--clustertopology-concurrency=7', '--clusterresourceset-concurrency=2')
+  expect(tunedControllers(all, flags).map(({ name, concurrency }) => [name, concurrency])).toEqual([
+    ['cluster', undefined],
+    ['machine', 3],
+    ['topology/cluster', 7],
+    ['clusterresourceset', 2],
+    ['clusterresourcesetbinding', 2],
+    ['machineset', undefined],
+  ])
+})
+
+test('each concurrency flag names a controller that there is', () => {
+  const io = { clock: systemClock, random: seededRandom(1), log: silent }
+  const endpoint = { host: '127.0.0.1', port: 1 }
+  const providers = createProviders({ ...io, names: ['core'], client: {} as never, stores: memoryStores(), endpoint })
+  const flags = upstream.filter((name) => name.endsWith('-concurrency'))
+  for (const flag of flags) {
+    const tuned = tunedControllers(providers.controllers, flagsOf(`--${flag}=3`)).filter(({ concurrency }) => concurrency === 3)
+    expect(tuned.length, flag).toBeGreaterThan(0)
+  }
+})
+
+test('a feature that is off has no controllers', () => {
+  const all = named('cluster', 'machinepool', 'clusterclass', 'topology/cluster', 'topology/machineset', 'extensionconfig')
+  const left = (gates: string) => tunedControllers(all, flagsOf('--feature-gates', gates)).map(({ name }) => name)
+  expect(left('MachinePool=false')).not.toContain('machinepool')
+  expect(left('ClusterTopology=false,RuntimeSDK=false')).toEqual(['cluster', 'machinepool'])
+  expect(left('ClusterTopology=true,MachinePool=true,RuntimeSDK=true,InPlaceUpdates=true')).toEqual(all.map(({ name }) => name))
+})
+
+test('-v 4 logs debug lines, lower levels what --log-level says', () => {
+  expect(logLevelOf('info', flagsOf('-v', '4'))).toBe('debug')
+  expect(logLevelOf('info', flagsOf('--v=3'))).toBe('info')
+  expect(logLevelOf('error', flagsOf())).toBe('error')
+})
+
+test("requests are limited when a rate is given, with upstream's burst", () => {
+  expect(rateOf(flagsOf())).toBeUndefined()
+  expect(rateOf(flagsOf('--kube-api-burst', '5'))).toBeUndefined()
+  expect(rateOf(flagsOf('--kube-api-qps', '0.5'))).toEqual({ qps: 0.5, burst: 200 })
+  expect(rateOf(flagsOf('--kube-api-qps=20', '--kube-api-burst=30'))).toEqual({ qps: 20, burst: 30 })
+})
+
+test.each([
+  ['--machine-concurrency', '0', /from 1 to 999999/],
+  ['--kube-api-qps', '-1', /a number above 0/],
+  ['--kube-api-burst', '1.5', /a whole number/],
+  ['--sync-period', 'often', /duration/],
+  ['--feature-gates', 'Nothing=true', /there is no feature gate Nothing: expected ClusterTopology, /],
+  ['--feature-gates', 'MachinePool', /expected NAME=true or NAME=false/],
+  ['--feature-gates', 'PriorityQueue=false', /PriorityQueue is always enabled/],
+  ['-v', 'loud', /a level from 0 to 99/],
+])('%s %s is rejected', async (flag, value, why) => {
+  expect(await ended(['manager', flag, value])).toMatchObject({ code: 2, err: expect.stringMatching(why) })
 })
 
 test.each([

@@ -1,7 +1,10 @@
-/** Flags of upstream's core manager: those that limit what is watched, and those that are refused by name. */
+/** Flags of upstream's core manager: those that limit what is watched, those that tune it, and those that are refused by name. */
 import { WatchLabel } from '@capstan/api'
-import type { ManagerOptions } from '@capstan/controller'
+import type { Controller, ManagerOptions } from '@capstan/controller'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { duration } from './commands/apiserver-flags.ts'
+import type { LogLevel } from './logger.ts'
+import type { Rate } from './limit-rate.ts'
 
 export interface WatchFlags {
   readonly namespace: string
@@ -44,17 +47,152 @@ function labelValue(text: string): string {
   return text
 }
 
+/** Flags of upstream's core manager that tune it. */
+export interface TuningFlags {
+  readonly syncPeriod?: number
+  readonly kubeApiQps?: number
+  readonly kubeApiBurst?: number
+  readonly v?: number
+  readonly featureGates: Gates
+  readonly clusterConcurrency?: number
+  readonly clustercacheConcurrency?: number
+  readonly clusterclassConcurrency?: number
+  readonly clusterresourcesetConcurrency?: number
+  readonly clustertopologyConcurrency?: number
+  readonly extensionconfigConcurrency?: number
+  readonly machineConcurrency?: number
+  readonly machinedeploymentConcurrency?: number
+  readonly machinehealthcheckConcurrency?: number
+  readonly machinepoolConcurrency?: number
+  readonly machinesetConcurrency?: number
+}
+
+/** Controllers whose concurrency a flag sets, by the flag's first word. Upstream's ClusterResourceSet flag is for both of its controllers. */
+const controllersOfFlag = {
+  cluster: ['cluster'],
+  clustercache: ['clustercache'],
+  clusterclass: ['clusterclass'],
+  clusterresourceset: ['clusterresourceset', 'clusterresourcesetbinding'],
+  clustertopology: ['topology/cluster'],
+  extensionconfig: ['extensionconfig'],
+  machine: ['machine'],
+  machinedeployment: ['machinedeployment'],
+  machinehealthcheck: ['machinehealthcheck'],
+  machinepool: ['machinepool'],
+  machineset: ['machineset'],
+} as const
+type Tuned = keyof typeof controllersOfFlag
+
+export function withTuning(command: Command): Command {
+  for (const name of Object.keys(controllersOfFlag))
+    command.addOption(
+      new Option(`--${name}-concurrency <n>`, `objects that the ${name} controller reconciles at once (default: 10)`).argParser(
+        positive,
+      ),
+    )
+  return command
+    .addOption(
+      new Option(
+        '--sync-period <duration>',
+        'reconcile every object this often although nothing has changed (default: never)',
+      ).argParser(duration),
+    )
+    .addOption(
+      new Option('--kube-api-qps <n>', 'requests to the API server a second, over time (default: no limit)').argParser(
+        positiveNumber,
+      ),
+    )
+    .addOption(
+      new Option(
+        '--kube-api-burst <n>',
+        'requests that may be sent at once before --kube-api-qps counts (default: 200)',
+      ).argParser(positive),
+    )
+    .addOption(
+      new Option('--feature-gates <name=bool,…>', `switches of upstream's features; ${switchable.join(', ')} can be off`)
+        .argParser(featureGates)
+        .default({}, 'all on'),
+    )
+    .addOption(new Option('-v, --v <level>', 'verbosity: from 4 on debug lines are logged').argParser(verbosity))
+}
+
+/** The controllers as the flags want them. */
+export function tunedControllers(controllers: readonly Controller[], flags: TuningFlags): Controller[] {
+  const concurrency = new Map<string, number>()
+  for (const [name, tuned] of Object.entries(controllersOfFlag)) {
+    const value = flags[`${name as Tuned}Concurrency`]
+    if (value !== undefined) for (const one of tuned) concurrency.set(one, value)
+  }
+  const off = switchable.filter((gate) => flags.featureGates[gate] === false).flatMap((gate) => controllersOfGate[gate])
+  return controllers
+    .filter(({ name }) => !(off as readonly string[]).includes(name))
+    .map((one) => (concurrency.has(one.name) ? { ...one, concurrency: concurrency.get(one.name)! } : one))
+}
+
+/** Upstream's flags of a limit: the burst alone limits nothing. */
+export const rateOf = ({ kubeApiQps: qps, kubeApiBurst: burst = 200 }: TuningFlags): Rate | undefined =>
+  qps === undefined ? undefined : { qps, burst }
+
+/** Upstream: features log what happens inside at 4 and above. */
+export const logLevelOf = (level: LogLevel, { v }: TuningFlags): LogLevel => (v !== undefined && v >= 4 ? 'debug' : level)
+
+/** Controllers that do not run while a gate is off. Upstream does not start them. */
+const controllersOfGate = {
+  ClusterTopology: ['clusterclass', 'topology/cluster', 'topology/machinedeployment', 'topology/machineset'],
+  MachinePool: ['machinepool'],
+  RuntimeSDK: ['extensionconfig'],
+} as const
+const switchable = ['ClusterTopology', 'MachinePool', 'RuntimeSDK'] as const
+
+/** Gates of upstream v1.14 whose features this manager always has. KubeadmBootstrapFormatIgnition is another provider's. */
+const alwaysOn = [
+  'InPlaceUpdates',
+  'MachineSetPreflightChecks',
+  'MachineTaintPropagation',
+  'MachineWaitForVolumeDetachConsiderVolumeAttachments',
+  'PriorityQueue',
+  'ReconcilerRateLimiting',
+]
+
+type Gates = { readonly [gate: string]: boolean }
+
+function featureGates(text: string, before: Gates = {}): Gates {
+  const gates: { [gate: string]: boolean } = { ...before }
+  for (const part of text.split(',').filter((one) => one !== '')) {
+    const [name = '', value = ''] = part.split('=', 2).map((one) => one.trim())
+    if (value !== 'true' && value !== 'false') throw new InvalidArgumentError(`expected NAME=true or NAME=false, not ${part}.`)
+    const isSwitchable = (switchable as readonly string[]).includes(name)
+    if (!isSwitchable && !alwaysOn.includes(name))
+      throw new InvalidArgumentError(
+        `there is no feature gate ${name}: expected ${[...switchable, ...alwaysOn].sort().join(', ')}.`,
+      )
+    if (!isSwitchable && value === 'false') throw new InvalidArgumentError(`${name} is always enabled in this manager.`)
+    gates[name] = value === 'true'
+  }
+  return gates
+}
+
+function positive(text: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('expected a whole number from 1 to 999999.')
+  return Number(text)
+}
+
+function positiveNumber(text: string): number {
+  const value = Number(text)
+  if (!/^\d{1,6}(\.\d+)?$/.test(text) || value <= 0)
+    throw new InvalidArgumentError('expected a number above 0, such as 20 or 0.5.')
+  return value
+}
+
+function verbosity(text: string): number {
+  if (!/^\d{1,2}$/.test(text)) throw new InvalidArgumentError('expected a level from 0 to 99.')
+  return Number(text)
+}
+
 /** Reason: flags, without dashes. Upstream's core manager v1.14 has them, this manager does not. */
 const refused: { readonly [why: string]: string } = {
-  'features are always enabled': 'feature-gates',
-  'use --log-level': 'v vmodule',
-  'informers are not synced periodically': 'sync-period',
-  'requests to API servers are not limited by rate':
-    'kube-api-qps kube-api-burst clustercache-client-qps clustercache-client-burst',
-  'the number of concurrent reconciles is fixed':
-    'cluster-concurrency clustercache-concurrency clusterclass-concurrency clusterresourceset-concurrency ' +
-    'clustertopology-concurrency extensionconfig-concurrency machine-concurrency machinedeployment-concurrency ' +
-    'machinehealthcheck-concurrency machinepool-concurrency machineset-concurrency',
+  'use --log-level': 'vmodule',
+  'requests to workload clusters are not limited by rate': 'clustercache-client-qps clustercache-client-burst',
   'the grace periods of connections to workload clusters are fixed':
     'remote-conditions-grace-period remote-connection-grace-period',
   'all preflight checks of MachineSets run': 'machineset-preflight-checks',
@@ -70,8 +208,7 @@ const refused: { readonly [why: string]: string } = {
 export const refusedManagerFlags = (): Option[] =>
   Object.entries(refused).flatMap(([why, names]) =>
     names.split(' ').map((name) => {
-      const dashed = name.length === 1 ? `-${name}, --${name}` : `--${name}`
-      return new Option(`${dashed} [value]`)
+      return new Option(`--${name} [value]`)
         .argParser(() => {
           throw new InvalidArgumentError(`--${name} is not supported: ${why}.`)
         })

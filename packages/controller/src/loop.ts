@@ -1,5 +1,5 @@
 /** Runs one controller: maps events to keys, reconciles keys, and returns outcomes to the queue. */
-import type { Client, Clock, Kind, KubeObject, Logger, ObjectKey, Random } from '@capstan/kube'
+import type { Client, Clock, Kind, KubeObject, Logger, ObjectKey, Random, Timer } from '@capstan/kube'
 import { keyText, messageOf, parseKey, randomUUID, resourceName } from '@capstan/kube'
 import type { Informers } from './cache.ts'
 import type { Controller, EventRecorder, MapFunction, Predicate, ReconcileContext } from './controller.ts'
@@ -26,6 +26,8 @@ export interface LoopOptions {
   readonly signal: AbortSignal
   /** Limits the events of declared kinds, as upstream's WithEventFilter; not those of kinds watched at run time. */
   readonly eventFilter?: (object: KubeObject) => boolean
+  /** Milliseconds between reconciles of all objects; absent: none. */
+  readonly syncPeriod?: number
 }
 
 /** Reconciles of one controller at once, as upstream. */
@@ -49,6 +51,7 @@ export class Loop {
   /** Reconciles whose outside work is done, in the order in which they wait for a worker. */
   readonly #returning: (() => void)[] = []
   #pumping = false
+  #resync: Timer | undefined
   #started = false
   /** Reason for which each key waits, for diagnostics. */
   readonly #waiting = new Map<string, string>()
@@ -58,7 +61,11 @@ export class Loop {
     this.#options = options
     this.#log = options.log.child({ controller: controller.name })
     this.#queue = new Queue(options.clock, { onReady: () => this.#pump(), metrics: options.metrics.queue(controller.name) })
-    options.signal.addEventListener('abort', () => this.#queue.close(), { once: true })
+    const stop = () => {
+      this.#queue.close()
+      this.#resync?.cancel()
+    }
+    options.signal.addEventListener('abort', stop, { once: true })
   }
 
   /** Nothing runs or is ready to run, and no key waits for its own writes: only `run`, time or an event brings work. */
@@ -94,7 +101,19 @@ export class Loop {
     for (const source of this.controller.sources ?? []) {
       source.start((key) => this.#queue.add(keyText(key)), { cache: this.#options.informers, signal: this.#options.signal })
     }
+    this.#resyncLater()
     this.#pump()
+  }
+
+  /** Upstream: an informer delivers every object again after the sync period, which varies by a tenth so that controllers differ. */
+  #resyncLater(): void {
+    const { clock, random, signal, informers, eventFilter, syncPeriod } = this.#options
+    if (syncPeriod === undefined || signal.aborted) return
+    this.#resync = clock.schedule(syncPeriod * (0.9 + random.next() * 0.2), () => {
+      for (const object of informers.find(this.controller.for)?.list() ?? [])
+        if (!eventFilter || eventFilter(object)) this.#queue.add(keyText(keyOfMeta(object.metadata)), { lowPriority: true })
+      this.#resyncLater()
+    })
   }
 
   async #follow(kind: Kind, map: MapFunction, when?: Predicate): Promise<void> {

@@ -22,6 +22,8 @@ export interface ManagerOptions {
   readonly namespace?: string
   /** Only events of these objects cause reconciles; all when absent. Reads from the cache return other objects, too. */
   readonly eventFilter?: (object: KubeObject) => boolean
+  /** Milliseconds after which every object is reconciled again although nothing has changed; absent: never. */
+  readonly syncPeriod?: number
   /** Reconcile only while this manager holds the Lease; nothing is written before or after. Absent: reconcile from the start. */
   readonly leaderElection?: LeaderElectionOptions & {
     /** Work that only the leader may do before its reconciles begin, such as installing CRDs. */
@@ -54,7 +56,7 @@ export interface Manager {
 const QuietLimit = seconds(5)
 
 export function createManager(options: ManagerOptions): Manager {
-  const { client, clock, random, log, controllers, namespace, eventFilter, leaderElection } = options
+  const { client, clock, random, log, controllers, namespace, eventFilter, syncPeriod, leaderElection } = options
   const abort = new AbortController()
   const { signal } = abort
   const informers = new Informers({
@@ -87,6 +89,7 @@ export function createManager(options: ManagerOptions): Manager {
         metrics,
         signal,
         ...(eventFilter ? { eventFilter } : {}),
+        ...(syncPeriod === undefined ? {} : { syncPeriod }),
       }),
   )
   registerLoops(metrics, () => loops.map((loop) => loop.state))

@@ -31,7 +31,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-async function running(limits: Pick<ManagerOptions, 'namespace' | 'eventFilter'>) {
+async function running(limits: Partial<Pick<ManagerOptions, 'namespace' | 'eventFilter' | 'syncPeriod' | 'clock'>>) {
   const reconciled: string[] = []
   const maps = controller({
     name: 'maps',
@@ -105,4 +105,33 @@ test('an event filter decides by the new object, and by the last state of a dele
   await client.delete(ConfigMap, { namespace: 'one', name: 'other' })
   while (reconciled.length < 3) await new Promise((resolve) => setImmediate(resolve))
   expect(reconciled).toEqual(['one/mine', 'one/other', 'one/other'])
+})
+
+test('after the sync period every object is reconciled again, until the manager stops', async () => {
+  const clock = new VirtualClock()
+  await client.create(ConfigMap, { metadata: { name: 'a', namespace: 'one', labels: { mine: 'yes' } } })
+  await client.create(ConfigMap, { metadata: { name: 'b', namespace: 'one' } })
+  const { manager, reconciled } = await running({
+    clock,
+    syncPeriod: 60_000,
+    eventFilter: ({ metadata }) => metadata.labels?.mine === 'yes',
+  })
+  const pass = async (ms: number) => {
+    const end = clock.now() + ms
+    do await new Promise((resolve) => setImmediate(resolve))
+    while (clock.step(end))
+    for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
+  }
+  const times = () => reconciled.filter((key) => key === 'one/a').length
+  await pass(1000)
+  expect(times()).toBe(1)
+  // The period varies by a tenth.
+  await pass(66_000)
+  expect(times()).toBe(2)
+  await pass(66_000)
+  expect(times()).toBe(3)
+  expect(reconciled).not.toContain('one/b')
+  await manager.stop()
+  await pass(200_000)
+  expect(times()).toBe(3)
 })

@@ -1,0 +1,61 @@
+import { ConfigMap, createClient, Lease, type Transport, VirtualClock } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { limitRate } from './limit-rate.ts'
+
+function setup() {
+  const clock = new VirtualClock()
+  const started = clock.now()
+  const sent: number[] = []
+  const transport: Transport = {
+    send: () => {
+      sent.push(clock.now() - started)
+      return Promise.resolve({ items: [] })
+    },
+    watch: () => Promise.reject(new Error('not watched here')),
+    close() {},
+  }
+  const client = createClient(limitRate(transport, { qps: 10, burst: 2 }, clock))
+  const pass = async (ms: number) => {
+    const end = clock.now() + ms
+    do await new Promise((resolve) => setImmediate(resolve))
+    while (clock.step(end))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { client, sent, pass }
+}
+
+test('a burst is sent at once, what comes then at the rate, in order', async () => {
+  const { client, sent, pass } = setup()
+  const lists = Promise.all(Array.from({ length: 5 }, () => client.list(ConfigMap)))
+  await pass(1000)
+  await lists
+  expect(sent).toEqual([0, 0, 100, 200, 300])
+})
+
+test('time without requests fills the burst again, and no further', async () => {
+  const { client, sent, pass } = setup()
+  for (let i = 0; i < 2; i++) void client.list(ConfigMap)
+  await pass(10_000)
+  for (let i = 0; i < 3; i++) void client.list(ConfigMap)
+  await pass(1000)
+  expect(sent).toEqual([0, 0, 10_000, 10_000, 10_100])
+})
+
+test('a Lease does not wait', async () => {
+  const { client, sent, pass } = setup()
+  for (let i = 0; i < 4; i++) void client.list(ConfigMap)
+  void client.get(Lease, { namespace: 'n', name: 'a' })
+  await pass(1000)
+  expect(sent).toEqual([0, 0, 0, 100, 200])
+})
+
+test('an abort ends the wait', async () => {
+  const { client, sent, pass } = setup()
+  for (let i = 0; i < 2; i++) void client.list(ConfigMap)
+  const abort = new AbortController()
+  const waiting = client.list(ConfigMap, { signal: abort.signal })
+  abort.abort(new Error('enough'))
+  await expect(waiting).rejects.toThrow('enough')
+  await pass(1000)
+  expect(sent).toEqual([0, 0])
+})
