@@ -25,9 +25,11 @@ import { kubectlSuite } from '../interop/kubectl.ts'
 import { kubectlCompareSuite } from '../interop/kubectl-compare.ts'
 import { packagesSuite } from '../interop/packages.ts'
 import { lintSuite } from '../interop/lint.ts'
+import { manifestsSuite } from '../interop/manifests.ts'
 import { managerOnKubernetesSuite, managerSuite } from '../interop/manager.ts'
 import { programsSuite } from '../interop/own-programs.ts'
 import { ownNetwork } from '../interop/own-network.ts'
+import { swapSuite } from '../interop/swap.ts'
 import { restartSuite } from '../interop/restart.ts'
 import { runtimeExtensionSuite } from '../interop/runtime-extension.ts'
 import { CannotRun, type Outcome, type Suite, type SuiteOptions } from '../interop/suite.ts'
@@ -49,6 +51,8 @@ const suites: { readonly [name: string]: Suite } = {
   packages: packagesSuite,
   'manager-on-kubernetes': managerOnKubernetesSuite,
   manager: managerSuite,
+  manifests: manifestsSuite,
+  swap: swapSuite,
   'full-disk': fullDiskSuite,
   kubectl: { shows: 'real kubectl against capstan up', ci: true, tools: ['kubectl'], run: kubectlSuite },
   clusterctl: clusterctlSuite,

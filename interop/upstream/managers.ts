@@ -81,6 +81,10 @@ const fieldManager = 'interop'
 export interface Managers extends AsyncDisposable {
   readonly programs: readonly Program[]
   readonly manifests: Manifests
+  /** Kills those of these components and starts them again at the same ports; resolves when they serve. */
+  restart(tools: readonly string[]): Promise<void>
+  /** Before they end for good: the server would reject writes while no manager answers. */
+  removeWebhooks(): Promise<void>
 }
 
 export interface ManagersOptions {
@@ -98,11 +102,12 @@ export async function startManagers(
   { components: chosen = components, gates = allGates, flags = [] }: ManagersOptions = {},
 ): Promise<Managers> {
   const client = plane.client()
-  await client.create(ClusterRoleBinding, {
+  const binding = {
     metadata: { name: 'interop-managers' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
     subjects: managersUser.groups!.map((name) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name })),
-  })
+  }
+  await client.apply(ClusterRoleBinding, binding, { fieldManager })
   const ports = await freePorts(chosen.length * 3)
   const placed = chosen.map((component, i) => ({
     ...component,
@@ -124,12 +129,10 @@ export async function startManagers(
   try {
     const certificates = await servingCertificate(plane, programs.folder)
     const env = { ...process.env, KUBECONFIG: kubeconfig, POD_IP: '127.0.0.1', DOCKER_HOST: engine.url }
-    const started = placed.map(({ tool, ports: { webhook, health, diagnostics } }, i) => ({
-      health,
-      program: programs.start(
-        tool,
-        paths[i]!,
-        [
+    const run = async (tools: readonly string[]) => {
+      const started = placed.flatMap(({ tool, ports: { webhook, health, diagnostics } }, i) => {
+        if (!tools.includes(tool)) return []
+        const args = [
           '--leader-elect=false',
           `--webhook-port=${webhook}`,
           `--webhook-cert-dir=${certificates}`,
@@ -139,17 +142,32 @@ export async function startManagers(
           '--logging-format=json',
           `--feature-gates=${gates}`,
           ...flags,
-        ],
+        ]
         // As in upstream's images: client-go names the field manager after the program.
-        { env, disposable: true, argv0: 'manager' },
-      ),
-    }))
-    for (const { program, health } of started) await ready(program, () => answers(`http://127.0.0.1:${health}/readyz`), 90)
-    progress(`${started.length} managers ready`)
+        const program = programs.start(tool, paths[i]!, args, { env, disposable: true, argv0: 'manager' })
+        return { health, program }
+      })
+      for (const { program, health } of started) await ready(program, () => answers(`http://127.0.0.1:${health}/readyz`), 90)
+    }
+    await run(placed.map(({ tool }) => tool))
+    progress(`${placed.length} managers ready`)
     // Last: while nobody answers they refuse every write.
     for (const hook of manifests.mutating) await client.apply(MutatingWebhookConfiguration, hook, { fieldManager })
     for (const hook of manifests.validating) await client.apply(ValidatingWebhookConfiguration, hook, { fieldManager })
-    return { programs: programs.all, manifests, [Symbol.asyncDispose]: dispose }
+    return {
+      programs: programs.all,
+      manifests,
+      async restart(tools) {
+        for (const program of programs.all) if (tools.includes(program.name) && program.ending === undefined) await program.kill()
+        await run(tools)
+      },
+      async removeWebhooks() {
+        for (const { metadata } of manifests.mutating) await client.delete(MutatingWebhookConfiguration, { name: metadata.name! })
+        for (const { metadata } of manifests.validating)
+          await client.delete(ValidatingWebhookConfiguration, { name: metadata.name! })
+      },
+      [Symbol.asyncDispose]: dispose,
+    }
   } catch (err) {
     await dispose()
     throw err

@@ -1,9 +1,8 @@
 /** What a management cluster needs to run a provider of Capstan, as clusterctl and kubectl expect it. Pure. */
 import { ConvertPath } from '@capstan/controller'
-import { customResourceDefinition, type DeclaredKind, type PolicyRule, resourceName } from '@capstan/kube'
+import { customResourceDefinition, type DeclaredKind, type PolicyRule } from '@capstan/kube'
 import { type ProviderName, providerKinds } from '@capstan/lab'
-import { localKinds } from '@capstan/local'
-import { webhookConfiguration } from '../manager-webhooks.ts'
+import { leaderElectionRules, localRulesForCore, managerRules } from './roles.ts'
 
 export type ProviderToInstall = ProviderName
 export type CertificateSource = 'cert-manager' | 'self-managed'
@@ -64,7 +63,12 @@ export function components(options: ManifestOptions): Manifest[] {
     },
     ...providerKinds[provider].map((kind) => definition(kind, options)),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: `${prefix}-manager`, namespace } },
-    role('Role', `${prefix}-leader-election-role`, leaderElectionRules(provider, certificates), { namespace }),
+    role(
+      'Role',
+      `${prefix}-leader-election-role`,
+      leaderElectionRules(provider, certificates === 'cert-manager' ? undefined : webhookSecret(provider)),
+      { namespace },
+    ),
     binding('RoleBinding', `${prefix}-leader-election-rolebinding`, 'Role', `${prefix}-leader-election-role`, options),
     ...clusterRoles(options),
     {
@@ -161,7 +165,7 @@ function clusterRoles(options: ManifestOptions): Manifest[] {
     rules: [],
   }
   return [
-    role('ClusterRole', `${prefix}-manager-role`, provider === 'core' ? coreRules() : localRules(), {
+    role('ClusterRole', `${prefix}-manager-role`, managerRules(provider), {
       labels: { [label]: 'true' },
     }),
     aggregated,
@@ -169,96 +173,12 @@ function clusterRoles(options: ManifestOptions): Manifest[] {
   ]
 }
 
-const all = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']
-const changing = ['get', 'list', 'patch', 'update', 'watch']
-const reading = ['get', 'list', 'watch']
-const rule = (apiGroups: string[], resources: string[], verbs: string[], resourceNames?: string[]): PolicyRule => ({
-  apiGroups,
-  resources,
-  verbs,
-  ...(resourceNames ? { resourceNames } : {}),
-})
-
-/** For the diagnostics endpoint. */
-const reviews = [
-  rule(['authentication.k8s.io'], ['tokenreviews'], ['create']),
-  rule(['authorization.k8s.io'], ['subjectaccessreviews'], ['create']),
-]
-
-/** The manager installs its own definitions and configures its own webhooks, with the authority of its certificate. */
-const installing = (provider: ProviderToInstall): PolicyRule[] => [
-  rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], reading),
-  rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['patch', 'update'], providerKinds[provider].map(resourceName)),
-  // A name cannot be given for what does not exist yet.
-  rule(['admissionregistration.k8s.io'], ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'], ['create']),
-  rule(
-    ['admissionregistration.k8s.io'],
-    ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'],
-    ['get', 'patch'],
-    [webhookConfiguration(provider)],
-  ),
-]
-
-/** Upstream's rules, and those of `installing`. */
-function coreRules(): PolicyRule[] {
-  const own = (...names: string[]) => names.flatMap((name) => [name, `${name}/finalizers`, `${name}/status`])
-  return [
-    rule([''], ['configmaps'], ['delete', 'get', 'list', 'patch', 'update', 'watch']),
-    rule([''], ['events'], ['create', 'patch']),
-    rule(['events.k8s.io'], ['events'], ['create', 'patch']),
-    rule([''], ['namespaces'], reading),
-    rule([''], ['secrets'], all),
-    // Upstream's core manager refuses to run beside ours, and the other way round: whichever namespace the other has.
-    rule(['coordination.k8s.io'], ['leases'], ['list']),
-    rule(
-      [
-        'addons.cluster.x-k8s.io',
-        'bootstrap.cluster.x-k8s.io',
-        'controlplane.cluster.x-k8s.io',
-        'infrastructure.cluster.x-k8s.io',
-      ],
-      ['*'],
-      all,
-    ),
-    rule(['cluster.x-k8s.io'], own('clusters', 'clusterclasses', 'machinedrainrules'), changing),
-    rule(['cluster.x-k8s.io'], own('machinedeployments', 'machinehealthchecks', 'machinepools', 'machines', 'machinesets'), all),
-    rule(['ipam.cluster.x-k8s.io'], ['ipaddressclaims', 'ipaddressclaims/status', 'ipaddresses'], changing),
-    rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs', 'extensionconfigs/status'], changing),
-    ...installing('core'),
-    ...reviews,
-  ]
-}
-
-function localRules(): PolicyRule[] {
-  const groups = [...new Set(localKinds.map(({ group }) => group))].sort()
-  return [
-    rule(groups, ['*'], all),
-    rule([''], ['events'], ['create', 'patch']),
-    rule(['events.k8s.io'], ['events'], ['create', 'patch']),
-    rule([''], ['secrets'], all),
-    rule(['cluster.x-k8s.io'], ['clusters', 'machinesets', 'machinepools'], reading),
-    rule(['cluster.x-k8s.io'], ['machines', 'machines/finalizers'], all),
-    rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs'], reading),
-    ...installing('local'),
-    ...reviews,
-  ]
-}
-
 /** The role that lets core work on the local provider's kinds. */
 export function coreRoleForLocal(): Manifest {
-  const groups = [...new Set(localKinds.map(({ group }) => group))].sort()
-  return role('ClusterRole', 'capstan-local-capi-manager-role', [rule(groups, ['*'], all)], {
+  return role('ClusterRole', 'capstan-local-capi-manager-role', localRulesForCore(), {
     labels: { 'cluster.x-k8s.io/aggregate-to-manager': 'true', 'cluster.x-k8s.io/provider': providerNames.local.label },
   })
 }
-
-const leaderElectionRules = (provider: ProviderToInstall, certificates: CertificateSource): PolicyRule[] => [
-  rule(['coordination.k8s.io'], ['leases'], ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']),
-  rule([''], ['events'], ['create']),
-  ...(certificates === 'cert-manager' || provider === 'core'
-    ? []
-    : [rule([''], ['secrets'], ['create']), rule([''], ['secrets'], ['get', 'patch'], [webhookSecret(provider)])]),
-]
 
 function deployment({ provider, image, certificates, replicas }: ManifestOptions): Manifest {
   const { namespace, prefix, label } = providerNames[provider]

@@ -1,0 +1,254 @@
+/** The life of a Cluster, with a class and without, whichever programs run it: the same steps for every provider. */
+import { readFileSync } from 'node:fs'
+import { Cluster, ClusterClass, Machine, MachineDeployment, MachinePool, RemediateMachineAnnotation } from '@capstan/api'
+import {
+  type Client,
+  CustomResourceDefinition,
+  getCondition,
+  type Input,
+  isTrue,
+  type Kind,
+  keyOf,
+  type KubeObject,
+  Secret,
+} from '@capstan/kube'
+import { parseAllDocuments } from 'yaml'
+import type { Checks } from '../capstan-process.ts'
+import { until } from '../until.ts'
+
+/** Files of a provider's objects, named after it, and what it has. */
+export interface Kit {
+  /** `NAME.yaml` holds a class, `NAME-cluster.yaml` a Cluster of it, `NAME-plain.yaml` a Cluster without a class. */
+  readonly name: 'local' | 'memory'
+  readonly controlPlane: Kind
+  /** Whether its control plane replaces unhealthy Machines. */
+  readonly remediatesControlPlane: boolean
+}
+
+const controlPlaneKind = (group: string, version: string, kind: string, plural: string): Kind => ({
+  group,
+  version,
+  kind,
+  plural,
+  scope: 'Namespaced',
+})
+
+export const localKit: Kit = {
+  name: 'local',
+  controlPlane: controlPlaneKind('controlplane.capstan.dev', 'v1alpha1', 'LocalControlPlane', 'localcontrolplanes'),
+  remediatesControlPlane: false,
+}
+export const memoryKit: Kit = {
+  name: 'memory',
+  controlPlane: controlPlaneKind('controlplane.cluster.x-k8s.io', 'v1beta2', 'KubeadmControlPlane', 'kubeadmcontrolplanes'),
+  remediatesControlPlane: true,
+}
+
+export interface Scene {
+  readonly client: Client
+  readonly namespace: string
+  readonly kit: Kit
+  readonly checks: Checks
+  readonly progress: (line: string) => void
+  /** Seconds that no single step takes longer than, on a machine that is busy with other things as well. */
+  readonly limit: number
+}
+
+/** Name of the Clusters of the files. */
+export type ClusterName = 'classy' | 'plain'
+
+/** How a Cluster is meant to be once it rests. */
+export interface Wanted {
+  readonly version: string
+  readonly controlPlane: number
+  readonly workers: number
+}
+
+export async function createFile({ client, namespace }: Pick<Scene, 'client' | 'namespace'>, file: string): Promise<void> {
+  const kinds = await customKinds(client)
+  for (const document of parseAllDocuments(readFileSync(new URL(file, import.meta.url), 'utf8'))) {
+    const object = document.toJS() as Input<KubeObject> & { kind: string }
+    await client.create(kinds.get(object.kind)!, { ...object, metadata: { ...object.metadata, namespace } })
+  }
+}
+
+export async function createClass(scene: Scene): Promise<void> {
+  await createFile(scene, `${scene.kit.name}.yaml`)
+  await awaited(scene, ClusterClass, 'class accepted', ([one]) => one !== undefined && isTrue(one, 'VariablesReady'))
+}
+
+export async function createCluster(scene: Scene, name: ClusterName, wanted: Wanted): Promise<void> {
+  await createFile(scene, `${scene.kit.name}-${name === 'classy' ? 'cluster' : 'plain'}.yaml`)
+  await atRest(scene, name, wanted)
+}
+
+/** Sets replicas of the control plane and of the first workers. */
+export async function scale(scene: Scene, name: ClusterName, wanted: Wanted): Promise<void> {
+  if (name === 'classy') {
+    await patchTopology(scene, [
+      { path: 'controlPlane/replicas', value: wanted.controlPlane },
+      { path: 'workers/machineDeployments/0/replicas', value: wanted.workers },
+    ])
+  } else {
+    const { client, namespace, kit } = scene
+    const patch = (kind: Kind, replicas: number) =>
+      client.patch(kind, { namespace, name }, { type: 'merge', body: { spec: { replicas } } })
+    await patch(kit.controlPlane, wanted.controlPlane)
+    await patch(MachineDeployment as unknown as Kind, wanted.workers)
+  }
+  await atRest(scene, name, wanted)
+}
+
+/**
+ * Upgrades. A Cluster with a class goes through all minor versions by itself; one without is upgraded control plane first, minor by
+ * minor. `during` runs once, when the first Machine has a new version.
+ */
+export async function upgrade(
+  scene: Scene,
+  name: ClusterName,
+  versions: readonly string[],
+  wanted: Wanted,
+  during?: () => Promise<void>,
+): Promise<void> {
+  const { client, namespace, kit } = scene
+  const started = (version: string) =>
+    awaited(scene, Machine, `${name}: a Machine of ${version}`, (all) =>
+      ofCluster(all, name).some((one) => one.spec.version === version),
+    )
+  if (name === 'classy') {
+    await patchTopology(scene, [{ path: 'version', value: wanted.version }])
+    await started(versions[0]!)
+    await during?.()
+  } else {
+    for (const [index, version] of versions.entries()) {
+      await client.patch(kit.controlPlane, { namespace, name }, { type: 'merge', body: { spec: { version } } })
+      await started(version)
+      if (index === 0) await during?.()
+      await awaited(scene, Machine, `${name}: control plane of ${version}`, (all) => {
+        const mine = ofCluster(all, name).filter(isControlPlane)
+        return (
+          mine.length === wanted.controlPlane && mine.every((one) => one.spec.version === version && isTrue(one, 'Available'))
+        )
+      })
+      // MachineSets are held back until the control plane reports that it is stable.
+      const body = { spec: { template: { spec: { version } } } }
+      await client.patch(MachineDeployment, { namespace, name }, { type: 'merge', body })
+      if (index < versions.length - 1) await atRest(scene, name, { ...wanted, version })
+    }
+  }
+  await atRest(scene, name, wanted)
+}
+
+/** Marks a Machine as unhealthy, as a person does; another one takes its place. */
+export async function remediate(scene: Scene, name: ClusterName, which: 'worker' | 'control plane', wanted: Wanted) {
+  const { client, namespace } = scene
+  const isMeant = (one: Machine) => isControlPlane(one) === (which === 'control plane') && !isOfPool(one)
+  const found = ofCluster((await client.list(Machine, { namespace })).items, name).find(isMeant)!
+  const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
+  await client.patch(Machine, keyOf(found), { type: 'merge', body })
+  await awaited(
+    scene,
+    Machine,
+    `${name}: ${which} Machine ${found.metadata.name} is replaced`,
+    (all) => !all.some(({ metadata }) => metadata.uid === found.metadata.uid),
+  )
+  await atRest(scene, name, wanted)
+}
+
+export async function remove(scene: Scene, name: ClusterName): Promise<void> {
+  await scene.client.delete(Cluster, { namespace: scene.namespace, name })
+  await awaited(scene, Cluster, `${name} is deleted`, (all) => !all.some(({ metadata }) => metadata.name === name))
+}
+
+/** Everything as wanted, with all conditions saying so. */
+export async function atRest(scene: Scene, name: ClusterName, { version, controlPlane, workers }: Wanted): Promise<void> {
+  const isAtRest = (one: Cluster | undefined) =>
+    one !== undefined &&
+    isTrue(one, 'Available') &&
+    (name === 'plain' || isTrue(one, 'TopologyReconciled')) &&
+    ['RollingOut', 'ScalingUp', 'ScalingDown', 'Remediating'].every((type) => getCondition(one, type)?.status === 'False')
+  const what = `${name}: ${controlPlane} + ${workers} Machines of ${version}`
+  // One watch each: what holds at the end of the last may have ceased to hold, and is waited for again.
+  for (;;) {
+    await awaited(scene, Machine, what, (all) => areWanted(ofCluster(all, name)))
+    await awaited(scene, Cluster, `${what}: Cluster at rest`, (all) => isAtRest(byName(all, name)))
+    const { items } = await scene.client.list(Machine, { namespace: scene.namespace })
+    if (areWanted(ofCluster(items, name))) return
+  }
+
+  function areWanted(machines: readonly Machine[]): boolean {
+    const [first, others] = [machines.filter(isControlPlane), machines.filter((one) => !isControlPlane(one) && !isOfPool(one))]
+    const isGood = (one: Machine) =>
+      one.spec.version === version && isTrue(one, 'Available') && one.metadata.deletionTimestamp === undefined
+    return first.length === controlPlane && others.length === workers && machines.filter((one) => !isOfPool(one)).every(isGood)
+  }
+}
+
+/** Everything in the namespace that belongs to Cluster API, and Secrets, as `Kind name`. */
+export async function inventory({ client, namespace }: Pick<Scene, 'client' | 'namespace'>): Promise<string[]> {
+  const found: string[] = []
+  const kinds = [...(await customKinds(client)).values(), Secret as Kind].filter(({ scope }) => scope === 'Namespaced')
+  for (const kind of kinds)
+    for (const { metadata } of (await client.list(kind, { namespace })).items) found.push(`${kind.kind} ${metadata.name}`)
+  return found.sort()
+}
+
+/** What is there beside `before`, once that does not get less: objects go by their owners a moment after the Cluster. */
+export async function leftBehind(scene: Scene, before: readonly string[]): Promise<string[]> {
+  const end = performance.now() + 60_000
+  for (;;) {
+    const left = (await inventory(scene)).filter((one) => !before.includes(one))
+    if (left.length === 0 || performance.now() > end) return left
+    await new Promise((resolve) => void setTimeout(resolve, 500))
+  }
+}
+
+/** The kinds that definitions have added, as they are stored, by name. */
+export async function customKinds(client: Client): Promise<Map<string, Kind>> {
+  const { items } = await client.list(CustomResourceDefinition)
+  return new Map(
+    items
+      .filter(({ spec: { group } }) => /\bcluster\.x-k8s\.io$|\.capstan\.dev$/.test(group) && !group.startsWith('clusterctl.'))
+      .map(({ spec: { group, names, scope, versions } }) => [
+        names.kind,
+        { group, version: versions.find(({ storage }) => storage)!.name, kind: names.kind, plural: names.plural, scope },
+      ]),
+  )
+}
+
+export const awaited = <T extends KubeObject>(
+  { client, namespace, limit }: Pick<Scene, 'client' | 'namespace' | 'limit'>,
+  kind: Kind<T>,
+  what: string,
+  holds: (objects: T[]) => boolean,
+) => until(client, kind, what, holds, { namespace, seconds: limit })
+
+/** Available Machines of the pools of a Cluster. */
+export const poolsAvailable = (scene: Scene, name: ClusterName, replicas: number) =>
+  awaited(scene, MachinePool, `${name}: ${replicas} Machines of pools`, (all) => {
+    const mine = all.filter(({ spec }) => spec.clusterName === name)
+    return mine.reduce((sum, { status }) => sum + (status?.availableReplicas ?? 0), 0) === replicas
+  })
+
+/** Nodes of the pools of a Cluster. */
+export const poolsReady = (scene: Scene, name: ClusterName, replicas: number) =>
+  awaited(scene, MachinePool, `${name}: ${replicas} Nodes of pools`, (all) => {
+    const mine = all.filter(({ spec }) => spec.clusterName === name)
+    return mine.length > 0 && mine.reduce((sum, { status }) => sum + (status?.nodeRefs?.length ?? 0), 0) === replicas
+  })
+
+const patchTopology = ({ client, namespace }: Scene, operations: readonly { path: string; value: string | number }[]) =>
+  client.patch(
+    Cluster,
+    { namespace, name: 'classy' },
+    {
+      type: 'json',
+      operations: operations.map(({ path, value }) => ({ op: 'replace', path: `/spec/topology/${path}`, value })),
+    },
+  )
+
+const byName = (all: readonly Cluster[], name: string) => all.find(({ metadata }) => metadata.name === name)
+const ofCluster = (all: readonly Machine[], name: string) => all.filter(({ spec }) => spec.clusterName === name)
+const hasLabel = ({ metadata }: Machine, label: string) => metadata.labels?.[`cluster.x-k8s.io/${label}`] !== undefined
+const isControlPlane = (one: Machine): boolean => hasLabel(one, 'control-plane')
+const isOfPool = (one: Machine): boolean => hasLabel(one, 'pool-name')

@@ -1,0 +1,345 @@
+/**
+ * The manifests of `capstan manifests` on a real kube-apiserver: the managers run with nothing but the rights of their ServiceAccounts,
+ * the arguments of their Deployments and webhooks behind Services, through the whole life of Clusters. The audit log then shows that no
+ * request was forbidden, and that each granted right was used.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import {
+  ClusterResourceSet,
+  ClusterResourceSetBinding,
+  ExtensionConfig,
+  Machine,
+  MachinePool,
+  ReplicasManagedByAnnotation,
+} from '@capstan/api'
+import {
+  ClusterRole,
+  ClusterRoleBinding,
+  ConfigMap,
+  CustomResourceDefinition,
+  type Kind,
+  type KubeObject,
+  MutatingWebhookConfiguration,
+  Namespace,
+  Role,
+  RoleBinding,
+  Secret,
+} from '@capstan/kube'
+import { LocalControlPlane, LocalMachinePool } from '@capstan/local'
+import { parseAllDocuments } from 'yaml'
+import { Checks } from './capstan-process.ts'
+import {
+  awaited,
+  type ClusterName,
+  createClass,
+  createCluster,
+  createFile,
+  inventory,
+  leftBehind,
+  localKit,
+  poolsAvailable,
+  poolsReady,
+  remediate,
+  remove,
+  scale,
+  type Scene,
+  upgrade,
+  type Wanted,
+} from './life/life.ts'
+import { auditPolicy, forbidden, type Grant, readAudit, rightText, unused } from './manifests/audit.ts'
+import { reasonFor } from './manifests/exceptions.ts'
+import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
+import type { ServedPlane } from './plane.ts'
+import { Programs } from './programs.ts'
+import { startRealPlane } from './real-plane.ts'
+import type { Suite } from './suite.ts'
+import { output, toolPaths } from './tools.ts'
+import { until } from './until.ts'
+
+/** What stands for each provider: namespace, ServiceAccount, the address of its pod. */
+const providers = [
+  { provider: 'core', namespace: 'capi-system', account: 'capi-manager', service: 'capi-webhook-service', address: '10.1.0.1' },
+  {
+    provider: 'local',
+    namespace: 'capstan-local-system',
+    account: 'capstan-local-manager',
+    service: 'capstan-local-webhook-service',
+    address: '10.1.0.2',
+  },
+] as const
+type Provider = (typeof providers)[number]
+const userOf = ({ namespace, account }: Provider): string => `system:serviceaccount:${namespace}:${account}`
+
+export const manifestsSuite: Suite = {
+  shows: 'capstan manifests on a real kube-apiserver: the managers with the rights of their ServiceAccounts, all used',
+  ci: false,
+  tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
+  ownNetwork: true,
+  async run() {
+    const checks = new Checks()
+    for (const { address } of providers) addAddress(address)
+    await using programs = new Programs('manifests')
+    const audit = join(programs.folder, 'audit.log')
+    const policy = join(programs.folder, 'audit-policy.json')
+    writeFileSync(policy, JSON.stringify(auditPolicy(providers.map(userOf))))
+    await using plane = await startRealPlane({
+      progress: console.log,
+      flags: [
+        '--authorization-mode=Node,RBAC',
+        '--enable-admission-plugins=OwnerReferencesPermissionEnforcement',
+        // Services lead to the addresses of their pods without kube-proxy.
+        '--enable-aggregator-routing=true',
+        `--audit-policy-file=${policy}`,
+        `--audit-log-path=${audit}`,
+        '--audit-log-mode=blocking',
+      ],
+    })
+    const pods = new Map<Provider['provider'], Pod>()
+    try {
+      await liveWithManifests(plane, programs, pods, checks)
+      for (const pod of pods.values()) {
+        await pod.program.stop()
+        checks.check(`${pod.program.name} ends by SIGTERM`, pod.program.ending === 'ended with code 0', pod.program.ending)
+      }
+      const grants = await grantsOf(plane)
+      judge(readFileSync(audit, 'utf8'), grants, checks)
+    } catch (err) {
+      for (const one of forbidden(readAudit(readFileSync(audit, 'utf8')))) console.log(`forbidden: ${one}`)
+      for (const { program } of pods.values()) console.log(`--- ${program.name}\n${program.tail(3000)}`)
+      throw err
+    }
+    return checks
+  },
+}
+
+async function liveWithManifests(
+  plane: ServedPlane,
+  programs: Programs,
+  pods: Map<Provider['provider'], Pod>,
+  checks: Checks,
+): Promise<void> {
+  const begun = performance.now()
+  const progress = (line: string) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`)
+  const client = plane.client()
+  for (const provider of providers) await install(plane, programs, provider)
+  progress('manifests applied')
+  const start = async (which: readonly Provider[] = providers) => {
+    for (const provider of which) {
+      const deployment = deployments.get(provider.provider)!
+      pods.set(provider.provider, await startPod({ plane, programs, deployment, address: provider.address }))
+    }
+    for (const { provider } of providers)
+      await until(client, MutatingWebhookConfiguration, `webhooks of ${provider}`, (all) =>
+        all.some(({ metadata, webhooks = [] }) => metadata.name === `capstan-${provider}` && webhooks.every(hasAuthority)),
+      )
+    await until(client, CustomResourceDefinition, 'authorities of conversion', (all) => all.every(canConvert))
+  }
+  await start()
+  progress('managers ready, webhooks configured')
+  // Simulated workload clusters end with the manager of the local provider: it is only started again before there are any.
+  await pods.get('local')!.program.stop()
+  await start(providers.slice(1))
+  await checkMetrics(plane, checks)
+
+  const namespace = 'team'
+  await client.create(Namespace, { metadata: { name: namespace } })
+  const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 90 }
+  await createClass(scene)
+  await createResourceSet(scene)
+  await checkWebhooks(scene, plane.ca)
+  const before = await inventory(scene)
+
+  const restart = async () => {
+    await pods.get('core')!.program.stop()
+    await start(providers.slice(0, 1))
+    progress('core stopped and started again')
+  }
+  const live = async (name: ClusterName) => {
+    const said = (line: string) => progress(`${name}: ${line}`)
+    const first: Wanted = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
+    await createCluster(scene, name, first)
+    if (name === 'classy') await poolsAvailable(scene, name, 1)
+    else await liveWithPool(scene)
+    said('Available')
+    let last = first
+    if (name === 'classy') {
+      last = { ...first, controlPlane: 3 }
+      await scale(scene, name, last)
+      said('scaled')
+      last = { ...last, version: 'v1.34.0' }
+      await upgrade(scene, name, [last.version], last, restart)
+      said('upgraded')
+    }
+    await remediate(scene, name, 'worker', last)
+    said('worker remediated')
+    await until(client, ClusterResourceSetBinding, `${name}: resources applied`, (all) =>
+      all.some(({ metadata, spec }) => metadata.name === name && spec?.bindings?.some((one) => one.resources?.[0]?.applied)),
+    )
+    await remove(scene, name)
+    said('deleted')
+  }
+  await Promise.all([live('classy'), live('plain')])
+  const left = await leftBehind(scene, before)
+  checks.check('deleted Clusters leave nothing behind', left.length === 0, left)
+}
+
+const hasAuthority = ({ clientConfig }: { readonly clientConfig: { readonly caBundle?: string } }) =>
+  clientConfig.caBundle !== undefined
+const canConvert = ({ spec: { conversion } }: CustomResourceDefinition) =>
+  conversion?.strategy !== 'Webhook' || conversion.webhook?.clientConfig?.caBundle !== undefined
+
+const deployments = new Map<Provider['provider'], Deployment>()
+
+/** As a person does: writes the manifests and applies them. The pod gets its address as the endpoint of the Service. */
+async function install(
+  plane: ServedPlane,
+  programs: Programs,
+  { provider, namespace, service, address }: Provider,
+): Promise<void> {
+  const [kubectl] = await toolPaths('kubectl')
+  const folder = join(programs.folder, provider)
+  mkdirSync(folder)
+  const capstan = [process.execPath, 'packages/cli/bin/capstan.js', 'manifests', provider] as const
+  const text = await output(capstan[0], capstan.slice(1), { cwd: process.cwd() })
+  const objects = parseAllDocuments(text).map((document) => document.toJS() as KubeObject)
+  deployments.set(provider, objects.find(({ kind }) => kind === 'Deployment') as Deployment)
+  const endpoints = {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: service, namespace, labels: { 'kubernetes.io/service-name': service } },
+    addressType: 'IPv4',
+    ports: [{ name: '', port: 9443, protocol: 'TCP' }],
+    endpoints: [{ addresses: [address], conditions: { ready: true } }],
+  }
+  writeFileSync(join(folder, 'components.yaml'), text)
+  writeFileSync(join(folder, 'endpoints.json'), JSON.stringify(endpoints))
+  for (const file of ['components.yaml', 'endpoints.json'])
+    await output(kubectl, ['--kubeconfig', plane.kubeconfig, 'apply', '--server-side', '-f', join(folder, file)], { cwd: folder })
+}
+
+/** Metrics are for those whom the server lets read them. */
+async function checkMetrics(plane: ServedPlane, checks: Checks): Promise<void> {
+  for (const { provider, address } of providers) {
+    const status = (token: string | undefined) =>
+      new Promise<number>((resolve, reject) => {
+        const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+        request(`https://${address}:8443/metrics`, { headers, rejectUnauthorized: false }, (response) => {
+          response.resume()
+          resolve(response.statusCode!)
+        })
+          .on('error', reject)
+          .end()
+      })
+    const seen = [await status(plane.token), await status(undefined)]
+    checks.check(`metrics of ${provider} are for administrators`, seen.join() === '200,401', seen)
+  }
+}
+
+/** A pool shrinks, then its autoscaler decides how many machines it has. Labels of the control plane are changed in place. */
+async function liveWithPool(scene: Scene): Promise<void> {
+  const { client, namespace } = scene
+  await createFile(scene, 'local-pool.yaml')
+  await poolsReady(scene, 'plain', 2)
+  const key = { namespace, name: 'pool' }
+  await client.patch(MachinePool, key, { type: 'merge', body: { spec: { replicas: 1 } } })
+  await poolsReady(scene, 'plain', 1)
+  const annotations = { [ReplicasManagedByAnnotation]: 'the provider' }
+  await client.patch(MachinePool, key, { type: 'merge', body: { metadata: { annotations } } })
+  await client.patch(LocalMachinePool, key, { type: 'merge', body: { spec: { simulated: { replicas: 2 } } } })
+  await poolsReady(scene, 'plain', 2)
+  const body = { spec: { machineTemplate: { metadata: { labels: { changed: 'in-place' } } } } }
+  await client.patch(LocalControlPlane, { namespace, name: 'plain' }, { type: 'merge', body })
+  await awaited(scene, Machine, 'plain: label of the control plane Machine', (all) =>
+    all.some(({ metadata, spec }) => spec.clusterName === 'plain' && metadata.labels?.changed === 'in-place'),
+  )
+}
+
+/** A webhook refuses, another one converts, both behind their Services. */
+async function checkWebhooks({ client, namespace, checks }: Scene, ca: string): Promise<void> {
+  const old = { ...ExtensionConfig, version: 'v1alpha1' } as unknown as Kind
+  // Core writes the authority into the ExtensionConfig.
+  const annotations = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': `${namespace}/authority` }
+  await client.create(Secret, { metadata: { name: 'authority', namespace }, stringData: { 'ca.crt': ca } } as never)
+  const create = (name: string, clientConfig: object) =>
+    client.create(old, { metadata: { name, annotations }, spec: { clientConfig } } as never)
+  const refusal = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', String)
+  checks.check('a webhook behind a Service refuses', refusal.includes("'https' is the only allowed URL scheme"), refusal)
+  await create('quota', { service: { name: 'quota', namespace } })
+  const stored = await client.get(ExtensionConfig, { name: 'quota' })
+  checks.check('another one converts', stored.spec.clientConfig.service?.port === 443, stored.spec)
+  await until(client, ExtensionConfig, 'the extension is looked for', ([one]) =>
+    (one?.status?.conditions ?? []).some(({ type, status }) => type === 'Discovered' && status === 'False'),
+  )
+  await client.delete(ExtensionConfig, { name: 'quota' })
+}
+
+async function createResourceSet({ client, namespace }: Scene): Promise<void> {
+  const applied = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'from-set', namespace: 'default' } }
+  await client.create(ConfigMap, { metadata: { name: 'resources', namespace }, data: { 'one.yaml': JSON.stringify(applied) } })
+  const type = 'addons.cluster.x-k8s.io/resource-set'
+  const secret = { ...applied, metadata: { ...applied.metadata, name: 'from-secret' } }
+  await client.create(Secret, {
+    metadata: { name: 'resources', namespace },
+    type,
+    stringData: { 'one.yaml': JSON.stringify(secret) },
+  } as never)
+  await client.create(ClusterResourceSet, {
+    metadata: { name: 'set', namespace },
+    spec: {
+      clusterSelector: { matchExpressions: [{ key: 'without-resources', operator: 'DoesNotExist' }] },
+      resources: ['ConfigMap', 'Secret'].map((kind) => ({ kind, name: 'resources' })),
+      strategy: 'ApplyOnce',
+    },
+  } as never)
+}
+
+/** What the ServiceAccounts have been granted, as the server says it. */
+async function grantsOf(plane: ServedPlane): Promise<Grant[]> {
+  const client = plane.client()
+  const { items: clusterRoles } = await client.list(ClusterRole)
+  const { items: clusterBindings } = await client.list(ClusterRoleBinding)
+  const { items: roles } = await client.list(Role)
+  const { items: bindings } = await client.list(RoleBinding)
+  const grants: Grant[] = []
+  for (const provider of providers) {
+    const user = userOf(provider)
+    const isOurs = ({
+      subjects = [],
+    }: {
+      readonly subjects?: readonly { readonly name: string; readonly namespace?: string }[]
+    }) => subjects.some(({ name, namespace }) => name === provider.account && namespace === provider.namespace)
+    for (const { roleRef } of clusterBindings.filter(isOurs)) {
+      const bound = clusterRoles.find(({ metadata }) => metadata.name === roleRef.name)!
+      // The rules of an aggregated role are those of others, which name their reasons.
+      const labels = bound.aggregationRule?.clusterRoleSelectors?.[0]?.matchLabels ?? {}
+      const parts = clusterRoles.filter(({ metadata }) =>
+        Object.entries(labels).every(([label, value]) => metadata.labels?.[label] === value),
+      )
+      for (const { metadata, rules = [] } of parts) grants.push({ user, role: metadata.name, rules: rules ?? [] })
+    }
+    for (const { metadata, roleRef } of bindings.filter(isOurs)) {
+      const bound = roles.find((one) => one.metadata.name === roleRef.name && one.metadata.namespace === metadata.namespace)!
+      grants.push({ user, role: roleRef.name, namespace: metadata.namespace!, rules: bound.rules ?? [] })
+    }
+  }
+  return grants
+}
+
+function judge(log: string, grants: readonly Grant[], checks: Checks): void {
+  const events = readAudit(log)
+  const refused = forbidden(events)
+  checks.check(`none of ${events.length} requests was forbidden`, refused.length === 0, refused)
+  const exceptions = new Map<string, string[]>()
+  const without: string[] = []
+  for (const right of unused(grants, events)) {
+    const reason = reasonFor(right)
+    if (reason === undefined) without.push(rightText(right))
+    else exceptions.set(reason, [...(exceptions.get(reason) ?? []), rightText(right)])
+  }
+  checks.check('every granted right was used', without.length === 0)
+  for (const one of without) console.log(`  granted, and not used: ${one}`)
+  for (const [reason, rights] of exceptions) console.log(`  ${rights.length} rights not used: ${reason}`)
+  checks.check('ServiceAccounts have rights at all', grants.length >= 4, grants.length)
+}

@@ -1,0 +1,102 @@
+/** What an audit log of kube-apiserver says about rights: which requests were forbidden, and which granted rights were used. */
+import type { PolicyRule } from '@capstan/kube'
+
+/** An event of the audit log, as far as it is read. */
+export interface AuditEvent {
+  readonly user: { readonly username: string }
+  readonly verb: string
+  readonly objectRef?: {
+    readonly apiGroup?: string
+    readonly resource?: string
+    readonly subresource?: string
+    readonly namespace?: string
+    readonly name?: string
+  }
+  readonly requestURI: string
+  readonly responseStatus?: { readonly code?: number; readonly message?: string }
+  readonly annotations?: { readonly [name: string]: string }
+}
+
+/** A policy of audit that logs each request of these users once, without bodies. */
+export const auditPolicy = (users: readonly string[]): object => ({
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived', 'ResponseStarted', 'Panic'],
+  rules: [{ level: 'Metadata', users }, { level: 'None' }],
+})
+
+export const readAudit = (text: string): AuditEvent[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as AuditEvent)
+
+/** Requests that were answered with 403, each once. */
+export function forbidden(events: readonly AuditEvent[]): string[] {
+  const refused = events.filter(
+    ({ responseStatus, annotations }) =>
+      responseStatus?.code === 403 || annotations?.['authorization.k8s.io/decision'] === 'forbid',
+  )
+  return [...new Set(refused.map(textOf))]
+}
+
+const textOf = ({ user, verb, objectRef, requestURI, responseStatus }: AuditEvent): string =>
+  `${user.username} ${verb} ${objectRef?.resource ?? requestURI}${objectRef?.subresource ? `/${objectRef.subresource}` : ''} ` +
+  `${objectRef?.namespace ?? ''}/${objectRef?.name ?? ''}: ${responseStatus?.message ?? ''}`
+
+/** Rules of one role, bound to a user in the whole cluster or in one namespace. */
+export interface Grant {
+  readonly user: string
+  readonly role: string
+  readonly namespace?: string
+  readonly rules: readonly PolicyRule[]
+}
+
+/** The smallest part of a rule: one verb on one resource, of one name if it names any. */
+export interface Right {
+  readonly role: string
+  readonly group: string
+  /** With subresource, as in a rule. */
+  readonly resource: string
+  readonly name?: string
+  readonly verb: string
+}
+
+export const rightText = ({ role, group, resource, name, verb }: Right): string =>
+  `${role}: ${verb} ${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}`
+
+/** Rights that no request used. */
+export function unused(grants: readonly Grant[], events: readonly AuditEvent[]): Right[] {
+  const used = new Map<string, AuditEvent[]>()
+  const id = (user: string, group: string, verb: string) => `${user} ${group} ${verb}`
+  for (const event of events) {
+    // Server-side apply of a new object needs the right to create it, too.
+    const verbs = event.verb === 'patch' && event.responseStatus?.code === 201 ? ['patch', 'create'] : [event.verb]
+    for (const verb of verbs) {
+      const key = id(event.user.username, event.objectRef?.apiGroup ?? '', verb)
+      used.set(key, [...(used.get(key) ?? []), event])
+    }
+  }
+  return grants.flatMap(({ user, role, namespace, rules }) =>
+    rules.flatMap((rule) =>
+      rightsOf(role, rule).filter(({ group, resource, name, verb }) => {
+        const isUse = ({ objectRef = {} }: AuditEvent) => {
+          const asked = objectRef.subresource ? `${objectRef.resource}/${objectRef.subresource}` : objectRef.resource
+          if (resource !== '*' && asked !== resource) return false
+          if (namespace !== undefined && objectRef.namespace !== namespace) return false
+          return name === undefined || objectRef.name === name
+        }
+        return !(used.get(id(user, group, verb)) ?? []).some(isUse)
+      }),
+    ),
+  )
+}
+
+const rightsOf = (role: string, { apiGroups = [], resources = [], verbs, resourceNames }: PolicyRule): Right[] =>
+  apiGroups.flatMap((group) =>
+    resources.flatMap((resource) =>
+      verbs.flatMap((verb): Right[] =>
+        resourceNames ? resourceNames.map((name) => ({ role, group, resource, name, verb })) : [{ role, group, resource, verb }],
+      ),
+    ),
+  )

@@ -1,0 +1,111 @@
+/**
+ * Runs the container of a Deployment as a process, as a kubelet would: its arguments and environment, the token of its ServiceAccount
+ * where pods have it, an address of its own. Needs a network and mounts of its own.
+ */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Client, isRecord, type KubeObject } from '@capstan/kube'
+import type { ServedPlane } from '../plane.ts'
+import { answers, type Program, type Programs, ready } from '../programs.ts'
+import { CannotRun } from '../suite.ts'
+
+export interface Deployment extends KubeObject {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly serviceAccountName: string
+        readonly containers: readonly [Container]
+      }
+    }
+  }
+}
+
+interface Container {
+  readonly args: readonly string[]
+  readonly env: readonly { readonly name: string; readonly valueFrom: { readonly fieldRef: { readonly fieldPath: string } } }[]
+}
+
+export interface Pod {
+  readonly program: Program
+  /** Name of its user for RBAC and in audit logs. */
+  readonly user: string
+  readonly address: string
+}
+
+export interface PodOptions {
+  readonly plane: ServedPlane
+  readonly programs: Programs
+  readonly deployment: Deployment
+  /** Of this pod alone. */
+  readonly address: string
+  /** More arguments. */
+  readonly args?: readonly string[]
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Mounts that are empty but for the files of the ServiceAccount, which are written to the folder `$1`. */
+const podScript = `run=$(readlink -f /var/run) && mount -t tmpfs tmpfs "$run" && mkdir -p "$run/secrets/kubernetes.io" &&
+ln -s "$1" "$run/secrets/kubernetes.io/serviceaccount" && shift && exec "$@"`
+
+/** Gives the network an address beside loopback. @throws CannotRun where that is not allowed */
+export function addAddress(address: string): void {
+  const { status, stderr, error } = spawnSync('ip', ['address', 'add', `${address}/32`, 'dev', 'lo'], { encoding: 'utf8' })
+  if (status !== 0) throw new CannotRun(`pods need a network of their own: ${error?.message ?? stderr.trim()}`)
+  const mount = spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'], { encoding: 'utf8' })
+  if (mount.status !== 0) throw new CannotRun(`pods need mounts of their own: ${mount.error?.message ?? mount.stderr.trim()}`)
+}
+
+/** Resolves when the manager is ready. */
+export async function startPod({ plane, programs, deployment, address, args: more = [] }: PodOptions): Promise<Pod> {
+  const { namespace = '', name } = deployment.metadata
+  const { serviceAccountName, containers } = deployment.spec.template.spec
+  const [container] = containers
+  const folder = join(programs.folder, `${name}-serviceaccount`)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  writeFileSync(join(folder, 'token'), await tokenOf(plane.client(), namespace, serviceAccountName), { mode: 0o600 })
+  writeFileSync(join(folder, 'ca.crt'), plane.ca)
+  writeFileSync(join(folder, 'namespace'), namespace)
+
+  const fields: { readonly [path: string]: string } = {
+    'metadata.namespace': namespace,
+    'metadata.name': `${name}-0`,
+    'metadata.uid': '00000000-0000-4000-8000-000000000000',
+    'status.podIP': address,
+  }
+  const variables = Object.fromEntries(container.env.map((one) => [one.name, fields[one.valueFrom.fieldRef.fieldPath]!]))
+  const { hostname, port } = new URL(plane.url)
+  const env = {
+    PATH: process.env.PATH,
+    KUBERNETES_SERVICE_HOST: hostname,
+    KUBERNETES_SERVICE_PORT: port,
+    ...variables,
+  }
+  // A pod has all addresses of its network to itself; here several share one.
+  const args = [...container.args, ...more].map((arg) =>
+    arg
+      .replace(/\$\((\w+)\)/g, (_, variable: string) => variables[variable] ?? '')
+      .replace(/=0\.0\.0\.0$/, `=${address}`)
+      .replace(/=:(\d+)$/, `=${address}:$1`),
+  )
+  const program = programs.start(
+    name,
+    'unshare',
+    ['--mount', 'sh', '-c', podScript, 'pod', folder, process.execPath, join(root, 'packages/cli/bin/capstan.js'), ...args],
+    { env, cwd: root },
+  )
+  // As its probe does.
+  await ready(program, () => answers(`http://${address}:9440/readyz`))
+  return { program, user: `system:serviceaccount:${namespace}:${serviceAccountName}`, address }
+}
+
+async function tokenOf({ transport }: Client, namespace: string, name: string): Promise<string> {
+  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 3600 } }
+  const target = { group: '', version: 'v1', plural: 'serviceaccounts', namespace, name, subresource: 'token' }
+  const made = await transport.send({ verb: 'create', ...target, body })
+  if (!isRecord(made) || !isRecord(made.status) || typeof made.status.token !== 'string')
+    throw new Error(`The server made no token for ${namespace}/${name}`)
+  return made.status.token
+}

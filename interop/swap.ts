@@ -1,0 +1,226 @@
+/**
+ * Parts of Capstan in the place of upstream's, and the other way round: our core with upstream's kubeadm providers and machines in
+ * memory, upstream's core with our local provider, and all ours; on both API servers. Each leads Clusters through their whole life.
+ */
+import { join } from 'node:path'
+import { Cluster } from '@capstan/api'
+import { installKinds } from '@capstan/controller'
+import { messageOf, Namespace, systemClock, systemRandom, ValidatingWebhookConfiguration } from '@capstan/kube'
+import { localKinds } from '@capstan/local'
+import { coreKinds } from '@capstan/api'
+import { startCapstanPlane } from './capstan-plane.ts'
+import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
+import {
+  atRest,
+  type ClusterName,
+  createClass,
+  createCluster,
+  inventory,
+  type Kit,
+  leftBehind,
+  localKit,
+  memoryKit,
+  remediate,
+  remove,
+  scale,
+  type Scene,
+  upgrade,
+  type Wanted,
+} from './life/life.ts'
+import { moveThereAndBack } from './life/move.ts'
+import type { PlaneOptions, ServedPlane } from './plane.ts'
+import { startRealPlane } from './real-plane.ts'
+import type { Outcome, Suite, SuiteOptions } from './suite.ts'
+import { liveThroughTakeOver } from './swap/take-over.ts'
+import { moduleFolder } from './tools.ts'
+import { until } from './until.ts'
+import { clusterctlOn } from './upstream/clusterctl.ts'
+import { type Component, components, install, type Managers, managersUser, startManagers } from './upstream/managers.ts'
+import { readManifests } from './upstream/manifests.ts'
+
+interface Cell {
+  readonly server: 'capstan' | 'kubernetes'
+  /** Providers of ours that run. */
+  readonly ours: readonly ('core' | 'local')[]
+  /** Upstream's managers that run, by their tools. */
+  readonly theirs: readonly string[]
+  readonly kit: Kit
+}
+
+const kubeadm = ['cabpk', 'kcp', 'capd']
+
+const cells: { readonly [name: string]: Cell } = {
+  'all-ours-on-kubernetes': { server: 'kubernetes', ours: ['core', 'local'], theirs: [], kit: localKit },
+  'our-core-on-capstan': { server: 'capstan', ours: ['core'], theirs: kubeadm, kit: memoryKit },
+  'our-core-on-kubernetes': { server: 'kubernetes', ours: ['core'], theirs: kubeadm, kit: memoryKit },
+  'our-provider-on-capstan': { server: 'capstan', ours: ['local'], theirs: ['capi-core'], kit: localKit },
+  'our-provider-on-kubernetes': { server: 'kubernetes', ours: ['local'], theirs: ['capi-core'], kit: localKit },
+}
+/** Not cells, but the same managers one after the other. */
+const takeOvers: { readonly [name: string]: Cell['server'] } = {
+  'take-over-on-capstan': 'capstan',
+  'take-over-on-kubernetes': 'kubernetes',
+}
+/** What CI runs: the others wait for upstream's timers for many minutes. */
+const ofCI = ['all-ours-on-kubernetes']
+
+export const swapSuite: Suite = {
+  shows: "our core with upstream's providers, upstream's core with ours, and all ours, through the life of Clusters",
+  // Not every cell passes yet.
+  ci: false,
+  tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'clusterctl', ...components.map(({ tool }) => tool)],
+  ownNetwork: true,
+  minutes: 90,
+  async prepare() {
+    for (const { tool, module } of components) await moduleFolder(tool, module)
+  },
+  async run(options: SuiteOptions = {}) {
+    const names = [...Object.keys(cells), ...Object.keys(takeOvers)]
+    const chosen = chosenOf(names, options)
+    console.log(`${chosen.length} of ${names.length} cells: ${chosen.join(', ')}; --all runs all, --only TEXT some`)
+    const outcome = { passed: 0, failed: 0 }
+    for (const name of chosen) {
+      const { passed, failed } = await runCell(name)
+      outcome.passed += passed
+      outcome.failed += failed
+    }
+    return outcome
+  },
+}
+
+function chosenOf(names: readonly string[], { all, only }: SuiteOptions): readonly string[] {
+  if (only !== undefined) return names.filter((name) => only.split(',').some((part) => name.includes(part)))
+  return all ? names : ofCI
+}
+
+/** One that breaks off counts as one failure, and the next begins. */
+async function runCell(name: string): Promise<Outcome> {
+  const checks = new Checks()
+  const begun = performance.now()
+  const seconds = () => `${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s`
+  const progress = (line: string) => console.log(`${seconds()}  ${name}: ${line}`)
+  try {
+    const cell = cells[name]
+    if (cell) await live(cell, checks, progress)
+    else {
+      await using plane = await startPlane(takeOvers[name]!, { users: [managersUser], progress })
+      await liveThroughTakeOver(plane, checks, progress)
+    }
+    checks.check(`${name} ends`, true)
+  } catch (err) {
+    checks.check(`${name} ends`, false, messageOf(err).slice(0, 3000))
+  }
+  progress(`${checks.passed} passed, ${checks.failed} failed`)
+  return checks
+}
+
+const startPlane = (server: Cell['server'], options: PlaneOptions): Promise<ServedPlane> =>
+  server === 'capstan' ? startCapstanPlane(options) : startRealPlane(options)
+
+async function live(cell: Cell, checks: Checks, progress: (line: string) => void): Promise<void> {
+  const { kit } = cell
+  await using plane = await startPlane(cell.server, { users: [managersUser], progress })
+  const client = plane.client()
+  const running: { ours?: CapstanProcess; theirs?: Managers } = {}
+  const startOurs = async () => {
+    const folder = join(plane.folder, 'manager')
+    const flags = ['--kubeconfig', plane.kubeconfig, '--providers', cell.ours.join(','), '--diagnostics-port', '0']
+    const more = ['--webhook-port', '0', '--log-level', 'error', ...(cell.ours.includes('local') ? ['--data', folder] : [])]
+    running.ours = await startCapstan(['manager', ...flags, ...more], /Manager ready/)
+    await until(client, ValidatingWebhookConfiguration, 'webhooks of ours', (all) =>
+      cell.ours.every((provider) => all.some(({ metadata }) => metadata.name === `capstan-${provider}`)),
+    )
+  }
+  try {
+    const chosen = components.filter(({ tool }) => cell.theirs.includes(tool))
+    // The manager with core's kinds comes first: upstream's providers do not start without them.
+    if (cell.ours.includes('core')) await startOurs()
+    if (chosen.length > 0) running.theirs = await startManagers(plane, progress, { components: chosen })
+    if (!cell.ours.includes('core')) await startOurs()
+    progress('all managers ready')
+    await using elsewhere = await startCapstanPlane()
+    await installElsewhere(elsewhere, cell, chosen)
+
+    const namespace = 'team'
+    await client.create(Namespace, { metadata: { name: namespace } })
+    const scene: Scene = { client, namespace, kit, checks, progress, limit: 300 }
+    await createClass(scene)
+    const before = await inventory(scene)
+    // Upstream's machines in memory end with the process that has them.
+    const restart = async () => {
+      await running.ours!.kill()
+      await running.theirs?.restart(cell.theirs.filter((tool) => tool !== 'capd'))
+      await startOurs()
+      progress('every process killed and started again')
+    }
+    const first = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
+    const last = { version: 'v1.36.0', controlPlane: 3, workers: 3 }
+    const grow = async (name: ClusterName, during?: () => Promise<void>) => {
+      const done = (line: string) => progress(`${name}: ${line}`)
+      await createCluster(scene, name, first)
+      done('Available')
+      const scaled: Wanted = { ...first, controlPlane: 3, workers: 3 }
+      await scale(scene, name, scaled)
+      done('scaled to 3 + 3')
+      const second = { ...scaled, version: 'v1.34.0' }
+      await upgrade(scene, name, [second.version], second, during)
+      done('upgraded by one minor version')
+      await upgrade(scene, name, ['v1.35.0', last.version], last)
+      done('upgraded by two minor versions')
+      await remediate(scene, name, 'worker', last)
+      done('worker remediated')
+      if (kit.remediatesControlPlane) {
+        await remediate(scene, name, 'control plane', last)
+        done('control plane Machine remediated')
+      }
+      checks.check(`${name} lives`, true)
+    }
+    await Promise.all([grow('classy', restart), grow('plain')])
+    await describe(plane, scene)
+    await moveThereAndBack(scene, plane, elsewhere)
+    for (const name of ['classy', 'plain'] as const) await atRest(scene, name, last)
+    progress('moved away and back')
+    await Promise.all([remove(scene, 'classy'), remove(scene, 'plain')])
+    const left = await leftBehind(scene, before)
+    checks.check('deleted Clusters leave nothing behind', left.length === 0, left)
+    const stopped = await running.ours!.stop()
+    checks.check('our manager stops cleanly', stopped.code === 0, stopped)
+  } catch (err) {
+    for (const program of running.theirs?.programs ?? []) console.log(`--- ${program.name}\n${program.tail(12)}`)
+    throw err
+  } finally {
+    await running.ours?.kill()
+    await running.theirs?.[Symbol.asyncDispose]()
+  }
+}
+
+/** The same kinds at a server without managers: only what clusterctl needs. */
+async function installElsewhere(elsewhere: ServedPlane, { ours }: Cell, theirs: readonly Component[]): Promise<void> {
+  const client = elsewhere.client()
+  const kinds = [...(ours.includes('core') ? coreKinds : []), ...(ours.includes('local') ? localKinds : [])]
+  await installKinds(client, kinds, { clock: systemClock, random: systemRandom })
+  const { crds } = await readManifests(theirs, { urlOf: () => 'https://127.0.0.1:1', ca: elsewhere.ca })
+  // There is no conversion here: the stored version alone is served.
+  const stored = crds.map((crd) => ({
+    ...crd,
+    spec: {
+      ...crd.spec,
+      conversion: { strategy: 'None' as const },
+      versions: crd.spec.versions.map((version) => ({ ...version, served: version.storage })),
+    },
+  }))
+  await install(client, stored)
+}
+
+async function describe(plane: ServedPlane, { namespace, checks, client }: Scene): Promise<void> {
+  const clusterctl = await clusterctlOn(plane)
+  for (const { metadata } of (await client.list(Cluster, { namespace })).items) {
+    const { out } = await clusterctl.run('describe', 'cluster', metadata.name, '-n', namespace, '--show-conditions', 'all')
+    const isWhole = [`Cluster/${metadata.name}`, 'ClusterInfrastructure', 'ControlPlane', 'Workers', 'Machine/'].every((text) =>
+      out.includes(text),
+    )
+    checks.check(`clusterctl describes ${metadata.name}`, isWhole, out)
+    const { out: kubeconfig } = await clusterctl.run('get', 'kubeconfig', metadata.name, '-n', namespace)
+    checks.check(`clusterctl gets the kubeconfig of ${metadata.name}`, kubeconfig.includes('client-certificate-data'))
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * What the managers may do: the roles of `capstan manifests`, and what `capstan doctor` looks for. `npm run interop -- manifests` proves
+ * that a manager needs each rule, and no other.
+ */
+import type { PolicyRule } from '@capstan/kube'
+import { resourceName } from '@capstan/kube'
+import { type ProviderName, providerKinds } from '@capstan/lab'
+import { localKinds } from '@capstan/local'
+import { webhookConfiguration } from '../manager-webhooks.ts'
+
+/** Nothing is written by PUT but Leases. A new object may be applied: the server then asks for create beside patch. */
+const all = ['create', 'delete', 'get', 'list', 'patch', 'watch']
+const changing = ['get', 'list', 'patch', 'watch']
+const watching = ['list', 'watch']
+const rule = (apiGroups: string[], resources: string[], verbs: string[], resourceNames?: string[]): PolicyRule => ({
+  apiGroups,
+  resources,
+  verbs,
+  ...(resourceNames ? { resourceNames } : {}),
+})
+
+/** Status, and the right to name an object as an owner whose deletion waits (admission plugin OwnerReferencesPermissionEnforcement). */
+const subresources = (group: string, resources: string[]): PolicyRule[] => [
+  rule(
+    [group],
+    resources.map((one) => `${one}/status`),
+    ['patch'],
+  ),
+  rule(
+    [group],
+    resources.map((one) => `${one}/finalizers`),
+    ['update'],
+  ),
+]
+
+/** For the diagnostics endpoint. */
+const reviews = [
+  rule(['authentication.k8s.io'], ['tokenreviews'], ['create']),
+  rule(['authorization.k8s.io'], ['subjectaccessreviews'], ['create']),
+]
+
+/** The manager installs its own definitions and configures its own webhooks, with the authority of its certificate. */
+const installing = (provider: ProviderName): PolicyRule[] => [
+  rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['get', ...watching]),
+  rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['patch'], providerKinds[provider].map(resourceName)),
+  // A name cannot be given for what does not exist yet.
+  rule(['admissionregistration.k8s.io'], ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'], ['create']),
+  rule(
+    ['admissionregistration.k8s.io'],
+    ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'],
+    ['patch'],
+    [webhookConfiguration(provider)],
+  ),
+]
+
+/** What a manager may do in the whole cluster. */
+export const managerRules = (provider: ProviderName): PolicyRule[] => (provider === 'core' ? coreRules() : localRules())
+
+function coreRules(): PolicyRule[] {
+  const core = 'cluster.x-k8s.io'
+  const addons = 'addons.cluster.x-k8s.io'
+  const workers = ['machinedeployments', 'machinehealthchecks', 'machinepools', 'machines', 'machinesets']
+  return [
+    // Resources of ClusterResourceSets get an owner, which the same plugin allows only with the right to delete them.
+    rule([''], ['configmaps'], ['delete', 'patch', ...watching]),
+    rule([''], ['events'], ['create', 'patch']),
+    rule([''], ['namespaces'], ['get', ...watching]),
+    rule([''], ['secrets'], all),
+    // Upstream's core manager refuses to run beside ours, and the other way round: whichever namespace the other has.
+    rule(['coordination.k8s.io'], ['leases'], ['list']),
+    rule(['bootstrap.cluster.x-k8s.io', 'controlplane.cluster.x-k8s.io', 'infrastructure.cluster.x-k8s.io'], ['*'], all),
+    rule([addons], ['clusterresourcesets'], changing),
+    ...subresources(addons, ['clusterresourcesets']),
+    rule([addons], ['clusterresourcesetbindings'], all),
+    rule([core], ['clusters', 'clusterclasses'], ['get', ...watching]),
+    rule([core], ['clusters'], ['patch']),
+    rule([core], ['machinedrainrules'], watching),
+    rule([core], workers, all),
+    ...subresources(core, ['clusters', 'clusterclasses', ...workers]),
+    rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs'], changing),
+    rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs/status'], ['patch']),
+    ...installing('core'),
+    ...reviews,
+  ]
+}
+
+const localGroups = [...new Set(localKinds.map(({ group }) => group))].sort()
+
+/** What core may do with the local provider's kinds, as with those of any provider. */
+export const localRulesForCore = (): PolicyRule[] => [rule(localGroups, ['*'], all)]
+
+function localRules(): PolicyRule[] {
+  const core = 'cluster.x-k8s.io'
+  return [
+    rule(['bootstrap.capstan.dev', 'infrastructure.capstan.dev'], ['*'], all),
+    rule(['controlplane.capstan.dev'], ['*'], changing),
+    // As owners whose deletion waits; status is among the above.
+    rule(localGroups, ['*/finalizers'], ['update']),
+    rule([''], ['events'], ['create', 'patch']),
+    rule([''], ['secrets'], ['create', ...changing]),
+    rule([core], ['clusters'], watching),
+    rule([core], ['machinepools'], ['patch', ...watching]),
+    rule([core], ['machines'], all),
+    rule([core], ['machines/status'], ['patch']),
+    rule([core], ['machines/finalizers'], ['update']),
+    rule(['runtime.cluster.x-k8s.io'], ['extensionconfigs'], watching),
+    ...installing('local'),
+    ...reviews,
+  ]
+}
+
+/** In the namespace of the manager. `webhookSecret` is the Secret in which it keeps the certificate of its webhooks, if it does. */
+export const leaderElectionRules = (provider: ProviderName, webhookSecret: string | undefined): PolicyRule[] => [
+  rule(['coordination.k8s.io'], ['leases'], ['create', 'get', 'update']),
+  rule([''], ['events'], ['create']),
+  ...(webhookSecret === undefined || provider === 'core'
+    ? []
+    : [rule([''], ['secrets'], ['create']), rule([''], ['secrets'], ['get', 'patch'], [webhookSecret])]),
+]
