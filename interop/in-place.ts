@@ -31,7 +31,7 @@ export const inPlaceSuite: Suite = {
     const flags = ['--kubeconfig', plane.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error']
     const manager = (providers: string) =>
       startCapstan(
-        ['manager', ...flags, '--providers', providers, '--data', join(plane.folder, `manager-${providers}`)],
+        ['manager', '--no-webhooks', ...flags, '--providers', providers, '--data', join(plane.folder, `manager-${providers}`)],
         /Manager ready/,
       )
     const core = await manager('core')

@@ -52,7 +52,18 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
   const running = new Set<CapstanProcess>()
   const startManager = async (...more: string[]) => {
     const folder = join(plane.folder, 'manager')
-    const flags = ['--kubeconfig', plane.kubeconfig, '--data', folder, '--diagnostics-port', '0', '--log-level', 'error', ...more]
+    const checked = more.includes('--webhook-port') ? more : ['--no-webhooks', ...more]
+    const flags = [
+      '--kubeconfig',
+      plane.kubeconfig,
+      '--data',
+      folder,
+      '--diagnostics-port',
+      '0',
+      '--log-level',
+      'error',
+      ...checked,
+    ]
     const manager = await startCapstan(['manager', ...flags], /Manager ready/)
     running.add(manager)
     return manager
@@ -131,9 +142,10 @@ async function checkLeaderElection(plane: ServedPlane, running: Set<CapstanProce
     '--leader-elect-retry-period',
     '500ms',
   ]
-  const flags = ['--kubeconfig', plane.kubeconfig, '--providers', 'core', '--diagnostics-port', '0', '--log-level', 'error']
+  const flags = ['--no-webhooks', '--kubeconfig', plane.kubeconfig, '--providers', 'core', '--diagnostics-port', '0']
+  const quiet = ['--log-level', 'error']
   const start = async () => {
-    const manager = await startCapstan(['manager', ...flags, '--leader-elect', ...terms], /Manager ready/)
+    const manager = await startCapstan(['manager', ...flags, ...quiet, '--leader-elect', ...terms], /Manager ready/)
     running.add(manager)
     return manager
   }

@@ -57,7 +57,15 @@ async function withGoCore(start: Start, checks: Checks): Promise<Told> {
 
 async function withOurCore(checks: Checks): Promise<Told> {
   await using plane = await startCapstanPlane()
-  const flags = ['--kubeconfig', plane.kubeconfig, '--data', join(plane.folder, 'manager'), '--diagnostics-port', '0']
+  const flags = [
+    '--no-webhooks',
+    '--kubeconfig',
+    plane.kubeconfig,
+    '--data',
+    join(plane.folder, 'manager'),
+    '--diagnostics-port',
+    '0',
+  ]
   const certified = await clientCertificateFlags(plane)
   const manager = await startCapstan(['manager', ...flags, ...certified, '--log-level', 'error'], /Manager ready/)
   try {

@@ -32,7 +32,7 @@ beforeAll(async () => {
   client = createClient(transport)
 })
 
-const flags = ['--kubeconfig', kubeconfig, '--providers', 'core', '--diagnostics-port', '0']
+const flags = ['--no-webhooks', '--kubeconfig', kubeconfig, '--providers', 'core', '--diagnostics-port', '0']
 /** Long enough for a busy machine: tests wait only for the retries. */
 const quick = [
   '--leader-elect-lease-duration',
@@ -113,6 +113,7 @@ test('managers of core and of local lead side by side, each with a Lease of its 
   await core.line(/Manager ready/)
   const local = start([
     'manager',
+    '--no-webhooks',
     '--kubeconfig',
     kubeconfig,
     '--providers',

@@ -17,7 +17,7 @@ import { providerAdmission, type ProviderName } from '@capstan/lab'
 import { localKinds } from '@capstan/local'
 import { expect, test } from 'vitest'
 import { connect } from 'node:tls'
-import { removeManagerWebhooks, serveWebhooks, webhookConfiguration } from './manager-webhooks.ts'
+import { removeManagerWebhooks, removeStaleWebhooks, serveWebhooks, webhookConfiguration } from './manager-webhooks.ts'
 
 const clock = new VirtualClock()
 const newServer = () => createApiServer({ store: memoryStore(), clock, random: seededRandom(1), log: silent })
@@ -80,6 +80,27 @@ test.each([
   await webhooks.close()
   await server.close()
   expect(got).toBe(answer)
+})
+
+test('a manager with webhooks takes over what a killed one has left, one without removes it', async () => {
+  const server = newServer()
+  await server.ready
+  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  const killed = [admission<ConfigMap>({ kind: ConfigMap, default() {}, validate: () => [] })]
+  const dead = () => configureWebhooks(client, 'capstan-core', killed, (path) => ({ url: `https://127.0.0.1:1${path}` }))
+  await dead()
+  const next = await serveFor(client, ['core'])
+  await next.configure()
+  const { webhooks = [] } = await client.get(ValidatingWebhookConfiguration, { name: 'capstan-core' })
+  expect(new Set(webhooks.map(({ clientConfig }) => new URL(clientConfig.url!).origin))).toEqual(new Set([next.url]))
+  // It answers, and stays.
+  await removeStaleWebhooks(client, ['core'], silent)
+  expect(await configurationNames(client)).toEqual(['capstan-core', 'capstan-core'])
+  await next.close()
+  await dead()
+  await removeStaleWebhooks(client, ['core'], silent)
+  expect(await configurationNames(client)).toEqual([])
+  await server.close()
 })
 
 test('removes both webhook configurations of a provider and no other, also when they are gone', async () => {

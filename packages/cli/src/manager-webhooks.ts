@@ -6,15 +6,18 @@ import { referenceVersions } from '@capstan/core'
 import type { Listening, ServingCertificate, WatchedFiles } from '@capstan/extension'
 import { keepOwnCertificate, listen, servingCertificateFrom, watchFiles } from '@capstan/extension'
 import type { Admission, Client, Clock, DeclaredKind, Logger, ObjectKey, WebhookClientConfig } from '@capstan/kube'
-import { messageOf, resourceName } from '@capstan/kube'
+import { messageOf, orAbsent, resourceName, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { type ProviderName, providerKinds } from '@capstan/lab'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { UsageError } from './io.ts'
 import { portOption } from './port-option.ts'
+import { whyUnanswered } from './webhook-answers.ts'
 import { keepSharedCertificate } from './webhook-secret.ts'
 
 export interface WebhookFlags {
   webhookPort?: number
+  /** False: `--no-webhooks`. */
+  webhooks?: boolean
   webhookHost: string
   webhookUrl?: string
   webhookCertDir?: string
@@ -27,6 +30,7 @@ export interface WebhookFlags {
 export const withWebhooks = (command: Command): Command =>
   command
     .addOption(portOption('--webhook-port <n>', 'port that serves webhooks; 0 takes any (default: none are served)'))
+    .option('--no-webhooks', 'go on without webhooks at an API server that checks less without them')
     .addOption(new Option('--webhook-host <address>', 'address that webhooks are served on').default('127.0.0.1'))
     .option(
       '--remove-webhooks',
@@ -58,6 +62,8 @@ function namespacedName(text: string): ObjectKey & { readonly namespace: string 
 
 /** @throws UsageError when the flags do not go together */
 export function wantsWebhooks(flags: WebhookFlags, leaderElect: boolean): boolean {
+  if (flags.webhooks === false && flags.webhookPort !== undefined)
+    throw new UsageError('--no-webhooks and --webhook-port are two answers to one question: give one')
   if (flags.webhookPort === undefined) {
     const lonely = flags.webhookUrl ?? flags.webhookCertDir ?? flags.webhookCertSecret ?? flags.webhookService
     if (lonely !== undefined) throw new UsageError('--webhook-url, --webhook-service and --webhook-cert-… need --webhook-port')
@@ -114,6 +120,21 @@ export const webhookConfiguration = (provider: ProviderName): string => `capstan
  */
 export async function removeManagerWebhooks(client: Client, providers: readonly ProviderName[]): Promise<void> {
   for (const provider of providers) await removeWebhooks(client, webhookConfiguration(provider))
+}
+
+/**
+ * Removes what a killed process has left: configurations of these providers whose server is gone. A manager with webhooks takes them over
+ * instead.
+ */
+export async function removeStaleWebhooks(client: Client, providers: readonly ProviderName[], log: Logger): Promise<void> {
+  for (const provider of providers) {
+    const name = webhookConfiguration(provider)
+    const found = await orAbsent(client.get(ValidatingWebhookConfiguration, { name }))
+    const why = found?.webhooks?.[0] && (await whyUnanswered(found.webhooks[0].clientConfig))
+    if (why === undefined) continue
+    await removeWebhooks(client, name)
+    log.warn('Removed webhook configurations of a manager that no longer runs', { name, reason: why })
+  }
 }
 
 /** @throws UsageError when the certificates cannot be used */

@@ -16,6 +16,7 @@ const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   apiserver: async () => (await import('./commands/apiserver.ts')).apiserverCommand,
   manifests: async () => (await import('./commands/manifests.ts')).manifestsCommand,
   manager: async () => (await import('./commands/manager.ts')).managerCommand,
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   kubeconfig: async () => (await import('./commands/kubeconfig.ts')).kubeconfigCommand,
   hooks: async () => (await import('./commands/hooks.ts')).hooksCommand,
   conform: async () => (await import('./commands/conform.ts')).conformCommand,

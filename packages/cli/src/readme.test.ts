@@ -51,8 +51,8 @@ describe('README.md', () => {
       expect(code).toBe(0)
       expect(out).toMatch(/--kubeconfig <[^]*--infrastructure </)
     },
-    'manager --kubeconfig FILE': async () => {
-      const manager = start(['manager', '--kubeconfig', kubeconfig])
+    'manager --kubeconfig FILE --webhook-port 0': async () => {
+      const manager = start(['manager', '--kubeconfig', kubeconfig, '--webhook-port', '0'])
       await manager.line(/ready/)
       expect(await manager.interrupt()).toBe(0)
     },

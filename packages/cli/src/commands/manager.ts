@@ -5,7 +5,7 @@ import { createClient, systemClock, systemRandom, type WebhookClientConfig } fro
 import { httpsTransport } from '@capstan/kube/node'
 import type { ProviderName, Stores } from '@capstan/lab'
 import { createProviders, lateDefaults, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted } from '../io.ts'
 import { hookClient, type HookClientOptions, withHookClientCertificate } from '../hook-client.ts'
@@ -20,11 +20,31 @@ import {
 import { createLogger, type LoggingFormat } from '../logger.ts'
 import { type AccessFlags, managementAccess, withAccess } from '../management-access.ts'
 import { type EndpointFlags, serveEndpoints, tlsVersion, withEndpoints } from '../manager-endpoints.ts'
-import { refusedManagerFlags, type WatchFlags, watchLimits, withWatchLimits } from '../manager-flags.ts'
-import { removeManagerWebhooks, serveWebhooks, wantsWebhooks, type WebhookFlags, withWebhooks } from '../manager-webhooks.ts'
+import { limitRate } from '../limit-rate.ts'
+import {
+  logLevelOf,
+  rateOf,
+  refusedManagerFlags,
+  tunedControllers,
+  type TuningFlags,
+  type WatchFlags,
+  watchLimits,
+  withTuning,
+  withWatchLimits,
+} from '../manager-flags.ts'
+import {
+  removeManagerWebhooks,
+  removeStaleWebhooks,
+  serveWebhooks,
+  wantsWebhooks,
+  type WebhookFlags,
+  withWebhooks,
+} from '../manager-webhooks.ts'
 import { registerProcessMetrics, requestCounter } from '../manager-metrics.ts'
 import type { LogLevel } from '../logger.ts'
+import { providerNames } from '../provider-names.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
+import { refuseUnchecked } from '../server-checks.ts'
 import { listenOnSamePort } from '../same-port.ts'
 import { portOption } from '../port-option.ts'
 import { host } from '../serve-plane.ts'
@@ -38,7 +58,8 @@ interface Options
     ProviderHooksOptions,
     AccessFlags,
     EndpointFlags,
-    WatchFlags {
+    WatchFlags,
+    TuningFlags {
   providers: ProviderName[]
   installCrds: boolean
   data?: string
@@ -53,7 +74,9 @@ export function managerCommand(io: Io, finish: (code: number) => void): Command 
   const command = withEndpoints(
     withProviderHooks(
       withWebhooks(
-        withHookClientCertificate(withLeaderElection(withRecordHooks(withWatchLimits(withAccess(new Command('manager')))))),
+        withHookClientCertificate(
+          withLeaderElection(withRecordHooks(withTuning(withWatchLimits(withAccess(new Command('manager')))))),
+        ),
       ),
     ),
   )
@@ -109,7 +132,7 @@ async function removeConfigurations(options: Options, io: Io): Promise<void> {
 async function manage(options: Options, io: Io): Promise<void> {
   const clock = systemClock
   const random = systemRandom
-  const log = createLogger(io, options.logLevel, options.loggingFormat)
+  const log = createLogger(io, logLevelOf(options.logLevel, options), options.loggingFormat)
   const election = leaderElection(options, options.providers, random)
   const providerHooks = await loadProviderHooks(options)
   const admissions = providerAdmission(providerHooks)
@@ -118,14 +141,17 @@ async function manage(options: Options, io: Io): Promise<void> {
   if (isInCluster) log.info('Using the service account of this pod', { server: access.server })
   const requests = requestCounter(access.server)
   const transport = httpsTransport(access, { clock, random, userAgent: 'capstan', onResponse: requests.count })
-  const client = createClient(transport)
+  const rate = rateOf(options)
+  const client = createClient(rate ? limitRate(transport, rate, clock) : transport)
   const stores: Stores =
     options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'), { clock, log })
   const recording = await recordHooks(options, clock, (problem) => log.error(problem, { file: options.recordHooks }))
   const closing: (() => Promise<void>)[] = [async () => reach.close(), () => recording.close(), () => stores.close()]
   try {
     if (options.providers.includes('core')) await refuseBesideUpstream(client, { clock, signal: io.signal })
-    if (election) await ensureNamespace(client, election.namespace, io.signal)
+    // A pod is in its namespace, and may have no right to read it.
+    if (election && !(isInCluster && election.namespace === access.namespace))
+      await ensureNamespace(client, election.namespace, io.signal)
     let endpointFor: ListenOptions['endpointFor'] = () => undefined
     const listener = options.providers.includes('local')
       ? await listenOnSamePort(
@@ -174,10 +200,18 @@ async function manage(options: Options, io: Io): Promise<void> {
       if (options.installCrds) await install(signal, webhooks?.conversion)
       await webhooks?.configure()
     }
+    if (!webhooks && !isInCluster) await removeStaleWebhooks(client, options.providers, log)
     if (!election) await prepare(io.signal)
+    if (!webhooks && !isInCluster) {
+      const isAccepted = options.webhooks === false
+      await refuseUnchecked({ client, providers: options.providers, isAccepted, server: access.server, log, signal: io.signal })
+    }
 
     // Whether the API server runs our admission nobody can tell; where it does these have nothing to do.
-    const controllers = [...providers.controllers, ...(webhooks ? [] : lateDefaults(admissions, kinds))]
+    const controllers = [
+      ...tunedControllers(providers.controllers, options),
+      ...(webhooks ? [] : lateDefaults(admissions, kinds)),
+    ]
     const running = createManager({
       client,
       clock,
@@ -185,6 +219,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       log,
       controllers,
       ...watchLimits(options),
+      ...(options.syncPeriod === undefined ? {} : { syncPeriod: options.syncPeriod }),
       // Definitions are the leader's business: a manager of another version that only waits must not change them.
       ...(election ? { leaderElection: { ...election, prepare } } : {}),
     })
@@ -206,12 +241,4 @@ async function manage(options: Options, io: Io): Promise<void> {
     for (const close of closing) await close()
     transport.close()
   }
-}
-
-function providerNames(text: string): ProviderName[] {
-  const names = text.split(',').map((name) => name.trim())
-  const unknown = names.filter((name) => !(ProviderNames as readonly string[]).includes(name))
-  if (unknown.length > 0)
-    throw new InvalidArgumentError(`there is no provider ${unknown.join(', ')}: expected ${ProviderNames.join(', ')}.`)
-  return names as ProviderName[]
 }

@@ -1,0 +1,89 @@
+import { get } from 'node:https'
+import { createClient, isRecord, messageOf, systemClock, systemRandom } from '@capstan/kube'
+import { type ClusterAccess, httpsTransport } from '@capstan/kube/node'
+import { type ProviderName, ProviderNames } from '@capstan/lab'
+import { Command, Option } from 'commander'
+import { examine, type Examination } from '../doctor/examine.ts'
+import { ExitCodes, type Io } from '../io.ts'
+import { type AccessFlags, managementAccess, withAccess } from '../management-access.ts'
+import { table } from '../output/table.ts'
+import { providerNames } from '../provider-names.ts'
+
+interface Options extends AccessFlags {
+  readonly providers: ProviderName[]
+  readonly leaderElectNamespace: string
+  readonly output: 'table' | 'json'
+}
+
+/** `capstan doctor`: what a management cluster lacks for `capstan manager`. */
+export const doctorCommand = (io: Io, finish: (code: number) => void): Command =>
+  withAccess(new Command('doctor'))
+    .description('List what a management cluster lacks for the manager: rights, kinds, versions, certificates, webhooks')
+    .addOption(
+      new Option('--providers <names>', 'which providers the manager is to run, separated by commas')
+        .argParser(providerNames)
+        .default([...ProviderNames], ProviderNames.join(',')),
+    )
+    .option('--leader-elect-namespace <namespace>', 'namespace of the Lease', 'capi-system')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
+    .addHelpText('after', '\nExit code 1 when there is an error among the findings, 2 on wrong use.')
+    .action(async (options: Options) => {
+      const { access } = await managementAccess(options, io.env)
+      const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'capstan' })
+      try {
+        const examination = await examine({
+          client: createClient(transport),
+          kubernetesVersion: await kubernetesVersion(access),
+          clock: systemClock,
+          providers: options.providers,
+          namespace: options.leaderElectNamespace,
+          signal: io.signal,
+        })
+        for (const line of print(examination, options.output)) io.out(line)
+        const hasErrors = examination.findings.some(({ severity }) => severity === 'error')
+        finish(hasErrors ? ExitCodes.failed : ExitCodes.done)
+      } finally {
+        transport.close()
+      }
+    })
+
+/** Every client may read the version. It is no resource, which is why the transport has no request for it. */
+function kubernetesVersion({ server, ca, certificate, key }: ClusterAccess): Promise<string> {
+  const identity = certificate !== undefined && key !== undefined ? { cert: certificate, key } : {}
+  return new Promise((resolve) => {
+    const asked = get(new URL('/version', server), { ...(ca ? { ca } : {}), ...identity, timeout: 10_000 }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (part: string) => {
+        if (text.length < 10_000) text += part
+      })
+      response.on('end', () => {
+        try {
+          const answer: unknown = JSON.parse(text)
+          resolve(isRecord(answer) && typeof answer.gitVersion === 'string' ? answer.gitVersion : `answer ${response.statusCode}`)
+        } catch (err) {
+          resolve(messageOf(err))
+        }
+      })
+    })
+    asked.once('timeout', () => asked.destroy(new Error('no answer within 10 s')))
+    asked.once('error', (err) => resolve(messageOf(err)))
+  })
+}
+
+function print({ findings, checked }: Examination, output: Options['output']): string[] {
+  if (output === 'json') return [JSON.stringify({ findings, checked }, undefined, 2)]
+  const scope = Object.entries(checked)
+    .map(([area, count]) => `${count} ${area}`)
+    .join(', ')
+  if (findings.length === 0) return [`Nothing is missing: ${scope} checked.`]
+  const rows = findings.map(({ severity, area, subject, problem }) => [severity.toUpperCase(), area, subject, problem])
+  const remedies = [...new Set(findings.map(({ remedy }) => remedy))]
+  const errors = findings.filter(({ severity }) => severity === 'error').length
+  return [
+    ...table(['SEVERITY', 'AREA', 'SUBJECT', 'PROBLEM'], rows),
+    '',
+    ...remedies,
+    '',
+    `${errors} errors, ${findings.length - errors} warnings: ${scope} checked.`,
+  ]
+}

@@ -1,0 +1,224 @@
+import { installKinds } from '@capstan/controller'
+import { memoryStore } from '@capstan/apiserver'
+import {
+  type Client,
+  ClusterRole,
+  ClusterRoleBinding,
+  CustomResourceDefinition,
+  createClient,
+  hours,
+  Role,
+  RoleBinding,
+  seededRandom,
+  SelfSubjectAccessReview,
+  silent,
+  StatusError,
+  systemClock,
+  ValidatingWebhookConfiguration,
+} from '@capstan/kube'
+import { certificateExpiry, makeAuthority } from '@capstan/kube/node'
+import { createApiServer } from '@capstan/kubernetes-kinds'
+import { type ProviderName, providerAdmission, providerKinds } from '@capstan/lab'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { serveWebhooks } from '../manager-webhooks.ts'
+import { leaderElectionRules, managerRules } from '../manifests/roles.ts'
+import { authorityProblems, examine, neededRights } from './examine.ts'
+
+const namespace = 'default'
+const newServer = () =>
+  createApiServer({
+    store: memoryStore(),
+    clock: systemClock,
+    random: seededRandom(1),
+    log: silent,
+    authorization: ['RBAC'],
+  })
+
+let server: ReturnType<typeof newServer>
+let admin: Client
+let manager: Client
+beforeEach(async () => {
+  server = newServer()
+  await server.ready
+  admin = createClient(server.transport({ name: 'admin', groups: ['system:masters'], agent: 'test' }))
+  manager = createClient(server.transport({ name: 'manager', groups: ['system:authenticated'], agent: 'test' }))
+})
+afterEach(() => server.close())
+
+const look = (providers: readonly ProviderName[], kubernetesVersion = 'v1.36.0') =>
+  examine({ client: manager, kubernetesVersion, clock: systemClock, providers, namespace, signal: new AbortController().signal })
+
+const rbac = 'rbac.authorization.k8s.io'
+const subjects = [{ kind: 'User', apiGroup: rbac, name: 'manager' }]
+
+/** The roles of `capstan manifests`, without the verbs. */
+async function grant(providers: readonly ProviderName[], without: readonly string[] = []): Promise<void> {
+  const metadata = { name: 'manager' }
+  const rules = providers
+    .flatMap((provider) => managerRules(provider))
+    .map((rule) => ({ ...rule, verbs: rule.verbs.filter((verb) => !without.includes(verb)) }))
+    .filter(({ verbs }) => verbs.length > 0)
+  await admin.create(ClusterRole, { metadata, rules })
+  await admin.create(ClusterRoleBinding, {
+    metadata,
+    subjects,
+    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'manager' },
+  })
+  const inNamespace = { metadata: { ...metadata, namespace } }
+  await admin.create(Role, { ...inNamespace, rules: leaderElectionRules('core', undefined) })
+  await admin.create(RoleBinding, { ...inNamespace, subjects, roleRef: { apiGroup: rbac, kind: 'Role', name: 'manager' } })
+}
+
+const install = (providers: readonly ProviderName[]) =>
+  installKinds(
+    admin,
+    providers.flatMap((provider) => providerKinds[provider]),
+    { clock: systemClock, random: seededRandom(1) },
+  )
+
+test('a user without roles lacks every right of the roles, each by name', async () => {
+  const { findings, checked } = await look(['local'])
+  const lacking = findings.filter(({ area }) => area === 'rights')
+  expect(lacking.length).toBe(neededRights({ providers: ['local'], namespace }).length)
+  expect(lacking.map(({ subject }) => subject)).toEqual(
+    expect.arrayContaining([
+      'patch machines/status.cluster.x-k8s.io',
+      'create secrets',
+      'patch validatingwebhookconfigurations.admissionregistration.k8s.io capstan-local',
+      'update leases.coordination.k8s.io in default',
+    ]),
+  )
+  expect(checked.rights).toBe(lacking.length)
+})
+
+test('what may not be read is among the rights, and not looked at', async () => {
+  const { transport } = manager
+  manager = createClient({
+    watch: (request, signal) => transport.watch(request, signal),
+    close: () => transport.close(),
+    send: (request, signal) =>
+      request.plural === SelfSubjectAccessReview.plural
+        ? transport.send(request, signal)
+        : Promise.reject(new StatusError('Forbidden', `${request.plural} is forbidden`)),
+  })
+  const { findings, checked } = await look(['local'])
+  expect(new Set(findings.map(({ area }) => area))).toEqual(new Set(['rights']))
+  expect(checked).toMatchObject({ kinds: 0, webhooks: 0, certificates: 0 })
+})
+
+test('a user with all roles but one verb lacks that verb alone', async () => {
+  await grant(['core'], ['delete'])
+  const { findings } = await look(['core'])
+  const lacking = findings.filter(({ area }) => area === 'rights').map(({ subject }) => subject)
+  expect(lacking).toContain('delete machines.cluster.x-k8s.io')
+  expect(lacking.every((subject) => subject.startsWith('delete '))).toBe(true)
+})
+
+test('kinds that do not exist are errors, webhooks that do not exist warnings', async () => {
+  await grant(['local'])
+  await admin.create(ClusterRole, {
+    metadata: { name: 'reader' },
+    rules: [{ apiGroups: ['admissionregistration.k8s.io'], resources: ['*'], verbs: ['get'] }],
+  })
+  await admin.create(ClusterRoleBinding, {
+    metadata: { name: 'reader' },
+    subjects,
+    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'reader' },
+  })
+  const { findings, checked } = await look(['local'])
+  expect(checked.kinds).toBe(providerKinds.local.length)
+  expect(
+    findings.filter(({ area }) => area === 'kinds').map(({ severity, subject, problem }) => [severity, subject, problem]),
+  ).toContainEqual(['error', 'localclusters.infrastructure.capstan.dev', 'the CustomResourceDefinition does not exist'])
+  expect(findings.filter(({ area }) => area === 'webhooks').map(({ severity, subject }) => [severity, subject])).toEqual([
+    ['warning', 'MutatingWebhookConfiguration capstan-local'],
+    ['warning', 'ValidatingWebhookConfiguration capstan-local'],
+  ])
+})
+
+test('a cluster that has everything gives no findings, and webhooks without a server are errors', async () => {
+  await grant(['local'])
+  await install(['local'])
+  const webhooks = await serveWebhooks(
+    { webhookHost: '127.0.0.1', webhookPort: 0 },
+    {
+      client: admin,
+      providers: ['local'],
+      admissions: providerAdmission(),
+      minVersion: 'TLSv1.2',
+      clock: systemClock,
+      log: silent,
+      isAlone: false,
+      leads: () => true,
+      reinstall: () => Promise.resolve(),
+    },
+  )
+  await webhooks.configure()
+  manager = admin
+  expect((await look(['local'])).findings).toEqual([])
+  await webhooks.close()
+  const { findings } = await look(['local'])
+  expect(findings.map(({ severity, area, subject }) => `${severity} ${area} ${subject}`)).toEqual([
+    'error webhooks MutatingWebhookConfiguration capstan-local',
+    'error webhooks ValidatingWebhookConfiguration capstan-local',
+  ])
+  expect(findings[0]!.problem).toMatch(
+    /^nothing serves https:\/\/127\.0\.0\.1:\d+, and writes are rejected meanwhile: .*ECONNREFUSED/,
+  )
+  expect(findings[0]!.remedy).toContain('--remove-webhooks')
+  await admin.delete(ValidatingWebhookConfiguration, { name: 'capstan-local' })
+})
+
+test('a definition of another release, and versions that are not served, are found', async () => {
+  await grant(['local'])
+  await install(['local'])
+  const name = 'localmachines.infrastructure.capstan.dev'
+  const { spec } = await admin.get(CustomResourceDefinition, { name })
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
+  const replace = (versions: object[]) =>
+    admin.patch(CustomResourceDefinition, { name }, { type: 'merge', body: { spec: { versions } } })
+  await replace([{ ...spec.versions[0], schema }])
+  const problems = async () => (await look(['local'])).findings.filter(({ area }) => area === 'kinds')
+  expect(await problems()).toMatchObject([
+    { severity: 'warning', subject: name, problem: 'the schema of v1alpha1 is that of another release' },
+  ])
+  await replace([
+    { ...spec.versions[0], served: false, storage: false },
+    { ...spec.versions[0], name: 'v1', served: true, storage: true },
+  ])
+  expect(await problems()).toMatchObject([{ severity: 'error', subject: name, problem: 'version v1alpha1 is not served' }])
+})
+
+test.each([
+  ['v1.31.4', [['error', 'is older than v1.32']]],
+  ['v1.32.0', []],
+  ['v2.0.0', []],
+  ['answer 403', [['warning', 'the server does not tell its version: answer 403']]],
+])('a server of version %s', async (version, problems) => {
+  const { findings } = await look(['local'], version)
+  expect(findings.filter(({ area }) => area === 'versions').map(({ severity, problem }) => [severity, problem])).toEqual(problems)
+})
+
+test('authorities that have expired are errors, those about to expire warnings', async () => {
+  const { certificate } = await makeAuthority(systemClock, { commonName: 'ca', validity: hours(24 * 90) })
+  const caBundle = Buffer.from(certificate).toString('base64')
+  const made = certificateExpiry(certificate) - hours(24 * 90)
+  const after = (days: number) =>
+    authorityProblems('x', { caBundle }, made + hours(24 * days)).map(
+      ({ severity, problem }) => `${severity} ${problem.split(' at ')[0]}`,
+    )
+  expect(after(70)).toEqual([])
+  expect(after(80)).toEqual(['warning its authority expires'])
+  expect(after(91)).toEqual(['error its authority has expired'])
+})
+
+test.each([
+  [undefined, 'warning', /no caBundle/],
+  [Buffer.from('nothing').toString('base64'), 'error', /holds no certificate/],
+  [Buffer.from('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----').toString('base64'), 'error', /cannot be read/],
+])('caBundle %s', (caBundle, severity, problem) => {
+  const clientConfig = caBundle === undefined ? {} : { caBundle }
+  expect(authorityProblems('x', clientConfig, systemClock.now())).toMatchObject([
+    { severity, problem: expect.stringMatching(problem) },
+  ])
+})

@@ -1,0 +1,284 @@
+/** Looks for what a manager needs in a management cluster. Reads, asks the server what this user may do, and changes nothing. */
+import { X509Certificate } from 'node:crypto'
+import {
+  type Client,
+  type Clock,
+  CustomResourceDefinition,
+  customResourceDefinition,
+  type DeclaredKind,
+  equal,
+  hours,
+  isReason,
+  messageOf,
+  MutatingWebhookConfiguration,
+  orAbsent,
+  type PolicyRule,
+  resourceName,
+  SelfSubjectAccessReview,
+  ValidatingWebhookConfiguration,
+  type WebhookClientConfig,
+} from '@capstan/kube'
+import { type ProviderName, providerKinds } from '@capstan/lab'
+import { leaderElectionRules, managerRules } from '../manifests/roles.ts'
+import { webhookConfiguration } from '../manager-webhooks.ts'
+import { whyUnanswered } from '../webhook-answers.ts'
+
+/** What is wrong: `error` keeps a manager from its work, `warning` will or may. */
+export type Severity = 'error' | 'warning'
+export type Area = 'rights' | 'kinds' | 'versions' | 'certificates' | 'webhooks'
+
+export interface Finding {
+  readonly severity: Severity
+  readonly area: Area
+  /** The right, kind, or webhook. */
+  readonly subject: string
+  readonly problem: string
+  /** What to do. */
+  readonly remedy: string
+}
+
+export interface Examination {
+  readonly findings: readonly Finding[]
+  /** How many things were looked at, by area. */
+  readonly checked: Readonly<Record<Area, number>>
+}
+
+export interface ExamineOptions {
+  readonly client: Client
+  /** `v1.36.2`, or why the server does not say it. */
+  readonly kubernetesVersion: string
+  readonly clock: Clock
+  readonly providers: readonly ProviderName[]
+  /** Namespace of the Lease. */
+  readonly namespace: string
+  readonly signal: AbortSignal
+}
+
+/** Oldest Kubernetes whose CustomResourceDefinitions have all that ours use. Upstream: the management clusters of v1.14. */
+const OldestKubernetes = { major: 1, minor: 32 }
+const oldestText = `v${OldestKubernetes.major}.${OldestKubernetes.minor}`
+/** Certificates that expire sooner are reported. */
+const Margin = hours(24 * 14)
+
+export async function examine(options: ExamineOptions): Promise<Examination> {
+  const findings: Finding[] = []
+  const checked = { rights: 0, kinds: 0, versions: 0, certificates: 0, webhooks: 0 }
+  const found = (area: Area, problems: readonly Omit<Finding, 'area'>[]) => {
+    checked[area]++
+    for (const problem of problems) findings.push({ area, ...problem })
+  }
+  found('versions', serverProblems(options))
+  for (const right of neededRights(options)) found('rights', await rightProblems(right, options))
+  const definitions = await readable(options.client.list(CustomResourceDefinition, { signal: options.signal }))
+  for (const provider of options.providers) {
+    if (definitions)
+      for (const kind of providerKinds[provider]) {
+        const definition = definitions.items.find(({ metadata }) => metadata.name === resourceName(kind))
+        found('kinds', kindProblems(kind, definition, provider))
+        const clientConfig = definition?.spec.conversion?.webhook?.clientConfig
+        if (clientConfig) {
+          found('certificates', authorityProblems(`conversion of ${resourceName(kind)}`, clientConfig, options.clock.now()))
+          found('webhooks', await answerProblems(`conversion of ${resourceName(kind)}`, clientConfig))
+        }
+      }
+    await examineWebhooks(provider, options, found)
+  }
+  return { findings: withoutRepeats(findings), checked }
+}
+
+/** `undefined` when it may not be read: that is among the rights. */
+const readable = <T>(asked: Promise<T>): Promise<T | undefined> =>
+  asked.catch((err) => {
+    if (isReason(err, 'Forbidden')) return undefined
+    throw err
+  })
+
+function serverProblems({ kubernetesVersion }: ExamineOptions): Omit<Finding, 'area'>[] {
+  const [, major, minor] = /^v(\d+)\.(\d+)/.exec(kubernetesVersion) ?? []
+  if (major === undefined)
+    return [
+      {
+        severity: 'warning',
+        subject: 'Kubernetes',
+        problem: `the server does not tell its version: ${kubernetesVersion}`,
+        remedy: `Check that it is ${oldestText} or newer.`,
+      },
+    ]
+  const isOld =
+    Number(major) < OldestKubernetes.major || (Number(major) === OldestKubernetes.major && Number(minor) < OldestKubernetes.minor)
+  if (!isOld) return []
+  return [
+    {
+      severity: 'error',
+      subject: `Kubernetes ${kubernetesVersion}`,
+      problem: `is older than ${oldestText}`,
+      remedy: `Upgrade the management cluster to ${oldestText} or newer.`,
+    },
+  ]
+}
+
+/** One verb on one resource, of one name if the rule names any. */
+export interface Right {
+  readonly provider: ProviderName
+  readonly verb: string
+  readonly group: string
+  /** With subresource. */
+  readonly resource: string
+  readonly name?: string
+  readonly namespace?: string
+}
+
+/** The rights in the roles of `capstan manifests`. */
+export function neededRights({ providers, namespace }: Pick<ExamineOptions, 'providers' | 'namespace'>): Right[] {
+  return providers.flatMap((provider) => [
+    ...managerRules(provider).flatMap((rule) => rightsIn(rule, provider)),
+    ...leaderElectionRules(provider, undefined).flatMap((rule) => rightsIn(rule, provider, namespace)),
+  ])
+}
+
+function rightsIn(
+  { apiGroups = [], resources = [], verbs, resourceNames }: PolicyRule,
+  provider: ProviderName,
+  namespace?: string,
+) {
+  const names: readonly (string | undefined)[] = resourceNames ?? [undefined]
+  return apiGroups.flatMap((group) =>
+    resources.flatMap((resource) =>
+      verbs.flatMap((verb) =>
+        names.map(
+          (name): Right => ({
+            provider,
+            verb,
+            group,
+            resource,
+            ...(name === undefined ? {} : { name }),
+            ...(namespace === undefined ? {} : { namespace }),
+          }),
+        ),
+      ),
+    ),
+  )
+}
+
+export const rightText = ({ verb, group, resource, name, namespace }: Right): string =>
+  `${verb} ${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}${namespace === undefined ? '' : ` in ${namespace}`}`
+
+async function rightProblems(right: Right, { client, signal }: ExamineOptions): Promise<Omit<Finding, 'area'>[]> {
+  const { provider, resource: path, ...asked } = right
+  const [resource, subresource] = path.split('/')
+  const resourceAttributes = { ...asked, resource: resource!, ...(subresource === undefined ? {} : { subresource }) }
+  const { status } = await client.create(SelfSubjectAccessReview, { metadata: {}, spec: { resourceAttributes } }, { signal })
+  if (status?.allowed) return []
+  return [
+    {
+      severity: 'error',
+      subject: rightText(right),
+      problem: `is not allowed, and the ${provider} provider needs it`,
+      remedy: `Bind this user to the roles of: capstan manifests ${provider}`,
+    },
+  ]
+}
+
+function kindProblems(
+  kind: DeclaredKind,
+  definition: CustomResourceDefinition | undefined,
+  provider: ProviderName,
+): Omit<Finding, 'area'>[] {
+  const subject = resourceName(kind)
+  const remedy = `Start capstan manager without --no-install-crds, or apply: capstan manifests ${provider}`
+  const problem = (text: string, severity: Severity = 'error') => [{ severity, subject, problem: text, remedy }]
+  if (!definition) return problem('the CustomResourceDefinition does not exist')
+  const { spec, status } = definition
+  if (!status?.conditions?.some(({ type, status: value }) => type === 'Established' && value === 'True'))
+    return problem('the CustomResourceDefinition is not Established')
+  const served = spec.versions.find(({ name }) => name === kind.version)
+  if (!served?.served) return problem(`version ${kind.version} is not served`)
+  const stored = (status?.storedVersions ?? []).filter((name) => !spec.versions.some((version) => version.name === name))
+  if (stored.length > 0) return problem(`objects are stored in ${stored.join(', ')}, which the definition no longer has`)
+  const wanted = customResourceDefinition(kind).spec.versions.find(({ name }) => name === kind.version)
+  if (!equal(served.schema, wanted?.schema)) return problem(`the schema of ${kind.version} is that of another release`, 'warning')
+  return []
+}
+
+async function examineWebhooks(
+  provider: ProviderName,
+  options: ExamineOptions,
+  found: (area: Area, problems: readonly Omit<Finding, 'area'>[]) => void,
+): Promise<void> {
+  const name = webhookConfiguration(provider)
+  for (const kind of [MutatingWebhookConfiguration, ValidatingWebhookConfiguration] as const) {
+    const asked = orAbsent(options.client.get(kind as typeof MutatingWebhookConfiguration, { name }, { signal: options.signal }))
+    let configuration: Awaited<typeof asked>
+    try {
+      configuration = await asked
+    } catch (err) {
+      if (isReason(err, 'Forbidden')) continue
+      throw err
+    }
+    if (!configuration) {
+      found('webhooks', [
+        {
+          severity: 'warning',
+          subject: `${kind.kind} ${name}`,
+          problem: 'does not exist: the API server neither defaults nor validates the objects of this provider',
+          remedy: 'Start capstan manager with --webhook-port.',
+        },
+      ])
+      continue
+    }
+    // All webhooks of a configuration have one server.
+    const [first] = configuration.webhooks ?? []
+    if (!first) continue
+    const subject = `${kind.kind} ${name}`
+    found('certificates', authorityProblems(subject, first.clientConfig, options.clock.now()))
+    found('webhooks', await answerProblems(subject, first.clientConfig))
+  }
+}
+
+/** Problems of the authorities that API servers trust. */
+export function authorityProblems(subject: string, { caBundle }: WebhookClientConfig, now: number): Omit<Finding, 'area'>[] {
+  const remedy =
+    'Start capstan manager with --webhook-port: it makes and renews the certificate. See --webhook-cert-dir for one of yours.'
+  const problem = (severity: Severity, text: string) => [{ severity, subject, problem: text, remedy }]
+  if (caBundle === undefined || caBundle === '')
+    return problem('warning', 'has no caBundle: API servers trust only the authorities of their machine')
+  const certificates = Buffer.from(caBundle, 'base64')
+    .toString()
+    .match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)
+  if (!certificates) return problem('error', 'its caBundle holds no certificate')
+  let latest: number
+  try {
+    latest = certificates.reduce((last, one) => Math.max(last, Date.parse(new X509Certificate(one).validTo)), 0)
+  } catch (err) {
+    return problem('error', `its caBundle cannot be read: ${messageOf(err)}`)
+  }
+  const until = new Date(latest).toISOString()
+  if (latest <= now) return problem('error', `its authority has expired at ${until}`)
+  if (latest - now < Margin) return problem('warning', `its authority expires at ${until}`)
+  return []
+}
+
+async function answerProblems(subject: string, clientConfig: WebhookClientConfig): Promise<Omit<Finding, 'area'>[]> {
+  const why = await whyUnanswered(clientConfig)
+  if (why === undefined) return []
+  return [
+    {
+      severity: 'error',
+      subject,
+      problem: `nothing serves ${new URL(clientConfig.url!).origin}, and writes are rejected meanwhile: ${why}`,
+      remedy:
+        'Start capstan manager with --webhook-port, which takes the configuration over, or run: capstan manager --remove-webhooks',
+    },
+  ]
+}
+
+/** Two providers in one process need many of the same rights. */
+function withoutRepeats(findings: readonly Finding[]): Finding[] {
+  const seen = new Set<string>()
+  return findings.filter(({ area, subject, problem }) => {
+    const id = `${area} ${subject} ${area === 'rights' ? '' : problem}`
+    if (seen.has(id)) return false
+    seen.add(id)
+    return true
+  })
+}

@@ -1,0 +1,63 @@
+import { memoryStore } from '@capstan/apiserver'
+import { installKinds } from '@capstan/controller'
+import { type Client, createClient, type Logger, seededRandom, silent, systemClock } from '@capstan/kube'
+import { createApiServer } from '@capstan/kubernetes-kinds'
+import { providerAdmission, providerKinds } from '@capstan/lab'
+import { afterEach, expect, test } from 'vitest'
+import { refuseUnchecked, uncheckedProviders } from './server-checks.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+const { signal } = new AbortController()
+
+/** With the admission of the providers, as `capstan up` has it, or without. */
+async function aServer(checks: boolean): Promise<Client> {
+  const admission = checks ? providerAdmission() : []
+  const io = { clock: systemClock, random: seededRandom(1) }
+  const server = createApiServer({ store: memoryStore(), ...io, log: silent, admission })
+  await server.ready
+  closing.push(() => server.close())
+  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  await installKinds(client, [...providerKinds.core, ...providerKinds.local], io)
+  return client
+}
+
+test.each([
+  ['checks', true, []],
+  ['does not check', false, ['core', 'local']],
+] as const)('a server that %s the objects of providers', async (_, checks, unchecked) => {
+  expect(await uncheckedProviders(await aServer(checks), ['core', 'local'], signal)).toEqual(unchecked)
+})
+
+test('a server without the kinds checks nothing', async () => {
+  const server = createApiServer({ store: memoryStore(), clock: systemClock, random: seededRandom(1), log: silent })
+  await server.ready
+  closing.push(() => server.close())
+  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  expect(await uncheckedProviders(client, ['core'], signal)).toEqual(['core'])
+})
+
+test('a manager without webhooks names what is not checked, and needs --no-webhooks to go on', async () => {
+  const client = await aServer(false)
+  const warnings: string[] = []
+  const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
+  const options = { client, providers: ['core'] as const, server: 'https://host:6443', log, signal }
+  await expect(refuseUnchecked({ ...options, isAccepted: false })).rejects.toMatchObject({
+    name: 'UsageError',
+    message: expect.stringMatching(/^https:\/\/host:6443 does not check objects of core, .*immutable fields change/),
+    hint: expect.stringContaining('--no-webhooks'),
+  })
+  expect(warnings).toEqual([])
+  await refuseUnchecked({ ...options, isAccepted: true })
+  expect(warnings).toEqual(['The API server does not check objects of core, and this manager serves no webhooks'])
+})
+
+test('a server that checks needs no flag and gives no warning', async () => {
+  const warnings: string[] = []
+  const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
+  const client = await aServer(true)
+  await refuseUnchecked({ client, providers: ['core', 'local'], isAccepted: false, server: 'x', log, signal })
+  expect(warnings).toEqual([])
+})

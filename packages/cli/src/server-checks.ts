@@ -1,0 +1,86 @@
+/** Whether the API server checks what schemas cannot: `capstan up` does by itself, any other one asks webhooks. */
+import { ExtensionConfig } from '@capstan/api'
+import { type Client, type DeclaredKind, type Input, isReason, type KubeObject, type Logger, messageOf } from '@capstan/kube'
+import type { ProviderName } from '@capstan/lab'
+import { LocalControlPlane } from '@capstan/local'
+import { UsageError } from './io.ts'
+
+interface Probe {
+  readonly kind: DeclaredKind
+  /** Fits the schema, and no admission of the provider lets it in. */
+  readonly object: Input<KubeObject>
+  /** What admission says about it. */
+  readonly refusal: RegExp
+}
+
+const probes: Readonly<Record<ProviderName, Probe>> = {
+  core: {
+    kind: ExtensionConfig as unknown as DeclaredKind,
+    object: { metadata: { name: 'capstan-probe' }, spec: { clientConfig: { url: 'http://probe.invalid' } } } as Input<KubeObject>,
+    refusal: /'https' is the only allowed URL scheme/,
+  },
+  local: {
+    kind: LocalControlPlane as unknown as DeclaredKind,
+    object: {
+      metadata: { name: 'capstan-probe', namespace: 'default' },
+      spec: {
+        replicas: 2,
+        version: 'v1.36.0',
+        machineTemplate: {
+          spec: { infrastructureRef: { apiGroup: 'infrastructure.capstan.dev', kind: 'LocalMachineTemplate', name: 'probe' } },
+        },
+      },
+    } as Input<KubeObject>,
+    refusal: /cannot be an even number/,
+  },
+}
+
+/** The providers whose objects the server does not check. Writes nothing: the objects are created in dry runs. */
+export async function uncheckedProviders(
+  client: Client,
+  providers: readonly ProviderName[],
+  signal: AbortSignal,
+): Promise<ProviderName[]> {
+  const unchecked: ProviderName[] = []
+  for (const provider of providers) {
+    const { kind, object, refusal } = probes[provider]
+    const answer = await client.create(kind, object, { dryRun: true, signal }).then(
+      () => '',
+      (err: unknown) => {
+        // A webhook without a server fails the dry run as well, and the first write reports it.
+        if (isReason(err, 'Invalid', 'Forbidden', 'NotFound', 'BadRequest', 'InternalError')) return messageOf(err)
+        throw err
+      },
+    )
+    if (!refusal.test(answer)) unchecked.push(provider)
+  }
+  return unchecked
+}
+
+export interface CheckOptions {
+  readonly client: Client
+  readonly providers: readonly ProviderName[]
+  /** `--no-webhooks` was given. */
+  readonly isAccepted: boolean
+  readonly server: string
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+/** Says what is not checked by a server without webhooks. @throws UsageError unless the user has accepted that */
+export async function refuseUnchecked({ client, providers, isAccepted, server, log, signal }: CheckOptions): Promise<void> {
+  const unchecked = await uncheckedProviders(client, providers, signal)
+  if (unchecked.length === 0) return
+  const missing = [
+    'defaults that depend on other fields are set late, by the controllers',
+    'objects that no schema rejects are accepted: immutable fields change, versions are skipped, variables do not fit their class',
+    'only the stored version of each kind is served',
+  ]
+  const what = `${server} does not check objects of ${unchecked.join(' and ')}, and this manager serves no webhooks`
+  if (!isAccepted)
+    throw new UsageError(
+      `${what}: ${missing.join('; ')}.`,
+      'Serve webhooks with --webhook-port 0, at an address that the API server reaches (--webhook-host, --webhook-url), or go on without them: --no-webhooks.',
+    )
+  log.warn(`The API server ${what.slice(server.length + 1)}`, { server, unchecked: missing.join('; ') })
+}
