@@ -18,7 +18,7 @@ import type { ResourceInfo } from '../registry/resource-info.ts'
 import { StoreConflict } from '../store/store.ts'
 import { validateAdmission } from './steps/admit.ts'
 import { callDeletionWebhooks } from './steps/call-webhooks.ts'
-import { isDone } from './modify.ts'
+import { isDone } from './steps/system-fields.ts'
 import { type RequestContext, keyFor, type ServerContext, stored } from './context.ts'
 
 /** Options of a deletion, from its body or its query. */

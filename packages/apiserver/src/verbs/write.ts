@@ -1,0 +1,101 @@
+/**
+ * The stages of a write, in order. Every create (`create.ts`), and every change by PUT, patch, apply or a subresource (`modify.ts`), passes
+ * them; each verb declares what differs. A deletion (`delete.ts`) marks or removes the stored object: it has no draft to decode or convert.
+ */
+import { appendAll, draft, freeze, type KubeObject, keepTimes, type UnknownObject } from '@capstan/kube'
+import { markDefaulted, storageApiVersion } from '../registry/resource-info.ts'
+import { mutate, requireNamespace, validate } from './steps/admit.ts'
+import type { AdmissionView } from './steps/call-webhooks.ts'
+import { dropDuplicateOwners } from './steps/metadata.ts'
+import { refuseTooLarge } from './steps/object-size.ts'
+import { isDone } from './steps/system-fields.ts'
+import { keyFor, type RequestContext, type ServerContext, writeContext } from './context.ts'
+
+/** What differs between the verbs. */
+export interface Write {
+  /** The stored object in its storage version, and in the version of the request; absent for a create. */
+  readonly stored?: KubeObject
+  readonly old?: UnknownObject
+  /** Returns the object that the client wants: a draft, of which `decode.ts` checked types, pruned unknown fields and set defaults. */
+  decode(): UnknownObject | Promise<UnknownObject>
+  /** Resets what neither the client nor admission can write through this verb. */
+  reset(object: UnknownObject): void
+  /** Updates managedFields. Returns the draft to continue with. */
+  manageFields(object: UnknownObject): UnknownObject | Promise<UnknownObject>
+  /** Counts the generation, when the strategy has prepared the object. */
+  countGeneration?(object: UnknownObject): void
+  /** The last check before the commit. @throws StatusError, or StoreConflict to try again */
+  check?(object: UnknownObject): void
+  /** The object that admission sees, where it differs from the stored object. */
+  readonly view?: AdmissionView
+}
+
+/** Stages before the object has a name: decode (convert, prune, default), manage fields, mutate. */
+export async function draftFor(server: ServerContext, context: RequestContext, write: Write): Promise<UnknownObject> {
+  const decoded = await write.decode()
+  write.reset(decoded)
+  appendAll(context.warnings, dropDuplicateOwners(decoded))
+  const managed = await write.manageFields(decoded)
+  if (!write.old) requireNamespace(server, context.info, managed)
+  const mutated = await mutate(server, context, managed, write.old, write.view)
+  if (mutated !== managed) write.reset(mutated)
+  return mutated
+}
+
+/** Stages of a complete draft: authorize, prepare, validate, convert, commit, respond. */
+export async function store(
+  server: ServerContext,
+  context: RequestContext,
+  write: Write,
+  object: UnknownObject,
+): Promise<KubeObject> {
+  const { info, options } = context
+  const { stored, old } = write
+  try {
+    info.strategy.authorize?.(object, old, writeContext(server, context))
+    info.strategy.prepare?.(object, old, writeContext(server, context))
+    write.countGeneration?.(object)
+    await validate(server, context, object, old, write.view)
+    write.check?.(object)
+    if (old && isUnchanged(context, stored!, old, object)) return old
+    if (options.dryRun) return freeze(object)
+    const { namespace, name } = (old ?? object).metadata
+    const key = keyFor(info, namespace, name)
+    if (old && isDone(object)) {
+      await server.store.commit({ key, previous: stored, object: undefined })
+      return freeze(object)
+    }
+    const converted = await inStorageVersion(server, context, object)
+    refuseTooLarge(converted)
+    const { object: written } = await server.store.commit({ key, previous: stored, object: converted })
+    return await server.converter.show(info, written!)
+  } finally {
+    server.pending.delete(object)
+  }
+}
+
+/** Reports whether nothing is to be stored: the object is as before, and already in the storage version. */
+const isUnchanged = ({ info }: RequestContext, stored: KubeObject, old: UnknownObject, object: UnknownObject): boolean =>
+  keepTimes(old, object) && stored.apiVersion === storageApiVersion(info)
+
+/** Converts a draft from the version of the request to the storage version. */
+async function inStorageVersion(
+  { converter }: ServerContext,
+  { info }: RequestContext,
+  object: UnknownObject,
+): Promise<UnknownObject> {
+  const { stored, conversion, builtin, apiVersion } = info
+  if (!stored) {
+    markDefaulted(info, object)
+    return object
+  }
+  if (conversion) return draft(await converter.show(stored, object))
+  if (builtin) {
+    stored.convertFrom![apiVersion]!(object)
+    object.apiVersion = stored.apiVersion
+    return object
+  }
+  object.apiVersion = stored.apiVersion
+  stored.structural.prune(object)
+  return object
+}
