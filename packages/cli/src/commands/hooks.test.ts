@@ -566,11 +566,19 @@ describe('with a management cluster', () => {
       err: expect.stringContaining('it names no hooks\nExpected the OpenAPI document of a release'),
     })
 
-    const requestHook = { apiVersion: 'hooks.provider.example.com/v1beta1', hook: 'BeforeHostProvision' }
+    const requestHook = { apiVersion: 'hooks.provider.example.com/v1', hook: 'BeforeHostProvision' }
     const body = { status: { handlers: [{ name: 'inventory.x', requestHook }] } }
     await client.patch(ExtensionConfig, { name: 'x' }, { type: 'merge', body }, { subresource: 'status' })
     expect(await hooks('preflight')).toMatchObject({ code: 1, out: expect.stringContaining('inventory.x   gone') })
     expect(await hooks('preflight', ...ofProvider)).toMatchObject({ code: 0, out: '1 handler, which this release calls' })
+    // A deprecated version is listed, and still called.
+    const older = { ...requestHook, apiVersion: 'hooks.provider.example.com/v1beta1' }
+    const deprecated = { status: { handlers: [{ name: 'inventory.x', requestHook: older }] } }
+    await client.patch(ExtensionConfig, { name: 'x' }, { type: 'merge', body: deprecated }, { subresource: 'status' })
+    expect(await hooks('preflight', ...ofProvider)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^inventory\.x +deprecated +.* is deprecated since v0\.2\.0$/m),
+    })
   })
 
   /** Resolves with the Cluster once it is as expected. */
