@@ -50,21 +50,21 @@ const typeMeta = { apiVersion: s.string(), kind: s.string() }
 /** Every request carries the settings of its ExtensionConfig, merged with those of the call. */
 export const commonRequest = {
   ...typeMeta,
-  settings: s.map(s.string()).optional().doc('Settings of the ExtensionConfig, and over them those of the call.'),
+  settings: s.map(s.string()).optional().doc('Settings of the ExtensionConfig, overridden by those of the call.'),
 }
 
 export const commonResponse = {
   // Go servers leave both out.
   apiVersion: s.string().optional(),
   kind: s.string().optional(),
-  status: s.enum('Success', 'Failure').doc('Failure is an error whatever the failure policy says.'),
-  message: s.string().optional().doc('What the user reads when status is Failure, or why the hook blocks.'),
+  status: s.enum('Success', 'Failure').doc('Failure is an error under every failure policy.'),
+  message: s.string().optional().doc('Shown to users: the error if status is Failure, otherwise the reason why the hook blocks.'),
 }
 
 /** A blocking response: call again after `retryAfterSeconds`, or proceed for 0. */
 export const retryResponse = {
   ...commonResponse,
-  retryAfterSeconds: s.int32().default(0).doc('When to call again; 0 means go on.'),
+  retryAfterSeconds: s.int32().default(0).doc('Seconds until the next call; 0 allows the next step.'),
 }
 
 export const HooksGroup = 'hooks.runtime.cluster.x-k8s.io'

@@ -8,7 +8,7 @@ export const AfterWorkersUpgrade = defineHook({
   name: 'AfterWorkersUpgrade',
   tag: 'Lifecycle Hooks',
   blocking: true,
-  doc: 'Called after all workers took a version, for every step of an upgrade that they take. While it blocks, the control plane does not go on to the next version.',
+  doc: 'Called after all workers were upgraded to a version, for every such step of an upgrade. While it blocks, the control plane keeps its version.',
   request: {
     cluster: wireCluster,
     kubernetesVersion: s.string().doc('Version that the workers reached.'),

@@ -6,7 +6,7 @@ export const BeforeClusterDelete = defineHook({
   name: 'BeforeClusterDelete',
   tag: 'Lifecycle Hooks',
   blocking: true,
-  doc: 'Called after the Cluster was deleted and immediately before its objects are. While it blocks, all of them stay.',
+  doc: 'Called when the Cluster is being deleted, immediately before its objects are. While it blocks, all of them stay.',
   request: { cluster: wireCluster },
   response: retryResponse,
 })

@@ -8,10 +8,10 @@ export const BeforeControlPlaneUpgrade = defineHook({
   name: 'BeforeControlPlaneUpgrade',
   tag: 'Lifecycle Hooks',
   blocking: true,
-  doc: 'Called immediately before the next version goes to the control plane, once for every step of an upgrade. While it blocks, the control plane keeps its version.',
+  doc: 'Called immediately before the control plane is upgraded to the next version, once for every step of an upgrade. While it blocks, the control plane keeps its version.',
   request: {
     cluster: wireCluster,
-    fromKubernetesVersion: s.string().doc('Version of the control plane now.'),
+    fromKubernetesVersion: s.string().doc('Current version of the control plane.'),
     toKubernetesVersion: s.string().doc('Version of the next step.'),
     ...upgradeSteps,
   },

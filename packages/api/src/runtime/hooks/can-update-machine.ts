@@ -15,7 +15,7 @@ export const CanUpdateMachine = defineHook({
   name: 'CanUpdateMachine',
   tag: 'In-Place Update Hooks',
   blocking: false,
-  doc: 'Called by control plane providers for a Machine that is not as desired, right before it would be replaced. The patches say which fields of spec the handler can take from current to desired; when all differences are covered the Machine is updated in place, otherwise it is replaced. One handler may be registered: several are an error.',
+  doc: 'Called by control plane providers for a Machine that differs from the desired state, immediately before it would be replaced. The patches contain the fields of spec that the handler can update; if they cover all differences, the Machine is updated in place, otherwise it is replaced. At most one handler may be registered.',
   request: { current: machineObjects, desired: machineObjects },
   response: {
     ...commonResponse,

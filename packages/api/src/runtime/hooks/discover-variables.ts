@@ -27,7 +27,7 @@ export const DiscoverVariables = defineHook({
   name: 'DiscoverVariables',
   tag: 'Topology Mutation Hook',
   blocking: false,
-  doc: 'Called when a ClusterClass with a patch that names the handler is reconciled. The answer declares variables, which Clusters of the class can then set.',
+  doc: 'Called when a ClusterClass with a patch that names the handler is reconciled. The response declares variables that Clusters of the class can set.',
   request: {},
   response: {
     ...commonResponse,

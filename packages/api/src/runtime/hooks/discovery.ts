@@ -7,7 +7,7 @@ export const Discovery = defineHook({
   tag: 'Discovery',
   blocking: false,
   singleton: true,
-  doc: 'Called when an ExtensionConfig is reconciled. The answer lists the handlers that the server has.',
+  doc: 'Called when an ExtensionConfig is reconciled. The response lists the handlers of the server.',
   request: {},
   response: {
     ...commonResponse,
@@ -19,11 +19,11 @@ export const Discovery = defineHook({
             apiVersion: s.string().doc('Group and version of the hook.'),
             hook: s.string().doc('Name of the hook, such as BeforeClusterCreate.'),
           }),
-          timeoutSeconds: s.int32().optional().doc('How long a call may take: 1 to 30, 10 when absent or 0.'),
+          timeoutSeconds: s.int32().optional().doc('Timeout of a call: 1 to 30 seconds, 10 when absent or 0.'),
           failurePolicy: s
             .enum('Ignore', 'Fail')
             .optional()
-            .doc('Ignore: a call that does not get through counts as one that had nothing to say. Fail when absent.'),
+            .doc('With Ignore, a call without a response counts as a success without effect. Default: Fail.'),
         }),
       )
       .optional(),

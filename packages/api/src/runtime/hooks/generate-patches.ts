@@ -8,16 +8,16 @@ export const GeneratePatches = defineHook({
   name: 'GeneratePatches',
   tag: 'Topology Mutation Hook',
   blocking: false,
-  doc: 'Called whenever the topology of a Cluster is computed, for each patch of the class that names a handler, in the order of the class. The answer changes spec, labels and annotations of templates; what it says of other fields is left out. It must be the same for the same request.',
+  doc: 'Called whenever the topology of a Cluster is computed, for each patch of the class that names a handler, in the order of the class. The response changes spec, labels and annotations of templates; patches of other fields are ignored. It must be the same for the same request.',
   request: {
     variables: wireVariables.optional().doc('Variables of the Cluster that belong to the patch, and `builtin`.'),
-    items: s.list(s.object({ uid: s.string().doc('Names the template in the answer; means nothing else.'), ...templateItem })),
+    items: s.list(s.object({ uid: s.string().doc('Identifies the template in the response.'), ...templateItem })),
   },
   response: {
     ...commonResponse,
     items: s
       .list(s.object({ uid: s.string().doc('As in the request.'), patchType, patch: patchDocument }))
       .optional()
-      .doc('Templates that are left out stay as they are; several patches of one template apply in order.'),
+      .doc('Templates without an item stay unchanged; several patches of one template are applied in order.'),
   },
 })

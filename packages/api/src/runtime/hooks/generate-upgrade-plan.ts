@@ -8,12 +8,12 @@ export const GenerateUpgradePlan = defineHook({
   name: 'GenerateUpgradePlan',
   tag: 'Chained Upgrade Hook',
   blocking: false,
-  doc: 'Called when a Cluster is to be upgraded and its class names the handler. The answer lists the versions that control plane and workers pass, in order. Each step of the control plane is at most one minor version, each of the workers at most three; both end with the version asked for. Without versions for the workers they take as few as they can.',
+  doc: 'Called when a Cluster is to be upgraded and its class names the handler. The response lists the versions of the control plane and of the workers on the way, in order. Each step of the control plane is at most one minor version, each of the workers at most three; both end with the requested version. Without versions for the workers, they take the fewest possible steps.',
   request: {
     cluster: wireCluster,
-    fromControlPlaneKubernetesVersion: s.string().doc('Version of the control plane now.'),
-    fromWorkersKubernetesVersion: s.string().optional().doc('Lowest version of the workers now; absent when there are none.'),
-    toKubernetesVersion: s.string().doc('Version that the topology asks for.'),
+    fromControlPlaneKubernetesVersion: s.string().doc('Current version of the control plane.'),
+    fromWorkersKubernetesVersion: s.string().optional().doc('Current lowest version of the workers; absent when there are none.'),
+    toKubernetesVersion: s.string().doc('Requested version: spec.topology.version.'),
   },
   response: { ...commonResponse, ...upgradeSteps },
 })

@@ -4,6 +4,6 @@ const steps = () => s.list(s.object({ version: s.string().doc('Kubernetes versio
 
 /** Which versions an upgrade has yet to pass, next step first; absent when none is left. */
 export const upgradeSteps = {
-  controlPlaneUpgrades: steps().optional().doc('Versions that the control plane has yet to pass, next step first.'),
-  workersUpgrades: steps().optional().doc('Versions that the workers have yet to pass, next step first.'),
+  controlPlaneUpgrades: steps().optional().doc('Remaining versions of the control plane in the upgrade plan, next step first.'),
+  workersUpgrades: steps().optional().doc('Remaining versions of the workers in the upgrade plan, next step first.'),
 }

@@ -7,7 +7,7 @@ export const ValidateTopology = defineHook({
   name: 'ValidateTopology',
   tag: 'Topology Mutation Hook',
   blocking: false,
-  doc: 'Called after all patches of the class were applied, for each patch that names a handler. Failure refuses the topology: nothing of it is changed, and the message is in the condition TopologyReconciled.',
+  doc: 'Called after all patches of the class were applied, for each patch that names a handler. Failure rejects the topology: no object is changed, and the message is in the condition TopologyReconciled.',
   request: {
     variables: wireVariables.optional().doc('Variables of the Cluster that belong to the patch, and `builtin`.'),
     items: s.list(s.object(templateItem)),

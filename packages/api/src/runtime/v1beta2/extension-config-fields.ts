@@ -39,7 +39,7 @@ export const extensionHandlersWith = <T extends Schema<number>>(timeoutSeconds: 
         failurePolicy: s
           .enum('Ignore', 'Fail')
           .optional()
-          .doc('Ignore: a call that does not get through counts as one that had nothing to say. Fail when absent.'),
+          .doc('With Ignore, a call without a response counts as a success without effect. Default: Fail.'),
         name: s.string({ minLength: 1, maxLength: 512 }).doc('`<handler>.<extensionconfig>`, unique among all servers.'),
         requestHook: s.object({
           apiVersion: s.string({ minLength: 1, maxLength: 512 }).doc('Group and version of the hook.'),
