@@ -579,6 +579,8 @@ describe('with a management cluster', () => {
       code: 0,
       out: expect.stringMatching(/^inventory\.x +deprecated +.* is deprecated since v0\.2\.0$/m),
     })
+    // It would block the Clusters of other tests.
+    await client.delete(ExtensionConfig, { name: 'x' })
   })
 
   /** Resolves with the Cluster once it is as expected. */
