@@ -60,26 +60,26 @@ function namingErrors({ spec }: ClusterClass): FieldError[] {
   const cluster = { name: 'cluster' }
   const of = (what: string, path: string, template: string | undefined, data: Record<string, Record<string, string>>) => {
     if (template === undefined) return []
-    const refused = (why: string) => [invalid(`${path}.naming.template`, template, `invalid ${what} name template: ${why}`)]
+    const refused = (why: string) => [invalid(`${path}.naming.template`, template, why)]
     try {
       const name = nameFromTemplate(template, data, stableRandom(path))
       const problems = subdomainProblems(name)
-      return problems.length === 0 ? [] : refused(problems.join('; '))
+      return problems.flatMap(refused)
     } catch (err) {
-      return refused((err as Error).message)
+      return refused(`invalid ${what} name template: ${(err as Error).message}`)
     }
   }
   return [
     ...of('InfraCluster', 'spec.infrastructure', spec.infrastructure.naming?.template, { cluster }),
     ...of('ControlPlane', 'spec.controlPlane', spec.controlPlane.naming?.template, { cluster }),
-    ...(spec.workers?.machineDeployments ?? []).flatMap((one, index) =>
-      of('MachineDeployment', `spec.workers.machineDeployments[${index}]`, one.naming?.template, {
+    ...(spec.workers?.machineDeployments ?? []).flatMap((one) =>
+      of('MachineDeployment', `spec.workers.machineDeployments[${one.class}]`, one.naming?.template, {
         cluster,
         machineDeployment: { topologyName: 'mdtopology' },
       }),
     ),
-    ...(spec.workers?.machinePools ?? []).flatMap((one, index) =>
-      of('MachinePool', `spec.workers.machinePools[${index}]`, one.naming?.template, {
+    ...(spec.workers?.machinePools ?? []).flatMap((one) =>
+      of('MachinePool', `spec.workers.machinePools[${one.class}]`, one.naming?.template, {
         cluster,
         machinePool: { topologyName: 'mptopology' },
       }),

@@ -144,12 +144,17 @@ describe('admission', () => {
     [
       'a default that breaks its schema',
       variable('a', { type: 'integer', default: 'x' }),
-      'default: Invalid value: "x": must be of type integer: "string"',
+      'default: Invalid value: "string":  in body must be of type integer: "string"',
     ],
     [
       'an enumerated value that breaks its schema',
       variable('a', { type: 'string', enum: ['ok', 3] }),
-      'enum[1]: Invalid value: 3',
+      'enum[1]: Invalid value: "integer":  in body must be of type string: "integer"',
+    ],
+    [
+      'a pattern that is none',
+      variable('a', { type: 'string', pattern: '(' }),
+      'pattern: Invalid value: "(": must be a valid regular expression, but isn\'t: error parsing regexp: missing closing ): `(`',
     ],
     [
       'properties beside additionalProperties',
@@ -174,12 +179,12 @@ describe('admission', () => {
     [
       'a patch outside of spec',
       patch({ selector, jsonPatches: [{ ...add, path: '/metadata/labels/x' }] }),
-      'jsonPatch path must start with "/spec/"',
+      'jsonPatch path must start with "/spec"',
     ],
     [
       'a patch of a list item by number',
       patch({ selector, jsonPatches: [{ ...add, path: '/spec/template/spec/l/3' }] }),
-      'must use "0" or "-" as index',
+      'arrays can only be accessed using "0" (prepend) or "-" (append)',
     ],
     [
       'a patch without a value',
@@ -209,7 +214,7 @@ describe('admission', () => {
     [
       'a name template that gives no name',
       classSpec({ infrastructure: { ...ref(infra, 'DevClusterTemplate'), naming: { template: 'A_{{ .cluster.name }}' } } }),
-      'invalid InfraCluster name template',
+      'a lowercase RFC 1123 subdomain must consist of',
     ],
   ])('refuses %s', async (_, spec, message) => {
     const world = await aWorld()

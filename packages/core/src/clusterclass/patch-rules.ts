@@ -12,7 +12,7 @@ export const patchErrors = (spec: ClusterClassSpec): FieldError[] =>
     const twice = all.findIndex(({ name }) => name === patch.name) < index
     return [
       ...(patch.name === '' ? [required(`${path}.name`, 'patch name must be defined')] : []),
-      ...(patch.name === 'inline' ? [invalid(`${path}.name`, patch.name, 'inline can not be used as patch name')] : []),
+      ...(patch.name === 'inline' ? [required(`${path}.name`, '"inline" can not be used as the name of a patch')] : []),
       ...(twice
         ? [
             invalid(
@@ -29,12 +29,12 @@ export const patchErrors = (spec: ClusterClassSpec): FieldError[] =>
 function contentErrors(patch: ClusterClassPatch, path: string, spec: ClusterClassSpec): FieldError[] {
   const { definitions, external, enabledIf } = patch
   if (!definitions && !external) return [required(path, 'one of definitions or external must be defined')]
-  if (definitions && external) return [invalid(path, patch.name, 'only one of definitions or external can be defined')]
+  if (definitions && external) return [invalid(path, patch, 'only one of definitions or external can be defined')]
   return [
     ...(external && !external.generatePatchesExtension && !external.validateTopologyExtension
       ? [invalid(`${path}.external`, external, 'one of validateTopologyExtension and generatePatchesExtension must be defined')]
       : []),
-    ...(enabledIf === undefined ? [] : templateErrors(enabledIf, `${path}.enabledIf`)),
+    ...(enabledIf === undefined ? [] : templateErrors(enabledIf, `${path}.enabledIf`, 'enabledIf')),
     ...(definitions ?? []).flatMap(({ selector, jsonPatches }, index) => {
       const at = `${path}.definitions[${index}]`
       return [
@@ -45,9 +45,9 @@ function contentErrors(patch: ClusterClassPatch, path: string, spec: ClusterClas
   ]
 }
 
-function templateErrors(template: string, path: string): FieldError[] {
+function templateErrors(template: string, path: string, name: string): FieldError[] {
   try {
-    goTemplate('validation', template)
+    goTemplate(name, template)
     return []
   } catch (err) {
     return [invalid(path, template, `template can not be parsed: ${(err as Error).message}`)]
@@ -60,7 +60,7 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
   const at = `${path}.matchResources`
   const names = [...(machineDeploymentClass?.names ?? []), ...(machinePoolClass?.names ?? [])]
   if (!infrastructureCluster && !controlPlane && names.length === 0) {
-    return [invalid(at, selector.matchResources, 'no selector enabled')]
+    return [invalid(path, printed(selector), 'no selector enabled')]
   }
   const means = (...refs: (TemplateRef | undefined)[]) =>
     refs.some((ref) => ref?.apiVersion === selector.apiVersion && ref.kind === selector.kind)
@@ -79,8 +79,9 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
   for (const [field, what, patterns, classes] of ofWorkers) {
     for (const [index, pattern] of (patterns ?? []).entries()) {
       const name = `${at}.${field}.names[${index}]`
-      if (/.\*./.test(pattern) || (pattern.match(/\*/g)?.length ?? 0) > 1) {
-        errors.push(invalid(name, pattern, '"*" can only appear once, at the beginning or the end'))
+      const problem = patternProblem(pattern)
+      if (problem) {
+        errors.push(invalid(name, pattern, problem))
         continue
       }
       const matched = (classes ?? []).filter((one) => matchesName(pattern, one.class))
@@ -93,18 +94,35 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
   return errors
 }
 
-function jsonPatchErrors({ op, path, value, valueFrom }: JSONPatch, at: string, spec: ClusterClassSpec): FieldError[] {
-  const errors: FieldError[] = pathErrors(op, path, `${at}.path`)
+function patternProblem(pattern: string): string | undefined {
+  if ((pattern.match(/\*/g)?.length ?? 0) > 1) return 'selector can at most contain a single "*" rune'
+  return /.\*./.test(pattern) ? '"*" rune can only appear at the beginning, or ending of the selector' : undefined
+}
+
+/** Upstream prints these values as indented JSON, in the order of its fields. */
+const printed = (value: object): string => JSON.stringify(value, undefined, 2)
+const printedPatch = ({ op, path, value, valueFrom }: JSONPatch): string => printed({ op, path, value, valueFrom })
+
+function jsonPatchErrors(patch: JSONPatch, at: string, spec: ClusterClassSpec): FieldError[] {
+  const { op, value, valueFrom } = patch
+  const errors: FieldError[] = pathErrors(patch, `${at}.path`)
   if (op === 'remove') return errors
   if ((value === undefined) === (valueFrom === undefined)) {
-    errors.push(invalid(at, path, 'jsonPatch must define one of value or valueFrom'))
+    const problem = valueFrom
+      ? 'jsonPatch can not define both value and valueFrom'
+      : 'jsonPatch must define one of value or valueFrom'
+    errors.push(invalid(at, printedPatch(patch), problem))
   }
   if (!valueFrom) return errors
   const { template, variable } = valueFrom
   if ((template === undefined) === (variable === undefined)) {
-    errors.push(invalid(`${at}.valueFrom`, valueFrom, 'valueFrom must define one of template or variable'))
+    const problem =
+      template === undefined
+        ? 'valueFrom must set either template or variable'
+        : 'valueFrom can not set both template and variable'
+    errors.push(invalid(`${at}.valueFrom`, printed({ variable, template }), problem))
   }
-  if (template !== undefined) appendAll(errors, templateErrors(template, `${at}.valueFrom.template`))
+  if (template !== undefined) appendAll(errors, templateErrors(template, `${at}.valueFrom.template`, 'valueFrom.template'))
   if (variable !== undefined && !isKnownVariable(variable, spec)) {
     const problem = variable.startsWith('builtin')
       ? 'not a defined builtin variable'
@@ -115,14 +133,16 @@ function jsonPatchErrors({ op, path, value, valueFrom }: JSONPatch, at: string, 
 }
 
 /** Only spec can be patched. Lists can only be prepended or appended to, because other indexes depend on other patches. */
-function pathErrors(op: JSONPatch['op'], path: string, at: string): FieldError[] {
+function pathErrors(patch: JSONPatch, at: string): FieldError[] {
+  const { op, path } = patch
   const errors: FieldError[] = []
-  if (!path.startsWith('/spec')) errors.push(invalid(at, path, 'jsonPatch path must start with "/spec/"'))
+  if (!path.startsWith('/spec')) errors.push(invalid(at, printedPatch(patch), 'jsonPatch path must start with "/spec"'))
   const positions = path.split('/').filter((token) => token === '-' || /^\d+$/.test(token))
   if (op === 'add' && positions.some((token) => token !== '-' && token !== '0')) {
-    errors.push(invalid(at, path, 'jsonPatch path that adds to an array must use "0" or "-" as index'))
+    errors.push(invalid(at, path, 'arrays can only be accessed using "0" (prepend) or "-" (append)'))
   }
-  if (op !== 'add' && positions.length > 0) errors.push(invalid(at, path, `jsonPatch path cannot use an array index with ${op}`))
+  if (op !== 'add' && positions.length > 0)
+    errors.push(invalid(at, path, `elements in arrays can not be accessed in a ${op} operation`))
   return errors
 }
 

@@ -3,13 +3,13 @@ import type { ClusterClassVariable } from '@capstan/api'
 import {
   appendAll,
   draft,
-  duplicate,
   type FieldError,
   forbidden,
   invalid,
   isRecord,
   type JSONSchema,
   notSupported,
+  patternProblem,
   required,
   ruleErrors,
   structural,
@@ -21,7 +21,15 @@ export const variableDefinitionErrors = (variables: readonly ClusterClassVariabl
     const twice = variables.findIndex(({ name }) => name === variable.name) < index
     return [
       ...nameErrors(variable.name, path),
-      ...(twice ? [duplicate(`${at}[${index}].name`, variable.name)] : []),
+      ...(twice
+        ? [
+            invalid(
+              `${path}.name`,
+              variable.name,
+              `variable name must be unique. Variable with name ${JSON.stringify(variable.name)} is defined more than once`,
+            ),
+          ]
+        : []),
       ...schemaErrors(variable.schema.openAPIV3Schema, `${path}.schema.openAPIV3Schema`, true),
     ]
   })
@@ -42,7 +50,7 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
   if (type === undefined && !free) errors.push(required(`${path}.type`, 'must not be empty for specified object fields'))
   if (type !== undefined && !Types.includes(type as string)) errors.push(notSupported(`${path}.type`, type, Types))
   if (properties !== undefined && additionalProperties !== undefined) {
-    errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutually exclusive'))
+    errors.push(forbidden(path, 'additionalProperties and properties are mutually exclusive'))
   }
   if (typeof schema['pattern'] === 'string') appendAll(errors, patternErrors(schema['pattern'], path))
   for (const [name, property] of Object.entries(isRecord(properties) ? properties : {})) {
@@ -59,12 +67,17 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
 }
 
 function patternErrors(pattern: string, path: string): FieldError[] {
-  try {
-    structural({ type: 'object', properties: { value: { type: 'string', pattern } } }).validateSchema({ value: '' })
-    return []
-  } catch (err) {
-    return [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${(err as Error).message}`)]
-  }
+  const problem = patternProblem(pattern)
+  return problem === undefined
+    ? []
+    : [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${problem}`)]
+}
+
+/** Upstream validates examples as if they had no name: only what is inside of them is named in texts. */
+function atExample({ type, field, text }: FieldError, at: string): FieldError {
+  const inside = field.slice('value'.length)
+  const separator = inside.startsWith('[') ? '.' : ''
+  return { type, field: `${at}${separator}${inside}`, text: text.replace(/value([.[][^ ]*)? in body/, '$1 in body') }
 }
 
 /** Validates defaults, examples and enum values at every level of the schema. */
@@ -73,8 +86,7 @@ function exampleErrors(schema: Record<string, unknown>, path: string): FieldErro
   const check = (value: unknown, at: string, against: object) => {
     const compiled = structural({ type: 'object', properties: { value: against as JSONSchema } })
     const wrong = compiled.validateSchema({ value })
-    for (const { text } of wrong)
-      errors.push(invalid(at, value, text.replace(/^.*?: (?=value)/s, '').replace(/^value in body /, '')))
+    for (const error of wrong) errors.push(atExample(error, at))
     if (wrong.length === 0) for (const { detail } of compiled.validateRules({ value })) errors.push(invalid(at, value, detail))
     const unknown = compiled.prune({ value: draft(value) })
     if (unknown.length > 0) errors.push(invalid(at, value, `field(s) ${unknown.join(', ')} are not specified in the schema`))

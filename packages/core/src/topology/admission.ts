@@ -81,13 +81,11 @@ function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, 
   if (!clusterClass) {
     // Upstream rejects every update then; here only updates of the topology, so that controllers can still work.
     const { oldObject: old } = request
-    if (old && !equal(old.spec.topology, cluster.spec.topology)) {
-      return [internal('spec.topology.class', `ClusterClass ${classKeyOf(cluster).name} not found`)]
-    }
     request.warn(
       `${unchecked} does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster`,
     )
-    return []
+    const isChanged = old && !equal(old.spec.topology, cluster.spec.topology)
+    return isChanged ? [internal('spec.topology.class', `ClusterClass ${key} not found`)] : []
   }
   if (classProblem(clusterClass) !== undefined) {
     request.warn(
@@ -254,7 +252,10 @@ async function controlPlaneProblems(old: Cluster, reader: Reader): Promise<strin
   const ref = old.spec.controlPlaneRef
   const { version } = old.spec.topology!
   const controlPlane = ref && (await getExternal(reader, ref, old.metadata.namespace!))
-  if (!controlPlane) return ['failed to check if control plane is upgrading: failed to get control plane object']
+  if (!controlPlane) {
+    const why = ref ? `${ref.kind} ${ref.name} does not exist` : 'cannot get object - object reference not set'
+    return [`failed to check if control plane is upgrading: failed to get control plane object: ${why}`]
+  }
   const { object, contract } = controlPlane
   const current = readField(object, ControlPlaneContract.version, contract)
   if (!current) return ['failed to check if control plane is upgrading: failed to get control plane version']

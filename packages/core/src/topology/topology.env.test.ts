@@ -448,7 +448,7 @@ describe('reports why an object cannot be created, and creates it later', () => 
     )
     await world.patch(Cluster, 'demo', { metadata: { labels: { team: 'a' } } })
     await expect(world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })).rejects.toThrow(
-      'spec.topology.class: Internal error: ClusterClass quick not found',
+      'spec.topology.class: Internal error: ClusterClass default/quick not found',
     )
     await createClass(world)
     await comeUp(world)

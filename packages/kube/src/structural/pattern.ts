@@ -18,6 +18,9 @@ export function compilePattern(pattern: string): Pattern {
   return compiled
 }
 
+/** Returns what is wrong with a pattern, as Go's regexp says it. */
+export const patternProblem = (pattern: string): string | undefined => compile(pattern).error
+
 /** Schemas say the same few things of names, labels and versions over and over, and compiling takes its time. */
 const compiledOf = new Map<string, Pattern>()
 const MaxCompiled = 256
