@@ -30,6 +30,7 @@ export const coreTwinSuite: Suite = {
   ci: false,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'capi-core'],
   ownNetwork: true,
+  minutes: 30,
   async prepare() {
     for (const { tool, module } of core) await moduleFolder(tool, module)
   },

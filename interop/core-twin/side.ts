@@ -305,6 +305,9 @@ export class Side implements AsyncDisposable {
     const cluster = labels['cluster.x-k8s.io/cluster-name']
     // Core has not adopted it yet.
     if (cluster === undefined) return
+    const version = this.#versionOf(namespace, name)
+    // Nothing has made it a Machine's yet; that will be seen as a change of it.
+    if (version === undefined) return
     const client = this.workload({ namespace, name: cluster })
     const metadata = { name, labels: { 'kubernetes.io/hostname': name } }
     const taints = [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' as const }]
@@ -323,7 +326,7 @@ export class Side implements AsyncDisposable {
     ]
     try {
       await client.create(Node, { metadata, spec: { providerID, taints } }, { fieldManager: 'kubelet' })
-      const body = { status: { conditions, nodeInfo: nodeInfoOf(this.#versionOf(namespace, name)) } }
+      const body = { status: { conditions, nodeInfo: nodeInfoOf(version) } }
       await client.patch(Node, { name }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
     } catch {
       // It is there already.
@@ -331,9 +334,9 @@ export class Side implements AsyncDisposable {
   }
 
   /** Of the Machine that refers to the stub machine. */
-  #versionOf(namespace: string, name: string): string {
+  #versionOf(namespace: string, name: string): string | undefined {
     const machine = this.objects(namespace, Machine).find(({ spec }) => spec.infrastructureRef.name === name)
-    return machine?.spec.version ?? 'v1.35.0'
+    return machine && (machine.spec.version ?? 'v1.35.0')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

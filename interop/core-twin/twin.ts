@@ -157,7 +157,7 @@ export class Twin {
       const [theirs, ours] = await this.#both((side) => side.request({ method, path, ...(body ? { body } : {}) }))
       const object = `${method} ${what}`
       this.asked++
-      const explanation = isExplainedAnswer(messageIn(theirs), messageIn(ours))
+      const explanation = isExplainedAnswer(messageIn(theirs), messageIn(ours), this.namespace)
       if (explanation) this.explained.add(explanation)
       else this.#answers.push(...differencesOf(pictureOfAnswer(object, theirs), pictureOfAnswer(object, ours)))
     }

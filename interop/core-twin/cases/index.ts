@@ -8,6 +8,7 @@ import { drainCases } from './drain.ts'
 import { healthCheckCases } from './health-check.ts'
 import { machineCases } from './machine.ts'
 import { machineDeploymentCases } from './machine-deployment.ts'
+import { machinePoolCases } from './machine-pool.ts'
 import { machineSetCases } from './machine-set.ts'
 import { resourceSetCases } from './resource-set.ts'
 import { topologyCases } from './topology.ts'
@@ -20,6 +21,7 @@ export const cases: Cases = {
   ...machineCases,
   ...machineSetCases,
   ...machineDeploymentCases,
+  ...machinePoolCases,
   ...healthCheckCases,
   ...drainCases,
   ...resourceSetCases,

@@ -1,7 +1,8 @@
 import { Cluster, ClusterClass, MachineDeployment } from '@capstan/api'
 import { isTrue, type Input, type KubeObject } from '@capstan/kube'
 import { clusterName, named } from '../objects.ts'
-import { silent } from '../providers.ts'
+import { everythingReady, silent } from '../providers.ts'
+import type { Behaviour } from '../side.ts'
 import { oldStub, stub, type StubKinds } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 
@@ -85,8 +86,26 @@ const aCluster = ({ topology, controlPlane, workers = [worker('a')], metadata }:
 const connected = (objects: readonly KubeObject[]) =>
   objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe'))
 
+/** What providers of contract v1beta1 report. */
+async function speakOldContract(twin: Twin): Promise<void> {
+  const { cluster, controlPlane, machine, config } = everythingReady
+  const also =
+    (behaviour: Behaviour, status: object): Behaviour =>
+    (object, seen) => {
+      const report = behaviour(object, seen)
+      return report && { ...report, status: { ...report.status, ...status } }
+    }
+  await twin.behave({
+    cluster: also(cluster, { ready: true }),
+    controlPlane: also(controlPlane, { initialized: true, ready: true, updatedReplicas: 1, unavailableReplicas: 0 }),
+    machine: also(machine, { ready: true }),
+    config: also(config, { ready: true }),
+  })
+}
+
 /** A Cluster made from a class, at rest. */
 async function created(twin: Twin, ofClass: ClassOptions = {}, of: TopologyOptions = {}): Promise<void> {
+  if (ofClass.kinds === oldStub) await speakOldContract(twin)
   await templates(twin, 'quick', ofClass.kinds)
   await twin.create(ClusterClass, aClass(ofClass))
   await twin.settle('the class is reconciled')
@@ -191,6 +210,16 @@ const incompatibleRebase: Case = async (twin) => {
   await twin.settle('there is another class')
   await twin.patch(Cluster, clusterName, topology({ classRef: { name: 'other' } }))
   await twin.settle('refused')
+}
+
+/** A patch that cannot be applied: nothing is created. */
+const patchFails: Case = async (twin) => {
+  await templates(twin)
+  const nowhere = { op: 'replace', path: '/spec/template/spec/nothing/here', value: 1 }
+  await twin.create(ClusterClass, aClass(patched(patch('p', toControlPlane(nowhere)))))
+  await twin.settle('the class is reconciled')
+  await twin.create(Cluster, aCluster(inZone('a')))
+  await twin.settle('nothing is created')
 }
 
 const noClass: Case = async (twin) => {
@@ -463,10 +492,7 @@ export const topologyCases: Cases = {
     patched(patch('p', toControlPlane({ op: 'remove', path: '/spec/template/spec/made' }))),
     inZone('a'),
   ),
-  'topology-patch-fails': cluster(
-    patched(patch('p', toControlPlane({ op: 'replace', path: '/spec/template/spec/nothing/here', value: 1 }))),
-    inZone('a'),
-  ),
+  'topology-patch-fails': patchFails,
   'topology-patch-of-core-fields': cluster(
     patched(patch('p', toControlPlane(set('version', { value: 'v1.0.0' }), set('replicas', { value: 7 })))),
     inZone('a'),
