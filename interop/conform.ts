@@ -14,6 +14,7 @@ import { startCapstanPlane } from './capstan-plane.ts'
 import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
 import type { ServedPlane } from './plane.ts'
 import type { Suite } from './suite.ts'
+import { runTests } from './tests.ts'
 import { moduleFolder } from './tools.ts'
 import { components, managersUser, startManagers } from './upstream/managers.ts'
 
@@ -27,6 +28,10 @@ export const conformSuite: Suite = {
   },
   async run({ only } = {}) {
     const checks = new Checks()
+    if (only === undefined || only.includes('mutants')) {
+      const tests = await runTests(['packages/conformance/src/mutants'], { CAPSTAN_MUTANTS: '1' })
+      for (const [name, status] of tests) checks.check(name, status === 'passed', status)
+    }
     if (only === undefined || only.includes('local')) await onLocalProvider(checks)
     if (only === undefined || only.includes('upstream')) await onUpstream(checks)
     return checks

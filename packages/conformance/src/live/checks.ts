@@ -78,6 +78,10 @@ function statesAt(seen: Seen, contract: ContractName, mark: string): readonly { 
   })
 }
 
+/** The mark; where the scenario stopped before it and after another, the moment when it stopped. */
+const orWhenStopped = ({ marks }: Seen, mark: string, after: string): string =>
+  !marks.has(mark) && marks.has(after) ? 'stopped' : mark
+
 /** Why a check has nothing to compare: the scenario did not come so far. */
 const stoppedBefore = ({ stopped }: Seen, step: string): LiveResult => ({
   notTestable: stopped === undefined ? `there was no object to look at: ${step}` : `the scenario stopped: ${stopped}`,
@@ -729,7 +733,7 @@ const controlPlaneCheck = (
   scenario: 'life',
   contract: 'ControlPlane',
   run(seen) {
-    const [first] = statesAt(seen, 'ControlPlane', mark)
+    const [first] = statesAt(seen, 'ControlPlane', orWhenStopped(seen, mark, mark === 'ready' ? mark : 'control plane scales'))
     return first ? observe(first.state.object, first.state.at, seen) : stoppedBefore(seen, mark)
   },
 })
@@ -797,7 +801,8 @@ export const controlPlaneVersion: LiveCheck = {
         return observation({ object, field, at, expected, found: running, holds: running.join() === expected })
       })
     const stopped = seen.marks.has('upgrade begins') && !seen.marks.has('upgraded') ? reported('stopped', upgradeTo) : []
-    return orStopped(seen, 'ready', [...reported('ready', kubernetes), ...found, ...reported('upgraded', upgradeTo), ...stopped])
+    const ready = orWhenStopped(seen, 'ready', 'initialized')
+    return orStopped(seen, 'ready', [...reported(ready, kubernetes), ...found, ...reported('upgraded', upgradeTo), ...stopped])
   },
 }
 
@@ -896,8 +901,9 @@ export const controlPlaneMetadata: LiveCheck = {
 
 /** Secrets of a Cluster by the end of their names. */
 const clusterSecrets = (seen: Seen, names: readonly string[]): LiveResult => {
-  const time = seen.marks.get('ready')
-  const [controlPlane] = statesAt(seen, 'ControlPlane', 'ready')
+  const mark = orWhenStopped(seen, 'ready', 'infrastructure provisioned')
+  const time = seen.marks.get(mark)
+  const [controlPlane] = statesAt(seen, 'ControlPlane', mark)
   if (time === undefined || !controlPlane) return stoppedBefore(seen, 'ready')
   return names.flatMap((name) => {
     const secret = seen.recording

@@ -55,7 +55,7 @@ export function createControlPlane(bench: Bench, name: string, metadata: Partial
   const of = bench.target.ControlPlane
   if (!of) return bench.create(StubControlPlane as Kind, { metadata: { ...metadata, name } })
   const spec = structuredClone(exampleOf(of)) as { [field: string]: unknown }
-  const object = { metadata: { ...metadata, name }, spec } as Input<UnknownObject>
+  const object = { metadata: withExample({ ...metadata, name }, of), spec } as Input<UnknownObject>
   set(object, ControlPlaneContract.version.paths[of.contractVersion], bench.versions.kubernetes, of)
   set(object, ControlPlaneContract.specReplicas.paths[of.contractVersion], 1, of)
   const template = bench.target.InfraMachine?.template
@@ -75,7 +75,18 @@ export function createExample(
   { metadata }: { metadata: Partial<KubeObject['metadata']> },
 ): Promise<UnknownObject> {
   const of = bench.target[contract]!
-  return bench.create(of.kind, { metadata, spec: structuredClone(exampleOf(of)) } as never)
+  return bench.create(of.kind, { metadata: withExample(metadata, of), spec: structuredClone(exampleOf(of)) } as never)
+}
+
+/** Metadata with the labels and annotations of the example. */
+function withExample(metadata: Partial<KubeObject['metadata']>, of: TargetKind): Partial<KubeObject['metadata']> {
+  const labels = { ...of.metadata.labels, ...metadata.labels }
+  const annotations = { ...of.metadata.annotations, ...metadata.annotations }
+  return {
+    ...metadata,
+    ...(Object.keys(labels).length > 0 ? { labels } : {}),
+    ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
+  }
 }
 
 export const exampleOf = ({ examples }: TargetKind): { readonly [field: string]: unknown } => examples[0] ?? {}
@@ -191,6 +202,7 @@ export async function untilControlPlane(bench: Bench, name: string): Promise<voi
     `Cluster ${name} has status.initialization.infrastructureProvisioned`,
     () => cluster()?.status?.initialization?.infrastructureProvisioned === true,
   )
+  bench.mark('infrastructure provisioned')
   await playControlPlane(bench, name)
   await bench.until(
     `Cluster ${name} has status.initialization.controlPlaneInitialized`,

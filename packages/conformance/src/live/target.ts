@@ -15,6 +15,8 @@ export interface TargetKind {
   readonly template: { readonly crd: CustomResourceDefinition; readonly kind: Kind<UnknownObject> } | undefined
   /** Specs that the user gave, in order; the first is used for objects, the second for changes of templates. */
   readonly examples: readonly { readonly [field: string]: unknown }[]
+  /** Labels and annotations of the first example. */
+  readonly metadata: { readonly labels?: { [key: string]: string }; readonly annotations?: { [key: string]: string } }
 }
 
 /** Kinds by contract. */
@@ -86,6 +88,10 @@ function targetKind(
   const provider: ProviderKind = { manifest: { object: crd as never, file: '', line: 0 }, crd, contract, isTemplate: false }
   const templateName = `${names.kind}Template`
   const template = crds.find(({ spec }) => spec.group === group && spec.names.kind === templateName)
+  const own = examples.filter(
+    ({ apiVersion, kind }) => apiVersion.startsWith(`${group}/`) && (kind === names.kind || kind === templateName),
+  )
+  const { labels, annotations } = own[0]?.metadata ?? {}
   return {
     contract,
     crd,
@@ -97,9 +103,8 @@ function targetKind(
         .map((name) => ({ contractVersion: claimed, kind: inVersion(crd, name) })),
     ),
     template: template && { crd: template, kind: inVersion(template, templateVersion(template, version)) },
-    examples: examples
-      .filter(({ apiVersion, kind }) => apiVersion.startsWith(`${group}/`) && (kind === names.kind || kind === templateName))
-      .map(({ kind, spec }) => record(kind === templateName ? record(record(spec).template).spec : spec)),
+    examples: own.map(({ kind, spec }) => record(kind === templateName ? record(record(spec).template).spec : spec)),
+    metadata: { ...(labels ? { labels } : {}), ...(annotations ? { annotations } : {}) },
   }
 }
 

@@ -46,6 +46,7 @@ export async function life(bench: Bench): Promise<void> {
   }
   if (hasReplicas(bench)) {
     await scaleControlPlane(bench, 3)
+    bench.mark('control plane scales')
     await untilControlPlaneReplicas(bench, 3)
     await bench.until(
       'the control plane reports 3 replicas',

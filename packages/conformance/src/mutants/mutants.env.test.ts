@@ -1,0 +1,141 @@
+import {
+  customResourceDefinition,
+  type DeclaredKind,
+  seconds,
+  seededRandom,
+  type Transport,
+  type UnknownObject,
+  type WatchEvent,
+} from '@capstan/kube'
+import { localKinds } from '@capstan/local'
+import { localProvider, providerEnv } from '@capstan/testing'
+import { describe, expect, test } from 'vitest'
+import { lint } from '../lint.ts'
+import { conform } from '../live/conform.ts'
+import { findTarget } from '../live/target.ts'
+import { providerManifests } from '../manifests.ts'
+import { rules } from '../rules/index.ts'
+import { type Draft, type Mutant, mutants } from './mutants.ts'
+
+const names = {
+  InfraCluster: 'LocalCluster',
+  InfraMachinePool: 'LocalMachinePool',
+  BootstrapConfig: 'LocalBootstrapConfig',
+  ControlPlane: 'LocalControlPlane',
+}
+
+const infrastructure = { InfraCluster: 'LocalCluster' }
+
+const pool: UnknownObject = {
+  apiVersion: 'infrastructure.capstan.dev/v1alpha1',
+  kind: 'LocalMachinePool',
+  metadata: { name: '', uid: '', resourceVersion: '', creationTimestamp: '' },
+  spec: { machines: true },
+}
+
+/** Findings of lint for the rule, in declarations that the mutant changes. */
+function findings({ rule, crd: change }: Mutant): number {
+  const manifests = (localKinds as readonly DeclaredKind[]).map((kind) => {
+    const crd: Draft = structuredClone(customResourceDefinition(kind))
+    change!(kind.plural, crd)
+    return { object: crd, file: '', line: 1 }
+  })
+  return lint(providerManifests(manifests, { isRendered: false }), rules).findings.filter((one) => one.rule.id === rule).length
+}
+
+describe('lint catches mutants of declarations', () => {
+  test.each(mutants.declared.map((mutant) => [`${mutant.rule}: ${mutant.what}`, mutant] as const))('%s', (_, mutant) => {
+    expect(findings(mutant)).toBeGreaterThan(0)
+  })
+})
+
+/** The provider's connection, with what the mutant changes on the way. */
+function through(transport: Transport, { read, write }: Mutant, starts: () => number): Transport {
+  const seen = (plural: string, object: Draft): Draft => {
+    if (!read || object?.metadata === undefined) return object
+    const changed = structuredClone(object)
+    read(plural, changed)
+    return changed
+  }
+  return {
+    close: () => transport.close(),
+    async send(request, signal) {
+      const { verb, plural, name, subresource } = request
+      let sent = request
+      if (write && ['create', 'update', 'patch'].includes(verb)) {
+        const body = structuredClone(request.body)
+        write({ verb, plural, name, subresource, body }, starts())
+        sent = { ...request, body }
+      }
+      const answer = (await transport.send(sent, signal)) as Draft
+      if (verb === 'list') return { ...answer, items: answer.items.map((item: Draft) => seen(plural, item)) }
+      return seen(plural, answer)
+    },
+    async watch(request, signal) {
+      const events = await transport.watch(request, signal)
+      return (async function* changed(): AsyncGenerator<WatchEvent> {
+        for await (const event of events) {
+          yield event.type === 'BOOKMARK' ? event : { ...event, object: seen(request.plural, event.object) }
+        }
+      })()
+    },
+  }
+}
+
+async function verdictOf(mutant: Mutant): Promise<string> {
+  const local = localProvider()
+  let starts = 0
+  const env = await providerEnv({
+    ...local,
+    start(means) {
+      starts++
+      return local.start(means)
+    },
+    between: (transport) => through(transport, mutant, () => starts),
+  })
+  try {
+    const { signal } = new AbortController()
+    const report = await env.during(
+      conform({
+        client: env.client,
+        clock: env.clock,
+        random: seededRandom(3),
+        target: await findTarget(env.client, mutant.infrastructureOnly ? infrastructure : names, [pool], signal),
+        rules: rules.filter(({ id }) => id === mutant.rule),
+        signal,
+        limits: { wait: seconds(30), quiet: seconds(10) },
+        versions: { kubernetes: 'v1.36.0', upgradeTo: 'v1.36.1' },
+        restart: () => env.restart(),
+        progress: () => {},
+      }),
+      seconds(3600),
+    )
+    return report.results[0]!.verdict
+  } finally {
+    await env.close()
+  }
+}
+
+const named = (all: readonly Mutant[]) => all.map((mutant) => [`${mutant.rule}: ${mutant.what}`, mutant] as const)
+
+/** `npm run interop -- conform` runs all of them; here one for each rule is enough. */
+const all = process.env.CAPSTAN_MUTANTS === '1'
+const caught = mutants.behaving.filter(({ survives }) => survives === undefined)
+const chosen = all ? caught : caught.filter(({ rule }, index) => caught.findIndex((one) => one.rule === rule) === index)
+
+describe('conform catches mutants of controllers', () => {
+  test.each(named(chosen))('%s', async (_, mutant) => {
+    const expected = rules.find(({ id }) => id === mutant.rule)!.level === 'MUST' ? 'fail' : 'warn'
+    expect(await verdictOf(mutant)).toBe(expected)
+  })
+})
+
+test.runIf(all).each(named(mutants.behaving.filter(({ survives }) => survives)))('%s is not caught', async (_, mutant) => {
+  expect(await verdictOf(mutant)).toBe('pass')
+})
+
+test('of at least 80 mutants, 95 % are caught', () => {
+  const total = [...mutants.declared, ...mutants.behaving]
+  expect(total.length).toBeGreaterThanOrEqual(80)
+  expect(total.filter(({ survives }) => survives === undefined).length / total.length).toBeGreaterThanOrEqual(0.95)
+})

@@ -1,0 +1,527 @@
+/**
+ * Mutants of the local provider: each breaks one rule. What a controller does is changed on its way to the API server, so that the
+ * provider itself stays as it is: `read` changes what it sees, `write` what it writes, `crd` how its kinds are declared.
+ */
+import {
+  ClusterNameLabel,
+  MachineControlPlaneLabel,
+  MachinePoolNameLabel,
+  ManagedByAnnotation,
+  PausedAnnotation,
+} from '@capstan/api'
+import type { JSONSchema } from '@capstan/kube'
+
+/** Any JSON object, as a draft that mutants change. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Draft = any
+
+/** A write of the provider. */
+export interface Write {
+  readonly verb: string
+  readonly plural: string
+  readonly name: string | undefined
+  readonly subresource: string | undefined
+  /** Merge patch or object. */
+  readonly body: Draft
+}
+
+export interface Mutant {
+  /** The rule that it breaks. */
+  readonly rule: string
+  readonly what: string
+  read?(plural: string, object: Draft): void
+  /** `starts` counts starts of the provider. */
+  write?(write: Write, starts: number): void
+  /** Changes CustomResourceDefinitions; by plural. */
+  crd?(plural: string, crd: Draft): void
+  /** Only the infrastructure is under test: other kinds of the provider would hide what the mutant does. */
+  readonly infrastructureOnly?: true
+  /** Why conform does not catch it. */
+  readonly survives?: string
+}
+
+const clusters = 'localclusters'
+const machines = 'localmachines'
+const pools = 'localmachinepools'
+const configs = 'localbootstrapconfigs'
+const controlPlanes = 'localcontrolplanes'
+
+/** Removes a field from whatever is written to objects of a kind. */
+const without =
+  (plural: string, ...path: string[]) =>
+  (write: Write): void => {
+    if (write.plural === plural) remove(write.body, path)
+  }
+
+function remove(object: Draft, path: readonly string[]): void {
+  const parent = path.slice(0, -1).reduce((at, name) => at?.[name], object)
+  if (parent) delete parent[path.at(-1)!]
+}
+
+/** Replaces a value wherever it is written. */
+const replaced =
+  (plural: string, path: readonly string[], value: (before: Draft, write: Write) => unknown) =>
+  (write: Write): void => {
+    if (write.plural !== plural) return
+    const parent = path.slice(0, -1).reduce((at, name) => at?.[name], write.body)
+    const last = path.at(-1)!
+    if (parent && parent[last] !== undefined && parent[last] !== null) parent[last] = value(parent[last], write)
+  }
+
+const withoutCondition =
+  (plural: string, type: string) =>
+  (write: Write): void => {
+    const { status } = write.body ?? {}
+    if (write.plural === plural && status?.conditions)
+      status.conditions = status.conditions.filter((one: Draft) => one.type !== type)
+  }
+
+/** Finalizers are added and never removed. */
+const keepsFinalizer =
+  (plural: string) =>
+  ({ plural: of, body }: Write): void => {
+    const { finalizers } = body?.metadata ?? {}
+    if (of === plural && finalizers !== undefined && (finalizers === null || finalizers.length === 0))
+      delete body.metadata.finalizers
+  }
+
+/** The provider does not see that Clusters are paused. */
+const blindToClusterPause = (plural: string, object: Draft): void => {
+  if (plural === 'clusters') delete object.spec.paused
+}
+
+const blindToAnnotation =
+  (kind: string, annotation: string) =>
+  (plural: string, object: Draft): void => {
+    if (plural === kind) delete object.metadata.annotations?.[annotation]
+  }
+
+/** Secrets by the end of their names. */
+const secret =
+  (ending: string, change: (body: Draft) => void) =>
+  ({ plural, verb, body }: Write): void => {
+    if (plural === 'secrets' && verb === 'create' && body.metadata.name.endsWith(ending)) change(body)
+  }
+
+const dataSecret = (change: (body: Draft) => void) =>
+  function write({ plural, verb, body }: Write): void {
+    const owner = body?.metadata?.ownerReferences?.[0]?.kind
+    if (plural === 'secrets' && verb === 'create' && owner === 'LocalBootstrapConfig') change(body)
+  }
+
+const schemaOf = (crd: Draft): Draft => crd.spec.versions[0].schema.openAPIV3Schema
+
+/** The schema of a field, to be replaced or removed. */
+const schemaField =
+  (plural: string, path: string, schema?: JSONSchema) =>
+  (of: string, crd: Draft): void => {
+    if (of !== plural) return
+    const names = path.split('.')
+    const last = names.pop()!
+    const parent = names.reduce((at, name) => at.properties[name], schemaOf(crd))
+    if (schema) parent.properties[last] = schema
+    else delete parent.properties[last]
+  }
+
+const onCrd =
+  (plural: string, change: (crd: Draft) => void) =>
+  (of: string, crd: Draft): void => {
+    if (of === plural) change(crd)
+  }
+
+/** Mutants of the declarations: no provider has to run. */
+const declared: readonly Mutant[] = [
+  {
+    rule: 'namespaced-scope',
+    what: 'LocalMachine is cluster-scoped',
+    crd: onCrd(machines, (crd) => (crd.spec.scope = 'Cluster')),
+  },
+  {
+    rule: 'crd-name',
+    what: 'LocalMachine is served as localmachinez',
+    crd: onCrd(machines, (crd) => {
+      crd.metadata.name = 'localmachinez.infrastructure.capstan.dev'
+      crd.spec.names.plural = 'localmachinez'
+    }),
+  },
+  { rule: 'list-kind', what: 'the list kind is Machines', crd: onCrd(machines, (crd) => (crd.spec.names.listKind = 'Machines')) },
+  {
+    rule: 'contract-label',
+    what: 'LocalMachineTemplate has no contract label',
+    crd: onCrd('localmachinetemplates', (crd) => delete crd.metadata.labels['cluster.x-k8s.io/v1beta2']),
+  },
+  {
+    rule: 'label-versions',
+    what: 'the label names a version that does not exist',
+    crd: onCrd(machines, (crd) => (crd.metadata.labels['cluster.x-k8s.io/v1beta2'] = 'v9')),
+  },
+  {
+    rule: 'other-label-versions',
+    what: 'the label of the older contract names a version that does not exist',
+    crd: onCrd(machines, (crd) => (crd.metadata.labels['cluster.x-k8s.io/v1beta1'] = 'v0')),
+  },
+  {
+    rule: 'newest-contract',
+    what: 'LocalMachine claims contract v1beta1 alone',
+    crd: onCrd(machines, (crd) => {
+      crd.metadata.labels['cluster.x-k8s.io/v1beta1'] = 'v1alpha1'
+      delete crd.metadata.labels['cluster.x-k8s.io/v1beta2']
+    }),
+  },
+  {
+    rule: 'status-subresource',
+    what: 'LocalCluster has no status subresource',
+    crd: onCrd(clusters, (crd) => delete crd.spec.versions[0].subresources.status),
+  },
+  {
+    rule: 'conversion',
+    what: 'a second version has another schema and no webhook',
+    crd: onCrd(machines, (crd) =>
+      crd.spec.versions.push({
+        ...crd.spec.versions[0],
+        name: 'v1',
+        storage: false,
+        schema: { openAPIV3Schema: { type: 'object' } },
+      }),
+    ),
+  },
+  {
+    rule: 'printer-columns',
+    what: 'LocalMachine has no columns',
+    crd: onCrd(machines, (crd) => delete crd.spec.versions[0].additionalPrinterColumns),
+  },
+  {
+    rule: 'short-names',
+    what: 'LocalMachine has neither short names nor categories',
+    crd: onCrd(machines, (crd) => {
+      delete crd.spec.names.shortNames
+      delete crd.spec.names.categories
+    }),
+  },
+  ...(
+    [
+      ['infra-cluster', clusters],
+      ['infra-machine', machines],
+      ['infra-machine-pool', pools],
+      ['bootstrap-config', configs],
+      ['control-plane', controlPlanes],
+    ] as const
+  ).flatMap(([id, plural]): Mutant[] => [
+    { rule: `${id}.resource`, what: 'the status is a string', crd: schemaField(plural, 'status', { type: 'string' }) },
+    {
+      rule: `${id}.initialization`,
+      what: 'the schema has no status.initialization',
+      crd: (of, crd) => {
+        schemaField(plural, 'status.initialization')(of, crd)
+        if (plural === pools) schemaField(plural, 'status.ready')(of, crd)
+      },
+    },
+    {
+      rule: `${id}.conditions`,
+      what: 'conditions have a severity',
+      crd: onCrd(plural, (crd) => {
+        schemaOf(crd).properties.status.properties.conditions.items.properties.severity = { type: 'string' }
+      }),
+    },
+    {
+      rule: `${id}.terminal-failures`,
+      what: 'failureReason is an integer',
+      crd: schemaField(plural, 'status.failureReason', { type: 'integer' }),
+    },
+    {
+      rule: `${id}.template-fields`,
+      what: 'the template has no spec.template.metadata',
+      crd: schemaField(plural.replace(/s$/, 'templates'), 'spec.template.metadata'),
+    },
+  ]),
+  {
+    rule: 'infra-cluster.endpoint',
+    what: 'the port is a string',
+    crd: schemaField(clusters, 'spec.controlPlaneEndpoint.port', { type: 'string' }),
+  },
+  {
+    rule: 'infra-cluster.failure-domains',
+    what: 'failure domains are a map',
+    crd: schemaField(clusters, 'status.failureDomains', { type: 'object', additionalProperties: { type: 'object' } }),
+  },
+  {
+    rule: 'infra-machine.provider-id',
+    what: 'providerID is an integer',
+    crd: schemaField(machines, 'spec.providerID', { type: 'integer' }),
+  },
+  {
+    rule: 'infra-machine.failure-domain',
+    what: 'the failure domain is an object',
+    crd: schemaField(machines, 'status.failureDomain', { type: 'object' }),
+  },
+  {
+    rule: 'infra-machine.addresses',
+    what: 'addresses are strings',
+    crd: schemaField(machines, 'status.addresses', { type: 'array', items: { type: 'string' } }),
+  },
+  {
+    rule: 'infra-machine-pool.provider-id-list',
+    what: 'providerIDList is a string',
+    crd: schemaField(pools, 'spec.providerIDList', { type: 'string' }),
+  },
+  { rule: 'infra-machine-pool.replicas', what: 'status.replicas is missing', crd: schemaField(pools, 'status.replicas') },
+  {
+    rule: 'infra-machine-pool.instances',
+    what: 'instances are a string',
+    crd: schemaField(pools, 'status.instances', { type: 'string' }),
+  },
+  {
+    rule: 'infra-machine-pool.provider-id',
+    what: 'spec.providerID of the pool is an object',
+    crd: schemaField(pools, 'spec.providerID', { type: 'object' }),
+  },
+  {
+    rule: 'bootstrap-config.data-secret',
+    what: 'dataSecretName is missing',
+    crd: schemaField(configs, 'status.dataSecretName'),
+  },
+  { rule: 'control-plane.replicas', what: 'status.selector is missing', crd: schemaField(controlPlanes, 'status.selector') },
+  {
+    rule: 'control-plane.scale',
+    what: 'the scale subresource is missing',
+    crd: onCrd(controlPlanes, (crd) => delete crd.spec.versions[0].subresources.scale),
+  },
+  {
+    rule: 'control-plane.machines',
+    what: 'the machine template has no timeouts',
+    crd: schemaField(controlPlanes, 'spec.machineTemplate.spec.deletion'),
+  },
+  {
+    rule: 'control-plane.template-machine-metadata',
+    what: 'the template has no metadata of Machines',
+    crd: schemaField('localcontrolplanetemplates', 'spec.template.spec.machineTemplate.metadata'),
+  },
+]
+
+/** Each of the kinds with a rule of its own for what all kinds share. */
+const shared = (
+  [
+    ['infra-cluster', clusters],
+    ['infra-machine', machines],
+    ['bootstrap-config', configs],
+    ['control-plane', controlPlanes],
+  ] as const
+).map(
+  ([id, plural]): Mutant => ({
+    rule: `${id}.initialization`,
+    what: 'never reports it',
+    write: without(plural, 'status', 'initialization'),
+  }),
+)
+
+const paused = (
+  [
+    ['infra-cluster', clusters],
+    ['infra-machine', machines],
+    ['infra-machine-pool', pools],
+    ['bootstrap-config', configs],
+    ['control-plane', controlPlanes],
+  ] as const
+).flatMap(([id, plural]): Mutant[] => [
+  { rule: `${id}.pausing`, what: 'ignores Cluster.spec.paused', read: blindToClusterPause },
+  { rule: `${id}.pausing`, what: 'does not report the condition Paused', write: withoutCondition(plural, 'Paused') },
+  ...(plural === controlPlanes
+    ? []
+    : [{ rule: `${id}.pausing`, what: 'ignores the annotation', read: blindToAnnotation(plural, PausedAnnotation) }]),
+])
+
+/** Mutants of the controllers. */
+const behaving: readonly Mutant[] = [
+  ...shared,
+  ...paused,
+  ...(
+    [
+      ['infra-cluster', clusters],
+      ['infra-machine', machines],
+      ['infra-machine-pool', pools],
+      ['control-plane', controlPlanes],
+    ] as const
+  ).map(([id, plural]): Mutant => ({ rule: `${id}.deletion`, what: 'keeps its finalizer', write: keepsFinalizer(plural) })),
+  {
+    rule: 'infra-cluster.endpoint',
+    what: 'reports no endpoint',
+    write: without(clusters, 'spec', 'controlPlaneEndpoint'),
+  },
+  {
+    rule: 'infra-cluster.externally-managed',
+    what: 'ignores the annotation',
+    read: blindToAnnotation(clusters, ManagedByAnnotation),
+  },
+  {
+    rule: 'infra-machine.initialization',
+    what: 'takes it back when a label changes',
+    write: (write) => {
+      if (write.plural === machines && write.body?.status?.conditions)
+        write.body.status.initialization = { provisioned: flips(write) }
+    },
+  },
+  { rule: 'infra-machine.provider-id', what: 'reports no providerID', write: without(machines, 'spec', 'providerID') },
+  {
+    rule: 'infra-machine.provider-id',
+    what: 'gives all machines the same providerID',
+    write: replaced(machines, ['spec', 'providerID'], () => 'local:///same'),
+  },
+  {
+    rule: 'infra-machine.waits-for-infrastructure',
+    what: 'does not wait',
+    infrastructureOnly: true,
+    read(plural, object) {
+      if (plural === 'clusters') object.status = { ...object.status, initialization: { infrastructureProvisioned: true } }
+    },
+  },
+  {
+    rule: 'infra-machine.waits-for-bootstrap-data',
+    what: 'does not wait',
+    read(plural, object) {
+      if (plural === 'machines') object.spec.bootstrap.dataSecretName ??= 'anything'
+    },
+  },
+  {
+    rule: 'infra-machine-pool.provider-id-list',
+    what: 'repeats an ID',
+    write: replaced(pools, ['spec', 'providerIDList'], (ids) => [...ids, ...ids.slice(0, 1)]),
+  },
+  {
+    rule: 'infra-machine-pool.provider-id-list',
+    what: 'keeps IDs of deleted machines',
+    write: replaced(pools, ['spec', 'providerIDList'], (ids) => [...new Set([...ids, 'local:///gone-1', 'local:///gone-2'])]),
+  },
+  { rule: 'infra-machine-pool.provider-id-list', what: 'reports no ID', write: without(pools, 'spec', 'providerIDList') },
+  {
+    rule: 'infra-machine-pool.replicas',
+    what: 'counts one too many',
+    write: replaced(pools, ['status', 'replicas'], (count) => count + 1),
+  },
+  { rule: 'infra-machine-pool.replicas', what: 'reports no count', write: without(pools, 'status', 'replicas') },
+  { rule: 'infra-machine-pool.both-ready', what: 'does not report status.ready', write: without(pools, 'status', 'ready') },
+  {
+    rule: 'infra-machine-pool.both-ready',
+    what: 'does not report status.initialization.provisioned',
+    write: without(pools, 'status', 'initialization'),
+  },
+  {
+    rule: 'infra-machine-pool.machine-kind',
+    what: 'makes machines without the label of the pool',
+    write: without(machines, 'metadata', 'labels', MachinePoolNameLabel),
+  },
+  {
+    rule: 'bootstrap-config.data-secret',
+    what: 'the Secret has no label',
+    write: dataSecret((body) => delete body.metadata.labels[ClusterNameLabel]),
+  },
+  {
+    rule: 'bootstrap-config.data-secret',
+    what: 'the owner is not the controller',
+    write: dataSecret((body) => delete body.metadata.ownerReferences[0].controller),
+  },
+  {
+    rule: 'bootstrap-config.data-secret',
+    what: 'the data are under the key data',
+    write: dataSecret((body) => {
+      body.data.data = body.data.value
+      delete body.data.value
+    }),
+  },
+  {
+    rule: 'control-plane.replicas',
+    what: 'counts one too few',
+    write: replaced(controlPlanes, ['status', 'replicas'], (n) => n - 1),
+  },
+  { rule: 'control-plane.replicas', what: 'reports no selector', write: without(controlPlanes, 'status', 'selector') },
+  {
+    rule: 'control-plane.replicas',
+    what: 'reports no upToDateReplicas',
+    write: without(controlPlanes, 'status', 'upToDateReplicas'),
+  },
+  {
+    rule: 'control-plane.scale',
+    what: 'the selector of the scale subresource is empty',
+    write: without(controlPlanes, 'status', 'selector'),
+  },
+  {
+    rule: 'control-plane.version',
+    what: 'reports no version',
+    write(write) {
+      without(controlPlanes, 'status', 'versions')(write)
+      without(controlPlanes, 'status', 'version')(write)
+    },
+  },
+  {
+    rule: 'control-plane.version',
+    what: 'reports versions from new to old',
+    write: replaced(controlPlanes, ['status', 'versions'], (versions) => versions.toReversed()),
+  },
+  {
+    rule: 'control-plane.version',
+    what: 'reports the version of the spec during an upgrade',
+    write: replaced(controlPlanes, ['status', 'versions'], (versions) => versions.slice(-1)),
+    survives: 'Changes of a control plane and of its Machines come from two watches, which have no common order.',
+  },
+  {
+    rule: 'control-plane.machine-label',
+    what: 'the label has a value',
+    write: replaced('machines', ['metadata', 'labels', MachineControlPlaneLabel], () => 'yes'),
+  },
+  {
+    rule: 'control-plane.kubeconfig',
+    what: 'the Secret has no label',
+    write: secret('-kubeconfig', (body) => delete body.metadata.labels),
+  },
+  { rule: 'control-plane.kubeconfig', what: 'the Secret is Opaque', write: secret('-kubeconfig', (body) => delete body.type) },
+  {
+    rule: 'control-plane.kubeconfig',
+    what: 'the Secret has another name',
+    write: secret('-kubeconfig', (body) => (body.metadata.name += '-admin')),
+  },
+  { rule: 'control-plane.certificates', what: 'the Secret is Opaque', write: secret('-ca', (body) => delete body.type) },
+  {
+    rule: 'control-plane.certificates',
+    what: 'the Secret has no label',
+    write: secret('-ca', (body) => delete body.metadata.labels),
+  },
+  {
+    rule: 'control-plane.metadata',
+    what: 'labels reach no Machine that exists',
+    write: ({ plural, verb, body }) => {
+      if (plural === 'machines' && verb === 'patch') delete body.metadata?.labels
+    },
+  },
+  {
+    rule: 'control-plane.min-ready-seconds',
+    what: 'Machines have no condition UpToDate',
+    write: withoutCondition('machines', 'UpToDate'),
+  },
+  {
+    rule: 'control-plane.placement',
+    what: 'all Machines are in one failure domain',
+    write: replaced('machines', ['spec', 'failureDomain'], () => 'a'),
+  },
+  {
+    rule: 'control-plane.placement',
+    what: 'Machines have no failure domain',
+    write: without('machines', 'spec', 'failureDomain'),
+  },
+  {
+    rule: 'infra-cluster.restart',
+    what: 'writes another spec after each start',
+    // Without the finalizer in what it sees, the provider writes the object again.
+    read(plural, object) {
+      if (plural === clusters && !object.metadata.deletionTimestamp) delete object.metadata.finalizers
+    },
+    write({ plural, verb, subresource, body }, starts) {
+      if (plural !== clusters || verb !== 'patch' || subresource !== undefined) return
+      body.spec = { ...body.spec, failureDomains: [{ name: `start-${starts}`, controlPlane: true }] }
+    },
+  },
+]
+
+let writes = 0
+/** True and false in turns. */
+const flips = (_write: Write): boolean => writes++ % 2 === 0
+
+export const mutants: { readonly declared: readonly Mutant[]; readonly behaving: readonly Mutant[] } = { declared, behaving }
