@@ -29,9 +29,9 @@ const attributesOf = ({ user = 'alice', groups = [], verb = 'get', resource = 'c
 const fine: HttpAnswer = { status: 200, headers: {}, body: '' }
 
 /** A server whose requests run until the test ends them. */
-function aServer(limits: Partial<Limits> = {}) {
+function aServer(limits: Partial<Limits> = {}, isMemoryFull = () => false) {
   const clock = new VirtualClock()
-  const admit = limited(clock, limits)
+  const admit = limited(clock, limits, isMemoryFull)
   const started: { readonly user: string; readonly query: URLSearchParams; readonly request: HttpRequest; finish(): void }[] = []
   const settled = async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
@@ -89,6 +89,17 @@ describe('without priority and fairness', () => {
     await settled()
     expect(started).toHaveLength(50)
   })
+})
+
+test('while memory is nearly used up, requests get 429 before their body is read, except those of superusers and health checks', async () => {
+  const { ask, settled, started } = aServer({}, () => true)
+  const body = () => Promise.reject(new Error('must not be read'))
+  expect(await ask({ verb: 'create' }, { body }).answer).toBe(tooManyRequests)
+  expect(await ask({}).answer).toBe(tooManyRequests)
+  ask({ groups: ['system:masters'] })
+  ask({ path: '/readyz' })
+  await settled()
+  expect(started).toHaveLength(2)
 })
 
 test('the 429 answer is plain text with Retry-After', () => {

@@ -4,6 +4,7 @@ import type { Attributes } from '../../auth/authorizer.ts'
 import { maxBodyBytes } from '../body/body.ts'
 import { type Asker, type HttpAnswer, type HttpRequest, TooManyRequests } from '../exchange.ts'
 import { flowControl, type FlowControlOptions } from './flow-control.ts'
+import { memoryCeiling } from './memory-ceiling.ts'
 
 export interface Limits extends FlowControlOptions {
   /** Milliseconds after which a request other than a watch times out. Upstream: --request-timeout. */
@@ -26,13 +27,14 @@ type Work = (request: HttpRequest) => Promise<HttpAnswer>
 /** Runs the work of a request within limits. */
 export type Limited = (asked: Attributes, request: HttpRequest, query: URLSearchParams, work: Work) => Promise<HttpAnswer>
 
-export function limited(clock: Clock, options: Partial<Limits> = {}): Limited {
+export function limited(clock: Clock, options: Partial<Limits> = {}, isMemoryFull = memoryCeiling(clock)): Limited {
   const limits = { ...defaultLimits, ...options }
   const flow = flowControl(limits, clock, limits.requestTimeout / 4)
   let watches = 0
 
   async function seated(asked: Attributes, request: HttpRequest, ending: Ending, work: Work): Promise<HttpAnswer> {
     const asker = flow.asker(asked)
+    if (!asker.isExempt && isMemoryFull()) throw new TooManyRequests()
     const received = await withBody(request, asker, ending)
     const release = await flow.seat(asked, asker, request.signal)
     try {

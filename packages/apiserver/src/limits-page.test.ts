@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs'
+import { globSync } from 'node:fs'
+import { hours, minutes, seconds } from '@capstan/kube'
+import { expect, test } from 'vitest'
+
+const folder = new URL('.', import.meta.url)
+const page = readFileSync(new URL('../../../docs/reference/limits.md', import.meta.url), 'utf8')
+
+/** Rows of the tables: the value, and the file and name of the constant. */
+const rows = [...page.matchAll(/^\| (.+?) \| ([\d.,]+) \| .*\| `([\w/.-]+\.ts)` `(\w+)` \|$/gm)].map(
+  ([, limit = '', value = '', file = '', name = '']) => ({ limit, value, file, name }),
+)
+
+/** Limits of the implementation, which clients do not notice. */
+const unnoticed = new Set([
+  'MaxContexts',
+  'MaxAgents',
+  'MaxInt32',
+  'MaxBatch',
+  'MaxPrefix',
+  'MostUnsettled',
+  'MostMembers',
+  'MostTypes',
+  'MostGetters',
+])
+
+/** The value that a source gives a constant or a default: numbers, products, shifts and durations. */
+function valueIn(file: string, name: string): number {
+  const source = readFileSync(new URL(file, folder), 'utf8')
+  const [, expression] =
+    new RegExp(`\\b${name}(?: =|:) ((?:(?:seconds|minutes|hours)\\()?\\d[\\d_.* <)]*),?$`, 'm').exec(source) ?? []
+  if (expression === undefined) throw new Error(`${file} has no number ${name}`)
+  const text = expression
+    .replaceAll('_', '')
+    .replace(/^(seconds|minutes|hours)\((.+)\)$/, (_, unit: string, count: string) =>
+      String({ seconds, minutes, hours }[unit as 'seconds'](Number(count))),
+    )
+  const shift = /^(\d+) << (\d+)$/.exec(text)
+  return shift ? Number(shift[1]) * 2 ** Number(shift[2]) : text.split(' * ').reduce((product, one) => product * Number(one), 1)
+}
+
+test.each(rows)('the limit "$limit" has the value of its source', ({ value, file, name }) => {
+  expect(value).toBe(valueIn(file, name).toLocaleString('en'))
+})
+
+test('every limit in the sources stands on the page', () => {
+  const listed = new Set(rows.map(({ file, name }) => `${file} ${name}`))
+  const missing = globSync('**/*.ts', { cwd: folder })
+    .filter((file) => !/\.(test|suite)\.ts$/.test(file))
+    .flatMap((file) =>
+      [...readFileSync(new URL(file, folder), 'utf8').matchAll(/^(?:export )?const (M(?:ax|ost)[A-Z]\w*) = [\d_]/gm)].map(
+        ([, name = '']) => ({ file, name }),
+      ),
+    )
+    .filter(({ file, name }) => !unnoticed.has(name) && !listed.has(`${file} ${name}`))
+  expect([rows.length > 25, missing]).toEqual([true, []])
+})
