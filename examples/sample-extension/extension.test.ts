@@ -33,7 +33,7 @@ describe('the sample extension', () => {
   })
 
   it('always does the same', async () => {
-    expect(checkText(await checkExtension(sampleExtension()))).toMatch(/: deterministic and idempotent, as far as that shows$/)
+    expect(checkText(await checkExtension(sampleExtension()))).toMatch(/: deterministic and idempotent, as far as these calls show$/)
   })
 
   it('lets Clusters go', async () => {

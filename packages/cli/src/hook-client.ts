@@ -15,9 +15,9 @@ export const withHookClientCertificate = (command: Command): Command =>
   command
     .option(
       '--runtime-extension-client-cert-file <file>',
-      'client certificate for calls of runtime extensions, PEM; read again when it changes',
+      'client certificate for calls of runtime extensions, PEM; reloaded when it changes',
     )
-    .option('--runtime-extension-client-key-file <file>', 'key of that certificate, PEM')
+    .option('--runtime-extension-client-key-file <file>', 'private key of the client certificate, PEM')
 
 export interface HookClient {
   readonly hookTransport: HookTransport

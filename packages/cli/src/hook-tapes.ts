@@ -14,7 +14,7 @@ export interface RecordOptions {
 
 /** Adds the flag that has calls recorded. */
 export const withRecordHooks = (command: Command): Command =>
-  command.addOption(new Option('--record-hooks <file>', 'write each call of a runtime hook on a tape, secrets left out'))
+  command.addOption(new Option('--record-hooks <file>', 'record each call of a runtime hook to a tape, without secrets'))
 
 export interface Recording {
   readonly onCall?: CallObserver

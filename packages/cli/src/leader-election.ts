@@ -51,17 +51,19 @@ export function withLeaderElection(command: Command): Command {
       // As upstream also in Go's form, `--leader-elect=false`.
       new Option(
         '--leader-elect [bool]',
-        'run the controllers only while this manager holds the Lease, so that several can be started',
+        'run the controllers only while this manager holds the Lease, so that several managers can run',
       )
         .choices(['true', 'false'])
         .preset('true')
         .default('false'),
     )
-    .option('--leader-elect-namespace <namespace>', 'namespace of the Lease; made when it is not there', CoreNamespace)
+    .option('--leader-elect-namespace <namespace>', 'namespace of the Lease; created if it does not exist', CoreNamespace)
     .addOption(
-      term('--leader-elect-lease-duration', 'how long others leave the Lease of one alone that is silent', leaseDuration),
+      term('--leader-elect-lease-duration', 'time without renewal after which another manager may take the Lease', leaseDuration),
     )
-    .addOption(term('--leader-elect-renew-deadline', 'how long a leader goes on that cannot renew its Lease', renewDeadline))
+    .addOption(
+      term('--leader-elect-renew-deadline', 'time after which a leader that cannot renew its Lease stops', renewDeadline),
+    )
     .addOption(term('--leader-elect-retry-period', 'how long everybody waits between two attempts', retryPeriod))
 }
 

@@ -15,7 +15,7 @@ export const withAccess = (command: Command): Command =>
   command
     .option(
       '--kubeconfig <file>',
-      "kubeconfig of the management cluster (default: $KUBECONFIG, then the service account of the pod's own cluster, then ~/.kube/config)",
+      'kubeconfig of the management cluster (default: $KUBECONFIG, then the service account of the pod, then ~/.kube/config)',
     )
     .addOption(new Option('--context <name>', 'context of the kubeconfig (default: its current context)'))
 

@@ -15,7 +15,7 @@ export interface WatchFlags {
 export const withWatchLimits = (command: Command): Command =>
   command
     .addOption(
-      new Option('--namespace <namespace>', 'the only namespace whose objects are reconciled (default: all namespaces)')
+      new Option('--namespace <namespace>', 'reconcile only objects of this namespace (default: all namespaces)')
         .argParser(namespaceName)
         .default('', 'all namespaces'),
     )

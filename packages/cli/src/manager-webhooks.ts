@@ -34,24 +34,26 @@ export const withWebhooks = (command: Command): Command =>
     .addOption(new Option('--webhook-host <address>', 'address that webhooks are served on').default('127.0.0.1'))
     .option(
       '--remove-webhooks',
-      'delete the webhook configurations of capstan manager and exit: before another manager takes over',
+      'delete the webhook configurations of capstan manager and exit; use it before another manager takes over',
     )
-    .option('--webhook-url <url>', 'where the API server reaches them (default: the address and port that they are served on)')
+    .option(
+      '--webhook-url <url>',
+      'URL at which the API server reaches the webhooks (default: the address and port that they are served on)',
+    )
     .option(
       '--webhook-cert-dir <dir>',
-      'folder with tls.crt, tls.key and ca.crt, read again when they change (default: certificates are made and renewed)',
+      'folder with tls.crt, tls.key and ca.crt, reloaded when they change (default: certificates are generated and renewed)',
     )
     .addOption(
       new Option(
         '--webhook-cert-secret <namespace/name>',
-        'Secret with the certificate that the managers of one Lease share: made by the first, renewed by the leader',
+        'Secret with the certificate that managers with the same Lease share; the first manager creates it, the leader renews it',
       ).argParser(namespacedName),
     )
     .addOption(
-      new Option(
-        '--webhook-service <namespace/name>',
-        'Service in front of them, through which the API server reaches them',
-      ).argParser(namespacedName),
+      new Option('--webhook-service <namespace/name>', 'Service through which the API server reaches the webhooks').argParser(
+        namespacedName,
+      ),
     )
 
 function namespacedName(text: string): ObjectKey & { readonly namespace: string } {

@@ -113,7 +113,7 @@ describe('backup and restore', () => {
     await stores.close()
 
     const checked = await ended(['backup', 'check', file])
-    expect(checked.out).toMatch(/ is whole: [^]*\n {2}store management: 1 objects, revision 1$/)
+    expect(checked.out).toMatch(/ is intact: [^]*\n {2}store management: 1 objects, revision 1$/)
     const refused = await ended(['restore', file, '--data', data])
     expect(refused.code).toBe(1)
     expect(refused.err).toMatch(
@@ -121,7 +121,7 @@ describe('backup and restore', () => {
     )
     const restored = await ended(['restore', file, '--data', data, '--force'])
     expect(restored).toMatchObject({ code: 0, err: '' })
-    expect(restored.out).toMatch(/; revisions go on 1000000000 above those$/)
+    expect(restored.out).toMatch(/; revisions continue 1000000000 higher$/)
   })
 
   test('say which file they cannot use', async () => {

@@ -36,7 +36,9 @@ export const commandNames: readonly string[] = Object.keys(commands)
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let code: number = ExitCodes.done
   const program = new Command('capstan')
-    .description('Kubernetes Cluster API you can run, break, plan and verify in one process; and run for real on any Kubernetes')
+    .description(
+      'Kubernetes Cluster API in one process: run, break, plan and verify it. Its managers also run on any Kubernetes cluster',
+    )
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.out(text.trimEnd()), writeErr: (text) => io.err(text.trimEnd()) })
     .version(versions.capstan, '-V, --version', 'print the version of Capstan')

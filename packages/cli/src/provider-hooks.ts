@@ -16,7 +16,7 @@ export const withProviderHooks = (command: Command): Command =>
   command.addOption(
     new Option(
       '--provider-hooks <module>',
-      'module that exports hooks of another provider: extensions may handle them, too; once for each provider',
+      'module that exports hooks of another provider, for extensions to handle; may be repeated',
     ).argParser((path, before: readonly string[] | undefined) => [...(before ?? []), path]),
   )
 

@@ -45,12 +45,6 @@ describe('README.md', () => {
     'envtest bin/envtest': async () => expect((await ended(['envtest', join(folder, 'envtest')])).code).toBe(0),
     // Started before the tests.
     'apiserver --kubeconfig FILE': async () => expect(await server.line(/ready/)).toContain(kubeconfig),
-    // A whole run takes a running provider: conform/ has its tests.
-    'conform --kubeconfig FILE --infrastructure KIND': async () => {
-      const { code, out } = await ended(['conform', '--help'])
-      expect(code).toBe(0)
-      expect(out).toMatch(/--kubeconfig <[^]*--infrastructure </)
-    },
     'manager --kubeconfig FILE --webhook-port 0': async () => {
       const manager = start(['manager', '--kubeconfig', kubeconfig, '--webhook-port', '0'])
       await manager.line(/ready/)
@@ -58,9 +52,16 @@ describe('README.md', () => {
     },
   }
 
-  test('has only commands of which each is run here', () => expect(new Set(commands)).toEqual(new Set(Object.keys(uses))))
+  test('has the commands that run here', () => expect(commands).toEqual(expect.arrayContaining(Object.keys(uses))))
 
-  test.each(Object.keys(uses))('capstan %s', (command) => uses[command]!())
+  /** Of commands that need what a test does not have, such as a running provider, the flags are checked. */
+  const hasItsFlags = async (command: string) => {
+    const [name, ...words] = command.split(' ')
+    const { code, out } = await ended([name!, '--help'])
+    expect(code).toBe(0)
+    for (const flag of words.filter((word) => word.startsWith('-'))) expect(out).toContain(`${flag} `)
+  }
+  test.each([...new Set(commands)])('capstan %s', (command) => uses[command]?.() ?? hasItsFlags(command))
 })
 
 /** Programs of package READMEs, with what the text around them says that the reader has, and what they print. */

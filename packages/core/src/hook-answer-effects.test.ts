@@ -8,7 +8,7 @@ const success = { status: 'Success' }
 
 // All ways to reject a response are in packages/extension/fixtures.
 test.each<[string, Hook, object, readonly string[]]>([
-  ['goes on', BeforeClusterCreate, success, ['goes on']],
+  ['goes on', BeforeClusterCreate, success, ['continues']],
   [
     'waits, with what users read',
     BeforeClusterCreate,

@@ -55,12 +55,12 @@ function effectsOf(hook: Hook, handler: string, request: object, response: objec
   if (hook === Discovery) return discovered(response as ResponseOf<typeof Discovery>, hooks)
   if (hook.blocking) return blockingEffects(hook, response)
   const find = effects.get(hook)
-  return find ? find(request, response, handler) : ['goes on']
+  return find ? find(request, response, handler) : ['continues']
 }
 
 function blockingEffects({ name }: Hook, response: { retryAfterSeconds?: number; message?: string }): string[] {
   const { retryAfterSeconds = 0, message = '' } = response
-  if (retryAfterSeconds === 0) return ['goes on']
+  if (retryAfterSeconds === 0) return ['continues']
   return [`waits, and calls again after ${retryAfterSeconds} s`, `shows ${JSON.stringify(name + (message && `: ${message}`))}`]
 }
 

@@ -72,10 +72,10 @@ function aboutCluster(
     if (!isAvailable) unavailableSince.set(uid, now)
     lines.push(line('ClusterCreated', `${isAvailable ? 'found' : 'created'}${shapeOf(object)}`))
   }
-  if (previous && !isDeleting(previous) && isDeleting(object)) lines.push(line('ClusterDeleting', 'deletion asked for'))
+  if (previous && !isDeleting(previous) && isDeleting(object)) lines.push(line('ClusterDeleting', 'deletion requested'))
   const from = previous?.spec.topology?.version
   if (from && topology && topology.version !== from)
-    lines.push(line('UpgradeAsked', `upgrade from ${from} to ${topology.version} asked for`))
+    lines.push(line('UpgradeAsked', `upgrade from ${from} to ${topology.version} requested`))
 
   const was = previous?.status?.initialization
   const is = object.status?.initialization

@@ -69,7 +69,7 @@ test('an upgrade keeps workers and their Nodes', async () => {
   await change({ version: 'v1.36.1' })
   await env.advance(seconds(120))
   expect(env.story()).toMatchInlineSnapshot(`
-    "  60.0  Cluster default/demo: upgrade from v1.36.0 to v1.36.1 asked for
+    "  60.0  Cluster default/demo: upgrade from v1.36.0 to v1.36.1 requested
       60.0  Machine default/demo-control-plane-1: Pending
       60.0  Machine default/demo-control-plane-1: Provisioning
       60.5  Machine default/demo-control-plane-1: Provisioned

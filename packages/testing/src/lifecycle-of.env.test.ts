@@ -80,7 +80,7 @@ test('every hook of the life of a Cluster is told, in its order', async () => {
       10.0  MachineDeployment default/demo-workers: scaling from 1 to 2
       10.8  Available
       15.0  --- upgrade
-      15.0  upgrade from v1.34.0 to v1.36.0 asked for
+      15.0  upgrade from v1.34.0 to v1.36.0 requested
       15.0  BeforeClusterUpgrade of before-upgrade, v1.34.0 to v1.36.0: go
       15.0  BeforeControlPlaneUpgrade of before-control-plane, v1.34.0 to v1.35.0: go
       15.8  AfterControlPlaneUpgrade of after-control-plane, v1.35.0: wait 30 s (checking)
@@ -93,7 +93,7 @@ test('every hook of the life of a Cluster is told, in its order', async () => {
       78.2  AfterClusterUpgrade of after-upgrade, v1.36.0: go
       78.2  upgraded to v1.36.0
       80.0  --- delete
-      80.0  deletion asked for
+      80.0  deletion requested
       80.0  BeforeClusterDelete of delete: wait 3 s (backing up)
       83.0  BeforeClusterDelete of delete: go
       83.0  deleted"
@@ -154,7 +154,7 @@ test('an extension that computes patches, declares variables and plans upgrades 
        2.3  Available after 2.3 s
        2.3  Machine default/demo-workers-1: Running (Node demo-workers-1, Kubernetes v1.34.0)
        5.0  --- upgrade
-       5.0  upgrade from v1.34.0 to v1.36.0 asked for
+       5.0  upgrade from v1.34.0 to v1.36.0 requested
        5.0  GenerateUpgradePlan of plan, v1.34.0 to v1.36.0: control plane v1.35.7 then v1.36.0, workers v1.36.0
        5.0  GenerateUpgradePlan of plan, v1.35.7 to v1.36.0: control plane v1.36.0, workers v1.36.0
        5.0  Machine default/demo-control-plane-2: Pending

@@ -78,7 +78,7 @@ test('a cluster lives its whole life', async () => {
       30.8  Cluster default/demo: Available
       30.8  Machine default/demo-steady-2: Running (Node demo-steady-2, Kubernetes v1.36.0)
       60.0  --- upgrade
-      60.0  Cluster default/demo: upgrade from v1.36.0 to v1.36.1 asked for
+      60.0  Cluster default/demo: upgrade from v1.36.0 to v1.36.1 requested
       60.0  Cluster default/demo: BeforeClusterUpgrade called on scripted.test: go
       60.0  Machine default/demo-control-plane-2: Pending
       60.0  Machine default/demo-control-plane-2: Provisioning
@@ -109,7 +109,7 @@ test('a cluster lives its whole life', async () => {
       68.2  Machine default/demo-elastic-1: deleted
       68.2  Machine default/demo-elastic-2: Running (Node demo-elastic-2, Kubernetes v1.36.1)
      180.0  --- delete
-     180.0  Cluster default/demo: deletion asked for
+     180.0  Cluster default/demo: deletion requested
      180.0  Cluster default/demo: BeforeClusterDelete called on scripted.test: wait 3 s (backing up)
      183.0  Cluster default/demo: BeforeClusterDelete called on scripted.test: go
      183.0  Cluster default/demo: deleted

@@ -112,47 +112,60 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
   const idle: string[] = []
   const command = new Command('apiserver')
     .description('Run the Kubernetes-compatible API server alone: no etcd, no other binaries')
-    .option('--bind-address <ip>', 'address to listen on; anything but loopback warns', '127.0.0.1')
-    .addOption(portOption('--secure-port <n>', 'port to listen on; 0 takes any').default(6443))
-    .option('--tls-cert-file <file>', 'serving certificate chain, PEM (default: one made by an authority of its own)')
+    .option('--bind-address <ip>', 'address to listen on; prints a warning unless it is a loopback address', '127.0.0.1')
+    .addOption(portOption('--secure-port <n>', 'port to listen on; 0 selects a free port').default(6443))
+    .option('--tls-cert-file <file>', 'serving certificate chain, PEM (default: a generated certificate)')
     .option('--tls-private-key-file <file>', 'key of --tls-cert-file, PEM')
-    .option(
-      '--client-ca-file <file>',
-      'authorities that client certificates must chain to, PEM (default: the authority of its own)',
-    )
+    .option('--client-ca-file <file>', 'certificate authorities of client certificates, PEM (default: the generated authority)')
     .option(
       '--root-ca-file <file>',
-      'authority of the serving certificate, PEM, published in every namespace (default: the authority of its own)',
+      'certificate authority of the serving certificate, PEM, published in every namespace (default: the generated authority)',
     )
-    .option('--token-auth-file <file>', 'static tokens, CSV as kube-apiserver reads it: token,user,uid,"group1,group2"')
+    .option('--token-auth-file <file>', 'static tokens, in the CSV format of kube-apiserver: token,user,uid,"group1,group2"')
     .addOption(
-      new Option('--authorization-mode <modes>', `who may do what: a list, in order, of ${AuthorizationModes.join(', ')}`)
+      new Option('--authorization-mode <modes>', `ordered list of authorizers, of ${AuthorizationModes.join(', ')}`)
         .argParser(authorizationModes)
         .default(['AlwaysAllow'], 'AlwaysAllow'),
     )
     .option(
       '--service-account-issuer <url>',
-      'who signs tokens of service accounts; given again, others whose tokens still count',
+      'issuer of service account tokens; further issuers, whose tokens are also accepted, may be added by repeating the flag',
       several,
     )
-    .option('--service-account-signing-key-file <file>', 'key that signs them, PEM (default: one made, kept with --data)')
+    .option(
+      '--service-account-signing-key-file <file>',
+      'private key that signs service account tokens, PEM (default: a generated key, stored in --data)',
+    )
     .option(
       '--service-account-key-file <file>',
-      'key or certificate of a signature that counts beside it, PEM; may be given several times',
+      'further key or certificate that verifies service account tokens, PEM; may be repeated',
       several,
     )
-    .option('--api-audiences <names>', 'whom their tokens are for, a list (default: the issuers)', list)
+    .option('--api-audiences <names>', 'accepted audiences of tokens (default: the issuers)', list)
     .option(
       '--service-account-max-token-expiration <duration>',
-      'how long their tokens live at most (default: as asked for)',
+      'maximum lifetime of service account tokens (default: as requested)',
       duration,
     )
-    .option('--service-account-extend-token-expiration [bool]', "whether a pod's own token lives for a year", flag, true)
-    .option('--service-account-jwks-uri <url>', 'where others find the keys of their tokens (default: this server)', jwksUri)
-    .option('--service-account-lookup [bool]', 'their tokens end with what they are bound to; cannot be turned off', onlyTrue)
-    .option('--anonymous-auth [bool]', 'whether requests without credentials are looked at', flag, true)
-    .option('--disable-admission-plugins <names>', `turns plugins off, of ${AdmissionPlugins.join(', ')}`, disabledPlugins)
-    .option('--enable-admission-plugins <names>', 'turns plugins on that are off unless told otherwise', enabledPlugins)
+    .option(
+      '--service-account-extend-token-expiration [bool]',
+      "extend the lifetime of a pod's injected token to one year",
+      flag,
+      true,
+    )
+    .option(
+      '--service-account-jwks-uri <url>',
+      'URL of the JSON Web Key Set of service account tokens (default: this server)',
+      jwksUri,
+    )
+    .option('--service-account-lookup [bool]', 'reject tokens whose bound object was deleted; cannot be turned off', onlyTrue)
+    .option('--anonymous-auth [bool]', 'accept requests without credentials, as user system:anonymous', flag, true)
+    .option(
+      '--disable-admission-plugins <names>',
+      `admission plugins to disable, of ${AdmissionPlugins.join(', ')}`,
+      disabledPlugins,
+    )
+    .option('--enable-admission-plugins <names>', 'admission plugins to enable that are off by default', enabledPlugins)
     .addOption(
       new Option(
         '--controllers <names>',
@@ -161,90 +174,92 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
         .argParser(controllers)
         .default(controllers('*'), '*'),
     )
-    .option('--enable-garbage-collector [bool]', 'false: as without garbage-collector-controller', flag, true)
-    .option('--max-requests-inflight <n>', 'reads that are worked on at a time', count, defaultLimits.maxRequestsInflight)
+    .option(
+      '--enable-garbage-collector [bool]',
+      'run the garbage collector; false is the same as disabling garbage-collector-controller',
+      flag,
+      true,
+    )
+    .option(
+      '--max-requests-inflight <n>',
+      'maximum number of concurrent non-mutating requests',
+      count,
+      defaultLimits.maxRequestsInflight,
+    )
     .option(
       '--max-mutating-requests-inflight <n>',
-      'writes that are worked on at a time',
+      'maximum number of concurrent mutating requests',
       count,
       defaultLimits.maxMutatingRequestsInflight,
     )
     .option(
       '--enable-priority-and-fairness [bool]',
-      'both together, shared out by importance and user; false: each apart, first come, first served',
+      'share both limits among priority levels and users; false applies each limit separately, first come, first served',
       flag,
       true,
     )
-    .option('--http2-max-streams-per-connection <n>', 'requests that may be open on one connection', count, 1000)
+    .option('--http2-max-streams-per-connection <n>', 'maximum number of concurrent requests on one connection', count, 1000)
     .addOption(
-      new Option('--request-timeout <duration>', 'how long a request may take')
+      new Option('--request-timeout <duration>', 'timeout of a request')
         .argParser(duration)
         .default(defaultLimits.requestTimeout, '1m0s'),
     )
     .addOption(
-      new Option('--min-request-timeout <seconds>', 'how long a watch lasts at least that names no time')
+      new Option('--min-request-timeout <seconds>', 'minimum duration of a watch without timeoutSeconds')
         .argParser(secondsCount)
         .default(defaultLimits.minRequestTimeout, '1800'),
     )
     .addOption(
       new Option(
         '--etcd-compaction-interval <duration>',
-        'how long watches and lists can go back; 0: as far as there is room for',
+        'age up to which watches and lists can start in the past; 0 keeps as much history as fits',
       )
         .argParser(duration)
         .default(parseDuration('5m'), '5m'),
     )
-    .option(
-      '--service-cluster-ip-range <range>',
-      'where Services get their addresses: a range of IPv4',
-      clusterRange,
-      '10.0.0.0/24',
-    )
-    .option('--service-node-port-range <range>', 'where Services get their node ports', portRange, '30000-32767')
+    .option('--service-cluster-ip-range <range>', 'IPv4 range of the cluster IPs of Services', clusterRange, '10.0.0.0/24')
+    .option('--service-node-port-range <range>', 'range of node ports of Services', portRange, '30000-32767')
     .option(
       '--advertise-address <ip>',
-      'where pods would find the server, for Service `kubernetes` (default: --bind-address, or an address of this machine if that is loopback)',
+      'address of the server in the Endpoints of Service `kubernetes` (default: --bind-address, or an address of this machine if that is loopback)',
     )
     .option(
       '--cors-allowed-origins <patterns>',
-      'origins whose pages may talk to the server: a list of regular expressions, such as ^https://example\\.com(:|$)',
+      'allowed origins of browser requests, as regular expressions, such as ^https://example\\.com(:|$)',
       origins,
     )
-    .option(
-      '--default-not-ready-toleration-seconds <n>',
-      'how long pods stay on a node that is not ready, unless they say',
-      count,
-      300,
-    )
+    .option('--default-not-ready-toleration-seconds <n>', 'default tolerationSeconds of pods for notReady:NoExecute', count, 300)
     .option(
       '--default-unreachable-toleration-seconds <n>',
-      'how long pods stay on a node that cannot be reached, unless they say',
+      'default tolerationSeconds of pods for unreachable:NoExecute',
       count,
       300,
     )
     .addOption(
-      new Option('--event-ttl <duration>', 'how long Events are kept after they were last written')
+      new Option('--event-ttl <duration>', 'time for which Events are kept after their last update')
         .argParser(duration)
         .default(parseDuration('1h'), '1h'),
     )
     .option(
       '--runtime-config <versions>',
-      'versions=true|false: may say what is served, and change nothing about it',
+      'API versions as version=true|false; accepted only where it does not change what is served',
       apiSwitches,
     )
     .option('--tls-min-version <version>', 'VersionTLS12 or VersionTLS13', tlsVersion, 'TLSv1.2')
-    .option('--cert-dir <dir>', 'folder with apiserver.crt and apiserver.key, if --tls-cert-file names no others')
+    .option('--cert-dir <dir>', 'folder with apiserver.crt and apiserver.key, used without --tls-cert-file')
     .option(
       '--etcd-servers <urls>',
-      'an etcd of `capstan envtest`, whose data folder state is kept in, unless --data names one',
+      'URLs of an etcd launcher of `capstan envtest`, whose data folder is used without --data',
       list,
     )
     .addOption(dataOption('folder for state and certificates (default: memory only)'))
-    .option('--kubeconfig <file>', 'where to write a kubeconfig of the administrator, once the server is ready')
-    .addOption(new Option('-v, --v <level>', 'how much is logged: from 4 on, all').argParser(verbosity).default('info', '0'))
+    .option('--kubeconfig <file>', 'file to write an administrator kubeconfig to when the server is ready')
+    .addOption(
+      new Option('-v, --v <level>', 'log verbosity; 4 and higher log everything').argParser(verbosity).default('info', '0'),
+    )
     .addHelpText(
       'after',
-      '\nOther flags of kube-apiserver v1.36 are taken with a warning where they change nothing, or refused by name.',
+      '\nOther flags of kube-apiserver v1.36 are accepted with a warning if they have no effect here, and rejected otherwise.',
     )
     .action(async (options: Options) => {
       for (const line of idle) io.err(line)
@@ -384,7 +399,7 @@ function limitsOf(options: Options): Limits {
   const priorityAndFairness = options.enablePriorityAndFairness
   if (priorityAndFairness && maxRequestsInflight + maxMutatingRequestsInflight === 0)
     throw new UsageError(
-      '--max-requests-inflight and --max-mutating-requests-inflight are 0 both: with --enable-priority-and-fairness nobody would be served',
+      '--max-requests-inflight and --max-mutating-requests-inflight are 0 both: with --enable-priority-and-fairness no request would be served',
     )
   return { maxRequestsInflight, maxMutatingRequestsInflight, priorityAndFairness, requestTimeout, minRequestTimeout }
 }

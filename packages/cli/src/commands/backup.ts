@@ -6,30 +6,30 @@ import { dataFolder } from '../data-folder.ts'
 import type { Io } from '../io.ts'
 import { dataOption } from '../data-option.ts'
 
-const dataFlag = dataOption('the folder that `capstan apiserver` or `capstan up` was given (default: .capstan)')
+const dataFlag = dataOption('data folder of `capstan apiserver` or `capstan up` (default: .capstan)')
 
 /** `capstan backup FILE`: the state of a data folder in one file; a server may be running on it. */
 export const backupCommand = (io: Io): Command =>
   new Command('backup')
-    .description('Write the state of a data folder into one file; the server may go on running')
-    .argument('<file>', 'where to write the backup: it holds Secrets, and only its owner can read it')
+    .description('Back up the state of a data folder to a file; the server can keep running')
+    .argument('<file>', 'file to write the backup to; it contains Secrets, and only its owner can read it')
     .addOption(dataFlag)
-    .option('--salvage', 'of a folder that is damaged, take what can be read')
+    .option('--salvage', 'back up the readable part of a damaged folder')
     .action(async (path: string, { data, salvage = false }: { data?: string; salvage?: boolean }) => {
       const folder = dataFolder(io, data).database
       const file = resolve(path)
       const made = await backUp({ folder, file, clock: systemClock, salvage }).catch(failed(`Cannot back up ${folder}`))
-      for (const damage of made.damage ?? []) io.err(`capstan: warning: ${damage}: what was acknowledged behind that is lost`)
+      for (const damage of made.damage ?? []) io.err(`capstan: warning: ${damage}: acknowledged writes after it are lost`)
       io.out(`Backed up to ${file}: ${summary(made)}`)
     })
     .addCommand(
       new Command('check')
-        .description('Read a backup from beginning to end, and say what it holds')
+        .description('Verify a backup and print a summary of its content')
         .argument('<file>', 'the backup')
         .action(async (path: string) => {
           const file = resolve(path)
           const found = await checkBackup(file).catch(failed(`Cannot use backup ${file}`))
-          io.out(`${file} is whole: ${summary(found)}`)
+          io.out(`${file} is intact: ${summary(found)}`)
           for (const { name, revision, objects } of found.stores)
             io.out(`  store ${name}: ${objects} objects, revision ${revision}`)
         }),
@@ -38,12 +38,15 @@ export const backupCommand = (io: Io): Command =>
 /** `capstan restore FILE`: a data folder as a backup says. */
 export const restoreCommand = (io: Io): Command =>
   new Command('restore')
-    .description('Make a data folder what a backup says; the server must not be running')
+    .description('Restore a data folder from a backup; the server must not be running')
     .argument('<file>', 'the backup')
     .addOption(dataFlag)
-    .option('--force', 'replace the state that is there')
+    .option('--force', 'replace existing state')
     .addOption(
-      new Option('--bump-revision <n>', 'how far revisions go on above those of the backup: more than were given out since')
+      new Option(
+        '--bump-revision <n>',
+        'number added to the revisions of the backup; must exceed the number of writes since the backup',
+      )
         .argParser(revisions)
         .default(DefaultBump),
     )
@@ -53,7 +56,7 @@ export const restoreCommand = (io: Io): Command =>
       const restored = await restoreBackup({ folder, file: resolve(path), clock: systemClock, force, bumpRevision }).catch(
         failed(`Cannot restore ${folder}`),
       )
-      io.out(`Restored ${folder}: ${summary(restored)}; revisions go on ${bumpRevision} above those`)
+      io.out(`Restored ${folder}: ${summary(restored)}; revisions continue ${bumpRevision} higher`)
     })
 
 const failed = (what: string) => (err: unknown) => {

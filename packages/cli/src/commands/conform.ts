@@ -53,36 +53,36 @@ export function conformCommand(io: Io, finish: (code: number) => void): Command 
     .requiredOption('--infrastructure <kind>', 'kind of the InfraCluster, such as LocalCluster or LocalCluster.<group>')
     .option('--machine <kind>', 'kind of the InfraMachine (default: as the InfraCluster, with Machine for Cluster)')
     .option('--machine-pool <kind>', 'kind of the InfraMachinePool')
-    .option('--bootstrap <kind>', 'kind of the BootstrapConfig; a stub stands in for it otherwise')
-    .option('--control-plane <kind>', 'kind of the ControlPlane; a stub stands in for it otherwise')
+    .option('--bootstrap <kind>', 'kind of the BootstrapConfig (default: a stub)')
+    .option('--control-plane <kind>', 'kind of the ControlPlane (default: a stub)')
     .addOption(
-      new Option('--core <core>', 'run core in this process, or use the one that is there')
+      new Option('--core <core>', 'run core in this process, or use the core manager of the cluster')
         .choices(['own', 'upstream'])
         .default('own'),
     )
     .option(
       '--examples <file>',
-      'YAML with objects or templates whose specs are used; a second one of a kind is used for changes',
+      'YAML file with objects or templates whose specs are used; the second object of a kind is used for updates',
     )
     .addOption(list('--only <rules>', 'only these rules, or groups of rules such as infra-cluster'))
-    .addOption(list('--skip <rules>', 'without these rules, or groups of rules'))
+    .addOption(list('--skip <rules>', 'skip these rules, or groups of rules'))
     .addOption(
-      new Option('--timeout <duration>', 'how long each step may take').argParser(duration).default(defaultLimits.wait, '3m'),
+      new Option('--timeout <duration>', 'maximum time of each step').argParser(duration).default(defaultLimits.wait, '3m'),
     )
     .addOption(
-      new Option('--quiet <duration>', 'how long nothing must happen where nothing may')
+      new Option('--quiet <duration>', 'time without changes after which the provider counts as idle')
         .argParser(duration)
         .default(defaultLimits.quiet, '5s'),
     )
-    .addOption(new Option('--parallel <n>', 'how many clusters at once').argParser(count).default(4))
-    .option('--restart <command>', 'shell command that restarts the provider, and ends when it has')
-    .option('--kubernetes-version <version>', 'version of the clusters', 'v1.36.0')
-    .option('--upgrade-to <version>', 'version that control planes are upgraded to', 'v1.36.1')
+    .addOption(new Option('--parallel <n>', 'number of clusters tested at the same time').argParser(count).default(4))
+    .option('--restart <command>', 'shell command that restarts the provider, and exits when it has restarted')
+    .option('--kubernetes-version <version>', 'Kubernetes version of the clusters', 'v1.36.0')
+    .option('--upgrade-to <version>', 'Kubernetes version to which control planes are upgraded', 'v1.36.1')
     .addOption(new Option('-o, --output <format>', 'output format').choices([...ReportFormats]).default('text'))
     .addOption(list('--report <files>', 'also write the report to files: .txt, .json, .xml (JUnit), .html'))
     .addHelpText(
       'after',
-      '\nExit code 1 when a rule of level MUST is broken, 2 on wrong use. Progress is printed on standard error.',
+      '\nExit code 1 when a rule of level MUST is violated, 2 on wrong usage. Progress is printed on standard error.',
     )
     .action(async (options: Options) => {
       const report = await run(options, io)

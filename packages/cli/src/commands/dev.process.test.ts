@@ -81,14 +81,14 @@ describe('a saved file', patient, () => {
     expect(await answerOf(url)).toMatchObject({ handler: 'gate', response: { message: 'one' } })
 
     save(extension({ answer: 'holdFor(7, `two`)', name: 'second' }))
-    await command.line(/loaded anew after \d+ ms, handlers: second/)
+    await command.line(/reloaded after \d+ ms, handlers: second/)
     expect(await answerOf(url)).toMatchObject({ handler: 'second', response: { message: 'two', retryAfterSeconds: 7 } })
     await command.line(/ExtensionConfig quota: discovered, handlers: second$/)
 
     // As editors do that never leave half a file behind.
     save(extension({ answer: 'proceedNow(`three`)', name: 'third' }), 'extension.ts.new')
     renameSync(join(folder, 'extension.ts.new'), join(folder, 'extension.ts'))
-    await command.line(/loaded anew after \d+ ms, handlers: third/)
+    await command.line(/reloaded after \d+ ms, handlers: third/)
     expect((await answerOf(url)).response.message).toBe('three')
 
     save(`${extension({})}\nconst half =`)
@@ -105,7 +105,7 @@ describe('a saved file', patient, () => {
     save(extension({ answer: 'proceedNow(rule)', name: 'fourth' }).replace('\n', "\nimport { rule } from './lib/rules.ts'\n"))
     mkdirSync(join(folder, 'lib'))
     save("export const rule = 'four'\n", 'lib/rules.ts')
-    await command.line(/loaded anew after \d+ ms, handlers: fourth/)
+    await command.line(/reloaded after \d+ ms, handlers: fourth/)
     expect((await answerOf(url)).response.message).toBe('four')
     save("export const rule = 'five'\n", 'lib/rules.ts')
     while ((await answerOf(url)).response.message !== 'five') await Promise.resolve()

@@ -36,16 +36,18 @@ interface Options extends ProviderHooksOptions, RecordOptions {
 /** `capstan dev`: an extension beside a management cluster, over TLS, reloaded whenever one of its files is saved. */
 export const devCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withRecordHooks(new Command('dev')))
-    .description('Run an extension beside a management plane and a cluster, and load it anew whenever a file is saved')
+    .description('Run an extension with a management cluster and a demo Cluster, and reload it when a file is saved')
     .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
     .addOption(
-      dataOption('folder for the kubeconfig and the authority of the extension; state is kept in memory (default: .capstan)'),
+      dataOption(
+        'folder for the kubeconfig and the certificate authority of the extension; state is kept in memory (default: .capstan)',
+      ),
     )
-    .addOption(portOption('--port <n>', 'port of the API server; 0 takes any (default: 6443)'))
-    .addOption(portOption('--extension-port <n>', 'port of the extension; 0 takes any (default: 9443)'))
-    .option('--no-demo', 'no ClusterClass and no Cluster')
+    .addOption(portOption('--port <n>', 'port of the API server; 0 selects a free port (default: 6443)'))
+    .addOption(portOption('--extension-port <n>', 'port of the extension; 0 selects a free port (default: 9443)'))
+    .option('--no-demo', 'do not create the demo ClusterClass and Cluster')
     .addOption(
-      new Option('-o, --output <format>', 'text for people, json for programs: one object a line')
+      new Option('-o, --output <format>', 'output format; json prints one object per line')
         .choices(['text', 'json'])
         .default('text'),
     )
@@ -170,7 +172,7 @@ function suggest(story: Story, { output }: Options, tell: (line: Line) => void, 
     for (const { command, what } of suggestions) tell({ subject: 'capstan', event: 'Suggestion', text: what, command })
     return
   }
-  story.note('\nSave a file and it is loaded anew. Try (Ctrl-C here stops everything):\n')
+  story.note('\nSave a file to reload the extension. Try (Ctrl-C stops everything):\n')
   for (const { command, what } of suggestions) story.note(`  # ${what}\n  ${command}`)
   story.note('')
 }

@@ -9,8 +9,8 @@ import type { Io } from '../io.ts'
 /** `capstan envtest`: test environments of controller-runtime, kube-rs and others start Capstan instead of etcd and kube-apiserver. */
 export const envtestCommand = (io: Io): Command =>
   new Command('envtest')
-    .description('Write launchers named kube-apiserver and etcd, for test suites that start these two')
-    .argument('<dir>', 'folder to write them to')
+    .description('Write launchers named kube-apiserver and etcd, for test suites that start these programs')
+    .argument('<dir>', 'folder to write the launchers to')
     .addHelpText('after', '\nPrints the folder:  KUBEBUILDER_ASSETS=$(capstan envtest bin/envtest) go test ./...')
     .action(async (dir: string) => {
       const folder = resolve(dir)

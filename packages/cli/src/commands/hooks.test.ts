@@ -153,7 +153,7 @@ describe('hooks of another provider', () => {
     const { code, out, err } = await call('BeforeHostProvision')
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^BeforeHostProvision of budget answered after \d+ ms:\n/)
-    expect(out).toMatch(/\nwho calls it goes on$/)
+    expect(out).toMatch(/\nthe caller continues$/)
   })
 
   test('are called in another version by its name', async () => {
@@ -354,7 +354,7 @@ export const extension = defineExtension({
     const good = await ended(['hooks', 'check', module])
     expect(good).toEqual({
       code: 0,
-      out: '1 handler asked 2 requests in 2 processes: deterministic and idempotent, as far as that shows',
+      out: '1 handler called with 2 requests in 2 processes: deterministic and idempotent, as far as these calls show',
       err: '',
     })
     const tape = join(folder, 'check.tape')
@@ -497,7 +497,7 @@ describe('with a management cluster', () => {
     await client.delete(LocalMachine, { namespace: 'default', name: 'h1' })
     expect(await hooks('retry', 'demo')).toMatchObject({
       code: 0,
-      out: 'Cluster default/demo: BeforeClusterCreate, UpdateMachine (m1) asked again',
+      out: 'Cluster default/demo: BeforeClusterCreate, UpdateMachine (m1) will be called again',
     })
     expect(JSON.parse((await hooks('retry', 'demo', '-o', 'json')).out)).toEqual({
       namespace: 'default',
@@ -624,7 +624,7 @@ describe('with a management cluster', () => {
     })
     expect(await hooks('retry', 'demo', '-n', 'guarded')).toMatchObject({
       code: 0,
-      out: 'Cluster guarded/demo: BeforeClusterCreate asked again',
+      out: 'Cluster guarded/demo: BeforeClusterCreate will be called again',
     })
     const retried = (cluster: Cluster) => cluster.metadata.annotations?.['runtime.capstan.dev/retry-hooks'] !== undefined
     const { metadata } = await clusterOnce('guarded', (cluster) => !retried(cluster))
@@ -660,7 +660,7 @@ describe('with a management cluster', () => {
     const retried = await hooks('retry', 'demo', '-n', 'evil')
     expect(listed.out.split('\n')).toHaveLength(2)
     expect(listed.out).toMatch(/ first \[2J \]0;title 31m demo second$/)
-    expect(retried.out).toBe('Cluster evil/demo: Before [2J ]0;title 31m demo asked again')
+    expect(retried.out).toBe('Cluster evil/demo: Before [2J ]0;title 31m demo will be called again')
     const json = (await hooks('waiting', '-n', 'evil', '-o', 'json')).out
     expect(JSON.parse(json)).toMatchObject(record)
     for (const text of [listed.out, retried.out, json]) expect(text).not.toMatch(/[^\P{Cc}\n]|\p{Bidi_Control}/u)

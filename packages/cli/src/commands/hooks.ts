@@ -11,9 +11,7 @@ import { waitingCommand } from './hooks/waiting.ts'
 
 /** `capstan hooks …`: for authors of extensions, for those who operate them, and for those whose cluster waits. */
 export const hooksCommand = (io: Io, finish: (code: number) => void): Command => {
-  const hooks = new Command('hooks').description(
-    'Call hooks, play tapes of them, see what waits for them, check what a release would change',
-  )
+  const hooks = new Command('hooks').description('Call hooks, replay tapes, list objects that wait for hooks, check releases')
   const forEverybody = [waitingCommand, retryCommand, callCommand, checkCommand, replayCommand, openapiCommand, preflightCommand]
   for (const make of [...forEverybody, catalogCommand]) hooks.addCommand(make(io, finish))
   hooks.addCommand(recordCommand(), { hidden: true })

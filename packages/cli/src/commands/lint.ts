@@ -47,7 +47,7 @@ export const lintCommand = (io: Io, finish: (code: number) => void): Command =>
     .addOption(new Option('--level <level>', 'least important level to report').choices([...Levels]).default('SHOULD'))
     .option('--why', 'print what core does at run time when a rule is broken')
     .option('--release <version>', 'version of the release, which the metadata file must cover')
-    .addHelpText('after', '\nExit code 1 when a rule of level MUST is broken, 2 on wrong use.')
+    .addHelpText('after', '\nExit code 1 when a rule of level MUST is violated, 2 on wrong usage.')
     .action(async (path: string, options: Options) => {
       if (options.release !== undefined && !/^v?\d+\.\d+/.test(options.release)) {
         throw new UsageError(`--release ${options.release}: expected a version such as v1.2.3`)

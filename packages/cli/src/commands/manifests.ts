@@ -25,18 +25,18 @@ interface Options {
 /** `capstan manifests PROVIDER`: what a management cluster needs to run it. */
 export const manifestsCommand = (io: Io): Command =>
   new Command('manifests')
-    .description('Write what a management cluster needs to run a provider, for kubectl apply or for clusterctl')
+    .description('Print the manifests of a provider for kubectl apply, or write a repository for clusterctl')
     .addArgument(new Command().createArgument('<provider>', 'core or local').choices(['core', 'local']))
     .option('--image <image>', 'image of the manager', `capstan:v${versions.capstan}`)
     .addOption(
       new Option('--release <version>', 'version of the components').argParser(releaseVersion).default(`v${versions.capstan}`),
     )
     .addOption(
-      new Option('--certificates <how>', 'where the certificate of webhooks comes from: the manager itself, or cert-manager')
+      new Option('--certificates <how>', 'source of the webhook certificate: the manager itself, or cert-manager')
         .choices(['self-managed', 'cert-manager'])
         .default('self-managed'),
     )
-    .addOption(new Option('--replicas <n>', 'replicas of the Deployment, of which one leads').argParser(count).default(1))
+    .addOption(new Option('--replicas <n>', 'replicas of the Deployment; one of them is the leader').argParser(count).default(1))
     .option('--output-dir <dir>', 'write a local repository of clusterctl to this folder (default: print the components)')
     .action(async (provider: ProviderToInstall, options: Options) => {
       const { image, release: version, certificates, replicas, outputDir } = options

@@ -25,10 +25,10 @@ interface Options {
 
 /** `capstan new …`: something to begin with. */
 export const newCommand = (io: Io): Command => {
-  const make = new Command('new').description('Write a small project to begin with')
+  const make = new Command('new').description('Create a new project')
   make
     .command('extension')
-    .description('Write a runtime extension: handlers, tests, image and manifests')
+    .description('Create a runtime extension: handlers, tests, image and manifests')
     .argument('<name>', 'name of the extension, of its ExtensionConfig and of its Service')
     .option('--dir <dir>', 'folder to write to (default: the name)')
     .addOption(
@@ -37,7 +37,7 @@ export const newCommand = (io: Io): Command => {
         .default([hooksToHandle[0]!], hooksToHandle[0]!.name),
     )
     .addOption(
-      new Option('--certificates <how>', 'where its certificate comes from: cert-manager in the cluster, or this command')
+      new Option('--certificates <how>', 'source of the certificate: cert-manager in the cluster, or this command')
         .choices(['cert-manager', 'self-made'])
         .default('cert-manager'),
     )
@@ -62,7 +62,10 @@ export const newCommand = (io: Io): Command => {
     .command('certificate')
     .description('Print a Secret with a new certificate for an extension, valid for a year')
     .argument('<name>', 'name of the extension')
-    .option('--renew <file>', 'manifest with its Secret, which is written anew: its authority stays trusted until the next time')
+    .option(
+      '--renew <file>',
+      'manifest with the Secret to renew in place; the old certificate authority stays trusted until the next renewal',
+    )
     .action(async (name: string, { renew }: { renew?: string }) => {
       checked(name)
       const template = extensionTemplates().get('manifests/30-certificate.self-made.yaml')!

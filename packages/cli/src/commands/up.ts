@@ -40,24 +40,24 @@ interface Options extends ProviderHooksOptions, RecordOptions, HookClientOptions
 /** `capstan up`: a whole management plane in this process, and with `--demo` a cluster on it. */
 export const upCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withHookClientCertificate(withRecordHooks(new Command('up'))))
-    .description('Bring up a management plane in this process: API server, core provider and local provider')
-    .option('--demo', 'create a ClusterClass, a runtime extension and a managed Cluster, and tell what happens')
+    .description('Start a management cluster in this process: API server, core provider and local provider')
+    .option('--demo', 'create a ClusterClass, a runtime extension and a managed Cluster, and print what happens')
     .addOption(dataOption('folder for state, certificates and kubeconfig (default: .capstan)'))
-    .addOption(new Option('--memory', 'keep state in memory only: it ends with the process').conflicts('data'))
-    .addOption(portOption('--port <n>', 'port of the API server; 0 takes any (default: the one used before, or 6443)'))
-    .option('--kubeconfig <file>', 'where to write the kubeconfig (default: kubeconfig in the data folder)')
+    .addOption(new Option('--memory', 'keep state in memory only; it is lost when the process ends').conflicts('data'))
+    .addOption(portOption('--port <n>', 'port of the API server; 0 selects a free port (default: the port used before, or 6443)'))
+    .option('--kubeconfig <file>', 'file to write the kubeconfig to (default: kubeconfig in the data folder)')
     .addOption(
-      new Option('-o, --output <format>', 'text for people, json for programs: one object a line')
+      new Option('-o, --output <format>', 'output format; json prints one object per line')
         .choices(['text', 'json'])
         .default('text'),
     )
-    .option('--exit-when-ready', 'with --demo: leave with 0 once the cluster is Available, or 1 with the reason why not')
+    .option('--exit-when-ready', 'with --demo: exit with code 0 when the cluster is Available, or with code 1 and the reason')
     .addOption(
-      new Option('--timeout <duration>', 'with --exit-when-ready: how long the cluster may take')
+      new Option('--timeout <duration>', 'with --exit-when-ready: maximum time until the cluster is Available')
         .argParser(duration)
         .default(seconds(120), '2m'),
     )
-    .option('--replay-hooks <file>', 'call no extension: answer runtime hooks from a tape')
+    .option('--replay-hooks <file>', 'do not call extensions; read responses of runtime hooks from a tape')
     .action(async (options: Options) => finish(await up(options, io)))
 
 async function up(options: Options, io: Io): Promise<number> {
@@ -217,7 +217,7 @@ function suggest(
     tell({ subject: 'capstan', event: 'Ready', text: `kubeconfig ${kubeconfig}` })
     return
   }
-  story.note('\nTry (Ctrl-C here stops the plane; started again it goes on where it stopped):\n')
+  story.note('\nTry (Ctrl-C stops the management cluster; the next start continues where it stopped):\n')
   for (const { command, what } of all) story.note(`  # ${what}\n  ${command}`)
   story.note('')
 }

@@ -5,7 +5,7 @@ import { versions } from '../versions.ts'
 /** `capstan version`: what this is, and what it speaks. */
 export const versionCommand = (io: Io): Command =>
   new Command('version')
-    .description('Print the version, and the versions of Kubernetes and Cluster API that it follows')
+    .description('Print the versions of Capstan, and of Kubernetes and Cluster API that it implements')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(({ output }: { output: 'text' | 'json' }) => {
       if (output === 'json') io.out(JSON.stringify(versions))

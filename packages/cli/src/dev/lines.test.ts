@@ -15,11 +15,11 @@ test.each([
   },
   {
     reload: { kind: 'loaded', extension, took: 95, first: false } as const,
-    line: 'Extension quota: loaded anew after 95 ms, handlers: wait (BeforeClusterCreate)',
+    line: 'Extension quota: reloaded after 95 ms, handlers: wait (BeforeClusterCreate)',
   },
   {
     reload: { kind: 'refused', problem: 'extension.ts:3: Expression expected', keepsOld: true } as const,
-    line: 'extension.ts: not loaded: extension.ts:3: Expression expected (what was loaded before goes on)',
+    line: 'extension.ts: not loaded: extension.ts:3: Expression expected (the previous version keeps running)',
   },
   { reload: { kind: 'refused', problem: 'boom', keepsOld: false } as const, line: 'extension.ts: not loaded: boom' },
   {

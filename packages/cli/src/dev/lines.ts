@@ -11,11 +11,11 @@ export function lineOfReload(reload: Reload, place: string): Line {
   switch (reload.kind) {
     case 'loaded': {
       const { name, handlers } = reload.extension
-      const what = `${reload.first ? 'loaded' : 'loaded anew'} after ${reload.took} ms, handlers: ${listed(handlers)}`
+      const what = `${reload.first ? 'loaded' : 'reloaded'} after ${reload.took} ms, handlers: ${listed(handlers)}`
       return { subject: `Extension ${name}`, event: reload.first ? 'ExtensionLoaded' : 'ExtensionReloaded', text: what }
     }
     case 'refused': {
-      const rest = reload.keepsOld ? ' (what was loaded before goes on)' : ''
+      const rest = reload.keepsOld ? ' (the previous version keeps running)' : ''
       return { subject: place, event: 'ExtensionNotLoaded', text: `not loaded: ${reload.problem}${rest}` }
     }
     case 'ended':

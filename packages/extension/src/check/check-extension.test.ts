@@ -71,7 +71,7 @@ describe('an extension that always does the same', () => {
 
   it('has no findings', async () => {
     expect(checkText(await checked(good))).toBe(
-      '9 handlers asked 10 requests in one process: deterministic and idempotent, as far as that shows',
+      '9 handlers called with 10 requests in one process: deterministic and idempotent, as far as these calls show',
     )
   })
 })
@@ -81,42 +81,42 @@ test.each<[string, Handler, string]>([
   [
     'a counter in the message',
     on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(5, `call ${calls++}`)),
-    'BeforeClusterCreate of gate: its message changes from call to call, so that the condition never comes to rest: message: "call 0" at first, "call 1" asked the same again (the fixture)',
+    'BeforeClusterCreate of gate: its message changes from call to call, so that core writes the condition at each call: message: "call 0" in the first response, "call 1" in the second (the fixture)',
   ],
   [
     'chance in the time to wait',
     on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(10 + (calls++ % 2), 'wait')),
-    'BeforeClusterCreate of gate: it wants to be called again after 10 s, and asked the same again after 11 s: a time that does not change lets core come to rest (the fixture)',
+    'BeforeClusterCreate of gate: retryAfterSeconds is 10, and 11 for the same request: use a constant, so that core does not write again at each call (the fixture)',
   ],
   [
     'a change of mind',
     on(BeforeClusterCreate, { name: 'gate' }, () => (calls++ % 2 === 0 ? proceedNow() : holdFor(5, 'wait'))),
-    'BeforeClusterCreate of gate: it lets go at first, and asked the same again it holds back (the fixture)',
+    'BeforeClusterCreate of gate: its first response proceeds, and its response to the same request blocks (the fixture)',
   ],
   [
     'the time in a patch',
     patching(() => ({ made: Date.now() })),
-    'GeneratePatches of patches: asked the same twice it answers differently: items.LocalClusterTemplate of Cluster demo[0].patch.spec.made: <number> at first, <number> asked the same again (the fixture)',
+    'GeneratePatches of patches: two calls with the same request have different responses: items.LocalClusterTemplate of Cluster demo[0].patch.spec.made: <number> in the first response, <number> in the second (the fixture)',
   ],
   [
     'chance in a patch',
     patching(() => ({ id: Math.random() })),
-    'GeneratePatches of patches: asked the same twice it answers differently: items.LocalClusterTemplate of Cluster demo[0].patch.spec.id: <number> at first, <number> asked the same again (the fixture)',
+    'GeneratePatches of patches: two calls with the same request have different responses: items.LocalClusterTemplate of Cluster demo[0].patch.spec.id: <number> in the first response, <number> in the second (the fixture)',
   ],
   [
     'chance in a plan',
     on(GenerateUpgradePlan, { name: 'plan' }, () => proceedWith({ controlPlaneUpgrades: [{ version: `v1.${calls++}.0` }] })),
-    'GenerateUpgradePlan of plan: asked the same twice it answers differently: controlPlaneUpgrades[0].version: "v1.0.0" at first, "v1.1.0" asked the same again (the fixture)',
+    'GenerateUpgradePlan of plan: two calls with the same request have different responses: controlPlaneUpgrades[0].version: "v1.0.0" in the first response, "v1.1.0" in the second (the fixture)',
   ],
   [
     'patches after the position of a template',
     patching((_, index) => ({ nth: index })),
-    'GeneratePatches of patches: what it answers depends on the order of items or variables: LocalClusterTemplate of Cluster demo.spec.nth: 0 in one order, 1 in the other (the fixture)',
+    'GeneratePatches of patches: its response depends on the order of items or variables: LocalClusterTemplate of Cluster demo.spec.nth: 0 in one order, 1 in the other (the fixture)',
   ],
   [
     'a verdict after the first template',
     on(ValidateTopology, { name: 'validation' }, ({ request }) => fail(`no ${request.items[0]!.object.kind}`)),
-    'ValidateTopology of validation: what it answers depends on the order of items or variables: message: "no LocalClusterTemplate" in one order, "no LocalMachineTemplate" in the other (the fixture)',
+    'ValidateTopology of validation: its response depends on the order of items or variables: message: "no LocalClusterTemplate" in one order, "no LocalMachineTemplate" in the other (the fixture)',
   ],
   [
     'a list that grows',
@@ -135,7 +135,7 @@ test.each<[string, Handler, string]>([
       if (!('simulated' in spec)) throw new Error('nothing is simulated')
       return proceedWith({ items: [{ uid: item.uid, patchType: 'JSONPatch', patch: json([{ op: 'remove', path }]) }] })
     }),
-    'GeneratePatches of patches: asked about what it has patched it fails: nothing is simulated (the fixture)',
+    'GeneratePatches of patches: it fails for objects that it has patched: nothing is simulated (the fixture)',
   ],
   [
     'an update in place that is never done',
@@ -206,7 +206,7 @@ test('a handler of a hook of which no valid request can be told is named, unless
   const handler = on(Provision, { name: 'provision' }, ({ request }) => holdFor(5, request.machine))
   const text = checkText(await checked([handler]))
   expect(text).toMatch(
-    /^Provision of provision: not asked, since the hook's declaration does not tell a valid request: give requests\n/,
+    /^Provision of provision: not called, because its declaration does not give a valid request: pass requests\n/,
   )
   const request = { hook: 'Provision', request: { machine: '1' }, from: 'the example' }
   expect(await checked([handler], { requests: [request] })).toMatchObject({ unasked: [], findings: [], requests: 2 })
@@ -252,7 +252,7 @@ describe('in several processes', () => {
   test('a good one takes two processes, whatever it prints', async () => {
     const report = await checkModule(module(`console.log('hello')\n${extension(gate('good', 'proceedNow()'))}`))
     expect(checkText(report)).toBe(
-      '1 handler asked 2 requests in 2 processes: deterministic and idempotent, as far as that shows',
+      '1 handler called with 2 requests in 2 processes: deterministic and idempotent, as far as these calls show',
     )
   })
 
@@ -269,5 +269,5 @@ test('every finding is told in the report', async () => {
   const handlers = ['one', 'two'].map((name) => on(BeforeClusterCreate, { name }, () => holdFor(5, `call ${calls++}`)))
   const lines = checkText(await checked(handlers)).split('\n')
   expect(lines).toHaveLength(3)
-  expect(lines.at(-1)).toBe('2 handlers asked 3 requests in one process: 2 findings')
+  expect(lines.at(-1)).toBe('2 handlers called with 3 requests in one process: 2 findings')
 })

@@ -9,7 +9,7 @@ import type { Observation, Told } from './probe.ts'
 /**
  * - `refused`: core does not take an answer
  * - `threw`: the handler throws
- * - `differs`: asked the same twice it answers differently
+ * - `differs`: two calls with the same request have different responses
  * - `message`: its message changes from call to call
  * - `retry`: so does the time after which it wants to be called again
  * - `process`: another process answers differently
@@ -84,9 +84,9 @@ function fromTwice(observation: Observation): Finding[] {
   const [was, is] = [wait(first), wait(second)]
   const found: Finding[] = []
   if (was === 0 && is > 0) {
-    found.push(finding(observation, 'retry', 'it lets go at first, and asked the same again it holds back', 'retryAfterSeconds'))
+    found.push(finding(observation, 'retry', 'its first response proceeds, and its response to the same request blocks', 'retryAfterSeconds'))
   } else if (was > 0 && is > 0 && was !== is) {
-    const text = `it wants to be called again after ${was} s, and asked the same again after ${is} s: a time that does not change lets core come to rest`
+    const text = `retryAfterSeconds is ${was}, and ${is} for the same request: use a constant, so that core does not write again at each call`
     found.push(finding(observation, 'retry', text, 'retryAfterSeconds'))
   }
   // From holding back to letting go is what a hook is for, and the message goes with it.
@@ -94,17 +94,17 @@ function fromTwice(observation: Observation): Finding[] {
   for (const difference of between(observation, first, second)) {
     const { path } = difference
     if (path === 'retryAfterSeconds' || (isAnotherMessage && path === 'message')) continue
-    const text = differenceText(difference, ['at first', 'asked the same again'])
+    const text = differenceText(difference, ['in the first response', 'in the second'])
     if (path === 'message') {
       found.push(
         finding(
           observation,
           'message',
-          `its message changes from call to call, so that the condition never comes to rest: ${text}`,
+          `its message changes from call to call, so that core writes the condition at each call: ${text}`,
           path,
         ),
       )
-    } else found.push(finding(observation, 'differs', `asked the same twice it answers differently: ${text}`, path))
+    } else found.push(finding(observation, 'differs', `two calls with the same request have different responses: ${text}`, path))
   }
   return found
 }
@@ -119,7 +119,7 @@ function fromOrder(observation: Observation): Finding[] {
   const [difference] = differences(one, other)
   if (!difference) return []
   const text = differenceText(difference, ['in one order', 'in the other'])
-  return [finding(observation, 'order', `what it answers depends on the order of items or variables: ${text}`, difference.path)]
+  return [finding(observation, 'order', `its response depends on the order of items or variables: ${text}`, difference.path)]
 }
 
 function fromPatched(observation: Observation): Finding[] {
@@ -128,7 +128,7 @@ function fromPatched(observation: Observation): Finding[] {
   const again = { ...observation, request: patched.request }
   const before = documents(again, patched.request)
   if ('problem' in patched.told) {
-    return [finding(observation, 'not-idempotent', `asked about what it has patched it fails: ${patched.told.message}`)]
+    return [finding(observation, 'not-idempotent', `it fails for objects that it has patched: ${patched.told.message}`)]
   }
   const after = outcome(again, patched.told)
   const [difference] = differences(before, after)

@@ -138,7 +138,7 @@ export const hookProblems = {
     codes: ['bad-discovery'],
     meaning: 'A handler is for a hook, or a version of it, that this core does not have.',
     remedy:
-      'The extension was made for another release (`capstan hooks preflight`), or for a hook of a provider that the manager was not told of.',
+      'The extension was made for another release (`capstan hooks preflight`), or for a hook of a provider that the manager does not know (`--provider-hooks`).',
   },
   BreakerOpen: {
     codes: ['unavailable'],
@@ -148,7 +148,7 @@ export const hookProblems = {
   NotReady: {
     codes: ['not-ready'],
     meaning:
-      'Not every ExtensionConfig has been tried since the start, or one was never discovered: which handlers there are nobody knows.',
+      'Not every ExtensionConfig has been discovered since the start, so the list of handlers is incomplete.',
     remedy: 'Wait a moment after a start. Otherwise the message names the ExtensionConfig: see its condition `Discovered`.',
   },
   NotRegistered: {

@@ -19,9 +19,9 @@ interface Options extends ServerOptions, ProviderHooksOptions {
 export const callCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withServer(new Command('call')))
     .description('Call a hook of an extension server as core would')
-    .argument('<url>', 'where the server is: https, a host, perhaps a port and a prefix')
+    .argument('<url>', 'URL of the server: https, host, optional port and path prefix')
     .argument('<hook>', 'name of the hook, such as BeforeClusterCreate; GROUP/VERSION/NAME where there are several')
-    .option('--handler <name>', 'which handler of the hook (default: the one that discovery names)')
+    .option('--handler <name>', 'handler of the hook (default: the handler that discovery returns)')
     .option('--fixture <file>', 'the request as YAML or JSON (default: a valid one)')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (url: string, name: string, options: Options) => {
@@ -46,7 +46,7 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
         else {
           io.out(`${hook.name}${handler === '' ? '' : ` of ${handler}`} answered after ${took} ms:`)
           io.out(JSON.stringify(response, undefined, 2))
-          const caller = hook.group === HooksGroup ? 'core' : 'who calls it'
+          const caller = hook.group === HooksGroup ? 'core' : 'the caller'
           if (core.kind === 'rejected') io.err(`capstan: ${caller} refuses it: ${core.error}`)
           else for (const effect of core.effects) io.out(`${caller} ${effect}`)
         }

@@ -16,12 +16,12 @@ interface Options extends ProviderHooksOptions {
 /** `capstan hooks catalog`: what a release promises of its hooks, to be kept; or whether it keeps what earlier ones promised. */
 export const catalogCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(new Command('catalog'))
-    .description('Print the hooks of this release with their shapes, or check them against those of earlier releases')
-    .option('--release <version>', 'what the release is called (default: the release of Cluster API that core follows)')
+    .description('Print the hooks of this release with their schemas, or compare them with those of earlier releases')
+    .option('--release <version>', 'name of the release (default: the Cluster API release that core implements)')
     .option('--date <day>', 'day of the release, such as 2026-08-11 (default: today)', day)
     .option(
       '--since <catalog>',
-      'an earlier release, as this command printed it: check the rules for versions of hooks instead; once for each, oldest first',
+      'catalog of an earlier release, printed by this command; checks compatibility instead; may be repeated, oldest first',
       (file, before: readonly string[] | undefined) => [...(before ?? []), file],
     )
     .action(async ({ date = today(), since = [], ...options }: Options) => {

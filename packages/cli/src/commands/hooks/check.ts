@@ -16,9 +16,11 @@ interface Options {
 /** `capstan hooks check MODULE`: whether an extension is deterministic and idempotent, as core relies on. */
 export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
   new Command('check')
-    .description('Ask the handlers of an extension the same in several ways and processes, and tell what is not deterministic')
+    .description(
+      'Call the handlers of an extension repeatedly, in several processes, and report responses that are not deterministic',
+    )
     .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
-    .option('--tape <file>', 'ask what is on a tape, too')
+    .option('--tape <file>', 'also send the requests of a tape')
     .option('--setting <name=value>', 'setting for valid requests; may be repeated (default: those in manifests/)', setting, {})
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (path: string, options: Options) => {

@@ -28,7 +28,7 @@ type Target = Pick<ReleasedCatalog, 'release' | 'hooks'>
 /** `capstan hooks preflight --catalog VERSION`: which handlers would stop working under another release. */
 export const preflightCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withKubeconfig(new Command('preflight')))
-    .description('Say which registered handlers would stop working under another release')
+    .description('List registered handlers that would stop working with another release')
     .option(
       '--catalog <version>',
       `the release: ${Object.keys(upstreamCatalogs).join(', ')} of upstream, current, or a file: the OpenAPI document that it publishes (runtime-sdk-openapi.yaml)`,

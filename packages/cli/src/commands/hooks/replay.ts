@@ -20,9 +20,9 @@ interface Options extends ServerOptions, ProviderHooksOptions {
 /** `capstan hooks replay TAPE --url URL`: the requests of a tape again, and what an extension answers differently now. */
 export const replayCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withServer(new Command('replay')))
-    .description('Send the requests of a tape to an extension server, and compare its answers with those of the tape')
-    .argument('<tape>', 'what `capstan up --record-hooks` or `capstan manager --record-hooks` wrote')
-    .requiredOption('--url <url>', 'where the server is: https, a host, perhaps a port and a prefix')
+    .description('Send the requests of a tape to an extension server, and compare the responses with those of the tape')
+    .argument('<tape>', 'file that `capstan up --record-hooks` or `capstan manager --record-hooks` wrote')
+    .requiredOption('--url <url>', 'URL of the server: https, host, optional port and path prefix')
     .option('--hook <name>', 'only calls of this hook')
     .option('--handler <name>', 'only calls of this handler')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))

@@ -8,7 +8,7 @@ import { jsonLine, oneLine } from '../../output/one-line.ts'
 /** `capstan hooks retry CLUSTER`: asks now what would be asked again later. */
 export const retryCommand = (io: Io): Command =>
   withKubeconfig(new Command('retry'))
-    .description('Have the hooks that a Cluster and its Machines wait for asked again at once')
+    .description('Call the hooks that a Cluster and its Machines wait for again, immediately')
     .argument('<cluster>', 'name of the Cluster')
     .option('-n, --namespace <namespace>', 'namespace of the Cluster', 'default')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
@@ -28,8 +28,8 @@ export const retryCommand = (io: Io): Command =>
         const texts = waiting.map(({ hook, machine }) => oneLine(machine === undefined ? hook : `${hook} (${machine})`))
         io.out(
           waiting.length === 0
-            ? `Cluster ${key.namespace}/${name} waits for no hook; whatever comes next is asked for`
-            : `Cluster ${key.namespace}/${name}: ${texts.join(', ')} asked again`,
+            ? `Cluster ${key.namespace}/${name} waits for no hook`
+            : `Cluster ${key.namespace}/${name}: ${texts.join(', ')} will be called again`,
         )
       })
     })

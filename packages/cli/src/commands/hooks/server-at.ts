@@ -19,9 +19,9 @@ export interface ServerOptions {
 export const withServer = (command: Command): Command =>
   command
     .option('--ca <file>', 'certificates to trust, PEM (default: those of the system)')
-    .option('--client-cert <file>', 'certificate to show to the server, PEM')
-    .option('--client-key <file>', 'key of that certificate, PEM')
-    .addOption(new Option('--timeout <seconds>', 'how long the server may take').default(10).argParser(seconds))
+    .option('--client-cert <file>', 'client certificate, PEM')
+    .option('--client-key <file>', 'private key of the client certificate, PEM')
+    .addOption(new Option('--timeout <seconds>', 'timeout of a call, in seconds').default(10).argParser(seconds))
 
 function seconds(text: string): number {
   const value = Number(text)

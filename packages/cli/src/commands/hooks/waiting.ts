@@ -15,7 +15,7 @@ interface Options extends ManagementOptions {
 /** `capstan hooks waiting`: every hook that holds something back, over all Clusters and whatever belongs to them. */
 export const waitingCommand = (io: Io): Command =>
   withKubeconfig(new Command('waiting'))
-    .description('List what Clusters, their Machines and objects of providers wait for: hooks, handlers, since when, until when')
+    .description('List Clusters, Machines and provider objects that wait for hooks, with handler, start time and next call')
     .option('-n, --namespace <namespace>', 'objects of one namespace only')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (options: Options) => {
