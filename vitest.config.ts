@@ -11,7 +11,7 @@ const isProgramsTurn = process.env.CAPSTAN_PROGRAMS === '1'
 /** Whole environments and whole programs: files that take long, whatever their size. */
 const isLong = ({ moduleId }: TestSpecification): boolean => /\.env\.test\.ts$|\/packages\/cli\//.test(moduleId)
 
-/** The long ones first, so that no core waits for another at the end, on a clean clone either: nobody knows there what took how long. */
+/** Long test files first, so that no core is idle at the end, on a clean clone too, where durations are unknown. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
@@ -36,7 +36,7 @@ export default defineConfig({
     // Programs that tests start are stripped of their types once, not each time.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)) },
     sequence: { sequencer: LongFirst },
-    // Tells a test that hangs from one on a busy machine; no test waits for time to pass.
+    // Long enough for a busy machine: only a test that hangs reaches it. No test waits for time to pass.
     testTimeout: 240_000,
     hookTimeout: 240_000,
   },

@@ -33,7 +33,7 @@ export async function* devReloadBench({ short }: BenchOptions): AsyncIterable<Fi
     async trust(bundle) {
       caBundle = Buffer.from(bundle).toString('base64')
     },
-    tell() {},
+    report() {},
     loaded: () => loaded.resolve(),
   })
   const transport = httpsHookTransport()
@@ -54,7 +54,7 @@ export async function* devReloadBench({ short }: BenchOptions): AsyncIterable<Fi
     await loaded.promise
     const times: number[] = []
     for (let round = 0; round < (short ? 3 : 20); round++) {
-      // As somebody who thinks before saving again: the next process has been started.
+      // As after a pause between two saves: the next process has been started.
       await sleep(systemClock, 1000)
       loaded = Promise.withResolvers()
       const saved = now()

@@ -1,4 +1,4 @@
-/** How soon a Cluster goes on once an extension lets it. */
+/** Time until a Cluster continues after an extension stops blocking it. */
 import { BeforeClusterCreate, BeforeClusterUpgrade, Cluster, RetryHooksAnnotation } from '@capstan/api'
 import { defineExtension, holdFor, on, proceedNow } from '@capstan/extension'
 import type { Figure } from './figure.ts'

@@ -20,7 +20,7 @@ export interface HooksPlane {
   readonly client: Client
   /**
    * `Available c`, `gone c` and `waits for HOOK c` of a Cluster, `infrastructure c` once its LocalCluster is there, `control plane c v1` once its control
-   * plane has that version, and what the extension tells.
+   * plane has that version, and what the extension reports.
    */
   readonly moments: Moments
   close(): Promise<void>

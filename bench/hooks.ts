@@ -1,4 +1,4 @@
-/** Runtime hooks: what a call costs beside upstream's client, how soon a cluster goes on once it may, and how often it asks. */
+/** Runtime hooks: what a call costs beside upstream's client, how soon a cluster continues after a blocking response, and how often hooks are called. */
 import { messageOf } from '@capstan/kube'
 import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'

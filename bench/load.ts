@@ -7,7 +7,7 @@ import { type ApiRequest, methodOf, urlOf } from '@capstan/kube'
 import { type ClusterAccess, loadKubeconfig } from '@capstan/kube/node'
 import { now } from './figure.ts'
 
-/** Whoever the kubeconfig file says, on connections that are kept until it is closed. */
+/** A client with the credentials of a kubeconfig file, on connections that stay open until it is closed. */
 export class Load {
   readonly #access: ClusterAccess
   #connections: Connection[] = []
@@ -75,7 +75,7 @@ export class Load {
   }
 }
 
-/** Told of the bytes of an answer that goes on, which it must not keep, and of its end. */
+/** Receives the bytes of a streamed response, which it must not keep, and its end. */
 interface Watcher {
   took(bytes: Buffer): void
   ended(err: Error): void
@@ -105,7 +105,7 @@ class Watches {
       lines.begin()
       this.#connections[index] = await this.#open(resourceVersion, {
         took: (bytes) => lines.take(bytes),
-        // A server closes watches that do not keep up: as any client, this one goes on behind what it has got.
+        // A server closes watches that do not keep up: like any client, this one continues behind the last event that it received.
         ended: () => void begin(revisionIn(lines.last)).catch((err: Error) => this.#failed(err)),
       })
     }
@@ -226,7 +226,7 @@ class Connection {
     })
   }
 
-  /** @returns the head of an answer that goes on: the watcher is told of the rest */
+  /** @returns the head of a streamed response; the watcher receives the rest */
   beginning(request: Buffer, { took, ended }: Watcher): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#fail = reject

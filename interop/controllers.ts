@@ -1,6 +1,6 @@
 /**
  * Capstan's controllers on a real kube-apiserver: the tests that are written for the embedded server and a virtual clock, unchanged,
- * and the story of a cluster's whole life, line by line the one that is told in process.
+ * and the story of a cluster's whole life, line by line that of the embedded server.
  */
 import { Checks } from './capstan-process.ts'
 import { startRealPlane } from './real-plane.ts'

@@ -86,7 +86,7 @@ interface Run {
   readonly lines: readonly string[]
   readonly tests: ReadonlyMap<string, boolean>
   readonly milliseconds: number
-  /** Of the suite's own API server and etcd, in KB; 0 where the machine does not tell. */
+  /** Of the suite's own API server and etcd, in KB; 0 where the operating system does not report it. */
   readonly peak: number
 }
 
@@ -142,7 +142,7 @@ function readStat(pid: string): string[] {
 
 function peakOf(pid: number): number | undefined {
   try {
-    // One that has ended, and that nobody has taken notice of yet, has no memory.
+    // A process that has ended but was not waited for has no memory.
     const [, peak] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
     return peak === undefined ? undefined : Number(peak)
   } catch {

@@ -1,6 +1,6 @@
 /**
  * `capstan apiserver` on a disk that fills up under it. Nothing is acknowledged that is not kept; reads and watches go on; the server says
- * that it is not ready, and why it refuses; and it goes on once there is room, or stops, or is killed, without losing anything.
+ * that it is not ready, and why it refuses; and it continues once there is space, or stops, or is killed, without losing anything.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -83,7 +83,7 @@ async function compareAnswers(peer: string, seed: number, checks: Checks): Promi
   console.log(`${Batch} answers, seed ${seed}: ${values} have a value, ${Batch - values} an error${refused}`)
 }
 
-/** Go keeps the text of what no schema describes, and says this once somebody wants its value. */
+/** Go keeps the text of values without a schema, and returns this error when the value is read. */
 const tooLarge = /^\{"error":"json: cannot unmarshal number \S+ into Go value of type float64"\}$/
 
 /** The answers that are published for other languages: what the index says of them is what Go says. */

@@ -1,7 +1,7 @@
 /**
  * Processes killed with SIGKILL while 16 clients write, again and again on one data folder: 500 that have only the store open, and
  * twelve times `capstan apiserver` with its clients over HTTPS. After each restart: every acknowledged write is there,
- * resourceVersion has not gone back, and a watch goes on from what it saw last.
+ * resourceVersion has not gone back, and a watch continues after its last event.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,13 +14,13 @@ import type { Outcome } from './suite.ts'
 const InFlight = 16
 const namespace = 'default'
 
-/** What clients know: nobody may ever see less than this again. */
+/** State that clients have seen: no later read may return less. */
 interface Known {
   /** By name of the ConfigMap: its last acknowledged state. */
   readonly acknowledged: Map<string, { revision: number; count: number }>
   /** By name: what the watch saw last. */
   readonly watched: Map<string, number>
-  /** The newest resourceVersion that anybody was told of. */
+  /** The newest resourceVersion that a client has received. */
   newest: number
   /** Up to where the watch has seen everything. */
   seen: number
@@ -120,7 +120,7 @@ async function backUpAndRestore(folder: string, known: Known, checks: Checks): P
     const isThere = [...known.acknowledged].every(([name, { revision }]) => there.get(name) === revision)
     checks.check('what is restored has everything that was acknowledged, with its resourceVersion', isThere)
     checks.check('its resourceVersion is above all that were given out', Number(metadata.resourceVersion) > known.newest + 1e8)
-    // Somebody who saw the first server go on after the backup.
+    // A client that saw the first server continue after the backup.
     const options = { namespace, resourceVersion: String(known.newest + 10), signal: AbortSignal.timeout(10_000) }
     const answer = await firstEvent(client, options).catch((err: unknown) =>
       isReason(err, 'Expired', 'Gone') ? '410' : messageOf(err),
@@ -165,7 +165,7 @@ async function writeUntilKilled(client: Client, server: CapstanProcess, known: K
       }
     }
   }
-  // Each writer ends with the failure of the request that was under way: nobody knows what became of that one.
+  // Each writer ends with the failure of the request that was under way: its result is unknown.
   await Promise.all([killed.promise, ...Array.from({ length: InFlight }, (_, id) => writer(id).catch(() => {}))])
   ended.abort()
   await watching
@@ -192,7 +192,7 @@ async function verify(client: Client, known: Known, checks: Checks): Promise<voi
   await resume(client, known, items, revision, checks)
 }
 
-/** A watch from what was seen last tells everything that is in the list, or that it cannot. */
+/** A watch from the last seen revision returns everything that is in the list, or an error. */
 async function resume(
   client: Client,
   known: Known,
@@ -223,7 +223,7 @@ async function resume(
   known.seen = revision
 }
 
-/** Takes note of what a watch tells, until it ends or has come to `last`. */
+/** Records the events of a watch, until it ends or reaches `last`. */
 async function follow(events: AsyncIterable<{ type: string; object: ConfigMap }>, known: Known, last = Infinity): Promise<void> {
   for await (const { object } of events) {
     const revision = Number(object.metadata.resourceVersion)

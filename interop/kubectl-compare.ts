@@ -47,7 +47,7 @@ function tell({ section, run: command, result, why }: Compared): void {
 export interface Plane {
   /** File, of an administrator. */
   readonly kubeconfig: string
-  /** File, of somebody who may do nothing of note. */
+  /** Kubeconfig of a user with few permissions. */
   readonly bob: string
 }
 
@@ -64,7 +64,7 @@ export interface Compared {
   readonly why: string
 }
 
-/** Runs every row of the sections on both planes at once, and compares what is printed. `told` hears of each as soon as it is known. */
+/** Runs every row of the sections on both planes at once, and compares what is printed. `told` is called with each result. */
 async function compareKubectl(
   kubectl: string,
   planes: { readonly ours: Plane; readonly real: Plane },

@@ -150,7 +150,7 @@ async function checkLeaderElection(plane: ServedPlane, running: Set<CapstanProce
     return manager
   }
   const client = plane.client()
-  /** Whoever holds the Lease, when it is not one of those. */
+  /** The holder of the Lease, when it is not one of those. */
   const holder = async (...not: string[]) => {
     const isNew = ({ spec }: Lease) => spec?.holderIdentity !== undefined && !not.includes(spec.holderIdentity)
     const leases = await until(client, Lease, 'a leader', (all) => all.some(isNew), { namespace: 'capi-system' })
@@ -192,7 +192,7 @@ async function checkDiagnostics({ ready }: CapstanProcess, checks: Checks): Prom
   checks.check('other paths are not there', (await fetch(`${base}/other`)).status === 404)
 }
 
-/** What schemas cannot say, the API server is told by the manager now: defaults, refusals, other versions. */
+/** The manager's webhooks provide what schemas cannot: defaults, validation, conversion. */
 async function checkWebhooks(client: Client, checks: Checks): Promise<void> {
   const old = { ...ExtensionConfig, version: 'v1alpha1' } as unknown as Kind
   const create = (name: string, clientConfig: object) =>

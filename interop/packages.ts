@@ -295,7 +295,7 @@ async function installTools(): Promise<Tools> {
     try {
       renameSync(partial, folder)
     } catch (err) {
-      // Somebody else was faster.
+      // Another process was faster.
       rmSync(partial, { recursive: true, force: true })
       if (!existsSync(folder)) throw err
     }

@@ -18,7 +18,7 @@ import {
 } from '@capstan/kube/node'
 import { answers, type Program, type Programs, ready } from './programs.ts'
 
-/** Somebody beside the administrator, known by a token. */
+/** A user beside the administrator, with a token. */
 export interface PlaneUser {
   readonly name: string
   readonly groups?: readonly string[]
@@ -31,7 +31,7 @@ export interface PlaneOptions {
   readonly users?: readonly PlaneUser[]
   /** Whether a write is acknowledged only when it is on disk. Default: no, since what a test writes need not outlive the machine. */
   readonly durable?: boolean
-  /** Told what happens while it starts, a line each. */
+  /** Called with progress messages while it starts. */
   readonly progress?: (line: string) => void
 }
 

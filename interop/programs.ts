@@ -1,4 +1,4 @@
-/** Programs that are not ours as child processes: one folder, a log each, and an end that nobody can prevent. */
+/** Programs that are not ours as child processes: one folder, a log each, and a guaranteed end. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { request as plainRequest } from 'node:http'
@@ -14,7 +14,7 @@ export interface Program {
   readonly log: string
   /** Set once it has ended. */
   readonly ending: string | undefined
-  /** The end of its log, for whoever reads a failure. */
+  /** The end of its log, for failure messages. */
   tail(lines?: number): string
   /** SIGTERM, and SIGKILL when that has not helped; at once if it is disposable. */
   stop(): Promise<void>
@@ -39,7 +39,7 @@ const Grace = 10_000
 
 /**
  * Kills what is left when the process that holds its standard input is gone, however that went: `+PID` and `-PID` say what there is,
- * and the end of the input that nobody is there any more. A shell, since nothing smaller is everywhere.
+ * and the end of the input that the parent has ended. A shell, since nothing smaller is everywhere.
  */
 const reaperScript = `trap '' INT TERM HUP
 pids=' '
@@ -171,7 +171,7 @@ export const answers = (url: string, options: RequestOptions = {}): Promise<bool
  */
 const Ports = { from: 10_000, to: 18_999 }
 
-/** That many different ports of the loopback interface on which nobody listens. */
+/** That many different free ports of the loopback interface. */
 export async function freePorts(count: number): Promise<number[]> {
   const found = new Set<number>()
   while (found.size < count) {

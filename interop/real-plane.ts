@@ -58,7 +58,7 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
     const url = `https://127.0.0.1:${port}`
     const own = [
       `--etcd-servers=${etcdUrl}`,
-      // So that the address of the service "kubernetes" may be one of loopback: nobody keeps it.
+      // So that the address of the service "kubernetes" may be one of loopback: it is not kept.
       '--advertise-address=127.0.0.1',
       '--endpoint-reconciler-type=none',
       '--allow-privileged=true',

@@ -1,6 +1,6 @@
 /**
- * `capstan apiserver --data` killed and started again on the same port, with watchers of this project on it: each goes on from where it
- * was, without a list, and is told everything that was written. (What clients of Go see of it is in `interop/go`.)
+ * `capstan apiserver --data` killed and started again on the same port, with watchers of this project on it: each continues where it
+ * was, without a list, and receives everything that was written. (What clients of Go see of it is in `interop/go`.)
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -70,7 +70,7 @@ async function write(client: Client, prefix: string): Promise<void> {
   for (let i = 0; i < Objects; i++) await client.create(ConfigMap, { metadata: { namespace, name: `${prefix}-${i}` } })
 }
 
-/** Follows ConfigMaps, and remembers what it was told. */
+/** Watches ConfigMaps, and records the events. */
 class Watcher {
   lists = 0
   readonly toldTwice: string[] = []
@@ -98,7 +98,7 @@ class Watcher {
   /** @throws when it does not come to pass within half a minute */
   async #until(holds: () => boolean): Promise<void> {
     const tooLate = Promise.withResolvers<never>()
-    // What nobody waits for any more must not end the process.
+    // A rejected promise without a handler must not end the process.
     tooLate.promise.catch(() => {})
     const timer = setTimeout(
       () => tooLate.reject(new Error(`a watcher was told ${this.#told.size} of ${Objects * 3} objects`)),

@@ -112,7 +112,7 @@ async function tellAll(of: string, plane: ServedPlane, checks: Checks, log: () =
   return told
 }
 
-/** Upstream calls nobody until it has discovered every ExtensionConfig that there is, and some of the cases' cannot be. */
+/** Upstream calls no extension until it has discovered every ExtensionConfig, and some of the cases' cannot be discovered. */
 async function untilCalling(options: SceneOptions): Promise<void> {
   const scene = await Scene.open('first', options)
   await scene.createClass()

@@ -93,7 +93,7 @@ function objects({ version = 'v1.36.0', files, timeout = '3m0s', image }: Change
   return all as unknown as Objects
 }
 
-/** How the extension refuses while it is told to stay out of updates in place. */
+/** Response of the extension while in-place updates are disabled. */
 export const refusal = 'Unexpected call to UpdateMachine hook'
 
 /** Has the control plane Machine of the demo updated in place: refused at first, then worked at, then done. */
@@ -105,7 +105,7 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
     .map(keyOf)
   const said = (what: string) => (machines: readonly Machine[]) => getCondition(one(machines), 'Updating')?.message === what
 
-  // One mark is enough: whoever owns the Machine goes on with what somebody has begun.
+  // One annotation is enough: the owner of the Machine continues an update that was begun.
   const mark = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
   await client.patch(Machine, key!, { type: 'merge', body: mark })
   const failed = 'UpdateMachine hook failed: please check controller logs for errors'

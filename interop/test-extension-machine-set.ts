@@ -115,7 +115,7 @@ export async function updateMachineSet(
   const config = specOf(await client.get(KubeadmConfig, own))
   checks.check('so is its bootstrap config', equal(config.files, files('second')), config)
 
-  // A field of Docker's that the extension does not know: whoever waits can read why the Machine is replaced.
+  // A field of Docker's that the extension does not know: a user can read why the Machine is replaced.
   await client.create(DevMachineTemplate, devTemplate('third', { bootstrapTimeout: '10m0s', customImage: 'another' }))
   const { infrastructureRef } = refs('third')
   await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec: { infrastructureRef } } } } })

@@ -1,6 +1,6 @@
 /**
  * Upstream's own test extension, in Go, called by Capstan's core: discovery, every lifecycle hook from creation to deletion, a hook
- * that holds an upgrade up until it is told otherwise, and an update in place. It writes down what it was asked in a ConfigMap.
+ * that blocks an upgrade until a ConfigMap allows it, and an in-place update. It writes down what it was asked in a ConfigMap.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -81,7 +81,7 @@ async function live(client: Client, url: string, ca: string, checks: Checks): Pr
     spec: {
       clientConfig: { url, caBundle },
       namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
-      // It decodes the objects of updates in place as those of kubeadm and Docker, and fails at all others: told to stay out of it, it
+      // It decodes the objects of updates in place as those of kubeadm and Docker, and fails at all others: when disabled, it
       // is asked all the same, answers without a patch, and Machines are replaced.
       settings: { extensionConfigName: name, defaultAllHandlersToBlocking: 'false', disableInPlaceUpdates: 'true' },
     },

@@ -1,5 +1,5 @@
 /**
- * Makes every generated file anew: the drawing of packages in ARCHITECTURE.md, CustomResourceDefinitions, reference pages,
+ * Writes every generated file: the drawing of packages in ARCHITECTURE.md, CustomResourceDefinitions, reference pages,
  * requests and answers of hooks.
  * With `--check` it writes nothing and fails when something would change.
  */

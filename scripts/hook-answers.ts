@@ -1,5 +1,5 @@
 /**
- * Answers to hooks that core takes, and answers that it refuses: for whoever writes an extension in whatever language. What core says
+ * Answers to hooks that core takes, and answers that it refuses: for authors of extensions in any language. What core says
  * of each is found by asking it. The requests that they answer are those of `fixture`.
  */
 import {

@@ -2,7 +2,7 @@
  * Suites of whole processes, and against programs that are not ours. `npm run interop` runs those of CI, `npm run interop -- SUITE…`
  * the ones named, `--jobs N` as many at once, `--list` says which there are, `--prepare` builds what they need and runs nothing. Says
  * plainly which could not run, and why; one that belongs to CI and did not run is a failure. Programs that share cores with those of
- * other suites may be too slow for each other: a suite that failed beside others runs once more alone, and the summary tells both.
+ * other suites may be too slow for each other: a suite that failed beside others runs once more alone, and the summary lists both.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -111,7 +111,7 @@ if (options.list) {
 } else if (options.prepare) {
   for (const name of chosen) await prepare(suites[name]!)
 } else if (options.inside) {
-  // Nobody is there any more who wants to know.
+  // The parent process has ended.
   process.once('disconnect', () => process.exit(1))
   process.send!(await run(suites[asked[0]!]!), () => process.exit())
 } else {
@@ -198,7 +198,7 @@ function late(minutes: number): Promise<'late'> {
   return new Promise((resolve) => void setTimeout(() => resolve('late'), minutes * 60_000).unref())
 }
 
-/** This program again, which tells the one that started it how it ended; its end ends all that it has started. */
+/** This program as a child process, which reports its result to its parent; when it ends, its own children end. */
 function runInside(name: string, prefix: readonly string[], printed: Buffer[] | undefined): Promise<Ending> {
   const [command, ...args] = [
     ...prefix,

@@ -27,7 +27,7 @@ export const createHostController = ({ runtime }: HostOptions): Controller =>
     when: hostMatters,
     sources: [
       {
-        // A handler that is new, elsewhere or gone may say something else: nobody waits for the rest of their time.
+        // A handler that was added, moved or removed can change the result: hooks are called again without waiting.
         start(enqueue, { cache }) {
           runtime.onChanged?.(() => {
             for (const host of cache.byIndex(waiting, '')) enqueue(keyOf(host))

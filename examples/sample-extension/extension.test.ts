@@ -33,7 +33,9 @@ describe('the sample extension', () => {
   })
 
   it('always does the same', async () => {
-    expect(checkText(await checkExtension(sampleExtension()))).toMatch(/: deterministic and idempotent, as far as these calls show$/)
+    expect(checkText(await checkExtension(sampleExtension()))).toMatch(
+      /: deterministic and idempotent, as far as these calls show$/,
+    )
   })
 
   it('lets Clusters go', async () => {

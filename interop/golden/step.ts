@@ -41,7 +41,7 @@ const sent = (method: string, path: string, body?: unknown, headers?: Sent['head
   request: { method, path, ...(headers ? { headers } : {}), ...(body === undefined ? {} : { body }) },
 })
 
-/** Objects that a server has to refuse: `good` with one thing changed, told by what is changed. A null takes a member away. */
+/** Objects that a server has to refuse: `good` with one change, named after it. A null removes a member. */
 export const refused = (path: string, good: object, changes: readonly object[]): Step[] =>
   changes.map((change, index) => post(path, merged(good, { metadata: { name: `bad-${index}` }, ...change })))
 

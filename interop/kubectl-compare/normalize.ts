@@ -33,7 +33,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/\b\d+ seconds? ago\b/g, 'AGE ago'],
 ]
 
-/** The output of a command without what must differ. Columns are told apart by blanks; how many says nothing, when widths differ. */
+/** The output of a command without what must differ. Columns are separated by blanks, whose number depends on the widths. */
 export function normalized(output: string): string {
   const json = sortedJSON(output)
   if (json !== undefined) return normalized(json)

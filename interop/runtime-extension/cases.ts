@@ -1,4 +1,4 @@
-/** The cases, each in a namespace of its own, side by side. What one sees it tells; whether that is right is decided by comparison. */
+/** The cases, each in a namespace of its own, side by side. A case records what it sees; a comparison decides whether that is right. */
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
 import { type Clock, getCondition, hours, isRecord, keyOf, Secret, systemClock } from '@capstan/kube'
@@ -162,7 +162,7 @@ const joined: Case = async (options) => {
   scene.tell('asked again', waited >= 2500 && waited < 60_000 ? 'when the first of them says' : `after ${waited} ms`)
 }
 
-/** What waits for an extension goes on when the extension is removed. */
+/** A Cluster that waits for an extension continues when the extension is removed. */
 const removed: Case = async (options) => {
   const scene = await Scene.open('removed', options)
   scene.stage.answer('BeforeClusterCreate', () => holdFor(600, 'for long'))
@@ -170,7 +170,7 @@ const removed: Case = async (options) => {
   await scene.createCluster()
   scene.tell('condition', await scene.reconciled(/for long/))
   await scene.client.delete(ExtensionConfig, { name: scene.name })
-  // Nothing tells the Cluster: it is its next pass that finds nobody who holds it.
+  // No event reaches the Cluster: its next reconcile finds no blocking extension.
   const end = performance.now() + 120_000
   while ((await scene.client.list(StubCluster, { namespace: scene.name })).items.length === 0 && performance.now() < end) {
     await scene.touch(Cluster, scene.key)
@@ -211,7 +211,7 @@ async function tellUndiscovered(options: SceneOptions, name: string, url: string
   const caBundle = Buffer.from(ca).toString('base64')
   await options.client.create(ExtensionConfig, {
     metadata: { name },
-    // For nobody: our core does not go on where it has never learnt who might object.
+    // Our core does not continue before it has discovered every extension.
     spec: { clientConfig: { url, caBundle }, namespaceSelector: { matchLabels: { name: 'nobody' } } },
   })
   options.told.set(`${name}: discovered`, await discoveredText(options, name))
@@ -400,7 +400,7 @@ function versionsOf({ request }: Pick<StagedCall, 'request'>): object {
   return Object.fromEntries(Object.entries(versions).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** A Machine is changed where it is: who can is asked, and then told to, until it is done. */
+/** An in-place update: CanUpdateMachine is called, then UpdateMachine until it is done. */
 const inPlace: Case = async (options) => {
   const scene = await Scene.open('in-place', options)
   const { client, key } = scene
@@ -441,7 +441,7 @@ const inPlace: Case = async (options) => {
   const isMade = ({ status }: Machine) =>
     status?.initialization?.bootstrapDataSecretCreated === true && status.initialization.infrastructureProvisioned === true
   const [machine] = await scene.seen(Machine, 'has a Machine', (found) => found.some(isMade))
-  // Nobody runs it: there is no Node that core could find.
+  // No program runs it: there is no Node that core could find.
   await client.patch(
     Machine,
     keyOf(machine!),

@@ -45,7 +45,7 @@ export class Scene {
     return scene
   }
 
-  /** Objects are told with their fields in the order of their names. */
+  /** Objects are recorded with their fields in alphabetical order. */
   tell(what: string, seen: unknown): void {
     this.#options.told.set(`${this.name}: ${what}`, typeof seen === 'string' ? seen : JSON.stringify(sorted(seen)))
   }
@@ -137,7 +137,7 @@ export class Scene {
     }
   }
 
-  /** An annotation changes: it is looked at anew. */
+  /** Changes an annotation, so that it is reconciled again. */
   async touch(kind: Parameters<Client['patch']>[0], key: { namespace?: string; name: string }): Promise<void> {
     const annotations = { 'interop.capstan.dev/touched': String(performance.now()) }
     await this.client.patch(kind, key, { type: 'merge', body: { metadata: { annotations } } })

@@ -1,5 +1,5 @@
 /**
- * An extension in TypeScript with a handler for each hook, many times over: what stands first in the path says which, and each is told
+ * An extension in TypeScript with a handler for each hook, many times over: the first segment of the path selects one, and each is recorded
  * what to answer. Every call is written down.
  */
 import { type Hook, hookCatalog } from '@capstan/api'

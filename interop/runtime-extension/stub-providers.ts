@@ -1,5 +1,5 @@
 /**
- * Kinds of providers that nobody stands behind but this file: as much of the contracts as core waits for, at once. What is of interest
+ * Provider kinds that only this file implements: as much of the contracts as core waits for, at once. What is of interest
  * is between core and the extension, and the same for every core.
  */
 import {

@@ -3,10 +3,10 @@ import type { Checks } from '../capstan-process.ts'
 import type { Told } from './scene.ts'
 
 interface Difference {
-  /** Of what is told; of everything when absent. */
+  /** Applies to these records; to all when absent. */
   readonly what: RegExp
   readonly reason: string
-  /** Makes the two alike where they may differ, and nowhere else. */
+  /** Normalizes the permitted differences, and only these. */
   alike(text: string): string
 }
 

@@ -57,7 +57,7 @@ export interface Life {
 
 export interface LifeOptions {
   readonly plane: ServedPlane
-  /** Another API server with the same definitions and nobody at work: the cluster is moved there and back. */
+  /** Another API server with the same definitions and no controllers: the cluster is moved there and back. */
   readonly elsewhere: ServedPlane
   readonly checks: Checks
   readonly progress: (line: string) => void
@@ -139,7 +139,7 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   checks.check('clusterctl moves every object to another API server', moved.join() === names.join(), { names, moved })
   const stayed = (await objects(client, kinds)).map(nameOf)
   checks.check('and leaves none behind', stayed.length === 0, stayed)
-  // Status does not move with an object: managers there would find it out anew, and clusterctl does not move what is not ready.
+  // Status does not move with an object: managers there compute it again, and clusterctl does not move what is not ready.
   for (const { kind, object } of before)
     if (object.status !== undefined)
       await there.patch(kind, keyOf(object), { type: 'merge', body: { status: object.status } }, { subresource: 'status' })
@@ -255,7 +255,7 @@ const isSettled = (one: Cluster): boolean =>
   getCondition(one, 'ScalingUp')?.status === 'False' &&
   getCondition(one, 'ScalingDown')?.status === 'False'
 
-/** What Machines say of themselves has come up all the way: the control plane tells it after the Machine, the Cluster after both. */
+/** The status of Machines has reached the control plane, and then the Cluster. */
 const isTold = (one: Cluster): boolean =>
   isTrue(one, 'ControlPlaneMachinesReady') &&
   isTrue(one, 'WorkerMachinesReady') &&

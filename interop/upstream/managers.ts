@@ -151,7 +151,7 @@ export async function startManagers(
     }
     await run(placed.map(({ tool }) => tool))
     progress(`${placed.length} managers ready`)
-    // Last: while nobody answers they refuse every write.
+    // Last: while no server responds, they block every write.
     for (const hook of manifests.mutating) await client.apply(MutatingWebhookConfiguration, hook, { fieldManager })
     for (const hook of manifests.validating) await client.apply(ValidatingWebhookConfiguration, hook, { fieldManager })
     return {

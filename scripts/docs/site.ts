@@ -65,7 +65,7 @@ export function siteLink(file: string, href: string, pages: ReadonlyMap<string, 
   return anchor === undefined ? link : `${link}#${anchor}`
 }
 
-/** Links of built pages that lead nowhere, and pages that no link from the start page reaches. */
+/** Links of built pages without a target, and pages that no link from the start page reaches. */
 export function siteProblems(built: ReadonlyMap<string, string>, exists: (url: string) => boolean): string[] {
   const idsOf = (html: string) => new Set([...html.matchAll(/ (?:id|name)="([^"]+)"/g)].map(([, id]) => id!))
   const ids = new Map([...built].map(([url, html]) => [url, idsOf(html)]))

@@ -91,7 +91,7 @@ async function ensureModule(module: ToolModule, folder: string, place: BuildPlac
   return source
 }
 
-/** Go names each package that it compiles; a line now and then shows that it goes on. */
+/** Go prints each package that it compiles; some of these lines are shown as progress. */
 function progressOf(name: string, place: BuildPlace): (line: string) => void {
   let packages = 0
   return (line) => {

@@ -253,7 +253,7 @@ const paused: Case = async (twin) => {
   await twin.settle('resumed')
 }
 
-/** Somebody changes what the topology has made. */
+/** A user changes an object that the topology has created. */
 const drift: Case = async (twin) => {
   await created(twin)
   await twin.patch(MachineDeployment, ([first]) => first, {

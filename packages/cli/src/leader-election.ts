@@ -28,7 +28,7 @@ const CoreLease = 'controller-leader-election-capi'
 /** Managers with the core provider share upstream's Lease; managers of other providers lead independently of it. */
 const leaseOf = (providers: readonly ProviderName[]): string =>
   providers.includes('core') ? CoreLease : `capstan-${[...providers].sort().join('-')}`
-/** Where upstream's core manager has its Lease, unless somebody has moved it. */
+/** Default namespace of the Lease of upstream's core manager. */
 const CoreNamespace = 'capi-system'
 /** Upstream's identities are `<host>_<uuid>`, and no host has an underscore in its name. */
 const OurIdentity = /^capstan_[^_]*_[^_]*$/
@@ -93,7 +93,7 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
   try {
     await client.get(Namespace, { name }, { signal })
   } catch (err) {
-    // Whoever may not read namespaces may be allowed to write Leases in this one.
+    // A user without permission to read namespaces may have permission to write Leases in this one.
     if (isReason(err, 'Forbidden')) return
     if (!isReason(err, 'NotFound')) throw err
     await client.create(Namespace, { metadata: { name } }, { signal }).catch((err) => {
@@ -115,7 +115,7 @@ export async function refuseBesideUpstream(
   const found = await heldByUpstream(client, signal)
   let renewing = found.find((lease) => Math.abs(clock.now() - renewedAt(lease)) < durationOf(lease))
   if (!renewing && found.length > 0) {
-    // Its clock may be wrong: only that it renews tells.
+    // Its clock may be wrong: only renewals count.
     await sleep(clock, largest(found.map(durationOf)), signal)
     const before = new Map(found.map((lease) => [lease.metadata.uid, lease.spec?.renewTime]))
     const later = await heldByUpstream(client, signal)

@@ -92,7 +92,7 @@ export interface ManagerWebhooks {
   configure(): Promise<void>
   /**
    * Behind a Service the configurations stay: nothing is let in unseen while a manager starts again. Those of a process that was started
-   * by hand go with it, since they would block every write until somebody removes them.
+   * by hand go with it, since they would block every write until they are removed.
    */
   close(): Promise<void>
 }

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 
 /**
  * What a server needs of Node's own modules. They come compiled, but for a V8 with the flags it began with: loaded after these are
- * set, they would be compiled anew, which takes 20 ms.
+ * set, they would be compiled again, which takes 20 ms.
  */
 const needed = ['child_process', 'cluster', 'crypto', 'dns', 'fs/promises', 'http2', 'https', 'net', 'sqlite', 'timers/promises']
   .concat(['worker_threads', 'zlib'])
@@ -50,7 +50,7 @@ export function keepHeapSmall(): void {
     collectAll()
     collections = 0
   })
-  // V8 has a limit of new space, but must be told before it starts. It grows after a collection, and shrinks when there is little to do:
+  // V8 has a limit of new space, which must be set before it starts. It grows after a collection, and shrinks when there is little to do:
   // while it may not grow there is no hurry to look, which costs as much as a request.
   new PerformanceObserver(() => {
     rest.disturbed()
@@ -60,7 +60,7 @@ export function keepHeapSmall(): void {
   }).observe({ entryTypes: ['gc'] })
 }
 
-/** Calls `collect` when there is little to do and enough to be had. `disturbed` is told of each collection. */
+/** Calls `collect` when the process is idle and enough memory can be freed. `disturbed` is called for each collection. */
 function whenAtRest(collect: () => void): { disturbed(): void } {
   let size = getHeapStatistics().total_heap_size
   let starting = true

@@ -124,7 +124,7 @@ function heldBy({ data, metadata }: Secret): Held | undefined {
   try {
     certificateExpiry(certificate)
   } catch {
-    // Written over by somebody: made anew.
+    // Overwritten by another client: generated again.
     return undefined
   }
   return { authorities, certificate, key, resourceVersion: metadata.resourceVersion }

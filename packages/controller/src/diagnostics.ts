@@ -30,7 +30,7 @@ export interface DiagnosticsServer {
 }
 
 /**
- * Serves over HTTP, for everybody who reaches the address: on the loopback interface unless told otherwise, since metrics name objects
+ * Serves over HTTP without authentication, by default on the loopback interface only, since metrics name objects
  * of the cluster. Rejects when the port is taken.
  */
 export function serveDiagnostics(

@@ -40,7 +40,7 @@ export class RetryRequests {
 
 /**
  * Removes the request that `cluster` carries, and writes the records of its waiting hooks with it: a process that ends in between neither
- * loses a request nor honours it twice. A request that somebody wrote meanwhile stays. Returns the Cluster, and whether it was removed.
+ * loses a request nor honours it twice. A request that was written meanwhile stays. Returns the Cluster, and whether it was removed.
  */
 export async function removeRetryRequest(
   client: Client,

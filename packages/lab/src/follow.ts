@@ -10,7 +10,7 @@ export interface FollowOptions {
   readonly random: Random
   readonly signal: AbortSignal
   /** Receives one line for each relevant change. */
-  tell(line: Line): void
+  report(line: Line): void
   /** After every change of a Cluster or a Machine, with all there are. */
   changed?(clusters: readonly Cluster[], machines: readonly Machine[]): void
 }
@@ -18,7 +18,7 @@ export interface FollowOptions {
 const kinds: readonly Kind[] = [ExtensionConfig, ClusterClass, Cluster, MachineDeployment, Machine]
 
 /** Resolves when the signal aborts. */
-export async function followStory(client: Client, { clock, random, signal, tell, changed }: FollowOptions): Promise<void> {
+export async function followStory(client: Client, { clock, random, signal, report, changed }: FollowOptions): Promise<void> {
   const narrate = createNarrator(clock)
   const known = new Map<Kind, Map<string, KubeObject>>(kinds.map((kind) => [kind, new Map()]))
   const all = <T extends KubeObject>(kind: Kind<T>) => [...known.get(kind as Kind)!.values()] as T[]
@@ -29,7 +29,7 @@ export async function followStory(client: Client, { clock, random, signal, tell,
       const previous = objects.get(key)
       if (object) objects.set(key, object)
       else objects.delete(key)
-      if (previous || object) for (const line of narrate({ kind: kind.kind, previous, object })) tell(line)
+      if (previous || object) for (const line of narrate({ kind: kind.kind, previous, object })) report(line)
     }
     for await (const event of watchObjects(client, kind, { clock, random, signal })) {
       if (event.kind === 'replaced') {

@@ -28,19 +28,19 @@ export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) =>
     call: (onIgnored: OnIgnored) => Promise<R>,
   ): Promise<R> => {
     const ignored = new Set<string>()
-    const tell = (names: readonly string[], answer: HookCall['answer']) => {
+    const record = (names: readonly string[], answer: HookCall['answer']) => {
       if (names.length > 0) report({ hook: hook.name, handlers: names, ...subjectOf(forObject), answer })
     }
     try {
       const response = await call((handler, { message }) => {
         ignored.add(handler)
-        tell([handler], { kind: 'ignored', message })
+        record([handler], { kind: 'ignored', message })
       })
       const answered = handlers.filter((handler) => !ignored.has(handler))
-      tell(answered, answerOf(response as ResponseOf<Hook>))
+      record(answered, answerOf(response as ResponseOf<Hook>))
       return response
     } catch (err) {
-      tell(handlers, { kind: 'failed', message: messageOf(err) })
+      record(handlers, { kind: 'failed', message: messageOf(err) })
       throw err
     }
   }

@@ -17,7 +17,7 @@ export function lateDefaults(admission: readonly Admission[], kinds: readonly Ki
 const defaultsOf = (kind: Kind, admission: readonly Admission[]): Controller => ({
   name: `defaults/${kind.kind.toLowerCase()}`,
   for: kind,
-  // What a status says is nobody's default.
+  // A status has no defaults of the client.
   when: ({ previous, object }) => object !== undefined && previous?.metadata.generation !== object.metadata.generation,
   async reconcile(key, { cache, client, signal }) {
     const object = cache.peek(kind, key)

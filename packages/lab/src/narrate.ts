@@ -21,14 +21,14 @@ export interface Line {
 }
 
 /** A change of one object, as reported by a watch. */
-export interface Told {
+export interface ObjectChange {
   readonly kind: string
   readonly previous: KubeObject | undefined
   readonly object: KubeObject | undefined
 }
 
 /** Returns the lines that a change adds to the story: none, one, or a few. */
-export type Narrator = (change: Told) => Line[]
+export type Narrator = (change: ObjectChange) => Line[]
 
 export function createNarrator(clock: Clock): Narrator {
   /** When each Cluster that is not Available yet was first seen: times in objects are whole seconds, too coarse for a fast one. */

@@ -145,7 +145,7 @@ export async function coreEnv(
   }
 }
 
-/** A condition of an object as `stateText` tells it. */
+/** A condition of an object, as `stateText` formats it. */
 export function conditionText(object: ConditionSource, type: string): string | undefined {
   const found = getCondition(object, type)
   return found && stateText(found)

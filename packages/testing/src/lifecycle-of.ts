@@ -75,10 +75,10 @@ export async function lifecycleOf(
   const clock = new VirtualClock()
   const subjectOf = typeof extension === 'function' ? extension(clock) : extension
   const { from = 'v1.34.0', to = 'v1.36.0', steps = ['create', 'scale', 'upgrade', 'delete'] } = options
-  const log = tellingErrors((text) => env.tell(text, subject), options.log ?? silent)
+  const log = reportErrors((text) => env.report(text, subject), options.log ?? silent)
   const transport = inProcess(extensionServer(subjectOf, { clock, log }))
   const calls: ObservedCall[] = []
-  const tell = teller((text) => env.tell(text, subject))
+  const report = callReporter((text) => env.report(text, subject))
   const env = await planeEnv({
     clock,
     // Of its own: wherever the test runs, this stays in its process.
@@ -86,9 +86,9 @@ export async function lifecycleOf(
     hookTransport: options.between?.(transport) ?? transport,
     onCall(call) {
       calls.push(call)
-      tell(call)
+      report(call)
     },
-    tells: ({ subject, event }) =>
+    shows: ({ subject, event }) =>
       !event.startsWith('Hook') && (subject.startsWith('Cluster ') || event === 'Scaling' || (options.machines ?? false)),
   })
   try {
@@ -105,7 +105,7 @@ export async function lifecycleOf(
     await env.settle()
     const trace = () => env.story().replaceAll(`${subject}: `, '')
     for (const step of steps) {
-      env.tell(`--- ${step}`, subject)
+      env.report(`--- ${step}`, subject)
       const why = await taken(env, step, { ...options, from, to })
       if (why !== undefined) return { trace: trace(), calls, stuck: { step, why } }
     }
@@ -142,7 +142,7 @@ async function taken(
     await env.advance(seconds(5))
     why = notDone(step, await orAbsent(client.get(Cluster, key)), options.to)
   } while (why !== undefined && clock.now() < end)
-  if (why !== undefined) env.tell(`${step} is not done after ${durationText(options.patience ?? minutes(10))}: ${why}`, subject)
+  if (why !== undefined) env.report(`${step} is not done after ${durationText(options.patience ?? minutes(10))}: ${why}`, subject)
   return why
 }
 
@@ -202,21 +202,21 @@ function notDone(step: LifecycleStep, cluster: Cluster | undefined, to: string):
 }
 
 /** Prints each call of lifecycle hooks; of hooks that are called in every reconcile, only new responses. */
-function teller(tell: (text: string) => void): CallObserver {
-  const told = new Map<string, string>()
+function callReporter(report: (text: string) => void): CallObserver {
+  const reported = new Map<string, string>()
   return (call) => {
     const text = callText(call)
     const isFailure = call.outcome.kind === 'failed' || call.outcome.response.status !== 'Success'
     const subject = `${call.hook.name} ${call.handler}`
-    if ((isFailure || call.hook.tag !== 'Lifecycle Hooks') && told.get(subject) === text) return
-    told.set(subject, text)
-    tell(text)
+    if ((isFailure || call.hook.tag !== 'Lifecycle Hooks') && reported.get(subject) === text) return
+    reported.set(subject, text)
+    report(text)
   }
 }
 
 /** Wraps a log and prints errors thrown by handlers too: core sees only status 500. */
-function tellingErrors(tell: (text: string) => void, log: Logger): Logger {
-  const told = new Set<string>()
+function reportErrors(report: (text: string) => void, log: Logger): Logger {
+  const reported = new Set<string>()
   const telling = (of: { readonly [field: string]: unknown }, to: Logger): Logger => ({
     debug: (message, fields) => to.debug(message, fields),
     info: (message, fields) => to.info(message, fields),
@@ -224,8 +224,8 @@ function tellingErrors(tell: (text: string) => void, log: Logger): Logger {
     error(message, fields) {
       to.error(message, fields)
       const text = `${String(of.hook)} of ${String(of.handler)} threw ${String(fields?.err)}`
-      if (fields?.err !== undefined && !told.has(text)) tell(text)
-      told.add(text)
+      if (fields?.err !== undefined && !reported.has(text)) report(text)
+      reported.add(text)
     },
     child: (fields) => telling({ ...of, ...fields }, to.child(fields)),
   })

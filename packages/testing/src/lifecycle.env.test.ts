@@ -27,7 +27,7 @@ async function live(env: PlaneEnv): Promise<void> {
   await env.settle()
   await createFrom(env.client, new URL('cluster.yaml', demo))
   await env.advance(seconds(30))
-  env.tell('--- scale')
+  env.report('--- scale')
   const steady = '/spec/topology/workers/machineDeployments/0'
   await env.client.patch(Cluster, key, {
     type: 'json',
@@ -38,10 +38,10 @@ async function live(env: PlaneEnv): Promise<void> {
     ],
   })
   await env.advance(seconds(30))
-  env.tell('--- upgrade')
+  env.report('--- upgrade')
   await env.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
   await env.advance(seconds(120))
-  env.tell('--- delete')
+  env.report('--- delete')
   await env.client.delete(Cluster, key)
   await env.advance(seconds(60))
 }
@@ -128,14 +128,14 @@ test('a cluster lives its whole life', async () => {
 
 test('the same story over HTTPS', async () => {
   const https = overHttps()
-  const tell = async (env: PlaneEnv) => {
+  const report = async (env: PlaneEnv) => {
     await live(env)
     await env.close()
     return withoutTimes(env.story())
   }
   // With stores of its own it stays in this process, even where the other one's API is a real server's.
-  const inProcess = await tell(await planeEnv({ runtime: runtime(), stores: memoryStores() }))
-  const overSocket = await tell(await planeEnv({ runtime: runtime(), reach: (server) => https.reach(server) }))
+  const inProcess = await report(await planeEnv({ runtime: runtime(), stores: memoryStores() }))
+  const overSocket = await report(await planeEnv({ runtime: runtime(), reach: (server) => https.reach(server) }))
   await https.close()
   expect(overSocket).toEqual(inProcess)
 })

@@ -21,7 +21,7 @@ export interface PlaneEnvOptions {
   /** Sees each call of an extension once it has ended, discovery included. */
   readonly onCall?: CallObserver
   /** Filters lines of the story. Default: all. */
-  readonly tells?: (line: Line) => boolean
+  readonly shows?: (line: Line) => boolean
   readonly clock?: VirtualClock
   /** To go on where another plane stopped. */
   readonly stores?: Stores & { all(): readonly Store[] }
@@ -43,7 +43,7 @@ export interface PlaneEnv {
   /** Returns new lines since the last call, with seconds since the clock's start. */
   story(): string
   /** Adds a line of the test, with a subject such as `Cluster default/demo` if any. */
-  tell(text: string, subject?: string): void
+  report(text: string, subject?: string): void
   close(): Promise<void>
 }
 
@@ -55,10 +55,10 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
   const traffic = createTraffic()
   const hooks: HookCall[] = []
   let lines: { at: string; subject: string; text: string }[] = []
-  const tellLine = (line: Line) => {
-    if (options.tells?.(line) ?? true) tell(line.subject, line.text)
+  const reportLine = (line: Line) => {
+    if (options.shows?.(line) ?? true) report(line.subject, line.text)
   }
-  const tell = (subject: string, text: string) =>
+  const report = (subject: string, text: string) =>
     void lines.push({ at: ((clock.now() - start) / 1000).toFixed(1).padStart(6), subject, text })
 
   const planeOptions: PlaneOptions = {
@@ -73,7 +73,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     ...(options.onCall ? { onCall: options.onCall } : {}),
     onHookCall(call) {
       hooks.push(call)
-      tellLine(lineOf(call))
+      reportLine(lineOf(call))
     },
     reach: async (server, inProcess) => traffic.count(options.reach ? await options.reach(server, inProcess) : inProcess),
   }
@@ -86,7 +86,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     clock,
     random: seededRandom(2),
     signal: following.signal,
-    tell: tellLine,
+    report: reportLine,
   })
   const busy: Busy = {
     managers: () => [plane.manager],
@@ -106,11 +106,11 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     settle: () => settle(busy),
     advance: (ms) => advance(clock, ms, busy),
     story() {
-      const told = readable(lines)
+      const story = readable(lines)
       lines = []
-      return told
+      return story
     },
-    tell: (text, subject = '') => tell(subject, text),
+    report: (text, subject = '') => report(subject, text),
     async close() {
       following.abort()
       await plane.close()

@@ -33,7 +33,7 @@ function* leaves(value: unknown, path = ''): Iterable<string> {
 }
 const isZero = (leaf: string): boolean => / = (false|0|""|"0s")$/.test(leaf)
 
-/** Zeroes and absent fields look the same in older versions, and in Go where no pointer tells them apart; of booleans the annotation does. */
+/** In older versions a zero and an absent field are the same, except for booleans, which the annotation keeps apart. */
 const keepsFalse = (name: string): boolean => kindRules[name]?.keepsData === true && name !== 'IPAddressClaim v1alpha1'
 
 describe.each(pairs)('$name', ({ name, kind, version }) => {

@@ -7,7 +7,7 @@ import type { Struct } from './go-types.ts'
 
 /**
  * A path to booleans or numbers whose explicit zero is restored. `list[name]` finds the same item by that field, `list[]` by index
- * when both lists are equally long; `{schema}` goes on through all nested schemas.
+ * when both lists are equally long; `{schema}` continues through all nested schemas.
  */
 export function restoreZero(value: Struct, restored: unknown, path: string): void {
   restoreAt(value, isRecord(restored) ? restored : {}, path.split('.'))

@@ -1,6 +1,6 @@
 /**
  * Pausing, as every core controller honours it. Upstream writes the `Paused` condition with a patch of its own before anything
- * else; here it is part of the one commit of the pass, which a user cannot tell apart: while paused the pass writes nothing
+ * else; here it is part of the one commit of the pass, which a user cannot distinguish: while paused the pass writes nothing
  * else, and otherwise everything that it writes arrives together.
  * Upstream: util/paused.
  */

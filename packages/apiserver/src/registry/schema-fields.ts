@@ -45,7 +45,7 @@ function every(value: Value, fields: string): Fields {
 
 /**
  * Normalizes a draft of a schema in place.
- * @param tell called with the path of every unknown field
+ * @param report called with the path of every unknown field
  */
 export function tidySchema(schema: unknown, path: string, tell: (path: string) => void): void {
   tidy(schema, schemaFields, path, tell)

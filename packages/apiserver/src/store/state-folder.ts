@@ -3,7 +3,7 @@
  *
  *   checkpoint-<n>  all stores, as they were when log n began
  *   log-<n>         what has been written since, a frame for each group of writes; log 1 begins with nothing
- *   acknowledged    up to where writers have been told that their writes are durable
+ *   acknowledged    position up to which writes have been acknowledged
  *
  * What stands before that mark must be there, whole and without gaps; only what is behind it may be torn.
  */

@@ -190,6 +190,15 @@ describe('time', () => {
     expect(seen.seen.length).toBe(1)
   })
 
+  test('sends no bookmark when the last event had the newest revision', async () => {
+    const seen = await watch({ resourceVersion: now(), allowWatchBookmarks: true })
+    await t.client.create(Widget, aWidget('a'))
+    await quiet()
+    t.clock.step(t.clock.now() + minutes(1))
+    await quiet()
+    expect(seen.texts()).toEqual(['ADDED a'])
+  })
+
   test('ends a watch that asked for it', async () => {
     const seen = await watch({ resourceVersion: now(), timeoutSeconds: 5 })
     t.clock.step(t.clock.now() + seconds(5))

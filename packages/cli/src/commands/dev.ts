@@ -63,11 +63,11 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
   const clock = systemClock
   const startedAt = clock.now()
   const story = createStory(io, options.output, clock, startedAt)
-  const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
+  const report = (line: Line) => story.report({ ...line, at: clock.now() - startedAt })
   const calls = new HookLines()
   const stop = new AbortController()
   const signal = AbortSignal.any([io.signal, stop.signal])
-  const recording = await recordHooks(options, clock, (text) => tell({ subject: 'Tape', event: 'RecordingStopped', text }))
+  const recording = await recordHooks(options, clock, (text) => report({ subject: 'Tape', event: 'RecordingStopped', text }))
   // The plane first: what it still asks of the extension is answered.
   const closing: (() => Promise<void>)[] = []
   try {
@@ -82,19 +82,19 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
       kubeconfig: folder.kubeconfig,
       onHookCall(call) {
         const line = calls.lineOf(call)
-        if (line) tell(line)
+        if (line) report(line)
       },
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
       providerHooks,
     })
     closing.push(() => served.close())
     const { client } = served.plane
-    tell({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${served.url}` })
+    report({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${served.url}` })
     void followStory(client, {
       clock,
       random: systemRandom,
       signal,
-      tell,
+      report,
       changed: (clusters, machines) => story.clusters(() => statesOf(clusters, machines)),
     })
 
@@ -107,7 +107,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
         await writeFile(authorityFile, bundle)
         await trust(client, bundle)
       },
-      tell,
+      report,
       loaded(loaded) {
         calls.forget()
         announcer.announce(loaded)
@@ -115,7 +115,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
     })
     closing.push(() => extension.close())
     const { url } = extension
-    tell({ subject: 'Extension', event: 'ExtensionServed', text: `served at ${url}` })
+    report({ subject: 'Extension', event: 'ExtensionServed', text: `served at ${url}` })
 
     const announcer = new Announcer({
       client,
@@ -131,10 +131,10 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
         suggest(
           story,
           options,
-          tell,
+          report,
           tries(commandName(io.env), hook, url, shown(authorityFile), shown(folder.kubeconfig), options.demo),
         ),
-      failed: (problem) => tell({ subject: 'Extension', event: 'ExtensionNotRegistered', text: problem }),
+      failed: (problem) => report({ subject: 'Extension', event: 'ExtensionNotRegistered', text: problem }),
     })
     extension.start()
     await untilInterrupted(io)
@@ -167,9 +167,9 @@ function tries(capstan: string, hook: string, url: string, authority: string, ku
   ]
 }
 
-function suggest(story: Story, { output }: Options, tell: (line: Line) => void, suggestions: readonly Suggestion[]): void {
+function suggest(story: Story, { output }: Options, report: (line: Line) => void, suggestions: readonly Suggestion[]): void {
   if (output === 'json') {
-    for (const { command, what } of suggestions) tell({ subject: 'capstan', event: 'Suggestion', text: what, command })
+    for (const { command, what } of suggestions) report({ subject: 'capstan', event: 'Suggestion', text: what, command })
     return
   }
   story.note('\nSave a file to reload the extension. Try (Ctrl-C stops everything):\n')

@@ -207,7 +207,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       await refuseUnchecked({ client, providers: options.providers, isAccepted, server: access.server, log, signal: io.signal })
     }
 
-    // Whether the API server runs our admission nobody can tell; where it does these have nothing to do.
+    // The manager cannot detect whether the API server runs our admission; if it does, these change nothing.
     const controllers = [
       ...tunedControllers(providers.controllers, options),
       ...(webhooks ? [] : lateDefaults(admissions, kinds)),

@@ -64,13 +64,13 @@ async function up(options: Options, io: Io): Promise<number> {
   const clock = systemClock
   const startedAt = clock.now()
   const story = createStory(io, options.output, clock, startedAt)
-  const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
+  const report = (line: Line) => story.report({ ...line, at: clock.now() - startedAt })
   if (options.exitWhenReady && !options.demo) throw new UsageError('--exit-when-ready waits for the cluster of --demo')
   const folder = dataFolder(io, options.data)
   const providerHooks = await loadProviderHooks(options)
   const reach = hookClient(options, io.env, silent)
   const playing = options.replayHooks === undefined ? undefined : playHooks(options.replayHooks)
-  const recording = await recordHooks(options, clock, (text) => tell({ subject: 'Tape', event: 'RecordingStopped', text }))
+  const recording = await recordHooks(options, clock, (text) => report({ subject: 'Tape', event: 'RecordingStopped', text }))
   const stores: Stores = options.memory ? memoryStores() : await openFolder(folder, clock)
 
   let extension: SampleExtension | undefined
@@ -88,13 +88,13 @@ async function up(options: Options, io: Io): Promise<number> {
     const served = await servePlane({
       clock,
       random: systemRandom,
-      log: storyLog(tell),
+      log: storyLog(report),
       stores,
       pki: options.memory ? undefined : folder.pki,
       portFile: options.memory ? undefined : folder.port,
       port: options.port,
       kubeconfig,
-      onHookCall: (call) => tell(lineOf(call)),
+      onHookCall: (call) => report(lineOf(call)),
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
       hookTransport: (playing ?? reach).hookTransport,
       providerHooks,
@@ -102,12 +102,12 @@ async function up(options: Options, io: Io): Promise<number> {
     const { plane, url } = served
     closing.unshift(() => served.close())
     if (!options.memory) closing.unshift(await recordOwner(folder, { pid: io.pid, url }))
-    tell({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${url}` })
+    report({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${url}` })
     // At a restart the ExtensionConfig still has the URL of the extension that ended with the last process.
     const isStarting = ({ event, subject }: Line) =>
       options.demo && !extension && event === 'ExtensionNotDiscovered' && subject === 'ExtensionConfig sample'
     const ready = watchReady(plane, clock, signal, story, (line) => {
-      if (!isStarting(line)) tell(line)
+      if (!isStarting(line)) report(line)
     })
 
     let outcome: Outcome = 'ready'
@@ -117,7 +117,7 @@ async function up(options: Options, io: Io): Promise<number> {
         extension = await startSampleExtension({
           client: plane.client,
           clock,
-          onExit: (why) => tell({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
+          onExit: (why) => report({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
         })
       const available = startDemo(plane, extension, names ?? ['sample'], signal).then(() => ready)
       outcome = await Promise.race([
@@ -133,7 +133,7 @@ async function up(options: Options, io: Io): Promise<number> {
         options,
         kubeconfig,
         isDemoThere ? suggestions(kubeconfig, commandName(io.env)) : firstSuggestions(kubeconfig),
-        tell,
+        report,
       )
     }
     if (options.exitWhenReady) {
@@ -170,15 +170,21 @@ async function startDemo(
 type Outcome = 'ready' | 'late' | 'stopped'
 
 /** Prints the story; resolves when the demo cluster is Available. */
-function watchReady(plane: Plane, clock: Clock, signal: AbortSignal, story: Story, tell: (line: Line) => void): Promise<Outcome> {
+function watchReady(
+  plane: Plane,
+  clock: Clock,
+  signal: AbortSignal,
+  story: Story,
+  report: (line: Line) => void,
+): Promise<Outcome> {
   return new Promise((resolve) => {
     signal.addEventListener('abort', () => resolve('stopped'), { once: true })
     void followStory(plane.client, {
       clock,
       random: systemRandom,
       signal,
-      tell(line) {
-        tell(line)
+      report(line) {
+        report(line)
         if (line.event === 'ClusterAvailable' && line.cluster === keyText(DemoCluster)) resolve('ready')
       },
       changed: (clusters, machines) => story.clusters(() => statesOf(clusters, machines)),
@@ -210,11 +216,11 @@ function suggest(
   { output }: Options,
   kubeconfig: string,
   all: readonly Suggestion[],
-  tell: (line: Line) => void,
+  report: (line: Line) => void,
 ): void {
   if (output === 'json') {
-    for (const { command, what } of all) tell({ subject: 'capstan', event: 'Suggestion', text: what, command })
-    tell({ subject: 'capstan', event: 'Ready', text: `kubeconfig ${kubeconfig}` })
+    for (const { command, what } of all) report({ subject: 'capstan', event: 'Suggestion', text: what, command })
+    report({ subject: 'capstan', event: 'Ready', text: `kubeconfig ${kubeconfig}` })
     return
   }
   story.note('\nTry (Ctrl-C stops the management cluster; the next start continues where it stopped):\n')

@@ -42,7 +42,7 @@ test('what a handler logs names the handler, and keeps its facts', () => {
 
 test('hooks of every pass are told when the answer is new, and again after a load; others always', () => {
   const calls = new HookLines()
-  const tell = (hook: string, message: string) =>
+  const report = (hook: string, message: string) =>
     calls.lineOf({
       hook,
       handlers: ['h.quota'],
@@ -50,13 +50,13 @@ test('hooks of every pass are told when the answer is new, and again after a loa
       cluster: 'default/demo',
       answer: { kind: 'go', message },
     })?.text
-  expect(tell('GeneratePatches', '')).toBe('GeneratePatches called on h.quota: go')
-  expect(tell('GeneratePatches', '')).toBeUndefined()
-  expect(tell('ValidateTopology', '')).toBeDefined()
-  expect(tell('GeneratePatches', 'differs')).toBe('GeneratePatches called on h.quota: go (differs)')
+  expect(report('GeneratePatches', '')).toBe('GeneratePatches called on h.quota: go')
+  expect(report('GeneratePatches', '')).toBeUndefined()
+  expect(report('ValidateTopology', '')).toBeDefined()
+  expect(report('GeneratePatches', 'differs')).toBe('GeneratePatches called on h.quota: go (differs)')
   calls.forget()
-  expect(tell('GeneratePatches', 'differs')).toBeDefined()
-  expect([tell('BeforeClusterCreate', ''), tell('BeforeClusterCreate', '')]).not.toContain(undefined)
+  expect(report('GeneratePatches', 'differs')).toBeDefined()
+  expect([report('BeforeClusterCreate', ''), report('BeforeClusterCreate', '')]).not.toContain(undefined)
 })
 
 test.each([

@@ -31,20 +31,20 @@ const listed = (handlers: readonly AnnouncedHandler[]): string =>
  * times a second while a Cluster comes to life.
  */
 export class HookLines {
-  readonly #told = new Map<string, string>()
+  readonly #reported = new Map<string, string>()
 
   lineOf(call: HookCall): Line | undefined {
     const line = lineOf(call)
     if (!inEveryPass.has(call.hook)) return line
     const question = `${call.hook} ${line.subject}`
-    if (this.#told.get(question) === line.text) return undefined
-    this.#told.set(question, line.text)
+    if (this.#reported.get(question) === line.text) return undefined
+    this.#reported.set(question, line.text)
     return line
   }
 
   /** Later responses belong to another process. */
   forget(): void {
-    this.#told.clear()
+    this.#reported.clear()
   }
 }
 

@@ -25,7 +25,7 @@ const settled = async () => {
 function setUp() {
   const clock = new VirtualClock(0)
   const loads: Load[] = []
-  const told: string[] = []
+  const reloads: string[] = []
   const watched: string[][] = []
   const reloader = new Reloader({
     clock,
@@ -47,7 +47,7 @@ function setUp() {
           },
         })
       }),
-    told: (reload) => void told.push(textOf(reload)),
+    onReload: (reload) => void reloads.push(textOf(reload)),
     watch: (files) => void watched.push([...files]),
   })
   const pass = (ms: number) => {
@@ -55,7 +55,7 @@ function setUp() {
     while (clock.step(end));
   }
   const call = async () => (await reloader.handle(new Request('https://extension.test/'))).text()
-  return { clock, reloader, loads, told, watched, pass, call }
+  return { clock, reloader, loads, reloads, watched, pass, call }
 }
 
 function fakeExtension(name: string, { holdsCalls = false } = {}): FakeExtension {
@@ -100,7 +100,7 @@ const textOf = (reload: Reload): string => {
 
 describe('a save', () => {
   test('is loaded once it has been quiet for 40 ms: nothing else stands between a save and its answer', async () => {
-    const { reloader, loads, told, pass, call } = setUp()
+    const { reloader, loads, reloads, pass, call } = setUp()
     reloader.start()
     await loads[0]!.succeeds('old')
     pass(1000)
@@ -110,7 +110,7 @@ describe('a save', () => {
     pass(1)
     expect(loads[1]).toMatchObject({ at: 1040 })
     await loads[1]!.succeeds('new')
-    expect(told).toEqual(['old first', 'new after 40'])
+    expect(reloads).toEqual(['old first', 'new after 40'])
     expect(await call()).toBe('new')
   })
 
@@ -134,7 +134,7 @@ describe('a save', () => {
   })
 
   test('while another is being loaded takes its place', async () => {
-    const { reloader, loads, told, pass, call } = setUp()
+    const { reloader, loads, reloads, pass, call } = setUp()
     reloader.changed()
     pass(40)
     reloader.changed()
@@ -142,7 +142,7 @@ describe('a save', () => {
     expect(loads.map(({ signal }) => signal.aborted)).toEqual([true, false])
     const outdated = await loads[0]!.succeeds('outdated')
     await loads[1]!.succeeds('newest')
-    expect(told).toEqual(['newest first'])
+    expect(reloads).toEqual(['newest first'])
     expect(outdated.answered).toEqual([])
     expect(await call()).toBe('newest')
   })
@@ -168,7 +168,7 @@ describe('calls', () => {
     expect(old.retired).toBe(true)
   })
 
-  test('before anything was loaded are told so', async () => {
+  test('before anything was loaded are rejected with that reason', async () => {
     const { reloader } = setUp()
     const response = await reloader.handle(new Request('https://extension.test/'))
     expect([response.status, await response.text()]).toEqual([503, 'the extension has not been loaded yet\n'])
@@ -176,14 +176,14 @@ describe('calls', () => {
 })
 
 describe('what does not load', () => {
-  test('leaves the old one, and what is wrong is told; its files are watched', async () => {
-    const { reloader, loads, told, watched, pass, call } = setUp()
+  test('keeps the previous extension, reports the problem and watches its files', async () => {
+    const { reloader, loads, reloads, watched, pass, call } = setUp()
     reloader.start()
     await loads[0]!.succeeds('old')
     reloader.changed()
     pass(40)
     await loads[1]!.fails('extension.ts:3: Expression expected')
-    expect(told.at(-1)).toBe('extension.ts:3: Expression expected, old one goes on')
+    expect(reloads.at(-1)).toBe('extension.ts:3: Expression expected, old one goes on')
     expect(watched).toEqual([['old.ts'], ['broken.ts']])
     expect(await call()).toBe('old')
     reloader.changed()
@@ -193,7 +193,7 @@ describe('what does not load', () => {
   })
 
   test('at the start is loaded again when it is saved', async () => {
-    const { reloader, loads, told, pass } = setUp()
+    const { reloader, loads, reloads, pass } = setUp()
     reloader.start()
     await loads[0]!.fails('no')
     pass(60_000)
@@ -201,16 +201,16 @@ describe('what does not load', () => {
     reloader.changed()
     pass(40)
     await loads[1]!.succeeds('one')
-    expect(told).toEqual(['no, nothing runs', 'one first'])
+    expect(reloads).toEqual(['no, nothing runs', 'one first'])
   })
 })
 
 describe('an extension whose process ends', () => {
   test('is started again, once a second', async () => {
-    const { reloader, loads, told, pass } = setUp()
+    const { reloader, loads, reloads, pass } = setUp()
     reloader.start()
     await (await loads[0]!.succeeds('one')).ends('exit code 1')
-    expect(told).toEqual(['one first', 'exit code 1'])
+    expect(reloads).toEqual(['one first', 'exit code 1'])
     pass(999)
     expect(loads).toHaveLength(1)
     pass(1)
@@ -218,7 +218,7 @@ describe('an extension whose process ends', () => {
   })
 
   test('because it was replaced is none of that', async () => {
-    const { reloader, loads, told, pass } = setUp()
+    const { reloader, loads, reloads, pass } = setUp()
     reloader.start()
     const old = await loads[0]!.succeeds('old')
     reloader.changed()
@@ -226,7 +226,7 @@ describe('an extension whose process ends', () => {
     await loads[1]!.succeeds('new')
     await old.ends('exit code 0')
     pass(10_000)
-    expect(told).toEqual(['old first', 'new after 40'])
+    expect(reloads).toEqual(['old first', 'new after 40'])
     expect(loads).toHaveLength(2)
   })
 })

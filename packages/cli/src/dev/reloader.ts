@@ -17,7 +17,7 @@ export interface ReloaderOptions {
   readonly clock: Clock
   /** @throws LoadRefused */
   load(signal: AbortSignal): Promise<RunningExtension>
-  told(reload: Reload): void
+  onReload(reload: Reload): void
   /** Which files matter from now on. */
   watch(files: readonly string[]): void
 }
@@ -91,20 +91,20 @@ export class Reloader {
   }
 
   async #load(savedAt: number, signal: AbortSignal): Promise<void> {
-    const { clock, load, told, watch } = this.#options
+    const { clock, load, onReload, watch } = this.#options
     let extension: RunningExtension
     try {
       extension = await load(signal)
     } catch (err) {
       if (signal.aborted) return
       if (err instanceof LoadRefused) watch(err.files)
-      return told({ kind: 'refused', problem: messageOf(err), keepsOld: this.#current !== undefined })
+      return onReload({ kind: 'refused', problem: messageOf(err), keepsOld: this.#current !== undefined })
     }
     if (signal.aborted) return this.#retire(extension)
     const old = this.#current
     this.#current = extension
     watch(extension.files)
-    told({ kind: 'loaded', extension, took: clock.now() - savedAt, first: !this.#loadedBefore })
+    onReload({ kind: 'loaded', extension, took: clock.now() - savedAt, first: !this.#loadedBefore })
     this.#loadedBefore = true
     this.#retire(old)
     void extension.ended.then((why) => this.#ended(extension, why))
@@ -114,7 +114,7 @@ export class Reloader {
   #ended(extension: RunningExtension, why: string): void {
     if (this.#current !== extension || this.#closed) return
     this.#current = undefined
-    this.#options.told({ kind: 'ended', why })
+    this.#options.onReload({ kind: 'ended', why })
     this.#pending ??= this.#options.clock.schedule(AfterEnd, () => this.#begin())
   }
 

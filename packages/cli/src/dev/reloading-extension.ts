@@ -16,7 +16,7 @@ export interface ReloadingOptions {
   readonly clock: Clock
   /** Makes everybody trust these authorities, PEM, which sign the server's certificate. */
   trust(bundle: string): Promise<void>
-  tell(line: Line): void
+  report(line: Line): void
   /** From now on calls are answered by this one. */
   loaded(extension: RunningExtension): void
 }
@@ -33,19 +33,19 @@ export interface ReloadingExtension {
 
 /** @throws Error naming the port that was asked for when it is taken */
 export async function reloadingExtension(options: ReloadingOptions): Promise<ReloadingExtension> {
-  const { module, port, clock, trust, tell, loaded } = options
+  const { module, port, clock, trust, report, loaded } = options
   const processes = new ExtensionProcesses({
     clock,
-    log: (entry) => tell(lineOfLog(entry)),
-    printed: (text) => tell(lineOfOutput(text)),
+    log: (entry) => report(lineOfLog(entry)),
+    printed: (text) => report(lineOfOutput(text)),
   })
   const folders = watchFolders(() => reloader.changed())
   const reloader = new Reloader({
     clock,
     load: (signal) => processes.load(module, signal),
     watch: (files) => folders.add(files),
-    told(reload) {
-      tell(lineOfReload(reload, shown(module)))
+    onReload(reload) {
+      report(lineOfReload(reload, shown(module)))
       if (reload.kind === 'loaded') loaded(reload.extension)
     },
   })

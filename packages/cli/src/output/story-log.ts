@@ -6,7 +6,7 @@ import type { Line } from '@capstan/lab'
 const shownElsewhere: ReadonlySet<string> = new Set(['Reconciler error'])
 
 /** Logs each error as a line; equal consecutive errors of one object once, since retries repeat them. */
-export function storyLog(tell: (line: Line) => void): Logger {
+export function storyLog(report: (line: Line) => void): Logger {
   const last = new Map<string, string>()
   const logger = (bound: LogFields): Logger => ({
     ...silent,
@@ -19,7 +19,7 @@ export function storyLog(tell: (line: Line) => void): Logger {
       // A process that runs for months meets many objects.
       if (last.size >= 1000) last.clear()
       last.set(subject, text)
-      tell({ subject, event: 'Failed', text })
+      report({ subject, event: 'Failed', text })
     },
     child: (fields) => logger({ ...bound, ...fields }),
   })

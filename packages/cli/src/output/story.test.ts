@@ -2,7 +2,7 @@ import { VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import type { Io } from '../io.ts'
 import { type FakeTerminal, fakeTerminal } from './fake-terminal.ts'
-import { type ClusterState, createStory, type Told } from './story.ts'
+import { type ClusterState, createStory, type TimedLine } from './story.ts'
 
 function start(format: 'text' | 'json', terminal?: FakeTerminal) {
   const clock = new VirtualClock()
@@ -20,7 +20,7 @@ function start(format: 'text' | 'json', terminal?: FakeTerminal) {
   return { story, lines, clusters: (states: ClusterState[]) => (story.clusters(() => states), clock.step(clock.now() + 100)) }
 }
 
-const line = (at: number, event: string, subject: string, text: string): Told => ({ at, event, subject, text })
+const line = (at: number, event: string, subject: string, text: string): TimedLine => ({ at, event, subject, text })
 const ready = line(412, 'ApiServerReady', 'API server', 'ready at https://127.0.0.1:6443')
 const created = line(1200, 'ClusterCreated', 'Cluster default/demo', 'created (1 control plane machine, 2 workers)')
 const available = line(61_930, 'ClusterAvailable', 'Cluster default/demo', 'Available after 5.1 s')
@@ -36,10 +36,10 @@ const state = (name: string, more: Partial<ClusterState> = {}): ClusterState => 
 describe('a story that is piped', () => {
   test('is one plain line for each thing that matters', () => {
     const { story, lines, clusters } = start('text')
-    story.tell(ready)
+    story.report(ready)
     clusters([state('demo')])
-    story.tell(created)
-    story.tell(available)
+    story.report(created)
+    story.report(available)
     story.note('Try this')
     expect(lines.join('\n')).toMatchInlineSnapshot(`
       "   0.4s  API server: ready at https://127.0.0.1:6443
@@ -51,13 +51,13 @@ describe('a story that is piped', () => {
 
   test('keeps a message of several lines on one', () => {
     const { story, lines } = start('text')
-    story.tell(line(0, 'TopologyNotReconciled', 'Cluster default/demo', 'failed:\n  * one\r\n  * two\u001b[2J'))
+    story.report(line(0, 'TopologyNotReconciled', 'Cluster default/demo', 'failed:\n  * one\r\n  * two\u001b[2J'))
     expect(lines).toEqual(['   0.0s  Cluster default/demo: failed: * one * two [2J'])
   })
 
   test('as JSON is one object a line, with the time, and without what is for people only', () => {
     const { story, lines, clusters } = start('json')
-    story.tell(created)
+    story.report(created)
     clusters([state('demo')])
     story.note('Try this')
     expect(lines.map((text) => JSON.parse(text) as unknown)).toEqual([
@@ -75,9 +75,9 @@ describe('a story on a terminal', () => {
   test('scrolls above one live line per cluster, which is redrawn in place', () => {
     const terminal = fakeTerminal()
     const { story, clusters } = start('text', terminal)
-    story.tell(ready)
+    story.report(ready)
     clusters([state('demo', { phase: 'Provisioning', machines: '0/1 machines running', note: 'Cluster is being created' })])
-    story.tell(created)
+    story.report(created)
     expect(terminal.text()).toMatchInlineSnapshot(`
       "   0.4s  API server: ready at https://127.0.0.1:6443
          1.2s  Cluster default/demo: created (1 control plane machine, 2 workers)
@@ -85,7 +85,7 @@ describe('a story on a terminal', () => {
     `)
 
     clusters([state('demo'), state('second-of-them', { phase: 'Pending', machines: '0/0 machines running' })])
-    story.tell(available)
+    story.report(available)
     expect(terminal.text()).toMatchInlineSnapshot(`
       "   0.4s  API server: ready at https://127.0.0.1:6443
          1.2s  Cluster default/demo: created (1 control plane machine, 2 workers)
@@ -98,7 +98,7 @@ describe('a story on a terminal', () => {
   test('leaves the last state behind when it ends', () => {
     const terminal = fakeTerminal()
     const { story } = start('text', terminal)
-    story.tell(ready)
+    story.report(ready)
     story.clusters(() => [state('demo')])
     story.end()
     expect(terminal.text()).toMatchInlineSnapshot(`
@@ -111,8 +111,8 @@ describe('a story on a terminal', () => {
     const terminal = fakeTerminal({ columns: 40 })
     const { story, clusters } = start('text', terminal)
     clusters([state('demo', { note: 'Following hooks are blocking' })])
-    story.tell(created)
-    story.tell(created)
+    story.report(created)
+    story.report(created)
     expect(terminal.text()).toMatchInlineSnapshot(`
       "   1.2s  Cluster default/demo: created (
       1 control plane machine, 2 workers)
@@ -125,7 +125,7 @@ describe('a story on a terminal', () => {
   test('finds its live lines again after the window was made narrower', () => {
     const terminal = fakeTerminal({ columns: 60 })
     const { story, clusters } = start('text', terminal)
-    story.tell(ready)
+    story.report(ready)
     clusters([state('demo')])
     terminal.narrow(30)
     clusters([state('demo', { phase: 'Deleting' })])
@@ -169,7 +169,7 @@ describe('a story on a terminal', () => {
     { event: 'HookBlocking', code: '33', looks: 'yellow' },
   ])('$event is $looks', ({ event, code }) => {
     const terminal = fakeTerminal({ colors: true })
-    start('text', terminal).story.tell(line(0, event, 'it', 'happened'))
+    start('text', terminal).story.report(line(0, event, 'it', 'happened'))
     expect(terminal.raw()).toBe(`\u001b[2m   0.0s\u001b[0m  \u001b[1mit\u001b[0m: \u001b[${code}mhappened\u001b[0m\n`)
   })
 
@@ -177,7 +177,7 @@ describe('a story on a terminal', () => {
     const terminal = fakeTerminal({ colors: false })
     const { story, clusters } = start('text', terminal)
     clusters([state('demo')])
-    story.tell(available)
+    story.report(available)
     for (const part of terminal.raw().split('\u001b').slice(1)) expect(part).toMatch(/^\[(\d+A|J)/)
   })
 })

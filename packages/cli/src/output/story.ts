@@ -6,7 +6,7 @@ import type { Io, Terminal } from '../io.ts'
 import { oneLine } from './one-line.ts'
 
 /** A line with its time. */
-export interface Told extends Line {
+export interface TimedLine extends Line {
   /** Milliseconds since the start of the program. */
   readonly at: number
 }
@@ -21,7 +21,7 @@ export interface ClusterState {
 }
 
 export interface Story {
-  tell(line: Told): void
+  report(line: TimedLine): void
   /** How every cluster stands; asked for whenever it has changed, and only by a terminal that shows it. */
   clusters(read: () => readonly ClusterState[]): void
   /** Text for people only, such as commands to try. */
@@ -38,14 +38,14 @@ const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)}s`.padStart(7)
 const nothing = () => {}
 
 const plainStory = (io: Io): Story => ({
-  tell: ({ at, subject, text }) => io.out(`${seconds(at)}  ${subject}: ${oneLine(text)}`),
+  report: ({ at, subject, text }) => io.out(`${seconds(at)}  ${subject}: ${oneLine(text)}`),
   clusters: nothing,
   note: (text) => io.out(text),
   end: nothing,
 })
 
 const jsonStory = (io: Io, startedAt: number): Story => ({
-  tell: ({ at, ...line }) => io.out(JSON.stringify({ time: new Date(startedAt + at).toISOString(), ...line })),
+  report: ({ at, ...line }) => io.out(JSON.stringify({ time: new Date(startedAt + at).toISOString(), ...line })),
   clusters: nothing,
   note: nothing,
   end: nothing,
@@ -77,7 +77,7 @@ function terminalStory(terminal: Terminal, clock: Clock): Story {
   }
 
   return {
-    tell({ at, subject, text, event }) {
+    report({ at, subject, text, event }) {
       const [time, who, what] = [dim(seconds(at)), bold(subject), { text: oneLine(text), ...styleOf(event) }]
       above(`${paint(time)}  ${paint(who)}: ${paint(what)}`)
     },

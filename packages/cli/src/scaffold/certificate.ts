@@ -12,7 +12,7 @@ export interface SelfMade {
 }
 
 /**
- * An authority of its own, whose key nobody keeps, and what it has signed for the Service. `before` are authorities that are trusted
+ * A new certificate authority, whose key is discarded, and the certificate that it signed for the Service. `before` are authorities that are trusted
  * beside it, PEM: of what pods still serve.
  */
 export async function selfMade(name: string, namespace: string, clock: Clock, before = ''): Promise<SelfMade> {

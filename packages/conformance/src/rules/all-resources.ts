@@ -360,7 +360,7 @@ export const allResources: readonly Rule[] = [
     section: 'All resources: API group',
     versions: both,
     applies: 'providers that make an object the owner of another with blockOwnerDeletion',
-    sentence: 'Whoever sets blockOwnerDeletion may update the finalizers of the owner.',
+    sentence: 'A client that sets blockOwnerDeletion has permission to update the finalizers of the owner.',
     why: 'On clusters that enforce permissions of owner references, creating the owned object is forbidden.',
     check: { none: 'manifests do not show which owner references a controller sets' },
   },

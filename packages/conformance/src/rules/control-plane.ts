@@ -350,7 +350,7 @@ export const bootstrapConfigRules: readonly Rule[] = [
     versions: both,
     applies: 'always',
     sentence: 'The bootstrap data creates a sentinel file when it has succeeded.',
-    why: 'Infrastructure providers that look for the file cannot tell whether bootstrapping succeeded.',
+    why: 'Infrastructure providers that look for the file cannot detect whether bootstrapping succeeded.',
     check: { none: 'content of the bootstrap data' },
     live: [bootstrapSentinelFile],
   },

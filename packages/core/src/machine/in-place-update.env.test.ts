@@ -120,7 +120,7 @@ test('a response expires when the desired state changes, or when a user requests
   await env.patch(Cluster, 'demo', { metadata: { annotations: { [RetryHooksAnnotation]: 'now' } } })
   await env.advance(seconds(2))
   expect(requests).toHaveLength(3)
-  // Nobody else removes it from a Cluster without topology.
+  // No other controller removes it from a Cluster without topology.
   expect((await env.get(Cluster, 'demo')).metadata.annotations ?? {}).not.toHaveProperty([RetryHooksAnnotation])
   await env.patch(Cluster, 'demo', { metadata: { annotations: { [RetryHooksAnnotation]: 'now' } } })
   await env.advance(seconds(2))

@@ -29,7 +29,7 @@ interface Answer {
 
 /**
  * Caches responses of extensions, so that each request is sent once in a rollout. A response is valid for one exact request. The name of
- * the future current set is not part of it, since it is generated anew until the set is created.
+ * the future current set is not part of it, since it is generated again until the set is created.
  */
 export class InPlaceDecisions {
   readonly runtime: RuntimeClient

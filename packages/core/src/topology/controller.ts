@@ -66,7 +66,7 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
       watches(Namespace, ({ metadata }) => memory.hooks.waitingIn(metadata.name), changesLabels),
       watches(MachineDeployment, clusterOf),
       watches(MachineHealthCheck, clusterOf, specChanged),
-      // For their versions, too: an upgrade goes on when all Nodes have the one that they should have.
+      // For their versions, too: an upgrade continues when all Nodes have the desired version.
       watches(MachinePool, clusterOf),
       // An upgrade proceeds when a Machine has reached its version, or is gone.
       watches(Machine, clusterOf, changesVersion),

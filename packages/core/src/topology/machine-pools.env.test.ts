@@ -113,7 +113,7 @@ const nodeVersions = async () =>
   (await env.plane.workloads.clientFor(key('demo'))!.list(Node)).items.map(({ status }) => status?.nodeInfo?.kubeletVersion)
 
 test('a topology makes MachinePools from their class, with metadata, variables and patches', async () => {
-  env = await planeEnv({ runtime: noHooks(), tells: () => false })
+  env = await planeEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   const overrides = [{ name: 'nodeDelay', value: '3s' }]
   await aCluster([
@@ -176,7 +176,7 @@ test('a topology makes MachinePools from their class, with metadata, variables a
 })
 
 test('infrastructure and bootstrap config of a pool are changed in place; a pool that is taken out is deleted', async () => {
-  env = await planeEnv({ runtime: noHooks(), tells: () => false })
+  env = await planeEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   await aCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
   const { infrastructureRef } = (await poolOf('mp0')).spec.template.spec
@@ -199,7 +199,7 @@ test('pools upgrade after the control plane, one after the other, between the ho
   const calls: string[] = []
   const noted = (name: string) => () => void calls.push(name)
   env = await planeEnv({
-    tells: () => false,
+    shows: () => false,
     runtime: scriptedRuntime({
       AfterControlPlaneUpgrade: noted('AfterControlPlaneUpgrade'),
       BeforeWorkersUpgrade: ({ nth }) => {
@@ -245,7 +245,7 @@ test('pools upgrade after the control plane, one after the other, between the ho
 })
 
 test('a pool with defer-upgrade stays behind until the annotation goes; meanwhile no other upgrade may begin', async () => {
-  env = await planeEnv({ runtime: noHooks(), tells: () => false })
+  env = await planeEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   const deferred = { annotations: { 'topology.cluster.x-k8s.io/defer-upgrade': '' } }
   await aCluster([

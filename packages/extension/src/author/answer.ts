@@ -49,7 +49,7 @@ export const proceedWith = <Response extends object>(response: NoInfer<Response>
 })
 
 /**
- * Holds back what comes next. `message` is what users read in a condition: it must not change from call to call without reason,
+ * Blocks the next step. `message` is what users read in a condition: it must not change from call to call without reason,
  * or the condition never comes to rest.
  */
 export function holdFor(seconds: number, message: string): Hold {

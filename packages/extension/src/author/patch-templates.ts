@@ -13,7 +13,7 @@ export interface PatchOptions extends WalkOptions {
 
 /**
  * Handles GeneratePatches: each rule edits a draft of the templates that it is for, one rule after the other, and the answer says
- * what has changed. A template that nobody changed is left out. What a rule throws is what the user reads.
+ * what has changed. Unchanged templates are left out. The user reads the message of an error that a rule throws.
  *
  * @example
  * on(GeneratePatches, { name: 'generate-patches' }, patchTemplates([

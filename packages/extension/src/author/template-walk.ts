@@ -69,7 +69,7 @@ export interface WalkedCall<Item extends Walked> extends Pick<TemplateCall, 'set
  * The templates that rules are for. Their order does not depend on that of the request, which upstream leaves to chance: what fails
  * first fails first every time.
  *
- * @throws Error for the first template that is of a type that nobody knows, if so asked, or not as its type says
+ * @throws Error for the first template that does not match its type, and, if requested, for one of an unknown type
  */
 export function walkTemplates<Item extends Walked, Rule extends TemplateRule>(
   { request, ...call }: WalkedCall<Item>,

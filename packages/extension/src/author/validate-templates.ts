@@ -1,4 +1,4 @@
-/** Answers to ValidateTopology that are gathered from the templates. */
+/** Responses to ValidateTopology, aggregated from the templates. */
 import type { ValidateTopology } from '@capstan/api'
 import type { FieldError } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'

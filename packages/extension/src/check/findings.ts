@@ -84,7 +84,14 @@ function fromTwice(observation: Observation): Finding[] {
   const [was, is] = [wait(first), wait(second)]
   const found: Finding[] = []
   if (was === 0 && is > 0) {
-    found.push(finding(observation, 'retry', 'its first response proceeds, and its response to the same request blocks', 'retryAfterSeconds'))
+    found.push(
+      finding(
+        observation,
+        'retry',
+        'its first response proceeds, and its response to the same request blocks',
+        'retryAfterSeconds',
+      ),
+    )
   } else if (was > 0 && is > 0 && was !== is) {
     const text = `retryAfterSeconds is ${was}, and ${is} for the same request: use a constant, so that core does not write again at each call`
     found.push(finding(observation, 'retry', text, 'retryAfterSeconds'))

@@ -62,7 +62,7 @@ export class Breaker {
   /**
    * Makes the call if it may be made now. `isOutage` says which failures speak of the server, not of the question.
    *
-   * @throws HookFailed unavailable, at once, while nobody may call
+   * @throws HookFailed unavailable, at once, while calls are rejected
    */
   async run<T>(call: () => Promise<T>, isOutage: (err: unknown) => boolean, options: BreakerRunOptions): Promise<T> {
     const { patience, signal, evenWhenOpen = false } = options

@@ -23,7 +23,7 @@ export const hookProblems = {
   },
   ConnectionRefused: {
     codes: ['unreachable'],
-    meaning: 'Nobody listens at that address and port.',
+    meaning: 'No server listens at that address and port.',
     remedy: 'Is the extension running and ready, and is it that port? A Service without endpoints refuses, too.',
   },
   ConnectionReset: {
@@ -73,7 +73,7 @@ export const hookProblems = {
   CABundle: {
     codes: ['unreachable'],
     meaning:
-      'The authorities could not be taken over from the Secret that `inject-ca-from-secret` names, or hold no certificate. Nobody was called.',
+      'The certificate authorities could not be copied from the Secret that `inject-ca-from-secret` names, or contain no certificate. No call was made.',
     remedy:
       'The Secret must be there and have certificates in PEM in `ca.crt`: it is read again as soon as it changes. Otherwise look at `spec.clientConfig.caBundle`, which is base64 of PEM.',
   },
@@ -143,12 +143,11 @@ export const hookProblems = {
   BreakerOpen: {
     codes: ['unavailable'],
     meaning: `Not called: the last ${failures} calls did not get through, or ${inFlight} calls of the handler are under way and none ended in time. The message has the last failure.`,
-    remedy: `Mend what the last failure says. One call tries after ${durationText(shortest)} at first, after twice as long each time, after ${durationText(longest)} at most.`,
+    remedy: `Correct the cause of the last failure. One call tries after ${durationText(shortest)} at first, after twice as long each time, after ${durationText(longest)} at most.`,
   },
   NotReady: {
     codes: ['not-ready'],
-    meaning:
-      'Not every ExtensionConfig has been discovered since the start, so the list of handlers is incomplete.',
+    meaning: 'Not every ExtensionConfig has been discovered since the start, so the list of handlers is incomplete.',
     remedy: 'Wait a moment after a start. Otherwise the message names the ExtensionConfig: see its condition `Discovered`.',
   },
   NotRegistered: {

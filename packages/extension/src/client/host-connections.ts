@@ -260,7 +260,7 @@ class HostAgent extends Agent {
     return given ?? super.createConnection(...args)
   }
 
-  /** All connections are alike but for their port. The name that Node gives them has the authorities in it, for each call anew. */
+  /** Connections differ in their port only. Node's name for them contains the certificate authorities, and is computed again for each call. */
   override getName({ port }: { port?: number | string | null } = {}): string {
     return String(port)
   }

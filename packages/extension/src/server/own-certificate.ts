@@ -30,7 +30,7 @@ export interface OwnCertificate {
 }
 
 const defaultValidity = { authority: hours(24 * 365), serving: hours(24 * 30) }
-/** How long it may take until everybody has heard of a bundle, or serves with a new certificate. */
+/** Maximum time until all clients have a bundle, or all servers use a new certificate. */
 const Spread = minutes(10)
 const Retry = minutes(1)
 

@@ -28,7 +28,7 @@ export interface RunOptions {
 }
 
 /**
- * Serves the extension until the process is told to stop (SIGTERM or SIGINT); calls that are under way then are answered. Takes
+ * Serves the extension until the process receives SIGTERM or SIGINT; calls in progress are completed. Takes
  * its certificate, its ports and the like from the command line, which `--help` explains. What it cannot start with is said on
  * standard error, and the process will exit with 1 (or 2, when the command line is wrong).
  *

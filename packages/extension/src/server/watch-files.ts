@@ -44,7 +44,7 @@ export function watchFiles(files: readonly string[], use: (contents: readonly st
   return { close: () => watchers.forEach((close) => close()) }
 }
 
-/** Goes on when the folder itself is replaced. */
+/** Continues when the folder itself is replaced. */
 function watchFolder(folder: string, changed: () => void, log: Logger): () => void {
   let inside: FSWatcher | undefined
   const begin = () => {

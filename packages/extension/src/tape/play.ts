@@ -15,7 +15,7 @@ interface Remembered {
 }
 
 /**
- * A transport that answers from a tape. Which call of the tape is meant is told by ExtensionConfig, hook, version, handler, and by a
+ * A transport that answers from a tape. A call of the tape is selected by ExtensionConfig, hook, version, handler, and by a
  * request that is alike but for what differs from run to run (uids, times, generated names; docs/reference/tapes.md has the list).
  * Calls that are alike are answered in their order on the tape, and the last of them for ever: core may ask more often than it did.
  * What failed then fails now. A request that the tape does not have fails with `not-registered`, which no failure policy ignores.

@@ -1,5 +1,5 @@
 /**
- * What Go's decoder makes of an answer, case by case; the suite hooks-peer of interop shows that it does. And answers as nobody
+ * What Go's decoder makes of an answer, case by case; the suite hooks-peer of interop shows that it does. And responses as no server
  * should give them: the client survives each, and hands on nothing but the shape of the response.
  */
 import { createCatalog, Discovery, type ExtensionConfig, type Hook, hookApiVersion, hookCatalog } from '@capstan/api'
@@ -203,7 +203,7 @@ function respelled(body: Uint8Array): Uint8Array {
   }
 }
 
-/** Where a value is not of the types that its schema has. Told apart from the decoder: it looks at values, not at text. */
+/** Paths of values whose type differs from the schema. Independent of the decoder: it reads values, not text. */
 function shapeProblems(value: unknown, given: JSONSchema, definitions: { [name: string]: JSONSchema }, path = ''): string[] {
   const schema = given.$ref === undefined ? given : definitions[given.$ref.slice('#/definitions/'.length)]!
   const here = (holds: boolean): string[] => (holds ? [] : [`${path}: ${JSON.stringify(value)} is no ${schema.type}`])

@@ -127,7 +127,7 @@ class Estimator {
     return { type, cost, size, entry: undefined, place: undefined }
   }
 
-  /** Upstream: what is read from a value that is declared nowhere is looked for where all begins. */
+  /** Upstream: a field of an undeclared value is looked up at the root. */
   #member(place: Place, of: (declared: DeclaredSize) => DeclaredSize | undefined): Place {
     return place ? { size: place.size && of(place.size) } : this.#rootOf(undefined)
   }

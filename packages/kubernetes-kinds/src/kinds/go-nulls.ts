@@ -1,6 +1,6 @@
 /**
  * What a decoder of Go makes of `null`, and of text that is not there: a field that is null is as if it were absent, an item of a
- * list or a value of a map is the zero of its type, and text that a type always has is empty. A float has no more digits than a float. Whoever looks at the object later
+ * list or a value of a map is the zero of its type, and text that a type always has is empty. A float has no more digits than a float. Code that reads the object later
  * finds what its type promises.
  * Upstream: encoding/json.
  */
@@ -51,7 +51,7 @@ function structReader(name: string): Reader {
   }
 }
 
-/** Text that a type always has. Of definitions also the structs: what is missing in them is told field by field. */
+/** Strings that a Go type always has; for CustomResourceDefinitions also the structs, whose missing fields are reported one by one. */
 function zeroOfRequired(schema: Component, owner: string): (() => unknown) | undefined {
   const target = targetOf(schema)
   if (target === undefined) return schema.type === 'string' && schema.format === undefined ? () => '' : undefined

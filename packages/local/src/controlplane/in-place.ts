@@ -181,7 +181,7 @@ const apply = (
   client.apply(infrastructureKind, object, { fieldManager: InfrastructureManager, force: true, ...options, signal })
 
 /**
- * Begins an update in place, or goes on with one that was cut off: the mark on the Machine, from which there is no way back; its
+ * Begins an in-place update, or continues one that was interrupted: the mark on the Machine, from which there is no way back; its
  * infrastructure, which is the most likely to be refused; its bootstrap config; and the Machine itself with the pending hook, which
  * hands it over to the Machine controller. Returns the Machine as it then is.
  */

@@ -66,7 +66,7 @@ export const MachineSet = defineKind({
   shortNames: ['ms'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'Keeps as many Machines of one template as it is told to.',
+  doc: 'Keeps the specified number of Machines of one template.',
   spec: machineSetSpec,
   status: machineSetStatus,
   scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.selector' },

@@ -40,7 +40,7 @@ export function uncoveredOfMachine({ current, desired }: MachineQuestion, answer
 
 /**
  * The same for the Machines of a MachineSet that would move to another one. Templates of bootstrap configs count when both sets
- * have one: whoever asks sees to it that not one of them has.
+ * have one: the caller ensures that none of them has.
  *
  * @throws Error when a patch cannot be applied
  */

@@ -28,7 +28,7 @@ export function withoutState<T extends KubeObject>(object: T): T {
 /**
  * The one handler that may answer for a hook of updates in place; `undefined` when none is registered.
  *
- * @throws Error when several are: nobody could say who does what
+ * @throws Error when several are: the responsible handler would be ambiguous
  */
 export function onlyHandler({ name }: Pick<Hook, 'name'>, handlers: readonly string[]): string | undefined {
   if (handlers.length > 1) {

@@ -8,7 +8,7 @@ import { threadSeats } from './thread-seats.ts'
 const expensive = '"'.repeat(1_000_000)
 const long = Array.from({ length: 3000 }, (_, index) => `k${index}: v`).join('\n')
 
-/** A reader with a clock that stands still, and requests of users that end when they are told to. */
+/** A reader with a clock that stands still, and requests of users that end when the test ends them. */
 function aReader() {
   const clock = new VirtualClock()
   const yaml = new YAMLReader(clock, threadSeats(clock))

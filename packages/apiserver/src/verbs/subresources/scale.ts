@@ -28,7 +28,7 @@ export async function scale(server: ServerContext, context: RequestContext): Pro
   if (request.verb === 'get') {
     const object = stored(server, info, keyFor(info, request.namespace, request.name!))
     const shown = await server.converter.show(info, object)
-    // Upstream: of a custom resource that does not say how many, nobody can be told. Setting it is fine.
+    // Upstream: reading the scale of a custom resource without replicas is an error; setting it is allowed.
     if (!info.builtin && getPath(shown, paths.specReplicasPath) === undefined)
       throw internalError(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`)
     return scaleOf(paths, shown)

@@ -98,7 +98,7 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
   for (const [here, container] of placed) {
     if (!container.securityContext?.seccompProfile)
       yield* noSeccomp(`container.seccomp.security.alpha.kubernetes.io/${container.name}`)
-    // Of its own a pod is told when the annotations are put into the fields.
+    // A pod gets its own warning when the annotations are copied into the fields.
     if (field !== '') yield* appArmorWarning(`${below}metadata.annotations`, { metadata, spec }, container)
     yield* fractionWarnings(here, container)
     yield* environmentWarnings(here, container)

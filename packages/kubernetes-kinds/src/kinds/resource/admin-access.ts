@@ -17,7 +17,7 @@ export function grantsAdminAccess({ allocation }: ResourceClaimStatus): string |
   return index < 0 ? undefined : `status.allocation.devices.results[${index}].adminAccess`
 }
 
-/** `field` is absent where nobody asks. */
+/** `field` is absent when the request has no such field. */
 export function adminAccessErrors(
   { store }: Pick<WriteServices, 'store'>,
   namespace: string | undefined,

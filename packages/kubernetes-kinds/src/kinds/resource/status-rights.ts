@@ -1,6 +1,6 @@
 /**
  * Who may write the status of a claim may still not write all of it: to allocate and reserve takes the right to bind, and each driver
- * speaks for its own devices. The rights are to subresources that nobody can ask for.
+ * speaks for its own devices. The permissions are for subresources that have no endpoint.
  * Upstream: pkg/registry/resource/utils.go, v1.36.
  */
 import { type FieldError, forbidden, subdomainProblems } from '@capstan/kube'
@@ -41,7 +41,7 @@ export function statusRightsErrors(
   return errors
 }
 
-/** Drivers of devices that are told about in another way than before, in order. */
+/** Drivers whose device status changes, in order. */
 function changedDrivers({ devices: now = [] }: ResourceClaimStatus, { devices: before = [] }: ResourceClaimStatus): string[] {
   const notIn = (others: typeof now) => {
     const known = new Set(others.map(sameKey))

@@ -11,7 +11,7 @@ import { LocalMachinePool } from '../../kinds/local-machine-pool.ts'
 
 let env: PlaneEnv
 beforeEach(async () => {
-  env = await planeEnv({ tells: () => false })
+  env = await planeEnv({ shows: () => false })
 })
 afterEach(() => env.close())
 
