@@ -11,26 +11,23 @@ import type { TokenIssuer } from '../auth/token.ts'
 import type { Caller } from '../auth/user.ts'
 import type { Engine } from '../verbs/engine.ts'
 import { withCORS } from './cors.ts'
-import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions, hasBuiltin } from './discovery/discovery.ts'
 import { Documents } from './discovery/documents.ts'
 import type { Identity } from '../auth/authenticate.ts'
 import type { HttpAnswer, HttpHandler, HttpRequest } from './exchange.ts'
 import type { HealthCheck } from './health.ts'
 import { healthAnswer } from './health.ts'
-import { acceptsAggregatedDiscovery, parseAccept } from './negotiate.ts'
-import { methodNotAllowed, unknownResource } from '../verbs/errors.ts'
 import { type Limited, limited, type Limits } from './limits/limits.ts'
 import { threadSeats } from './limits/thread-seats.ts'
 import { YAMLReader } from './body/read-yaml.ts'
 import { unauthorized } from './errors.ts'
-import { healthMetrics, metricsAnswer, RequestCounts } from './metrics.ts'
-import { discovered, errorAnswer, forbiddenAnswer, json, jsonText, notFoundText } from './encode-response.ts'
+import { RequestCounts } from './metrics.ts'
+import { documentAnswer, type Published } from './document-routes.ts'
+import { errorAnswer, forbiddenAnswer, notFoundText } from './encode-response.ts'
 import { resourceAnswer } from './resource-request.ts'
 import { isPublic, type Route, routeOf } from './route.ts'
 import { versionInfo } from './version.ts'
 import { WatchScheduler } from './watch/watch-scheduler.ts'
 import { errorOf, SharedLines, type Watched } from './watch/watch-body.ts'
-import { flagsPage, statusPage } from './zpages.ts'
 
 export interface HandlerOptions {
   readonly engine: Engine
@@ -86,21 +83,11 @@ export function createHandler(options: HandlerOptions): HttpHandler {
 const uncached = (answer: HttpAnswer): HttpAnswer =>
   'cache-control' in answer.headers ? answer : { ...answer, headers: { 'cache-control': 'no-cache, private', ...answer.headers } }
 
-interface Server {
+interface Server extends Published {
   readonly engine: Engine
-  readonly clock: Clock
-  readonly documents: Documents
   readonly yaml: YAMLReader
   readonly watched: Watched
   readonly limited: Limited
-  /** The body of `/version`. */
-  readonly version: string
-  readonly versionName: string
-  readonly started: number
-  readonly flags: { readonly [name: string]: unknown }
-  readonly requests: RequestCounts
-  readonly checks: readonly HealthCheck[]
-  readonly issuer?: TokenIssuer
 }
 
 async function answerTo(server: Server, request: HttpRequest, identity: Identity): Promise<HttpAnswer> {
@@ -154,116 +141,10 @@ async function routed(
   query: URLSearchParams,
   caller: Caller,
 ): Promise<HttpAnswer> {
-  const { documents } = server
   if (route.kind === 'health') return (await healthAnswer(route, server.checks, query)) ?? notFoundText()
   if (route.kind === 'resource') return resourceAnswer(server, route.path, request, query, caller)
   if (route.kind === 'none') return notFoundText()
-  if (request.method !== 'GET' && isForGETAlone(route, documents)) throw methodNotAllowed()
-  switch (route.kind) {
-    case 'version':
-      return jsonText(server.version)
-    case 'metrics':
-      return metricsAnswer(route.of === 'health' ? await healthMetrics(server.checks) : server.requests.text())
-    case 'statusz':
-      return statusPage({ started: server.started, now: server.clock.now(), version: server.versionName })
-    case 'flagz':
-      return flagsPage(server.flags)
-    case 'paths':
-      return json(apiPaths(documents.groups))
-    case 'core':
-      return discoveryAnswer(request, documents, 'core', () => apiVersions(documents.group(''), addressOf(request)))
-    case 'groups':
-      return discoveryAnswer(request, documents, 'groups', () => apiGroupList(documents.groups))
-    case 'group': {
-      const group = documents.group(route.group)
-      return group
-        ? discovered({ kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(group) }, request, { routed: false })
-        : notFoundText()
-    }
-    case 'resources': {
-      const resources = documents.version(route.group, route.version)
-      if (resources) return discovered(apiResourceList(route.group, route.version, resources), request, { routed: true })
-      if (!hasBuiltin(documents.group(route.group))) return notFoundText()
-      throw unknownResource()
-    }
-    case 'jwks':
-      return openIDAnswer(server.issuer?.jwks(), 'application/jwk-set+json')
-    case 'openid-configuration':
-      return openIDAnswer(server.issuer?.configuration(`https://${addressOf(request)}`), 'application/json')
-    case 'openapi':
-      return { ...jsonText(JSON.stringify(documents.openAPIIndex())), headers: { 'content-type': 'text/plain; charset=utf-8' } }
-    case 'openapi-document': {
-      const document = documents.openAPI(route.path)
-      if (!document) return notFoundText()
-      const isCurrent = query.get('hash') === document.hash
-      return tagged(request, document, {
-        'content-type': 'application/json',
-        vary: 'Accept',
-        ...(isCurrent ? { 'cache-control': 'public, immutable' } : {}),
-      })
-    }
-    case 'openapi-v2':
-      return swaggerAnswer(server, request)
-  }
-}
-
-/**
- * Reports whether a route answers 405 to other methods than GET. Upstream: routes that its router serves know their methods; other
- * documents are answered for every method.
- */
-const isForGETAlone = (route: Route, documents: Documents): boolean =>
-  route.kind === 'resources'
-    ? hasBuiltin(documents.group(route.group))
-    : ['core', 'version', 'jwks', 'openid-configuration'].includes(route.kind)
-
-const swaggerTypes = {
-  '*/*': 'json',
-  'application/*': 'json',
-  'application/json': 'json',
-  'application/com.github.proto-openapi.spec.v2.v1.0+protobuf': 'protobuf',
-  'application/com.github.proto-openapi.spec.v2@v1.0+protobuf': 'protobuf',
-} as const satisfies { readonly [type: string]: 'json' | 'protobuf' }
-
-function swaggerAnswer({ documents, version }: Server, request: HttpRequest): HttpAnswer {
-  const type = parseAccept(request.headers.accept).find((clause) => clause.type in swaggerTypes)?.type as
-    | keyof typeof swaggerTypes
-    | undefined
-  if (type === undefined) return { status: 406, headers: {}, body: '' }
-  const form = swaggerTypes[type]
-  const { major, minor } = JSON.parse(version) as { major: string; minor: string }
-  return tagged(request, documents.swagger(form, `${major}.${minor}`), {
-    'content-type': form === 'json' ? 'application/json' : 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
-    vary: 'Accept',
-  })
-}
-
-/** Host and port as the client addresses the server. */
-const addressOf = ({ headers }: HttpRequest): string => headers[':authority'] ?? headers.host ?? ''
-
-function openIDAnswer(document: object | undefined, type: string): HttpAnswer {
-  if (!document) return notFoundText()
-  return { ...json(document), headers: { 'content-type': type, 'cache-control': 'public, max-age=3600' } }
-}
-
-function discoveryAnswer(request: HttpRequest, documents: Documents, of: 'core' | 'groups', plain: () => object): HttpAnswer {
-  if (!acceptsAggregatedDiscovery(request.headers.accept)) return discovered(plain(), request, { routed: of === 'core' })
-  const headers = {
-    // Clients select their decoder by exactly this text.
-    'content-type': 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
-    'cache-control': 'public',
-    vary: 'Accept',
-  }
-  return tagged(request, documents.aggregated(of), headers)
-}
-
-function tagged(
-  request: HttpRequest,
-  { bytes, hash }: { bytes: Buffer; hash: string },
-  headers: HttpAnswer['headers'],
-): HttpAnswer {
-  const etag = `"${hash}"`
-  if (request.headers['if-none-match'] === etag) return { status: 304, headers: { ...headers, etag }, body: '' }
-  return { status: 200, headers: { ...headers, etag }, body: bytes }
+  return documentAnswer(server, route, request, query)
 }
 
 const pathOf = ({ url }: HttpRequest): string => url.split('?', 1)[0]!

@@ -1,23 +1,10 @@
 /** WATCH: sends the initial objects, the changes since a version and new changes, filtered and in bounded batches, with bookmarks. */
-import {
-  forbidden,
-  freeze,
-  type FieldError,
-  invalidObject,
-  type KubeObject,
-  minutes,
-  notSupported,
-  type RequestOptions,
-  seconds,
-  StatusError,
-  type WatchEvent,
-} from '@capstan/kube'
+import { freeze, type KubeObject, minutes, seconds, StatusError, type WatchEvent } from '@capstan/kube'
 import type { WatchStream } from './engine.ts'
 import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
 import type { Change, Store } from '../store/store.ts'
-import { notWithContinue } from './list.ts'
 import type { RequestContext, ServerContext } from './context.ts'
-import { parseRevision } from './steps/revision.ts'
+import { refuseOptions, startOf } from './watch-options.ts'
 import { selectionOf } from './steps/selection.ts'
 
 /** Maximum events in a batch. */
@@ -49,36 +36,6 @@ export function watch(server: ServerContext, context: RequestContext, signal: Ab
     from = Math.max(from, start.revision)
   }
   return new Stream(server, context, view, { begin, from, unread }, signal)
-}
-
-type Start =
-  /** Sends every object as ADDED first; with `endMark`, a bookmark follows them. */
-  | { readonly kind: 'everything'; readonly endMark: boolean }
-  | { readonly kind: 'after'; readonly revision: number }
-  | { readonly kind: 'now' }
-
-function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: RequestOptions): Start {
-  const revision = parseRevision(resourceVersion)
-  if (sendInitialEvents === true) return { kind: 'everything', endMark: allowWatchBookmarks === true }
-  if (revision > 0) return { kind: 'after', revision }
-  // Upstream: without a version, all objects are sent first, followed by a bookmark when the client allows bookmarks.
-  return sendInitialEvents === false ? { kind: 'now' } : { kind: 'everything', endMark: allowWatchBookmarks === true }
-}
-
-/** Upstream: validateWatchOptions of k8s.io/apimachinery. */
-function refuseOptions({ sendInitialEvents, resourceVersionMatch: match, continue: token }: RequestOptions): void {
-  const errors: FieldError[] = []
-  const refuse = (why: string) => errors.push(forbidden('resourceVersionMatch', why))
-  if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
-    refuse('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
-  }
-  if (match !== undefined) {
-    if (sendInitialEvents === undefined)
-      refuse('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')
-    if (match !== 'NotOlderThan') errors.push(notSupported('resourceVersionMatch', match, ['NotOlderThan']))
-  }
-  if (token) refuse(notWithContinue)
-  if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
 }
 
 /** Initial events. A function when a conversion webhook must be called, so that its error reaches the reader of the stream. */

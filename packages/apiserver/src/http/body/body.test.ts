@@ -2,7 +2,8 @@ import { StatusError, VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import type { Resource } from '../../registry/resource.ts'
 import { builtinResource } from '../../../../kubernetes-kinds/src/builtin-resources.ts'
-import { readObject, readPatch } from './body.ts'
+import { readObject } from './body.ts'
+import { readPatch } from './patch.ts'
 import { YAMLReader } from './read-yaml.ts'
 
 const yaml = new YAMLReader(new VirtualClock())

@@ -1,5 +1,5 @@
 /** Request bodies: reads, bounds and parses them, with the errors of upstream's decoders. */
-import type { PatchType, RequestOptions } from '@capstan/kube'
+import type { RequestOptions } from '@capstan/kube'
 import {
   apiVersionOf,
   badRequest,
@@ -15,10 +15,10 @@ import {
 import type { ProtobufMessages, Resource } from '../../registry/resource.ts'
 import type { HttpRequest } from '../exchange.ts'
 import { BodyTooLarge, TooManyRequests } from '../exchange.ts'
-import { tooLarge, unsupportedBody, unsupportedMediaType } from '../errors.ts'
+import { tooLarge, unsupportedBody } from '../errors.ts'
 import { decodeProtobuf, ProtobufError } from '../protobuf/protobuf.ts'
 import { schemeName } from '../../verbs/errors.ts'
-import { duplicateField } from '../../verbs/steps/decode.ts'
+import { duplicateField } from '../../verbs/steps/field-validation.ts'
 import type { YAMLSource } from './read-yaml.ts'
 
 /** Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
@@ -66,78 +66,6 @@ export async function readObject(
   return { body: value, duplicates, ...(written === undefined ? {} : { written }) }
 }
 
-const customPatchTypes: readonly PatchType[] = [
-  'application/json-patch+json',
-  'application/merge-patch+json',
-  'application/apply-patch+yaml',
-]
-const builtinPatchTypes: readonly PatchType[] = [...customPatchTypes, 'application/strategic-merge-patch+json']
-
-/** @throws StatusError UnsupportedMediaType */
-export function patchTypeOf(request: HttpRequest, resource: Resource): PatchType {
-  const type = mediaType(request, '')
-  const known = (resource.builtin ? builtinPatchTypes : customPatchTypes).find((candidate) => candidate === type)
-  if (known) return known
-  if (!resource.builtin) throw unsupportedMediaType(customPatchTypes)
-  throw new StatusError('UnsupportedMediaType', '415: Unsupported Media Type', { details: {} })
-}
-
-export async function readPatch(
-  request: HttpRequest,
-  type: PatchType,
-  { fieldValidation: validation }: RequestOptions,
-  yaml: YAMLSource,
-): Promise<Decoded> {
-  const text = await readText(request)
-  if (type === 'application/apply-patch+yaml') {
-    const json = jsonOf(text)
-    const value =
-      json === undefined
-        ? await parseYAML(text, yaml, (error) => badRequest(`error decoding YAML: error converting YAML to JSON: ${error}`))
-        : json.value
-    // Upstream: an empty body decodes to an object without kind.
-    if (value === null) throw badRequest('invalid object type: /, Kind=')
-    if (!isRecord(value)) {
-      const problem = `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`
-      throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem}`)
-    }
-    const mayRepeat = json === undefined || json.keys !== keysOf(value)
-    const lines = mayRepeat && validation !== 'Ignore' ? await yaml.duplicates(text) : []
-    if (lines.length > 0 && validation === 'Strict')
-      throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${unmarshalErrors(lines)}`)
-    return { body: value, duplicates: lines }
-  }
-  const isStrategic = type === 'application/strategic-merge-patch+json'
-  const { value, keys } = parseJSON(text, (error) => badRequest(isStrategic ? error : `error decoding patch: ${error}`))
-  const duplicates = duplicatesOf(text, value, keys)
-  if (type !== 'application/json-patch+json') return { body: value, duplicates }
-  if (value === null) return { body: [], duplicates }
-  if (!Array.isArray(value)) {
-    throw badRequest(
-      `error decoding patch: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type []handlers.jsonPatchOp`,
-    )
-  }
-  if (value.length > maxPatchOperations) {
-    const got = value.length
-    throw new StatusError(
-      'RequestEntityTooLarge',
-      `Request entity too large: The allowed maximum operations in a JSON patch is ${maxPatchOperations}, got ${got}`,
-    )
-  }
-  const problems = [...duplicates, ...unknownMembers(value)]
-  return { body: value, duplicates: problems.map((problem) => `json patch ${problem}`) }
-}
-
-/** Unknown members of the operations of a JSON patch. */
-const unknownMembers = (operations: readonly unknown[]): string[] =>
-  operations.flatMap((operation, at) =>
-    Object.keys(isRecord(operation) ? operation : {})
-      .filter((member) => !['op', 'path', 'from', 'value'].includes(member))
-      .map((member) => `unknown field "[${at}].${member}"`),
-  )
-
-const maxPatchOperations = 10_000
-
 /** Reads DeleteOptions; `undefined` when the body is empty. */
 export async function readDeleteOptions(request: HttpRequest, { yaml, protobufMessages }: BodyReaders): Promise<unknown> {
   const bytes = await readBytes(request)
@@ -159,10 +87,10 @@ export async function readDeleteOptions(request: HttpRequest, { yaml, protobufMe
   return value
 }
 
-const mediaType = (request: HttpRequest, otherwise: string): string =>
+export const mediaType = (request: HttpRequest, otherwise: string): string =>
   (request.headers['content-type'] || otherwise).split(';', 1)[0]!.trim().toLowerCase()
 
-async function readText(request: HttpRequest): Promise<string> {
+export async function readText(request: HttpRequest): Promise<string> {
   return (await readBytes(request)).toString('utf8')
 }
 
@@ -186,18 +114,6 @@ function readProtobuf(messages: ProtobufMessages, bytes: Buffer, type: { apiVers
   }
 }
 
-/** Returns the object of a YAML text that is also JSON, which is read a hundred times faster; undefined for any other text. */
-function jsonOf(text: string): ReturnType<typeof parseJSON> | undefined {
-  if (!/^\s*\{/.test(text)) return undefined
-  try {
-    return parseJSON(text, badRequest)
-  } catch (err) {
-    // The reader of YAML reads it, or reports what is wrong.
-    if (err instanceof StatusError) return undefined
-    throw err
-  }
-}
-
 /** Upstream's decoder of built-in kinds reads `null` as an empty object. */
 function parseObject(text: string, builtin: boolean, refuse: (problem: string) => StatusError): ParsedObject {
   const { value, keys } = parseJSON(text, (error) => refuse(`${jsonProblem}${error}`))
@@ -213,7 +129,7 @@ interface ParsedObject extends Omit<Decoded, 'body'> {
 }
 
 /** Finds duplicate fields. Runs only when parsing lost keys, because it parses again. */
-const duplicatesOf = (text: string, value: unknown, keys: number): string[] =>
+export const duplicatesOf = (text: string, value: unknown, keys: number): string[] =>
   keys === keysOf(value) ? [] : scanJSON(text).duplicates.map(duplicateField)
 
 const jsonProblem = "couldn't get version/kind; json parse error: "
@@ -228,7 +144,7 @@ function notAnObject(value: unknown): string {
 /** Deeper than any real object, and shallow enough that recursion does not exhaust the stack. */
 const maxDepth = 1000
 
-function parseJSON(text: string, refuse: (error: string) => StatusError): { value: unknown; keys: number } {
+export function parseJSON(text: string, refuse: (error: string) => StatusError): { value: unknown; keys: number } {
   const { keys, depth } = measureJSON(text)
   if (depth > maxDepth) throw refuse('exceeded max depth')
   let value: unknown
@@ -259,7 +175,7 @@ const infinite = /-?\d+(?:\.\d+)?[eE]\+?\d{3,}|-?\d{300,}|[-+]?\.(?:inf|nan)/i
 const some = (value: unknown, is: (part: unknown) => boolean): boolean =>
   is(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => some(part, is)))
 
-async function parseYAML(text: string, yaml: YAMLSource, refuse: (error: string) => StatusError): Promise<unknown> {
+export async function parseYAML(text: string, yaml: YAMLSource, refuse: (error: string) => StatusError): Promise<unknown> {
   let value: unknown
   try {
     value = await yaml.read(text)
@@ -304,7 +220,7 @@ async function parseYAMLObject(
   return { value, duplicates: isOneProblem ? [unmarshalErrors(lines)] : lines }
 }
 
-const unmarshalErrors = (lines: readonly string[]): string => `yaml: unmarshal errors:\n  ${lines.join('\n  ')}`
+export const unmarshalErrors = (lines: readonly string[]): string => `yaml: unmarshal errors:\n  ${lines.join('\n  ')}`
 
 const unrecognized = (kind: string, why: string, body: string | Buffer): StatusError =>
   badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(Buffer.from(body))})`)
@@ -317,7 +233,7 @@ function excerpt(bytes: Buffer): string {
   return bytes.length > 30 ? `${shown} ...` : shown
 }
 
-function keysOf(value: unknown): number {
+export function keysOf(value: unknown): number {
   if (Array.isArray(value)) {
     let count = 0
     for (const item of value) count += keysOf(item)

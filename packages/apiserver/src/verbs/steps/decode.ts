@@ -10,12 +10,13 @@ import {
   jsonTypeName,
   parseApiVersion,
   stableText,
-  type StatusError,
   type UnknownObject,
   writeJSON,
 } from '@capstan/kube'
 import type { ResourceInfo, GoType } from '../../registry/resource-info.ts'
 import { coerceMetadata } from './metadata.ts'
+import { asWritten, problemsAsWritten, strictError, unknownField } from './field-validation.ts'
+import { invalidPatch, wrongMetadataOf } from './patch-errors.ts'
 import type { RequestContext } from '../context.ts'
 import { schemeName } from '../errors.ts'
 
@@ -125,24 +126,6 @@ function checkType(context: RequestContext, raw: { [field: string]: unknown }, s
   }
 }
 
-/** Error for a patch that leaves metadata of the wrong Go type. */
-const wrongMetadataOf =
-  ({ request }: RequestContext, whole: object) =>
-  (why: string): StatusError =>
-    request.patchType === 'application/strategic-merge-patch+json'
-      ? invalidPatch(goText(request.body), asConverterSays(why))
-      : invalidPatch(stableText(whole), why)
-
-/** Translates a message of Go's JSON decoder to that of its converter of maps to structs. */
-function asConverterSays(why: string): string {
-  const [, found, wanted = ''] = /^json: cannot unmarshal (\S+).* of type (\S+)$/.exec(why) ?? []
-  if (found === undefined) return why
-  if (wanted.startsWith('[]')) return `cannot restore slice from ${found}`
-  if (wanted.startsWith('map[')) return `cannot restore map from ${found}`
-  if (wanted.startsWith('v1.')) return `cannot restore struct from: ${found}`
-  return found === 'number' ? `cannot convert int64 to ${wanted}` : `unrecognized type: ${wanted}`
-}
-
 /** @throws StatusError when a value of a built-in kind does not have its Go type: BadRequest, or Invalid when a patch left it */
 function checkTypes({ info, request }: RequestContext, goType: GoType, object: UnknownObject, source: Source): void {
   const { kind, version } = info
@@ -156,10 +139,6 @@ function checkTypes({ info, request }: RequestContext, goType: GoType, object: U
   if (source !== 'body') throw invalidPatch(stableText(object), problem)
   throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${problem}`)
 }
-
-/** Upstream names neither kind nor object here. */
-const invalidPatch = (patch: string, problem: string): StatusError =>
-  invalidObject({ group: '', kind: '' }, '', [invalid('patch', patch, problem)])
 
 function report(context: RequestContext, unknown: readonly string[], source: Source, patched: string): void {
   const { body, duplicates = [], written } = context.request
@@ -175,49 +154,6 @@ function report(context: RequestContext, unknown: readonly string[], source: Sou
     return
   }
   throw strictError(context.info, texts, source, patched)
-}
-
-const unknownField = (path: string): string => `unknown field ${JSON.stringify(path)}`
-export const duplicateField = (path: string): string => `duplicate field "${path}"`
-
-/** Messages about unknown and duplicate fields, each once. Upstream: an unknown field is not reported as a duplicate, too. */
-function problemsAsWritten(unknown: readonly string[], written: readonly string[]): readonly string[] {
-  const isUnknown = new Set(unknown)
-  const seen = new Set<string>()
-  const texts = new Set<string>()
-  for (const path of written) {
-    if (isUnknown.has(path)) texts.add(unknownField(path))
-    else if (seen.has(path)) texts.add(duplicateField(path))
-    seen.add(path)
-  }
-  return [...texts]
-}
-
-/** Sorts paths by their order in the body. */
-function asWritten(paths: readonly string[], body: unknown): readonly string[] {
-  if (paths.length < 2) return paths
-  const wanted = new Set(paths)
-  const found: string[] = []
-  const visit = (value: unknown, path: string): void => {
-    if (wanted.has(path)) found.push(path)
-    else if (Array.isArray(value)) for (const [index, item] of value.entries()) visit(item, `${path}[${index}]`)
-    else if (isRecord(value)) for (const key of Object.keys(value)) visit(value[key], path === '' ? key : `${path}.${key}`)
-  }
-  visit(body, '')
-  return found
-}
-
-/** Error of strict decoding. */
-function strictError(
-  { kind, version }: Pick<ResourceInfo, 'kind' | 'version'>,
-  texts: readonly string[],
-  source: Source,
-  patched: string,
-): StatusError {
-  const text = `strict decoding error: ${texts.join(', ')}`
-  return source === 'body'
-    ? badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${text}`)
-    : invalidPatch(patched, text)
 }
 
 /** Checks that name and namespace of the object are those of the request. */

@@ -1,0 +1,61 @@
+/** DeleteOptions, from the body or the query of a request. */
+import type { FieldError, RequestOptions } from '@capstan/kube'
+import { badRequest, invalid, isInt64, isNumeric, isRecord, jsonTypeName, notSupported } from '@capstan/kube'
+import { boolean, dryRunOf, integer, refuse, text } from './options.ts'
+
+/**
+ * DeleteOptions from the body, or from the query when there is no body.
+ * @returns the options as an object, and those that are options of the request
+ */
+export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: object; options: RequestOptions } {
+  const fromQuery = () => ({
+    ...text(query, 'propagationPolicy'),
+    ...integer(query, 'gracePeriodSeconds'),
+    ...boolean(query, 'orphanDependents'),
+  })
+  const given: Record<string, unknown> = isRecord(body) ? { ...body } : { ...fromQuery(), dryRun: query.getAll('dryRun') }
+  const problem = deleteOptionsProblem(given)
+  if (problem !== undefined) throw badRequest(problem)
+  const dryRun = (given.dryRun ?? []) as readonly unknown[]
+  const { propagationPolicy: policy, orphanDependents, gracePeriodSeconds } = given
+  const errors: FieldError[] = []
+  const options = dryRunOf('delete', dryRun, errors)
+  if (policy !== undefined && policy !== null && orphanDependents !== undefined && orphanDependents !== null) {
+    errors.push(invalid('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'))
+  } else if (policy !== undefined && policy !== null && !['Foreground', 'Background', 'Orphan'].includes(policy as string)) {
+    const supported = '"Foreground", "Background", "Orphan", "nil"'
+    errors.push({
+      ...notSupported('propagationPolicy', policy, []),
+      text: `Unsupported value: ${JSON.stringify(policy)}: supported values: ${supported}`,
+    })
+  }
+  if (isNumeric(gracePeriodSeconds) && gracePeriodSeconds < 0) given.gracePeriodSeconds = 1
+  refuse('DeleteOptions', errors)
+  delete given.dryRun
+  return { body: given, options }
+}
+
+/** Error for DeleteOptions whose fields do not have their Go types. */
+function deleteOptionsProblem({
+  gracePeriodSeconds,
+  orphanDependents,
+  propagationPolicy,
+  dryRun,
+  preconditions,
+}: Record<string, unknown>): string | undefined {
+  const wrong = (field: string, value: unknown, type: string) =>
+    `json: cannot unmarshal ${jsonTypeName(value, type)} into Go struct field DeleteOptions.${field} of type ${type}`
+  const isText = (value: unknown) => value === undefined || value === null || typeof value === 'string'
+  if (gracePeriodSeconds !== undefined && gracePeriodSeconds !== null && !isInt64(gracePeriodSeconds))
+    return wrong('gracePeriodSeconds', gracePeriodSeconds, 'int64')
+  if (orphanDependents !== undefined && orphanDependents !== null && typeof orphanDependents !== 'boolean')
+    return wrong('orphanDependents', orphanDependents, 'bool')
+  if (!isText(propagationPolicy)) return wrong('propagationPolicy', propagationPolicy, 'v1.DeletionPropagation')
+  if (dryRun !== undefined && dryRun !== null && !Array.isArray(dryRun)) return wrong('dryRun', dryRun, '[]string')
+  if (preconditions === undefined || preconditions === null) return undefined
+  if (!isRecord(preconditions)) return wrong('preconditions', preconditions, 'v1.Preconditions')
+  if (!isText(preconditions.uid)) return wrong('preconditions.uid', preconditions.uid, 'types.UID')
+  return isText(preconditions.resourceVersion)
+    ? undefined
+    : wrong('preconditions.resourceVersion', preconditions.resourceVersion, 'string')
+}

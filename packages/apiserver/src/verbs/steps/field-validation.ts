@@ -1,0 +1,48 @@
+/** Messages about unknown and duplicate fields (fieldValidation). */
+import { badRequest, isRecord, type StatusError } from '@capstan/kube'
+import type { ResourceInfo } from '../../registry/resource-info.ts'
+import type { Source } from './decode.ts'
+import { invalidPatch } from './patch-errors.ts'
+
+export const unknownField = (path: string): string => `unknown field ${JSON.stringify(path)}`
+export const duplicateField = (path: string): string => `duplicate field "${path}"`
+
+/** Messages about unknown and duplicate fields, each once. Upstream: an unknown field is not reported as a duplicate, too. */
+export function problemsAsWritten(unknown: readonly string[], written: readonly string[]): readonly string[] {
+  const isUnknown = new Set(unknown)
+  const seen = new Set<string>()
+  const texts = new Set<string>()
+  for (const path of written) {
+    if (isUnknown.has(path)) texts.add(unknownField(path))
+    else if (seen.has(path)) texts.add(duplicateField(path))
+    seen.add(path)
+  }
+  return [...texts]
+}
+
+/** Sorts paths by their order in the body. */
+export function asWritten(paths: readonly string[], body: unknown): readonly string[] {
+  if (paths.length < 2) return paths
+  const wanted = new Set(paths)
+  const found: string[] = []
+  const visit = (value: unknown, path: string): void => {
+    if (wanted.has(path)) found.push(path)
+    else if (Array.isArray(value)) for (const [index, item] of value.entries()) visit(item, `${path}[${index}]`)
+    else if (isRecord(value)) for (const key of Object.keys(value)) visit(value[key], path === '' ? key : `${path}.${key}`)
+  }
+  visit(body, '')
+  return found
+}
+
+/** Error of strict decoding. */
+export function strictError(
+  { kind, version }: Pick<ResourceInfo, 'kind' | 'version'>,
+  texts: readonly string[],
+  source: Source,
+  patched: string,
+): StatusError {
+  const text = `strict decoding error: ${texts.join(', ')}`
+  return source === 'body'
+    ? badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${text}`)
+    : invalidPatch(patched, text)
+}

@@ -1,0 +1,25 @@
+/** Errors for objects that a patch left invalid. */
+import { goText, invalid, invalidObject, stableText, type StatusError } from '@capstan/kube'
+import type { RequestContext } from '../context.ts'
+
+/** Error for a patch that leaves metadata of the wrong Go type. */
+export const wrongMetadataOf =
+  ({ request }: RequestContext, whole: object) =>
+  (why: string): StatusError =>
+    request.patchType === 'application/strategic-merge-patch+json'
+      ? invalidPatch(goText(request.body), asConverterSays(why))
+      : invalidPatch(stableText(whole), why)
+
+/** Translates a message of Go's JSON decoder to that of its converter of maps to structs. */
+function asConverterSays(why: string): string {
+  const [, found, wanted = ''] = /^json: cannot unmarshal (\S+).* of type (\S+)$/.exec(why) ?? []
+  if (found === undefined) return why
+  if (wanted.startsWith('[]')) return `cannot restore slice from ${found}`
+  if (wanted.startsWith('map[')) return `cannot restore map from ${found}`
+  if (wanted.startsWith('v1.')) return `cannot restore struct from: ${found}`
+  return found === 'number' ? `cannot convert int64 to ${wanted}` : `unrecognized type: ${wanted}`
+}
+
+/** Upstream names neither kind nor object here. */
+export const invalidPatch = (patch: string, problem: string): StatusError =>
+  invalidObject({ group: '', kind: '' }, '', [invalid('patch', patch, problem)])

@@ -1,0 +1,34 @@
+/** Options of a watch: where it starts. */
+import { type FieldError, forbidden, invalidObject, notSupported, type RequestOptions } from '@capstan/kube'
+import { notWithContinue } from './list.ts'
+import { parseRevision } from './steps/revision.ts'
+
+export type Start =
+  /** Sends every object as ADDED first; with `endMark`, a bookmark follows them. */
+  | { readonly kind: 'everything'; readonly endMark: boolean }
+  | { readonly kind: 'after'; readonly revision: number }
+  | { readonly kind: 'now' }
+
+export function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: RequestOptions): Start {
+  const revision = parseRevision(resourceVersion)
+  if (sendInitialEvents === true) return { kind: 'everything', endMark: allowWatchBookmarks === true }
+  if (revision > 0) return { kind: 'after', revision }
+  // Upstream: without a version, all objects are sent first, followed by a bookmark when the client allows bookmarks.
+  return sendInitialEvents === false ? { kind: 'now' } : { kind: 'everything', endMark: allowWatchBookmarks === true }
+}
+
+/** Upstream: validateWatchOptions of k8s.io/apimachinery. */
+export function refuseOptions({ sendInitialEvents, resourceVersionMatch: match, continue: token }: RequestOptions): void {
+  const errors: FieldError[] = []
+  const refuse = (why: string) => errors.push(forbidden('resourceVersionMatch', why))
+  if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
+    refuse('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
+  }
+  if (match !== undefined) {
+    if (sendInitialEvents === undefined)
+      refuse('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')
+    if (match !== 'NotOlderThan') errors.push(notSupported('resourceVersionMatch', match, ['NotOlderThan']))
+  }
+  if (token) refuse(notWithContinue)
+  if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
+}
