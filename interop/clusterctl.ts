@@ -106,7 +106,7 @@ async function repository(folder: string): Promise<string> {
 }
 
 /** As much of cert-manager as clusterctl takes for one that is installed. */
-function certManagerDefinition(plural: string): Input<CustomResourceDefinition> & { metadata: { name: string } } {
+export function certManagerDefinition(plural: string): Input<CustomResourceDefinition> & { metadata: { name: string } } {
   const kind = plural === 'issuers' ? 'Issuer' : 'Certificate'
   const schema = { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
   return {

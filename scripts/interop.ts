@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { messageOf } from '@capstan/kube'
 import { coreTwinSuite } from '../interop/core-twin.ts'
+import { clusterctlCapstanSuite } from '../interop/clusterctl-capstan.ts'
 import { clusterctlSuite } from '../interop/clusterctl.ts'
 import { clientNodeSuite } from '../interop/client-node.ts'
 import { conformSuite } from '../interop/conform.ts'
@@ -56,6 +57,7 @@ const suites: { readonly [name: string]: Suite } = {
   'full-disk': fullDiskSuite,
   kubectl: { shows: 'real kubectl against capstan up', ci: true, tools: ['kubectl'], run: kubectlSuite },
   clusterctl: clusterctlSuite,
+  'clusterctl-capstan': clusterctlCapstanSuite,
   'runtime-extension': runtimeExtensionSuite,
   'test-extension': testExtensionSuite,
   'in-place': inPlaceSuite,

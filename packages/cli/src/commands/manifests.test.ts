@@ -116,6 +116,12 @@ test('a repository of clusterctl has components and metadata under label and ver
   expect(readFileSync(join(place, 'infrastructure-components.yaml'), 'utf8')).toContain('image: registry.example/capstan:v1.2.3')
 })
 
+test('core is in the folder of the one name that clusterctl accepts for a core provider', async () => {
+  const { out } = await ended(['manifests', 'core', '--release', 'v1.2.3', '--output-dir', folder])
+  expect(out.split('\n')[0]).toBe(join(folder, 'cluster-api/v1.2.3/core-components.yaml'))
+  expect(readFileSync(join(folder, 'cluster-api/v1.2.3/core-components.yaml'), 'utf8')).not.toContain('provider: capstan')
+})
+
 test.each([
   [['manifests', 'aws'], /core, local/],
   [['manifests', 'core', '--release', '1.2'], /expected a version such as v1\.2\.3/],

@@ -34,7 +34,14 @@ interface Names {
 }
 
 export const providerNames: Readonly<Record<ProviderToInstall, Names>> = {
-  core: { namespace: 'capi-system', prefix: 'capi', clusterctl: 'capstan', label: 'capstan', file: 'core-components.yaml' },
+  // clusterctl accepts no other name of a core provider.
+  core: {
+    namespace: 'capi-system',
+    prefix: 'capi',
+    clusterctl: 'cluster-api',
+    label: 'cluster-api',
+    file: 'core-components.yaml',
+  },
   local: {
     namespace: 'capstan-local-system',
     prefix: 'capstan-local',

@@ -1,0 +1,140 @@
+/**
+ * clusterctl installs Capstan from the repository that `capstan manifests --output-dir` writes, upgrades it to a newer release and takes
+ * it away again: on the embedded API server and on the real one. Pods do not run.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { coreKinds } from '@capstan/api'
+import { type Client, CustomResourceDefinition, type Kind, type KubeObject, resourceName } from '@capstan/kube'
+import { localKinds } from '@capstan/local'
+import { stringify } from 'yaml'
+import { startCapstanPlane } from './capstan-plane.ts'
+import { Checks, runCapstan } from './capstan-process.ts'
+import { certManagerDefinition } from './clusterctl.ts'
+import type { ServedPlane } from './plane.ts'
+import { startRealPlane } from './real-plane.ts'
+import type { Suite } from './suite.ts'
+import { clusterctlOn } from './upstream/clusterctl.ts'
+import { install } from './upstream/managers.ts'
+
+const releases = ['v0.1.0', 'v0.1.1'] as const
+const providers = [
+  {
+    provider: 'core',
+    name: 'cluster-api',
+    type: 'CoreProvider',
+    label: 'cluster-api',
+    file: 'core-components.yaml',
+    namespace: 'capi-system',
+  },
+  {
+    provider: 'local',
+    name: 'local',
+    type: 'InfrastructureProvider',
+    label: 'infrastructure-local',
+    file: 'infrastructure-components.yaml',
+    namespace: 'capstan-local-system',
+  },
+] as const
+
+export const clusterctlCapstanSuite: Suite = {
+  shows: 'clusterctl init, upgrade and delete of Capstan itself, on the embedded API server and on the real one',
+  ci: true,
+  tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'clusterctl'],
+  async run() {
+    const checks = new Checks()
+    await liveOn(await startCapstanPlane({ progress: console.log }), checks)
+    await liveOn(await startRealPlane({ progress: console.log }), checks)
+    return checks
+  },
+}
+
+async function liveOn(started: ServedPlane, checks: Checks): Promise<void> {
+  await using plane = started
+  const client = plane.client()
+  const config = await repository(plane.folder)
+  await install(client, ['certificates', 'issuers'].map(certManagerDefinition))
+  const clusterctl = await clusterctlOn(plane)
+  const run = async (...args: readonly string[]) => {
+    const begun = performance.now()
+    const { out, complaints } = await clusterctl.run(...args, '--config', config)
+    console.log(`${plane.name}: clusterctl ${args.join(' ')} took ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+    return out + complaints
+  }
+  const check = (what: string, holds: boolean, seen?: unknown) => checks.check(`${plane.name}: ${what}`, holds, seen)
+
+  const [first, second] = releases
+  const chosen = providers.map(({ name }) => `${name}:${first}`)
+  await run('init', '--core', chosen[0]!, '--infrastructure', chosen[1]!, '--bootstrap', '-', '--control-plane', '-')
+  check('init installs both providers', same(await installed(client), [first, first]), await installed(client))
+  const { items } = await client.list(CustomResourceDefinition)
+  const labelled = new Map(items.map(({ metadata }) => [metadata.name, metadata.labels?.['clusterctl.cluster.x-k8s.io']]))
+  const missing = [...coreKinds, ...localKinds].map(resourceName).filter((name) => labelled.get(name) !== '')
+  check('init labels every CustomResourceDefinition, as move and describe need it', missing.length === 0, missing)
+
+  const plan = await run('upgrade', 'plan')
+  check('upgrade plan finds the newer release', plan.includes(second), plan)
+  await run('upgrade', 'apply', '--contract', 'v1beta2')
+  check('upgrade apply installs it', same(await installed(client), [second, second]), await installed(client))
+  const images = (await client.list(Deployment)).items.map((one) => one.spec.template.spec.containers[0]!.image)
+  check('with the new image', images.length === 2 && images.every((image) => image.endsWith(second)), images)
+
+  await run('delete', '--all')
+  check('delete takes both away', (await installed(client)).length === 0, await installed(client))
+  const left = (await client.list(Deployment)).items.map(({ metadata }) => metadata.name)
+  check('and their Deployments', left.length === 0, left)
+}
+
+const same = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join()
+
+interface Versioned extends KubeObject {
+  readonly version: string
+}
+const Provider: Kind<Versioned> = {
+  group: 'clusterctl.cluster.x-k8s.io',
+  version: 'v1alpha3',
+  kind: 'Provider',
+  plural: 'providers',
+  scope: 'Namespaced',
+}
+interface Deployed extends KubeObject {
+  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } } }
+}
+const Deployment: Kind<Deployed> = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  scope: 'Namespaced',
+}
+
+const installed = async (client: Client): Promise<string[]> => (await client.list(Provider)).items.map(({ version }) => version)
+
+/** Both releases of both providers, written by `capstan manifests`. @returns the path of clusterctl's configuration */
+async function repository(folder: string): Promise<string> {
+  const place = join(folder, 'repository')
+  mkdirSync(place)
+  for (const { provider } of providers)
+    for (const release of releases) {
+      const image = `registry.example/capstan:${release}`
+      const { code, complaints } = await runCapstan([
+        'manifests',
+        provider,
+        '--release',
+        release,
+        '--image',
+        image,
+        '--output-dir',
+        place,
+      ])
+      if (code !== 0) throw new Error(`capstan manifests ${provider} ended with ${code}: ${complaints}`)
+    }
+  const config = join(folder, 'clusterctl.yaml')
+  const entries = providers.map(({ name, type, label, file }) => {
+    // clusterctl finds the newest release among the folders beside the one that is named.
+    const url = `file://${join(place, label, 'latest', file)}`
+    return { name, type, url }
+  })
+  writeFileSync(config, stringify({ providers: entries }))
+  return config
+}
