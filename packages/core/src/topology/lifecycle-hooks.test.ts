@@ -232,6 +232,21 @@ describe('a blocking answer', () => {
     expect(state.calls).toBe(3)
   })
 
+  test('is requested again when an extension changes while the handlers are determined', async () => {
+    const { client, changed } = aRuntime([{}])
+    const found = Promise.withResolvers<readonly string[]>()
+    const hooks = new LifecycleHooks({ ...client, handlersFor: () => found.promise }, new VirtualClock())
+    const again: string[] = []
+    hooks.whenExtensionsChange(({ name }) => again.push(name))
+    const call = hooks.call(BeforeClusterCreate, aCluster(), {}, context)
+    changed('ext')
+    expect(again).toEqual(['demo'])
+    found.reject(new HookFailed('not-ready', 'never discovered', { extensionConfig: 'ext' }))
+    expect(await call).toMatchObject({ kind: 'failed', extensionConfig: 'ext' })
+    changed('ext')
+    expect(again, 'the second change finds it queued').toEqual(['demo'])
+  })
+
   test('is void when its extension changes during the call', async () => {
     const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600 }])
     const [called, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

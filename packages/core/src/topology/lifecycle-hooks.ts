@@ -67,7 +67,7 @@ interface ClusterState {
   readonly answers: Map<string, Answer>
   /** Hooks already looked up in the records of an earlier process, found or not. */
   readonly lookedFor: Set<string>
-  /** The handlers of a hook could not be determined. */
+  /** The handlers of a hook are being determined, or could not be. */
   unasked: boolean
   /** The call in progress: its response is void when an extension changes meanwhile. */
   call?: { readonly handlers: readonly string[]; isVoid: boolean }
@@ -169,11 +169,12 @@ export class LifecycleHooks {
   ): Promise<HookAnswer> {
     const { name } = hook
     const state = this.#stateOf(cluster)
+    // Before the answer: an extension may change meanwhile.
+    state.unasked = true
     const found = await this.#runtime.handlersFor(hook, cluster).catch((error: unknown) => ({ error }))
     if ('error' in found) {
       const { error } = found
       if (signal.aborted) throw error
-      state.unasked = true
       const { extensionConfig } = error instanceof HookFailed ? error : {}
       if (extensionConfig === undefined) throw error
       return { kind: 'failed', hook: name, message: messageOf(error), handlers: [], extensionConfig, error, called: false }
