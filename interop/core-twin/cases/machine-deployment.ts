@@ -1,7 +1,8 @@
 import { MachineDeployment } from '@capstan/api'
 import { machineDeployment } from '../objects.ts'
-import { silent } from '../providers.ts'
-import type { Case, Cases } from '../twin.ts'
+import { everythingReady, silent } from '../providers.ts'
+import type { Behaviour } from '../side.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
 import { readyCluster } from './machine.ts'
 import { workerTemplates } from './machine-set.ts'
 
@@ -62,6 +63,48 @@ const stuck: Case = async (twin) => {
   await twin.settle('resumed')
 }
 
+/** Provisions as many machines as it is told to, one after the other, so that both sides take the same steps. */
+class Gate {
+  #open = 0
+  /** By the Cluster, which is another on each side. */
+  readonly #let = new Map<string, Set<string>>()
+
+  readonly behaviour: Behaviour = (object, seen) => {
+    const side = seen.find(({ kind }) => kind === 'Cluster')?.metadata.uid ?? ''
+    const provisioned = this.#let.get(side) ?? new Set()
+    this.#let.set(side, provisioned)
+    const { uid } = object.metadata
+    if (provisioned.size < this.#open) provisioned.add(uid)
+    return provisioned.has(uid) ? everythingReady.machine(object, seen) : undefined
+  }
+
+  async open(twin: Twin, count: number): Promise<void> {
+    this.#open = count
+    await twin.behave({ machine: this.behaviour })
+  }
+}
+
+/** A rollout whose Machines become available one at a time. */
+const inSteps =
+  (replicas: number, rollingUpdate: object): Case =>
+  async (twin) => {
+    const gate = new Gate()
+    await readyCluster(twin)
+    await workerTemplates(twin)
+    await gate.open(twin, replicas)
+    await twin.create(
+      MachineDeployment,
+      machineDeployment('md', { replicas, ...strategy('RollingUpdate', rollingUpdate) } as never),
+    )
+    await twin.settle('created')
+    await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+    await twin.settle('no new Machine is available')
+    for (let available = 1; available <= replicas; available++) {
+      await gate.open(twin, replicas + available)
+      await twin.settle(`${available} new Machines are available`)
+    }
+  }
+
 export const machineDeploymentCases: Cases = {
   'machinedeployment-scale': changes(
     { replicas: 1 },
@@ -73,10 +116,9 @@ export const machineDeploymentCases: Cases = {
     'rolled out',
     version('v1.35.1'),
   ]),
-  'machinedeployment-surge-percent': changes(
-    { replicas: 4, ...strategy('RollingUpdate', { maxSurge: '50%', maxUnavailable: '25%' }) },
-    ['rolled out', version('v1.35.1')],
-  ),
+  'machinedeployment-surge-percent': inSteps(4, { maxSurge: '50%', maxUnavailable: '25%' }),
+  'machinedeployment-surge-all': inSteps(2, { maxSurge: '100%', maxUnavailable: 0 }),
+  'machinedeployment-unavailable-all': inSteps(3, { maxSurge: 0, maxUnavailable: '100%' }),
   'machinedeployment-on-delete': changes(
     { replicas: 2, ...strategy('OnDelete') },
     ['a new template', version('v1.35.1')],
