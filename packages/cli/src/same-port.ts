@@ -1,4 +1,4 @@
-/** The port of a listener whose address is written into kubeconfigs: the same one after every restart. */
+/** Keeps the port of a listener across restarts, because kubeconfigs contain its address. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Listener, ListenOptions } from '@capstan/apiserver'
@@ -7,17 +7,17 @@ import { messageOf } from '@capstan/kube'
 import { makeFolder } from '@capstan/kube/node'
 
 export interface SamePort {
-  /** Wanted by the user. */
+  /** Port that the user chose. */
   readonly asked: number | undefined
-  /** Remembers the port; absent: for as long as the process. */
+  /** File that stores the port; when absent, the port is kept only while the process runs. */
   readonly file: string | undefined
-  /** Taken at a first start when none was asked for; 0 is any that is free. */
+  /** Port of the first start when the user chose none; 0 selects a free port. */
   readonly usual?: number
-  /** The flag that chooses another one, for the error. */
+  /** Flag that selects another port, for the error message. */
   readonly flag: string
 }
 
-/** Takes the port that was asked for or used before. @throws Error naming it when it is taken */
+/** Listens on the chosen or previously used port. @throws Error naming the port when it is in use */
 export async function listenOnSamePort(
   options: Omit<ListenOptions, 'port'>,
   { asked, file, usual = 0, flag }: SamePort,

@@ -42,9 +42,9 @@ test('an object that changes leaves its old index value and gets the new one', (
 test('an object that is deleted, or missing from a new list, leaves its index values', () => {
   const { informer, indexed, labelled } = anInformer()
   expect([indexed('north'), labelled('north')]).toEqual(['a b', 'a b'])
-  informer.accept({ kind: 'deleted', object: inZone('a', 'north', 3) })
+  informer.accept({ kind: 'replaced', objects: [inZone('b', 'north', 2), inZone('c', 'south', 4)], resourceVersion: '4' })
   expect([indexed('north'), labelled('north')]).toEqual(['b', 'b'])
-  informer.accept({ kind: 'replaced', objects: [inZone('c', 'south', 4)], resourceVersion: '4' })
-  expect([indexed('north'), labelled('north')]).toEqual(['', ''])
   expect([indexed('south'), labelled('south')]).toEqual(['c', 'c'])
+  informer.accept({ kind: 'deleted', object: inZone('b', 'north', 5) })
+  expect([indexed('north'), labelled('north')]).toEqual(['', ''])
 })

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { eventLoopYielder } from './clock.ts'
 
-/** An event loop on which each piece of work takes a millisecond. What is done in which turn is noted. */
+/** An event loop on which each task takes a millisecond. Records the tasks of each turn. */
 function aLoop() {
   let now = 0
   const turns: string[][] = [[]]
@@ -26,13 +26,13 @@ function aLoop() {
   }
 }
 
-test('of much work ten milliseconds are done in each turn of the event loop', async () => {
+test('runs ten milliseconds of work in each turn of the event loop', async () => {
   const { work, turns } = aLoop()
   await work('a', 25)
   expect(turns.map(({ length }) => length)).toEqual([10, 10, 5])
 })
 
-test('after a turn those who have waited longest go on, as far as there is time', async () => {
+test('continues after a turn with the tasks that have waited longest', async () => {
   const { work, turns } = aLoop()
   await Promise.all([work('busy', 10), ...'abcdefghijklmno'.split('').map((name) => work(name, 2))])
   expect(turns.map((done) => done.join(' '))).toMatchInlineSnapshot(`

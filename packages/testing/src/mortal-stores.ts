@@ -1,4 +1,4 @@
-/** Stores of a process that dies: after so many commits nothing it does has any effect, and nothing reaches it any more. */
+/** Stores of a process that dies after a number of commits: later commits have no effect, and no event reaches the process. */
 import type { Change, Store, Write } from '@capstan/apiserver'
 import type { Stores } from '@capstan/lab'
 
@@ -6,11 +6,11 @@ export interface MortalStores extends Stores {
   all(): readonly Store[]
   readonly commits: number
   readonly isDead: boolean
-  /** The last commit was that before this moment. */
+  /** Makes the previous commit the last one. */
   kill(): void
   /** Resolves when the last commit has been made. */
   readonly death: Promise<void>
-  /** Fails what the dead process still waits for, so that it can be closed and its memory be used again. */
+  /** Rejects pending requests of the dead process, so that it can be closed and its memory freed. */
   bury(): void
 }
 
@@ -23,7 +23,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
   const { promise: death, resolve: die } = Promise.withResolvers<void>()
   const burial = Promise.withResolvers<never>()
   burial.promise.catch(() => {})
-  /** The result of a dead process's writes: never. */
+  /** Result of writes of a dead process: a promise that never settles. */
   const nothing = (): Promise<never> => burial.promise
   let commits = 0
   let isDead = false
@@ -39,7 +39,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
     since: (revision, resource) => store.since(revision, resource),
     async commit(write: Write): Promise<Change> {
       if (isDead) return nothing()
-      // One that is refused has changed nothing, and does not count.
+      // A rejected commit changes nothing and is not counted.
       const change = await store.commit(write)
       if (isDead) return nothing()
       commits++

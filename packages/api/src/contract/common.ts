@@ -1,19 +1,19 @@
 /** Fields common to provider resources of all contracts. */
 import { field } from './field.ts'
 
-/** Metadata that a template gives to what is made from it. */
+/** Metadata that a template gives to objects created from it. */
 export interface ContractMetadata {
   labels?: { [key: string]: string }
   annotations?: { [key: string]: string }
 }
 
-/** Where an API server is reached, as providers report it. It counts only when both are there and not empty. */
+/** Address of an API server, as providers report it. Ignored unless host and port are both set. */
 export interface ContractEndpoint {
   host?: string
   port?: number
 }
 
-/** The end of the road, in words: deprecated, and not to be set by providers of contract v1beta2. */
+/** Reason and message of a terminal failure. Deprecated; providers of contract v1beta2 must not set them. */
 export const failureFields = {
   failureReason: field<string>('status.failureReason', 'Deprecated: why it failed for good, in one word for programs.'),
   failureMessage: field<string>('status.failureMessage', 'Deprecated: why it failed for good, in words for people.'),

@@ -34,7 +34,7 @@ const state = (name: string, more: Partial<ClusterState> = {}): ClusterState => 
 })
 
 describe('a story that is piped', () => {
-  test('is one plain line for each thing that matters', () => {
+  test('prints one plain line for each event', () => {
     const { story, lines, clusters } = start('text')
     story.report(ready)
     clusters([state('demo')])
@@ -49,13 +49,13 @@ describe('a story that is piped', () => {
     `)
   })
 
-  test('keeps a message of several lines on one', () => {
+  test('prints a message of several lines on one line', () => {
     const { story, lines } = start('text')
     story.report(line(0, 'TopologyNotReconciled', 'Cluster default/demo', 'failed:\n  * one\r\n  * two\u001b[2J'))
     expect(lines).toEqual(['   0.0s  Cluster default/demo: failed: * one * two [2J'])
   })
 
-  test('as JSON is one object a line, with the time, and without what is for people only', () => {
+  test('prints JSON as one object per line, with the time and without hints', () => {
     const { story, lines, clusters } = start('json')
     story.report(created)
     clusters([state('demo')])
@@ -95,7 +95,7 @@ describe('a story on a terminal', () => {
     `)
   })
 
-  test('leaves the last state behind when it ends', () => {
+  test('keeps the last state on the screen when it ends', () => {
     const terminal = fakeTerminal()
     const { story } = start('text', terminal)
     story.report(ready)
@@ -107,7 +107,7 @@ describe('a story on a terminal', () => {
     `)
   })
 
-  test('wraps what it tells and cuts what it redraws', () => {
+  test('wraps lines of events and truncates live lines', () => {
     const terminal = fakeTerminal({ columns: 40 })
     const { story, clusters } = start('text', terminal)
     clusters([state('demo', { note: 'Following hooks are blocking' })])
@@ -173,7 +173,7 @@ describe('a story on a terminal', () => {
     expect(terminal.raw()).toBe(`\u001b[2m   0.0s\u001b[0m  \u001b[1mit\u001b[0m: \u001b[${code}mhappened\u001b[0m\n`)
   })
 
-  test('has no colours when they are not wanted', () => {
+  test('has no colours when they are switched off', () => {
     const terminal = fakeTerminal({ colors: false })
     const { story, clusters } = start('text', terminal)
     clusters([state('demo')])

@@ -36,7 +36,7 @@ const untilCalls = async (count: () => number, wanted: number) => {
   while (count() < wanted) await new Promise((resolve) => setImmediate(resolve))
 }
 
-describe('the time that the caller waits', () => {
+describe('the timeout of the caller', () => {
   it.each([
     ['?timeout=10s', seconds(10)],
     ['?timeout=1m30s', seconds(90)],
@@ -48,7 +48,7 @@ describe('the time that the caller waits', () => {
     const signals: AbortSignal[] = []
     const call = serverOf(({ signal }) => {
       signals.push(signal)
-      // One that does not listen to its signal.
+      // A handler that ignores its signal.
       return new Promise<never>(() => {})
     })
     const answer = call(query)
@@ -62,7 +62,7 @@ describe('the time that the caller waits', () => {
     expect(served).toEqual([{ hook: 'BeforeClusterCreate', handler: 'gate', status: 'Timeout', took: limit }])
   })
 
-  it('is over when the caller goes away', async () => {
+  it('ends when the caller disconnects', async () => {
     const caller = new AbortController()
     let reason: unknown
     const call = serverOf(
@@ -84,7 +84,7 @@ describe('the time that the caller waits', () => {
     expect(lines.map(([message]) => message)).toEqual(['Hook not answered'])
   })
 
-  it('covers a body that comes slowly', async () => {
+  it('includes the time in which the body arrives', async () => {
     const call = serverOf(() => proceedNow())
     const body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{')) })
     const answer = call('?timeout=5s', { body, duplex: 'half' } as RequestInit)
@@ -99,8 +99,8 @@ describe('the time that the caller waits', () => {
   })
 })
 
-describe('too much at once', () => {
-  it('waits for a place, in order, and no longer than its caller does', async () => {
+describe('too many concurrent calls', () => {
+  it('wait in order, at most until the timeout of their caller', async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { inFlight: 1 })
     const first = call('?timeout=1m')
@@ -117,7 +117,7 @@ describe('too much at once', () => {
     expect([(await first).status, (await patient).status]).toEqual([200, 200])
   })
 
-  it('keeps the place of a handler that nobody waits for any more, until it ends', async () => {
+  it('count a handler whose caller has gone until the handler ends', async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { inFlight: 1 })
     const first = call('?timeout=5s')
@@ -133,7 +133,7 @@ describe('too much at once', () => {
     expect((await second).status).toBe(200)
   })
 
-  it('is refused when it does not fit into memory, and fits again afterwards', async () => {
+  it('are rejected while their bodies exceed the memory budget', async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { bytes: 100 })
     const first = call()
@@ -164,7 +164,7 @@ describe('each call', () => {
     expect(lines).toEqual([['Hook answered', { ...always, ...fields }]])
   })
 
-  it('leaves what it was asked out of the log', async () => {
+  it('is logged without its request body', async () => {
     const call = serverOf(() => {
       throw new Error('broken')
     })

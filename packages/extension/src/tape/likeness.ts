@@ -1,10 +1,10 @@
 /**
- * When two requests ask the same although they come from different runs: what chance and time put into a request does not count, nor
- * does what is only the API server's or other controllers' business.
+ * Compares requests of different runs. Random values and times are ignored, and so are fields that only the API server or other
+ * controllers use.
  */
 import { isRecord, setMember } from '@capstan/kube'
 
-/** Two requests are alike when their likenesses are equal as JSON text. */
+/** Normalizes a value of a request: two requests are alike when the results are equal as JSON. */
 export function likeness(value: unknown): unknown {
   if (typeof value === 'string') return likeText(value)
   if (Array.isArray(value)) return value.map(likeness)
@@ -23,14 +23,14 @@ function likeMetadata(metadata: unknown): unknown {
   return likeness({ name, namespace, labels, annotations })
 }
 
-/** UUIDs, times, and the ends of generated names. */
+/** Matches UUIDs, times, and suffixes of generated names. */
 const likeText = (text: string): string =>
   text
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, '<uid>')
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, '<time>')
     .replace(/(?:-[bcdfghjklmnpqrstvwxz2456789]{5})+\b/g, '-<chance>')
 
-/** Uids, times and names of one request, and what stands for them in a request like it: an answer to the first becomes one to the second. */
+/** Maps uids, times and names of one request to those of a similar one, so that a response to the first fits the second. */
 export function translation(from: unknown, to: unknown, words = new Map<string, string>()): ReadonlyMap<string, string> {
   if (typeof from === 'string' && typeof to === 'string') {
     if (from !== to && likeText(from) === likeText(to)) words.set(from, to)

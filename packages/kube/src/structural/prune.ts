@@ -1,4 +1,4 @@
-/** Removes what a schema does not know. Upstream: apiextensions structural pruning. */
+/** Prunes fields that a schema does not specify. Upstream: apiextensions structural pruning. */
 import { isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 import { ObjectMetaSchema } from './object-meta.ts'
@@ -12,7 +12,7 @@ export interface Removed {
   readonly metadata: string[]
 }
 
-/** Members that every resource has, whatever its schema says; the server looks after the metadata of the object itself. */
+/** Fields that every resource has, independent of its schema; the server validates the metadata of the object itself. */
 const TypeMembers = new Set(['apiVersion', 'kind', 'metadata'])
 
 /** `undefined` when values of the schema have nothing below them that could be pruned. */
@@ -60,7 +60,7 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
   }
 }
 
-/** Where nothing is declared, objects keep none of their members. */
+/** Without declared properties, all fields are pruned. */
 function pruneAll(value: unknown, path: string, removed: Removed): void {
   if (Array.isArray(value)) for (const [index, entry] of value.entries()) pruneAll(entry, `${path}[${index}]`, removed)
   else if (isRecord(value)) {

@@ -22,7 +22,7 @@ describe('switches', () => {
     )
   })
 
-  test('names that upstream does not have are not known', () => {
+  test('rejects plugin names that upstream does not have', () => {
     expect(['NamespaceLifecycle', 'LimitRanger', 'Nope', 'toString'].map(admissionPluginState)).toEqual([
       'on',
       expect.any(String),
@@ -43,7 +43,7 @@ test('AlwaysDeny refuses creates, changes and deletions', async () => {
   )
 })
 
-test('without NamespaceLifecycle objects are where no namespace is, and `default` can be deleted', async () => {
+test('without NamespaceLifecycle, objects can be created in missing namespaces, and `default` can be deleted', async () => {
   const { client } = await testServer({ admissionPlugins: { disable: ['NamespaceLifecycle'] } })
   expect(await refusal(client.create(ConfigMap, { metadata: { name: 'a', namespace: 'nowhere' } }))).toBe('accepted')
   expect(await refusal(client.delete(Namespace, { name: 'default' }))).toBe('accepted')
@@ -99,7 +99,7 @@ describe('OwnerReferencesPermissionEnforcement', () => {
     ).toMatch(change)
   })
 
-  test('an owner of a kind that is not there cannot be held up', async () => {
+  test('rejects blockOwnerDeletion for an owner of an unknown kind', async () => {
     const { bob: client } = await bob([write])
     const ownerReferences = [{ apiVersion: 'a.b/v1', kind: 'X', name: 'x', uid: 'u', blockOwnerDeletion: true }]
     expect(
@@ -116,7 +116,7 @@ describe('ServiceAccount', () => {
     ({ metadata: { name, namespace: 'default' }, spec: { containers: [{ name: 'c', image: 'i' }], ...spec } }) as Input<Pod>
   const start = (): Promise<TestServer> => testServer({ controllers: { serviceAccounts: true } })
 
-  test('a pod gets the account of its namespace, and a token where libraries look for it', async () => {
+  test('a pod gets the ServiceAccount of its namespace, and a token at the standard path', async () => {
     const { client } = await start()
     await quiet()
     await client.create(Pod, aPod('a'))
@@ -131,7 +131,7 @@ describe('ServiceAccount', () => {
     })
   })
 
-  test('an account that is not there is missed, `default` only after some time', async () => {
+  test('rejects a pod whose ServiceAccount is missing; for `default` it waits first', async () => {
     const { client, clock } = await testServer({ admissionPlugins: { enable: ['ServiceAccount'] } })
     expect(await refusal(client.create(Pod, aPod('a', { serviceAccountName: 'x' })))).toBe(
       '403 Forbidden: pods "a" is forbidden: error looking up service account default/x: serviceaccount "x" not found',
@@ -145,7 +145,7 @@ describe('ServiceAccount', () => {
     expect(await missing).toMatch(/error looking up service account default\/default: serviceaccount "default" not found$/)
   })
 
-  test('an account can ask that its pods use no secrets but its own', async () => {
+  test('a ServiceAccount can restrict its pods to its own secrets', async () => {
     const { client } = await start()
     await client.create(ServiceAccount, {
       metadata: { name: 'strict', namespace: 'default', annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' } },

@@ -32,7 +32,7 @@ const MaxQueues = 10_000_000
 
 const flowschemas: BuiltinKind<FlowSchema> = {
   generation: true,
-  // As requests are matched with them.
+  // In the order in which requests are matched.
   order: (a, b) => precedenceOf(a) - precedenceOf(b) || (a.metadata.name < b.metadata.name ? -1 : 1),
   columns: [
     nameColumn,
@@ -107,7 +107,7 @@ function ruleErrors(path: string, { subjects, resourceRules, nonResourceRules }:
   ]
 }
 
-/** A list of a few things, or of everything: `*`, which then is alone. */
+/** Validates a list of names, or the single entry `*` for all. */
 function someOf(path: string, values: readonly string[] = [], none: string, what: string): FieldError[] {
   if (values.length === 0) return [required(path, none)]
   if (values.length === 1 || !values.includes('*')) return []

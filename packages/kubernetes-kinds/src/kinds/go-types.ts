@@ -1,13 +1,13 @@
 /**
- * Values of built-in kinds that are not of their Go type never get as far as validation. What the decoder says of the first one it
- * meets; there are two of them, one for text and one for what a strategic merge patch leaves.
+ * Errors of Go's decoders for values of built-in kinds that do not match their Go type; such objects are rejected before validation. There
+ * are two decoders: one for JSON, and one for the result of a strategic merge patch. Each reports the first such value.
  * Upstream: encoding/json, and k8s.io/apimachinery/pkg/runtime/converter.go, v0.36.
  */
 import { isInt64, isNumeric, isRecord, jsonTypeName, messageOf, parseQuantity } from '@capstan/kube'
 import { timeProblem } from '@capstan/apiserver/kinds'
 import { type Component, componentOf } from './catalog.ts'
 
-/** What is wrong with the first value that is not of its type, as the decoder of JSON says it. */
+/** Returns the JSON decoder's error for the first value that does not match its type. */
 export function jsonTypeProblem(component: string, object: object): string | undefined {
   const found = misfitIn(component, object)
   if (!found) return undefined
@@ -17,7 +17,7 @@ export function jsonTypeProblem(component: string, object: object): string | und
   )
 }
 
-/** What is wrong with the first value that is not of its type, as the converter of maps to structs says it. */
+/** Returns the error of the converter from maps to structs for the first value that does not match its type. */
 export function convertedTypeProblem(component: string, object: object): string | undefined {
   const found = misfitIn(component, object)
   if (!found) return undefined
@@ -31,7 +31,7 @@ export function convertedTypeProblem(component: string, object: object): string 
     case 'map':
       return `cannot restore ${form} from ${kind}`
     case 'scalar':
-      // Go would convert between these, and is kept from it.
+      // Go could convert between these; upstream prevents it.
       return (wanted === 'string' && kind === 'int64') || (wanted.startsWith('int') && kind === 'float64')
         ? `cannot convert ${kind} to ${wanted}`
         : `unrecognized type: ${wanted}`
@@ -43,13 +43,13 @@ export function convertedTypeProblem(component: string, object: object): string 
 interface Misfit {
   /** The Go type that has the field. */
   readonly struct: string
-  /** Fields, from the object on; items and keys of maps have no part in it. */
+  /** Field path from the object; list indexes and map keys are left out. */
   readonly path: string
   readonly value: unknown
   readonly wanted: string
-  /** `own`: the type reads itself from JSON. */
+  /** `own`: the type has its own JSON decoder. */
   readonly form: 'struct' | 'slice' | 'map' | 'scalar' | 'own'
-  /** In the words of a type that reads itself. */
+  /** Error of a type with its own decoder. */
   readonly problem?: string
 }
 
@@ -63,7 +63,7 @@ function misfitIn(component: string, object: object): Misfit | undefined {
   return undefined
 }
 
-/** The server looks after these by itself. */
+/** Fields that the server validates separately. */
 const isTyped = (field: string): boolean => field === 'apiVersion' || field === 'kind' || field === 'metadata'
 
 function misfit(schema: Component, value: unknown, struct: string, path: string): Misfit | undefined {
@@ -103,7 +103,7 @@ function misfit(schema: Component, value: unknown, struct: string, path: string)
   }
 }
 
-/** Whether an integer has room in its Go type. */
+/** Whether an integer fits its Go type. */
 function fits(value: number | bigint, format: string | undefined): boolean {
   const limit = format === 'int32' ? 2 ** 31 : 2 ** 63
   return value >= -limit && value < limit

@@ -49,13 +49,13 @@ describe('a deletion', () => {
     return { after: Date.parse(deletionTimestamp ?? '') - t.clock.now(), deletionGracePeriodSeconds }
   }
 
-  test('of a pod that is on no node takes it at once', async () => {
+  test('removes a pod without a node immediately', async () => {
     await t.client.create(pods, aPod('p'))
     await remove('p')
     expect(await left()).toEqual([])
   })
 
-  test('leaves a pod on a node the time that it asks for, which may become less, never more', async () => {
+  test('keeps a pod on a node for its grace period, which can be shortened but not extended', async () => {
     await t.client.create(pods, aPod('p', { nodeName: 'n', terminationGracePeriodSeconds: 60 }))
     await remove('p')
     expect(await marks('p')).toEqual({ after: 60_000, deletionGracePeriodSeconds: 60 })
@@ -75,14 +75,14 @@ describe('a deletion', () => {
     expect(await marks('p')).toEqual({ after: 10_000, deletionGracePeriodSeconds: 10 })
   })
 
-  test('takes what has ended at once', async () => {
+  test('removes a finished pod immediately', async () => {
     await t.client.create(pods, aPod('p', { nodeName: 'n' }))
     await t.client.patch(pods, at('p'), { type: 'merge', body: { status: { phase: 'Succeeded' } } }, { subresource: 'status' })
     await remove('p')
     expect(await left()).toEqual([])
   })
 
-  test('takes every pod at once where no kubelet would ever let it go', async () => {
+  test('removes every pod immediately on a server without graceful deletion', async () => {
     t = await testServer({ gracefulDeletion: false })
     await t.client.create(pods, aPod('p', { nodeName: 'n' }))
     await remove('p')
@@ -117,7 +117,7 @@ describe('connections', () => {
     expect(await refusal(send('get', 'p', subresource, options))).toContain(text)
   })
 
-  test('the log of a pod that has not begun is empty', async () => {
+  test('return an empty log for a pod that has not started', async () => {
     await t.client.create(pods, aPod('p'))
     expect(await send('get', 'p', 'log')).toMatchObject({ status: 'Success', code: 204 })
   })

@@ -1,4 +1,4 @@
-/** An extension server as flags name it, and how it is reached. */
+/** Flags that address an extension server, and the transport to it. */
 import { createSecureContext } from 'node:tls'
 import type { ClientConfig } from '@capstan/api'
 import type { ClientCertificate, HttpsHookTransport } from '@capstan/extension'
@@ -15,7 +15,7 @@ export interface ServerOptions {
   timeout: number
 }
 
-/** Adds the flags. */
+/** Adds the flags to a command. */
 export const withServer = (command: Command): Command =>
   command
     .option('--ca <file>', 'certificates to trust, PEM (default: those of the system)')
@@ -30,7 +30,7 @@ function seconds(text: string): number {
   return value
 }
 
-/** @throws UsageError when it cannot be asked for what it is */
+/** Parses the URL. @throws UsageError when it is not a valid URL of an extension server */
 export function serverAt(url: string, { ca }: ServerOptions): ClientConfig {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed?.protocol !== 'https:')
@@ -47,7 +47,7 @@ function authoritiesIn(file: string): string {
   return text
 }
 
-/** Through the proxy that the environment names, as core goes. @throws UsageError for files that cannot be used */
+/** Creates a transport that uses the proxy of the environment, like core. @throws UsageError for invalid files */
 export function transportTo(options: ServerOptions, { env }: Io): HttpsHookTransport {
   const client = clientOf(options)
   return httpsHookTransport({ env, ...(client === undefined ? {} : { client }) })

@@ -30,7 +30,7 @@ function read(text: string, normalize = false): Semver | undefined {
   return numbers.some((number) => number >= 2n ** 63n) ? undefined : new Semver(numbers, identifiers)
 }
 
-/** Without `v` and leading zeros, with as many numbers as there should be. */
+/** Removes the prefix `v` and leading zeros, and pads the version to three numbers. */
 function normalized(text: string): string {
   const [, numbers = '', rest = ''] = /^v?([0-9.]*)(.*)$/s.exec(text)!
   const parts = numbers.split('.').map((part) => part.replace(/^0+(?=\d)/, ''))
@@ -50,7 +50,7 @@ function compare(a: Semver, b: Semver): number {
     const [left, right] = [a.numbers[index]!, b.numbers[index]!]
     if (left !== right) return left < right ? -1 : 1
   }
-  // A version comes after its previews.
+  // A version is greater than its pre-releases.
   if (a.pre.length === 0 || b.pre.length === 0) return Math.sign(b.pre.length - a.pre.length)
   for (let index = 0; index < Math.min(a.pre.length, b.pre.length); index++) {
     const order = compareIdentifiers(a.pre[index]!, b.pre[index]!)

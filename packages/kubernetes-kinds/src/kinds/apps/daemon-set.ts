@@ -10,7 +10,7 @@ import type { DaemonSet, DaemonSetSpec, DaemonSetStatus, DaemonSetUpdateStrategy
 import { emptySelectorErrors, immutableSelector, longRunningErrors, templateLabelErrors } from './replicas.ts'
 import { podWarnings } from '../pod/warnings.ts'
 
-/** Counts the changes of the template. */
+/** Annotation that counts changes of the template. */
 const templateGeneration = 'deprecated.daemonset.template.generation'
 
 /** Upstream: pkg/apis/apps and pkg/registry/apps/daemonset, v1.36. */

@@ -1,17 +1,17 @@
-/** Devices that others use already are for administrators alone, who say so by a label of the namespace. */
+/** Admin access to devices that are already in use is allowed only in namespaces with the label of administrators. */
 import { type FieldError, forbidden } from '@capstan/kube'
 import type { WriteServices } from '@capstan/apiserver/kinds'
 import type { DeviceClaim, ResourceClaimStatus } from '../schemas/types.ts'
 
 const Label = 'resource.kubernetes.io/admin-access'
 
-/** Where a claim asks for it first. Upstream names the field without the member that it is in, and templates like claims. */
+/** Path of the first request for admin access in a claim. Upstream leaves out the parent field, for templates too. */
 export function asksForAdminAccess({ requests }: DeviceClaim): string | undefined {
   const index = (requests ?? []).findIndex(({ exactly }) => exactly?.adminAccess === true)
   return index < 0 ? undefined : `spec.devices.requests[${index}].adminAccess`
 }
 
-/** Where a status grants it first. */
+/** Path of the first allocation with admin access in a status. */
 export function grantsAdminAccess({ allocation }: ResourceClaimStatus): string | undefined {
   const index = (allocation?.devices.results ?? []).findIndex(({ adminAccess }) => adminAccess === true)
   return index < 0 ? undefined : `status.allocation.devices.results[${index}].adminAccess`

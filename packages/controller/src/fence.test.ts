@@ -1,0 +1,44 @@
+import type { ApiRequest, Transport } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { fence } from './fence.ts'
+
+const request = (verb: ApiRequest['verb']): ApiRequest => ({ verb, group: '', version: 'v1', plural: 'configmaps' })
+
+/** A transport whose requests end when the test ends them. */
+function aTransport() {
+  const ends: (() => void)[] = []
+  const transport: Transport = {
+    send: () => new Promise((resolve) => ends.push(() => resolve({}))),
+    watch: () => Promise.reject(new Error('no watch')),
+    close: () => {},
+  }
+  return { transport, ends }
+}
+
+test('a closed fence rejects writes, and forwards reads', async () => {
+  const { transport, ends } = aTransport()
+  const closed = fence(transport, () => false)
+  await expect(closed.transport.send(request('update'))).rejects.toThrow('Cannot update configmaps: this manager does not lead')
+  const read = closed.transport.send(request('list'))
+  expect(ends).toHaveLength(1)
+  ends[0]!()
+  expect(await read).toEqual({})
+})
+
+test('quiet() resolves when the writes in flight have ended', async () => {
+  const { transport, ends } = aTransport()
+  const open = fence(transport, () => true)
+  const writes = [open.transport.send(request('create')), open.transport.send(request('delete'))]
+  let isQuiet = false
+  const quiet = open.quiet().then(() => {
+    isQuiet = true
+  })
+  ends[0]!()
+  await writes[0]
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(isQuiet).toBe(false)
+  ends[1]!()
+  await quiet
+  await Promise.all(writes)
+  await open.quiet()
+})
