@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { type AuditEvent, forbidden, type Grant, readAudit, rightText, unused } from './audit.ts'
+
+const user = 'system:serviceaccount:one:manager'
+const event = (verb: string, objectRef: AuditEvent['objectRef'], code = 200): AuditEvent => ({
+  user: { username: user },
+  verb,
+  objectRef: objectRef!,
+  requestURI: '/apis/x',
+  responseStatus: { code },
+})
+const grant = (rule: Partial<Grant['rules'][number]>, namespace?: string): Grant => ({
+  user,
+  role: 'role',
+  ...(namespace === undefined ? {} : { namespace }),
+  rules: [{ apiGroups: ['g'], resources: ['widgets'], verbs: ['get'], ...rule }],
+})
+const widgets = { apiGroup: 'g', resource: 'widgets' }
+
+test.each<[string, Grant, AuditEvent[], string[]]>([
+  ['a right without a request', grant({}), [], ['role: get widgets.g']],
+  ['a right with a request', grant({}), [event('get', widgets)], []],
+  ['a request of another verb', grant({}), [event('list', widgets)], ['role: get widgets.g']],
+  ['a request of another group', grant({}), [event('get', { ...widgets, apiGroup: 'h' })], ['role: get widgets.g']],
+  ['a request of the status', grant({}), [event('get', { ...widgets, subresource: 'status' })], ['role: get widgets.g']],
+  ['a right to the status', grant({ resources: ['widgets/status'] }), [event('get', { ...widgets, subresource: 'status' })], []],
+  ['a right to all resources', grant({ resources: ['*'] }), [event('get', { ...widgets, subresource: 'status' })], []],
+  ['another name', grant({ resourceNames: ['a'] }), [event('get', { ...widgets, name: 'b' })], ['role: get widgets.g a']],
+  ['the same name', grant({ resourceNames: ['a'] }), [event('get', { ...widgets, name: 'a' })], []],
+  ['another namespace', grant({}, 'one'), [event('get', { ...widgets, namespace: 'two' })], ['role: get widgets.g']],
+  ['an applied object that is new', grant({ verbs: ['create', 'patch'] }), [event('patch', widgets, 201)], []],
+  [
+    'an applied object that was there',
+    grant({ verbs: ['create', 'patch'] }),
+    [event('patch', widgets)],
+    ['role: create widgets.g'],
+  ],
+])('%s', (_, of, events, texts) => {
+  expect(unused([of], events).map(rightText)).toEqual(texts)
+})
+
+test('a request of another user is no use', () => {
+  const other = { ...event('get', widgets), user: { username: 'somebody' } }
+  expect(unused([grant({})], [other])).toHaveLength(1)
+})
+
+test('forbidden requests are listed once each, by code or by the decision of the authorizer', () => {
+  const decided = { ...event('get', widgets), annotations: { 'authorization.k8s.io/decision': 'forbid' } }
+  const log = [event('get', widgets), event('delete', widgets, 403), event('delete', widgets, 403), decided]
+  const text = log.map((one) => JSON.stringify(one)).join('\n')
+  expect(forbidden(readAudit(`${text}\n`)).map((line) => line.split(' ').slice(1, 3).join(' '))).toEqual([
+    'delete widgets',
+    'get widgets',
+  ])
+})
