@@ -26,6 +26,10 @@ const exceptions: readonly Exception[] = [
     is: ({ resource, verb }) => resource === 'namespaces' && verb === 'get',
   },
   {
+    reason: 'a health check that a topology or class no longer has is deleted',
+    is: ({ resource, verb }) => resource === 'machinehealthchecks' && verb === 'delete',
+  },
+  {
     reason: 'an Event that repeats is counted up',
     is: ({ resource, verb }) => resource === 'events' && verb === 'patch',
   },

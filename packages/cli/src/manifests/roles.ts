@@ -98,7 +98,7 @@ function localRules(): PolicyRule[] {
     rule(localGroups, ['*/finalizers'], ['update']),
     rule([''], ['events'], ['create', 'patch']),
     rule([''], ['secrets'], ['create', ...changing]),
-    rule([core], ['clusters'], watching),
+    rule([core], ['clusters'], ['get', ...watching]),
     rule([core], ['machinepools'], ['patch', ...watching]),
     rule([core], ['machines'], all),
     rule([core], ['machines/status'], ['patch']),
