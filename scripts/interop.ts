@@ -7,6 +7,7 @@
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { messageOf } from '@capstan/kube'
+import { abuseSuite } from '../interop/abuse.ts'
 import { coreTwinSuite } from '../interop/core-twin.ts'
 import { clusterctlCapstanSuite } from '../interop/clusterctl-capstan.ts'
 import { clusterctlSuite } from '../interop/clusterctl.ts'
@@ -65,6 +66,7 @@ const suites: { readonly [name: string]: Suite } = {
   conversion: conversionSuite,
   lint: lintSuite,
   growth: growthSuite,
+  abuse: abuseSuite,
   'client-node': clientNodeSuite,
   restart: restartSuite,
   'controller-runtime': controllerRuntimeSuite,

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it, test } from 'vitest'
+import { describe, expect, it, test, vi } from 'vitest'
 import { exactInteger, hasLongInteger, isInt64, readJSON, writeJSON } from './json-text.ts'
 
 const max = 2n ** 63n - 1n
@@ -103,4 +103,14 @@ it('other invalid JSON is still refused', () => {
 
 it('exact integers are written with spaces, too', () => {
   expect(writeJSON({ a: [max] }, 2)).toBe('{\n  "a": [\n    9223372036854775807\n  ]\n}')
+})
+
+test('integers of more digits than 64 bits hold are not read exactly, which would take long', () => {
+  const exact = vi.spyOn(globalThis, 'BigInt')
+  try {
+    expect(readJSON(`[${'9'.repeat(1000)}]`)).toEqual([Number.POSITIVE_INFINITY])
+    expect(exact).not.toHaveBeenCalled()
+  } finally {
+    exact.mockRestore()
+  }
 })

@@ -59,8 +59,11 @@ type Reviver = (key: string, value: unknown, context: { readonly source?: string
 
 const parseWithSource = JSON.parse as (text: string, reviver: Reviver) => unknown
 
+/** No integer of 64 bits has more digits, and BigInt takes half a second for a million. */
+const Int64Text = /^-?\d{1,19}$/
+
 const exactly: Reviver = (_key, value, { source }) => {
-  if (typeof value !== 'number' || Number.isSafeInteger(value) || source === undefined || !/^-?\d+$/.test(source)) return value
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || source === undefined || !Int64Text.test(source)) return value
   const integer = BigInt(source)
   return BigInt.asIntN(64, integer) === integer ? integer : value
 }

@@ -125,3 +125,8 @@ test('YAML that takes too long to read is given up', async () => {
   clock.step(clock.now() + 10_000)
   expect(await reading).toBe('yaml: document takes too long to read')
 })
+
+test.each(['', '   ', 'null', '# nothing'])('YAML without a value is an empty object of a built-in kind: %j', async (text) => {
+  const builtin = { ...widgets, builtin: true }
+  expect(await readObject(request(text, 'application/yaml'), builtin, {}, readers)).toEqual({ body: {}, duplicates: [] })
+})

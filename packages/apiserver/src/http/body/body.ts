@@ -58,7 +58,7 @@ export async function readObject(
   const { value, duplicates, written }: ParsedObject =
     type === 'application/json'
       ? parseObject(text, resource.builtin, (problem) => unrecognized(resource.kind, problem, text))
-      : await parseYAMLObject(text, resource.kind, options.fieldValidation, yaml)
+      : await parseYAMLObject(text, resource, options.fieldValidation, yaml)
   if (!resource.builtin && value.kind === undefined) {
     throw unrecognized(resource.kind, `Object 'Kind' is missing in '${text}'`, text)
   }
@@ -208,11 +208,12 @@ function room(value: unknown, depth: number, characters: number): number | 'too 
 
 async function parseYAMLObject(
   text: string,
-  kind: string,
+  { kind, builtin }: Pick<Resource, 'kind' | 'builtin'>,
   validation: RequestOptions['fieldValidation'],
   yaml: YAMLSource,
 ): Promise<ParsedObject> {
   const value = await parseYAML(text, yaml, (error) => unrecognized(kind, error, text))
+  if (value === null && builtin) return { value: {}, duplicates: [] }
   if (!isRecord(value)) throw unrecognized(kind, notAnObject(value), text)
   if (validation === 'Ignore') return { value, duplicates: [] }
   const lines = await yaml.duplicates(text)

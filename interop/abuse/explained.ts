@@ -1,0 +1,24 @@
+/** Differences of status that are meant. */
+import type { HostileInput } from './inputs.ts'
+
+const reasons: readonly { readonly why: string; is(input: HostileInput, ours: number, real: number): boolean }[] = [
+  {
+    why: 'Numbers that no double holds are rejected in every field; upstream does not read values of fields that it does not know.',
+    is: ({ name }, ours, real) => /digits|exponents/.test(name) && ours === 400 && real === 422,
+  },
+  {
+    why: 'JSON and YAML may be 1,000 levels deep, see docs/reference/limits.md; upstream does not limit what it does not know.',
+    is: ({ name }, ours, real) => name.includes('deep objects') && ours === 400 && real === 422,
+  },
+  {
+    why: 'A YAML document may have 1,000 aliases, see docs/reference/limits.md.',
+    is: ({ name }, ours, real) => name.includes('aliases') && ours === 400 && real === 422,
+  },
+  {
+    why: 'Warnings about equal ports take upstream so long that the request times out.',
+    is: ({ name }, ours, real) => name.includes('equal container ports') && ours === 201 && real === 504,
+  },
+]
+
+export const explained = (input: HostileInput, ours: number, real: number): boolean =>
+  reasons.some(({ is }) => is(input, ours, real))

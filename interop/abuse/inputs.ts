@@ -1,0 +1,351 @@
+/** Hostile inputs, generated from a table: each shape of input with each kind of request that may carry it, in several sizes. */
+
+export interface HostileInput {
+  readonly name: string
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly type?: string
+  readonly accept?: string
+  readonly body?: string
+}
+
+const namespace = '/api/v1/namespaces/default'
+const many = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => make(index))
+const nested = (depth: number, open: string, close: string): string => open.repeat(depth) + close.repeat(depth)
+
+type Make = (size: number) => unknown
+
+const pod =
+  (spec: (size: number) => object): Make =>
+  (size) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'hostile' },
+    spec: { containers: [{ name: 'c', image: 'i' }], ...spec(size) },
+  })
+const container =
+  (of: (size: number) => object): Make =>
+  (size) =>
+    pod(() => ({ containers: [{ name: 'c', image: 'i', ...of(size) }] }))(size)
+const configMap =
+  (metadata: (size: number) => object, more: (size: number) => object = () => ({})): Make =>
+  (size) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'hostile', ...metadata(size) }, ...more(size) })
+const service =
+  (spec: (size: number) => object): Make =>
+  (size) => ({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'hostile' }, spec: { ports: [{ port: 1 }], ...spec(size) } })
+
+/** Objects whose lists, maps and texts are long. */
+const objects: readonly (readonly [what: string, path: string, make: Make])[] = [
+  ['equal container ports', `${namespace}/pods`, container((n) => ({ ports: many(n, () => ({ containerPort: 80 })) }))],
+  [
+    'different container ports',
+    `${namespace}/pods`,
+    container((n) => ({ ports: many(n, (i) => ({ containerPort: 1 + (i % 65_535) })) })),
+  ],
+  [
+    'host ports',
+    `${namespace}/pods`,
+    container((n) => ({ ports: many(n, (i) => ({ containerPort: 80, hostPort: 1 + (i % 65_535) })) })),
+  ],
+  ['equal variables', `${namespace}/pods`, container((n) => ({ env: many(n, () => ({ name: 'A', value: '$(A)' })) }))],
+  ['different variables', `${namespace}/pods`, container((n) => ({ env: many(n, (i) => ({ name: `A${i}`, value: '1' })) }))],
+  ['sources of variables', `${namespace}/pods`, container((n) => ({ envFrom: many(n, () => ({ prefix: '-' })) }))],
+  [
+    'mounts without volumes',
+    `${namespace}/pods`,
+    container((n) => ({ volumeMounts: many(n, (i) => ({ name: 'v', mountPath: `/${i}` })) })),
+  ],
+  [
+    'devices without volumes',
+    `${namespace}/pods`,
+    container((n) => ({ volumeDevices: many(n, (i) => ({ name: 'v', devicePath: `/${i}` })) })),
+  ],
+  ['arguments', `${namespace}/pods`, container((n) => ({ args: many(n, String) }))],
+  ['containers of one name', `${namespace}/pods`, pod((n) => ({ containers: many(n, () => ({ name: 'c', image: 'i' })) }))],
+  ['containers', `${namespace}/pods`, pod((n) => ({ containers: many(n, (i) => ({ name: `c${i}`, image: 'i' })) }))],
+  ['volumes', `${namespace}/pods`, pod((n) => ({ volumes: many(n, (i) => ({ name: `v${i}`, emptyDir: {} })) }))],
+  ['volumes of one name', `${namespace}/pods`, pod((n) => ({ volumes: many(n, () => ({ name: 'v', emptyDir: {} })) }))],
+  ['pull secrets', `${namespace}/pods`, pod((n) => ({ imagePullSecrets: many(n, () => ({ name: 's' })) }))],
+  ['tolerations', `${namespace}/pods`, pod((n) => ({ tolerations: many(n, (i) => ({ key: `k${i}`, operator: 'Exists' })) }))],
+  ['equal tolerations', `${namespace}/pods`, pod((n) => ({ tolerations: many(n, () => ({ operator: 'Exists' })) }))],
+  ['host aliases', `${namespace}/pods`, pod((n) => ({ hostAliases: many(n, () => ({ ip: '1.1.1.1', hostnames: ['-'] })) }))],
+  [
+    'spread constraints',
+    `${namespace}/pods`,
+    pod((n) => ({
+      topologySpreadConstraints: many(n, () => ({ maxSkew: 1, topologyKey: 'k', whenUnsatisfiable: 'DoNotSchedule' })),
+    })),
+  ],
+  ['scheduling gates', `${namespace}/pods`, pod((n) => ({ schedulingGates: many(n, () => ({ name: 'a/b' })) }))],
+  [
+    'node selector terms',
+    `${namespace}/pods`,
+    pod((n) => ({
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: many(n, () => ({ matchExpressions: [{ key: '-', operator: 'In' }] })),
+          },
+        },
+      },
+    })),
+  ],
+  ['labels', `${namespace}/configmaps`, configMap((n) => ({ labels: Object.fromEntries(many(n, (i) => [`l${i}`, 'v'])) }))],
+  [
+    'wrong labels',
+    `${namespace}/configmaps`,
+    configMap((n) => ({ labels: Object.fromEntries(many(n, (i) => [`-l${i}`, '-'])) })),
+  ],
+  [
+    'annotations',
+    `${namespace}/configmaps`,
+    configMap((n) => ({ annotations: Object.fromEntries(many(n, (i) => [`a${i}`, 'v'])) })),
+  ],
+  ['finalizers', `${namespace}/configmaps`, configMap((n) => ({ finalizers: many(n, (i) => `example.com/f${i}`) }))],
+  ['wrong finalizers', `${namespace}/configmaps`, configMap((n) => ({ finalizers: many(n, () => '-') }))],
+  [
+    'owner references',
+    `${namespace}/configmaps`,
+    configMap((n) => ({ ownerReferences: many(n, (i) => ({ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: `u${i}` })) })),
+  ],
+  [
+    'equal owner references',
+    `${namespace}/configmaps`,
+    configMap((n) => ({ ownerReferences: many(n, () => ({ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' })) })),
+  ],
+  [
+    'field managers',
+    `${namespace}/configmaps`,
+    configMap((n) => ({
+      managedFields: many(n, (i) => ({
+        manager: `m${i}`,
+        operation: 'Update',
+        apiVersion: 'v1',
+        fieldsType: 'FieldsV1',
+        fieldsV1: { 'f:data': {} },
+      })),
+    })),
+  ],
+  [
+    'keys',
+    `${namespace}/configmaps`,
+    configMap(
+      () => ({}),
+      (n) => ({ data: Object.fromEntries(many(n, (i) => [`k${i}`, 'v'])) }),
+    ),
+  ],
+  [
+    'wrong keys',
+    `${namespace}/configmaps`,
+    configMap(
+      () => ({}),
+      (n) => ({ data: Object.fromEntries(many(n, (i) => [`/${i}`, 'v'])) }),
+    ),
+  ],
+  [
+    'unknown fields',
+    `${namespace}/configmaps?fieldValidation=Strict`,
+    configMap(
+      () => ({}),
+      (n) => Object.fromEntries(many(n, (i) => [`f${i}`, 1])),
+    ),
+  ],
+  [
+    'unknown fields with warnings',
+    `${namespace}/configmaps?fieldValidation=Warn`,
+    configMap(
+      () => ({}),
+      (n) => Object.fromEntries(many(n, (i) => [`f${i}`, 1])),
+    ),
+  ],
+  [
+    'service ports',
+    `${namespace}/services`,
+    service((n) => ({ ports: many(n, (i) => ({ name: `p${i}`, port: 1 + (i % 65_535) })) })),
+  ],
+  ['equal service ports', `${namespace}/services`, service((n) => ({ ports: many(n, () => ({ name: 'p', port: 1 })) }))],
+  ['cluster addresses', `${namespace}/services`, service((n) => ({ clusterIPs: many(n, () => 'x') }))],
+  ['address families', `${namespace}/services`, service((n) => ({ ipFamilies: many(n, () => 'IPv4') }))],
+  [
+    'source ranges',
+    `${namespace}/services`,
+    service((n) => ({ type: 'LoadBalancer', loadBalancerSourceRanges: many(n, () => 'x') })),
+  ],
+  [
+    'rules of a role',
+    '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+    (n) => ({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'hostile' },
+      rules: many(n, (i) => ({ verbs: ['get'], apiGroups: [''], resources: [`r${i}`] })),
+    }),
+  ],
+  [
+    'verbs of a role',
+    '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+    (n) => ({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'hostile' },
+      rules: [{ verbs: many(n, (i) => `v${i}`), apiGroups: [''], resources: ['pods'] }],
+    }),
+  ],
+  [
+    'expressions of a selector',
+    '/apis/policy/v1/namespaces/default/poddisruptionbudgets',
+    (n) => ({
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: 'hostile' },
+      spec: { selector: { matchExpressions: many(n, (i) => ({ key: `k${i}`, operator: 'NotIn', values: ['v'] })) } },
+    }),
+  ],
+  [
+    'ingress paths',
+    '/apis/networking.k8s.io/v1/namespaces/default/ingresses',
+    (n) => ({
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'Ingress',
+      metadata: { name: 'hostile' },
+      spec: { rules: [{ http: { paths: many(n, () => ({ path: 'x' })) } }] },
+    }),
+  ],
+  [
+    'review attributes',
+    '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    (n) => ({
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: {
+        resourceAttributes: {
+          verb: 'list',
+          resource: 'pods',
+          labelSelector: { requirements: many(n, (i) => ({ key: `k${i}`, operator: 'In', values: ['v'] })) },
+        },
+      },
+    }),
+  ],
+]
+
+/** Bodies that are no objects. */
+const texts: readonly (readonly [what: string, make: (size: number) => string])[] = [
+  ['deep lists', (n) => nested(n, '[', ']')],
+  ['deep objects', (n) => `${'{"a":'.repeat(n)}1${'}'.repeat(n)}`],
+  ['an unfinished text', (n) => `{"a":"${'x'.repeat(n)}`],
+  ['equal keys', (n) => `{${many(n, () => '"a":1').join(',')}}`],
+  ['digits', (n) => `{"a":${'1'.repeat(n)}}`],
+  ['exponents', (n) => `{"a":1e${'9'.repeat(Math.min(n, 1000))}}`],
+  ['backslashes', (n) => `{"a":"${'\\\\'.repeat(n)}"}`],
+  ['blanks', (n) => ' '.repeat(n)],
+  ['commas', (n) => `[${','.repeat(n)}]`],
+  ['zero bytes', (n) => '\0'.repeat(n)],
+  ['braces of YAML', (n) => `a: ${'{'.repeat(n)}`],
+  ['aliases', (n) => `a: &a [x]\nb: [${many(n, () => '*a').join(', ')}]`],
+]
+
+const reviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+const types = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const
+
+/** Patches of an object that exists. */
+const patches: readonly (readonly [what: string, type: string, make: (size: number) => unknown])[] = [
+  ['additions', 'application/json-patch+json', (n) => many(n, (i) => ({ op: 'add', path: `/data/k${i}`, value: 'v' }))],
+  ['copies', 'application/json-patch+json', (n) => many(n, () => ({ op: 'copy', from: '/data', path: '/data/copy' }))],
+  ['tests that fail', 'application/json-patch+json', (n) => many(n, () => ({ op: 'test', path: '/x', value: 1 }))],
+  ['members', 'application/merge-patch+json', (n) => ({ data: Object.fromEntries(many(n, (i) => [`k${i}`, 'v'])) })],
+  ['members of no type', 'application/merge-patch+json', (n) => ({ data: Object.fromEntries(many(n, (i) => [`k${i}`, 1])) })],
+  [
+    'values',
+    'application/strategic-merge-patch+json',
+    (n) => ({ metadata: { finalizers: many(n, (i) => `example.com/f${i}`) } }),
+  ],
+  [
+    'deleted values',
+    'application/strategic-merge-patch+json',
+    (n) => ({ metadata: { '$deleteFromPrimitiveList/finalizers': many(n, (i) => `f${i}`) } }),
+  ],
+  ['retained keys', 'application/strategic-merge-patch+json', (n) => ({ data: { $retainKeys: many(n, (i) => `k${i}`) } })],
+  [
+    'owners',
+    'application/strategic-merge-patch+json',
+    (n) => ({ metadata: { ownerReferences: many(n, (i) => ({ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: `u${i}` })) } }),
+  ],
+  [
+    'deleted owners',
+    'application/strategic-merge-patch+json',
+    (n) => ({ metadata: { ownerReferences: many(n, (i) => ({ uid: `u${i}`, $patch: 'delete' })) } }),
+  ],
+  [
+    'applied keys',
+    'application/apply-patch+yaml',
+    (n) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'target' },
+      data: Object.fromEntries(many(n, (i) => [`k${i}`, 'v'])),
+    }),
+  ],
+]
+
+/** Paths and queries. */
+const queries: readonly (readonly [what: string, make: (size: number) => string])[] = [
+  ['label requirements', (n) => `${namespace}/pods?labelSelector=${many(n, (i) => `k${i}%3Dv`).join(',')}`],
+  ['values of a requirement', (n) => `${namespace}/pods?labelSelector=k+in+(${many(n, (i) => `v${i}`).join(',')})`],
+  ['parentheses', (n) => `${namespace}/pods?labelSelector=${'('.repeat(n)}`],
+  ['field terms', (n) => `${namespace}/pods?fieldSelector=${many(n, () => 'metadata.name%3Dx').join(',')}`],
+  ['parameters', (n) => `${namespace}/pods?${many(n, (i) => `p${i}=1`).join('&')}`],
+  ['a continue token', (n) => `${namespace}/pods?limit=1&continue=${'A'.repeat(n)}`],
+  ['segments', (n) => `/${many(n, () => 'a').join('/')}`],
+  ['a long name', (n) => `${namespace}/pods/${'a'.repeat(n)}`],
+  ['escapes', (n) => `${namespace}/pods/${'%61'.repeat(n)}`],
+]
+
+const ObjectSizes = [10, 300, 3_000]
+const TextSizes = [10, 10_000, 1_000_000]
+const PatchSizes = [10, 300, 3_000]
+const QuerySizes = [1, 30, 100, 500, 1_500]
+
+/** All inputs. Each leaves the servers as they were: writes are dry runs, or are refused. */
+export function hostileInputs(): HostileInput[] {
+  const dryRun = (path: string) => `${path}${path.includes('?') ? '&' : '?'}dryRun=All`
+  return [
+    ...objects.flatMap(([what, path, make]) =>
+      ObjectSizes.map(
+        (size): HostileInput => ({
+          name: `${size} ${what}`,
+          method: 'POST',
+          path: path === reviews ? path : dryRun(path),
+          type: 'application/json',
+          body: JSON.stringify(make(size)),
+        }),
+      ),
+    ),
+    ...texts.flatMap(([what, make]) =>
+      types.flatMap((type) =>
+        TextSizes.map(
+          (size): HostileInput => ({
+            name: `${size} ${what} as ${type}`,
+            method: 'POST',
+            path: reviews,
+            type,
+            body: make(size),
+          }),
+        ),
+      ),
+    ),
+    ...patches.flatMap(([what, type, make]) =>
+      PatchSizes.map(
+        (size): HostileInput => ({
+          name: `a patch of ${size} ${what}`,
+          method: 'PATCH',
+          path: dryRun(`${namespace}/configmaps/target?fieldManager=hostile`),
+          type,
+          body: JSON.stringify(make(size)),
+        }),
+      ),
+    ),
+    ...queries.flatMap(([what, make]) =>
+      QuerySizes.map((size): HostileInput => ({ name: `${size} ${what}`, method: 'GET', path: make(size) })),
+    ),
+  ]
+}
