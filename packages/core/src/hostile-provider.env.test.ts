@@ -83,7 +83,7 @@ describe('an infrastructure machine', () => {
     ['addresses are a number', { status: { ...provisioned, addresses: 7 } }],
     ['conditions are a string', { status: { ...provisioned, conditions: 'Ready' } }],
     ['providerID is an object', { spec: { providerID: { id: 'x' } }, status: provisioned }],
-  ])('whose %s stops neither core nor another Machine', async (_, body) => {
+  ])('whose %s leaves a condition, and stops no other Machine', async (_, body) => {
     await env.provisionCluster()
     await env.create(DevConfig, 'm')
     await env.create(DevMachine, 'm')
@@ -96,6 +96,7 @@ describe('an infrastructure machine', () => {
     })
     const work = await writesOf(() => env.patch(DevMachine, 'm', body))
     expect(work.writes).toBeLessThan(60)
+    expect(conditionText(await machine(), 'InfrastructureReady')).toMatch(/^False NotReady: /)
     await env.provisionMachine('other')
     expect(conditionText(await env.get(Machine, 'other'), 'InfrastructureReady')).toMatch(/^True/)
   })

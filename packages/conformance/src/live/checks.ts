@@ -829,11 +829,10 @@ const membersCheck = (
   run(seen) {
     if (!hasReplicas(seen)) return noReplicas
     const members = membersAt(seen, mark)
-    return orStopped(
-      seen,
-      mark,
-      members.flatMap(({ object, at }) => observe(object, at, seen, members)),
-    )
+    const observed = members.flatMap(({ object, at }) => observe(object, at, seen, members))
+    if (members.length > 0 && observed.length === 0)
+      return { notApplicable: 'the Cluster has no failure domains for control planes' }
+    return orStopped(seen, mark, observed)
   },
 })
 

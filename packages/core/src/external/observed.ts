@@ -20,4 +20,30 @@ export const observed = (external: External | undefined): Observed =>
 export const read = <T>({ object, contract }: External, field: ContractField<T>): T | undefined =>
   readField(object, field, contract)
 
+/**
+ * The value of a field that must have a type.
+ *
+ * @throws TypeError naming the field: copied as it is, the API server would reject everything that this reconcile writes
+ */
+export function readTyped<T extends string | boolean>(
+  external: External,
+  field: ContractField<T>,
+  type: T extends string ? 'string' : 'boolean',
+): T | undefined {
+  const value = read<T>(external, field)
+  if (value === undefined || typeof value === type) return value
+  throw new TypeError(
+    `${field.paths[external.contract]}: expected a ${type}, got ${Array.isArray(value) ? 'list' : typeof value}`,
+  )
+}
+
+/** Whether a milestone is reached; a field that cannot be read is not. */
+export function isReached(external: External, field: ContractField<boolean>): boolean {
+  try {
+    return read(external, field) === true
+  } catch {
+    return false
+  }
+}
+
 export const found = (what: Observed): External | undefined => (what.state === 'found' ? what.external : undefined)

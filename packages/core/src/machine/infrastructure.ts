@@ -3,7 +3,7 @@ import { proceed, wait } from '@capstan/controller'
 import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { mirrored } from '../external/mirrored.ts'
-import { read } from '../external/observed.ts'
+import { read, readTyped } from '../external/observed.ts'
 import { observeReference } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
 
@@ -22,20 +22,23 @@ export const infrastructure: MachinePhase = async (scope, io) => {
   const { external } = scope.infrastructure
   setFailure(machine, failureOf(external, InfraMachineContract))
   if (isDeleting(external.object)) return proceed()
-  if (!read(external, InfraMachineContract.provisioned) && !wasProvisioned(scope)) {
+  if (!readTyped(external, InfraMachineContract.provisioned, 'boolean') && !wasProvisioned(scope)) {
     return wait(`${ref.kind} ${ref.name} to be provisioned`)
   }
-  const providerID = read(external, InfraMachineContract.providerID)
+  const providerID = readTyped(external, InfraMachineContract.providerID, 'string')
   if (!providerID) return wait(`${ref.kind} ${ref.name} to report spec.providerID`)
 
   const status = (machine.status ??= {})
   const addresses = read(external, InfraMachineContract.addresses)
+  if (addresses !== undefined && !Array.isArray(addresses)) {
+    throw new TypeError(`${InfraMachineContract.addresses.paths[external.contract]}: expected a list, got ${typeof addresses}`)
+  }
   if (addresses) status.addresses = addresses
   // Upstream: the deprecated spec field still wins when a provider sets it.
-  const chosen = read(external, InfraMachineContract.specFailureDomain)
+  const chosen = readTyped(external, InfraMachineContract.specFailureDomain, 'string')
   if (chosen) machine.spec.failureDomain = chosen
   else if (chosen === '') delete machine.spec.failureDomain
-  const failureDomain = read(external, InfraMachineContract.failureDomain)
+  const failureDomain = readTyped(external, InfraMachineContract.failureDomain, 'string')
   if (failureDomain) status.failureDomain = failureDomain
   else if (failureDomain === '') delete status.failureDomain
   machine.spec.providerID = providerID

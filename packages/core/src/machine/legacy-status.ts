@@ -13,7 +13,7 @@ import {
   type NewLegacyCondition,
   type Node,
 } from '@capstan/kube'
-import { found, read } from '../external/observed.ts'
+import { found, isReached } from '../external/observed.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import type { MachineScope } from './scope.ts'
 
@@ -48,7 +48,7 @@ function bootstrapReady({ machine, bootstrap }: MachineScope): NewLegacyConditio
   const external = found(bootstrap)
   if (!external) return []
   if (machine.spec.bootstrap.dataSecretName) return [legacyTrue(type)]
-  const fallback = read(external, BootstrapConfigContract.dataSecretCreated)
+  const fallback = isReached(external, BootstrapConfigContract.dataSecretCreated)
     ? legacyTrue(type)
     : legacyFalse(type, isDeleting(machine) ? 'Deleting' : 'WaitingForDataSecret', 'Info')
   return [mirrorProviderReady(external.object, type, fallback)]
@@ -58,7 +58,7 @@ function infrastructureReady({ machine, infrastructure }: MachineScope): NewLega
   const type = 'InfrastructureReady'
   const external = found(infrastructure)
   if (!external) return []
-  const fallback = read(external, InfraMachineContract.provisioned)
+  const fallback = isReached(external, InfraMachineContract.provisioned)
     ? legacyTrue(type)
     : legacyFalse(type, isDeleting(machine) ? 'Deleting' : 'WaitingForInfrastructure', 'Info')
   return [mirrorProviderReady(external.object, type, fallback)]
