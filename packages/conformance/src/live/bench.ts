@@ -260,24 +260,28 @@ export class Bench implements Seen {
     await this.client.deleteCollection(kind, { namespace: this.namespace }, { signal })
   }
 
-  /** Gives controllers some time to release what is deleted, then removes finalizers. */
+  /** Gives controllers time to release what is deleted, then removes finalizers until nothing is left. */
   async #release(kinds: readonly Kind[], signal: AbortSignal): Promise<string[]> {
     const { clock, limits } = this.#means
     const deadline = clock.now() + Math.min(limits.wait, seconds(60))
+    const released = new Set<string>()
     for (;;) {
       const left = await this.#left(kinds, signal)
-      if (left.length === 0) return []
-      if (clock.now() < deadline && !this.#means.signal.aborted) {
-        await sleep(clock, 1000)
-        continue
+      if (left.length === 0) return [...released]
+      if (clock.now() >= deadline) {
+        for (const { kind, object } of left) {
+          released.add(`${kind.kind} ${this.namespace}/${object.metadata.name}`)
+          await this.#force(kind, object, signal)
+        }
       }
-      for (const { kind, object } of left) {
-        await orAbsent(
-          this.client.patch(kind, keyOf(object), { type: 'merge', body: { metadata: { finalizers: null } } }, { signal }),
-        )
-      }
-      return left.map(({ kind, object }) => `${kind.kind} ${this.namespace}/${object.metadata.name}`)
+      await sleep(clock, 1000)
     }
+  }
+
+  async #force(kind: Kind, object: KubeObject, signal: AbortSignal): Promise<void> {
+    await orAbsent(this.client.delete(kind, keyOf(object), { signal }))
+    const body = { metadata: { finalizers: null } }
+    await orAbsent(this.client.patch(kind, keyOf(object), { type: 'merge', body }, { signal }))
   }
 
   async #left(kinds: readonly Kind[], signal: AbortSignal): Promise<{ kind: Kind; object: KubeObject }[]> {
