@@ -3,7 +3,7 @@
  * the arguments of their Deployments and webhooks behind Services, through the whole life of Clusters. The audit log then shows that no
  * request was forbidden, and that each granted right was used.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import {
@@ -18,17 +18,13 @@ import {
   ClusterRole,
   ClusterRoleBinding,
   ConfigMap,
-  CustomResourceDefinition,
   type Kind,
-  type KubeObject,
-  MutatingWebhookConfiguration,
   Namespace,
   Role,
   RoleBinding,
   Secret,
 } from '@capstan/kube'
 import { LocalControlPlane, LocalMachinePool } from '@capstan/local'
-import { parseAllDocuments } from 'yaml'
 import { Checks } from './capstan-process.ts'
 import {
   awaited,
@@ -50,27 +46,13 @@ import {
 } from './life/life.ts'
 import { auditPolicy, forbidden, type Grant, readAudit, rightText, unused } from './manifests/audit.ts'
 import { reasonFor } from './manifests/exceptions.ts'
+import { configured, install, type Provider, providers, userOf } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
 import type { ServedPlane } from './plane.ts'
 import { Programs } from './programs.ts'
 import { startRealPlane } from './real-plane.ts'
 import type { Suite } from './suite.ts'
-import { output, toolPaths } from './tools.ts'
 import { until } from './until.ts'
-
-/** What stands for each provider: namespace, ServiceAccount, the address of its pod. */
-const providers = [
-  { provider: 'core', namespace: 'capi-system', account: 'capi-manager', service: 'capi-webhook-service', address: '10.1.0.1' },
-  {
-    provider: 'local',
-    namespace: 'capstan-local-system',
-    account: 'capstan-local-manager',
-    service: 'capstan-local-webhook-service',
-    address: '10.1.0.2',
-  },
-] as const
-type Provider = (typeof providers)[number]
-const userOf = ({ namespace, account }: Provider): string => `system:serviceaccount:${namespace}:${account}`
 
 export const manifestsSuite: Suite = {
   shows: 'capstan manifests on a real kube-apiserver: the managers with the rights of their ServiceAccounts, all used',
@@ -124,18 +106,15 @@ async function liveWithManifests(
   const begun = performance.now()
   const progress = (line: string) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`)
   const client = plane.client()
-  for (const provider of providers) await install(plane, programs, provider)
+  const deployments = new Map<Provider['provider'], Deployment>()
+  for (const provider of providers) deployments.set(provider.provider, await install(plane, programs, provider))
   progress('manifests applied')
   const start = async (which: readonly Provider[] = providers) => {
     for (const provider of which) {
       const deployment = deployments.get(provider.provider)!
       pods.set(provider.provider, await startPod({ plane, programs, deployment, address: provider.address }))
     }
-    for (const { provider } of providers)
-      await until(client, MutatingWebhookConfiguration, `webhooks of ${provider}`, (all) =>
-        all.some(({ metadata, webhooks = [] }) => metadata.name === `capstan-${provider}` && webhooks.every(hasAuthority)),
-      )
-    await until(client, CustomResourceDefinition, 'authorities of conversion', (all) => all.every(canConvert))
+    await configured(client)
   }
   await start()
   progress('managers ready, webhooks configured')
@@ -184,40 +163,6 @@ async function liveWithManifests(
   await Promise.all([live('classy'), live('plain')])
   const left = await leftBehind(scene, before)
   checks.check('deleted Clusters leave nothing behind', left.length === 0, left)
-}
-
-const hasAuthority = ({ clientConfig }: { readonly clientConfig: { readonly caBundle?: string } }) =>
-  clientConfig.caBundle !== undefined
-const canConvert = ({ spec: { conversion } }: CustomResourceDefinition) =>
-  conversion?.strategy !== 'Webhook' || conversion.webhook?.clientConfig?.caBundle !== undefined
-
-const deployments = new Map<Provider['provider'], Deployment>()
-
-/** As a person does: writes the manifests and applies them. The pod gets its address as the endpoint of the Service. */
-async function install(
-  plane: ServedPlane,
-  programs: Programs,
-  { provider, namespace, service, address }: Provider,
-): Promise<void> {
-  const [kubectl] = await toolPaths('kubectl')
-  const folder = join(programs.folder, provider)
-  mkdirSync(folder)
-  const capstan = [process.execPath, 'packages/cli/bin/capstan.js', 'manifests', provider] as const
-  const text = await output(capstan[0], capstan.slice(1), { cwd: process.cwd() })
-  const objects = parseAllDocuments(text).map((document) => document.toJS() as KubeObject)
-  deployments.set(provider, objects.find(({ kind }) => kind === 'Deployment') as Deployment)
-  const endpoints = {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: { name: service, namespace, labels: { 'kubernetes.io/service-name': service } },
-    addressType: 'IPv4',
-    ports: [{ name: '', port: 9443, protocol: 'TCP' }],
-    endpoints: [{ addresses: [address], conditions: { ready: true } }],
-  }
-  writeFileSync(join(folder, 'components.yaml'), text)
-  writeFileSync(join(folder, 'endpoints.json'), JSON.stringify(endpoints))
-  for (const file of ['components.yaml', 'endpoints.json'])
-    await output(kubectl, ['--kubeconfig', plane.kubeconfig, 'apply', '--server-side', '-f', join(folder, file)], { cwd: folder })
 }
 
 /** Metrics are for those whom the server lets read them. */

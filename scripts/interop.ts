@@ -19,6 +19,7 @@ import { controllersSuite } from '../interop/controllers.ts'
 import { envtestSuite } from '../interop/envtest.ts'
 import { goldenSuite } from '../interop/golden.ts'
 import { fullDiskSuite } from '../interop/full-disk.ts'
+import { imageSuite } from '../interop/image.ts'
 import { inPlaceSuite } from '../interop/in-place.ts'
 import { growthSuite } from '../interop/growth.ts'
 import { hooksPeerSuite } from '../interop/hooks-peer.ts'
@@ -50,6 +51,7 @@ const suites: { readonly [name: string]: Suite } = {
   programs: programsSuite,
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   envtest: envtestSuite,
+  image: imageSuite,
   packages: packagesSuite,
   'manager-on-kubernetes': managerOnKubernetesSuite,
   manager: managerSuite,

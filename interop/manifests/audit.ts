@@ -3,7 +3,9 @@ import type { PolicyRule } from '@capstan/kube'
 
 /** An event of the audit log, as far as it is read. */
 export interface AuditEvent {
-  readonly user: { readonly username: string }
+  readonly user: { readonly username: string; readonly extra?: { readonly [name: string]: readonly string[] } }
+  /** When the answer was complete. */
+  readonly stageTimestamp: string
   readonly verb: string
   readonly objectRef?: {
     readonly apiGroup?: string

@@ -1,5 +1,5 @@
 /**
- * Runs the container of a Deployment as a process, as a kubelet would: its arguments and environment, the token of its ServiceAccount
+ * Runs the container of a Deployment as a process of the checkout or from an image, as a kubelet would: its arguments and environment, the token of its ServiceAccount
  * where pods have it, an address of its own. Needs a network and mounts of its own.
  */
 import { spawnSync } from 'node:child_process'
@@ -7,6 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Client, isRecord, type KubeObject } from '@capstan/kube'
+import { type BuiltImage, type SecurityContext, startContainer } from '../image/oci.ts'
 import type { ServedPlane } from '../plane.ts'
 import { answers, type Program, type Programs, ready } from '../programs.ts'
 import { CannotRun } from '../suite.ts'
@@ -24,11 +25,15 @@ export interface Deployment extends KubeObject {
 
 interface Container {
   readonly args: readonly string[]
+  readonly securityContext: SecurityContext
+  readonly resources: { readonly limits: { readonly memory: string } }
   readonly env: readonly { readonly name: string; readonly valueFrom: { readonly fieldRef: { readonly fieldPath: string } } }[]
 }
 
 export interface Pod {
   readonly program: Program
+  /** SIGKILL, as when a machine ends. Resolves when it has ended. */
+  kill(): Promise<void>
   /** Name of its user for RBAC and in audit logs. */
   readonly user: string
   readonly address: string
@@ -42,6 +47,14 @@ export interface PodOptions {
   readonly address: string
   /** More arguments. */
   readonly args?: readonly string[]
+  /** Which replica it is; 0 when absent. */
+  readonly replica?: number
+  /** Runs in a container of this image rather than from the checkout. */
+  readonly image?: BuiltImage
+  /** Where it finds the API server, if not at its own address. */
+  readonly server?: URL
+  /** Folders for its container, by where it finds them. */
+  readonly mounts?: Readonly<Record<string, string>>
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -58,47 +71,73 @@ export function addAddress(address: string): void {
   if (mount.status !== 0) throw new CannotRun(`pods need mounts of their own: ${mount.error?.message ?? mount.stderr.trim()}`)
 }
 
+/** Where containers find what belongs to their ServiceAccount. */
+const ServiceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
+
 /** Resolves when the manager is ready. */
-export async function startPod({ plane, programs, deployment, address, args: more = [] }: PodOptions): Promise<Pod> {
+export async function startPod(options: PodOptions): Promise<Pod> {
+  const { plane, programs, deployment, address, replica = 0, image, mounts = {} } = options
   const { namespace = '', name } = deployment.metadata
   const { serviceAccountName, containers } = deployment.spec.template.spec
   const [container] = containers
-  const folder = join(programs.folder, `${name}-serviceaccount`)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  writeFileSync(join(folder, 'token'), await tokenOf(plane.client(), namespace, serviceAccountName), { mode: 0o600 })
+  const podName = `${name}-${replica}`
+  const folder = join(programs.folder, `${podName}-serviceaccount`)
+  mkdirSync(folder, { recursive: true, mode: 0o755 })
+  writeFileSync(join(folder, 'token'), await tokenOf(plane.client(), namespace, serviceAccountName))
   writeFileSync(join(folder, 'ca.crt'), plane.ca)
   writeFileSync(join(folder, 'namespace'), namespace)
 
   const fields: { readonly [path: string]: string } = {
     'metadata.namespace': namespace,
-    'metadata.name': `${name}-0`,
+    'metadata.name': podName,
     'metadata.uid': '00000000-0000-4000-8000-000000000000',
     'status.podIP': address,
   }
   const variables = Object.fromEntries(container.env.map((one) => [one.name, fields[one.valueFrom.fieldRef.fieldPath]!]))
-  const { hostname, port } = new URL(plane.url)
-  const env = {
-    PATH: process.env.PATH,
-    KUBERNETES_SERVICE_HOST: hostname,
-    KUBERNETES_SERVICE_PORT: port,
-    ...variables,
-  }
+  const { hostname, port } = options.server ?? new URL(plane.url)
+  const env = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port, ...variables }
   // A pod has all addresses of its network to itself; here several share one.
-  const args = [...container.args, ...more].map((arg) =>
+  const args = [...container.args, ...(options.args ?? [])].map((arg) =>
     arg
       .replace(/\$\((\w+)\)/g, (_, variable: string) => variables[variable] ?? '')
       .replace(/=0\.0\.0\.0$/, `=${address}`)
       .replace(/=:(\d+)$/, `=${address}:$1`),
   )
-  const program = programs.start(
-    name,
-    'unshare',
-    ['--mount', 'sh', '-c', podScript, 'pod', folder, process.execPath, join(root, 'packages/cli/bin/capstan.js'), ...args],
-    { env, cwd: root },
-  )
+  const inImage = image
+    ? await startContainer(programs, podName, image, {
+        args,
+        env,
+        securityContext: container.securityContext,
+        memoryLimit: bytesOf(container.resources.limits.memory),
+        mounts: { [ServiceAccountFolder]: folder, ...mounts },
+      })
+    : undefined
+  const command = [process.execPath, join(root, 'packages/cli/bin/capstan.js'), ...args]
+  const program =
+    inImage?.program ??
+    programs.start(podName, 'unshare', ['--mount', 'sh', '-c', podScript, 'pod', folder, ...command], {
+      env: { PATH: process.env.PATH, ...env },
+      cwd: root,
+    })
   // As its probe does.
   await ready(program, () => answers(`http://${address}:9440/readyz`))
-  return { program, user: `system:serviceaccount:${namespace}:${serviceAccountName}`, address }
+  return {
+    program,
+    user: `system:serviceaccount:${namespace}:${serviceAccountName}`,
+    address,
+    async kill() {
+      if (inImage) await inImage.signal('SIGKILL')
+      else await program.kill()
+      while (program.ending === undefined) await new Promise((resolve) => void setTimeout(resolve, 20))
+    },
+  }
+}
+
+/** A quantity in powers of 1024, as manifests have it. */
+function bytesOf(quantity: string): number {
+  const [, number, unit = ''] = /^(\d+)(Mi|Gi)$/.exec(quantity) ?? []
+  if (number === undefined) throw new Error(`memory ${quantity}: expected Mi or Gi`)
+  return Number(number) * (unit === 'Gi' ? 1 << 30 : 1 << 20)
 }
 
 async function tokenOf({ transport }: Client, namespace: string, name: string): Promise<string> {

@@ -1,0 +1,243 @@
+/**
+ * The image of `image/Dockerfile`, built without a registry of images and run by an OCI runtime as the Deployments say: their user, a
+ * read-only root file system, no capabilities, a memory limit. Two replicas of core and the local provider work on a real kube-apiserver
+ * with the tokens of their ServiceAccounts.
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import { Lease, Namespace, systemClock } from '@capstan/kube'
+import { issueCertificate } from '@capstan/kube/node'
+import { rootManifest } from '../scripts/packages/manifests.ts'
+import { Checks } from './capstan-process.ts'
+import { type BuiltImage, buildImage, type Container, installImageTools, type SecurityContext, startContainer } from './image/oci.ts'
+import { createClass, createCluster, inventory, leftBehind, localKit, remove, scale, type Scene, type Wanted } from './life/life.ts'
+import { configured, install, providers, routeTo } from './manifests/install.ts'
+import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
+import type { ServedPlane } from './plane.ts'
+import { Programs } from './programs.ts'
+import { startRealPlane } from './real-plane.ts'
+import type { Suite } from './suite.ts'
+import { until } from './until.ts'
+
+const megabyte = 1_000_000
+/** Most that the image may take, as registries hold it. */
+const MostPacked = 120 * megabyte
+
+const [core, local] = providers
+const coreAddresses = [core.address, '10.1.0.3']
+const lease = { namespace: core.namespace, name: 'controller-leader-election-capi' }
+
+export const imageSuite: Suite = {
+  shows: 'the image in containers as the Deployments say, against a real kube-apiserver',
+  ci: true,
+  tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
+  ownNetwork: true,
+  prepare: installImageTools,
+  async run() {
+    const checks = new Checks()
+    for (const address of [...coreAddresses, local.address]) addAddress(address)
+    await using programs = new Programs('image')
+    const { version } = rootManifest()
+    const image = await buildImage(join(programs.folder, 'image'), version)
+    console.log(
+      `image: ${Math.round(image.packed / megabyte)} MB as registries hold it, ${Math.round(image.unpacked / megabyte)} MB unpacked, ` +
+        `${Math.round(image.base / megabyte)} MB of it the base`,
+    )
+    checks.check(`the image has at most ${MostPacked / megabyte} MB`, image.packed <= MostPacked, image.packed)
+    checks.check('it runs as a user without rights', image.config.User === '65532:65532', image.config.User)
+    checks.check('its labels name the version', image.config.Labels['org.opencontainers.image.version'] === version)
+    const sbom = JSON.parse(readFileSync(join(image.rootfs, 'usr/share/doc/capstan/sbom.cdx.json'), 'utf8')) as { bomFormat: string }
+    checks.check('it holds its SBOM', sbom.bomFormat === 'CycloneDX')
+    await checkContainer(programs, image, checks)
+
+    await using plane = await startRealPlane({
+      progress: console.log,
+      flags: ['--authorization-mode=Node,RBAC', '--enable-aggregator-routing=true'],
+    })
+    const pods: Pod[] = []
+    try {
+      await live(plane, programs, image, pods, checks)
+    } catch (err) {
+      for (const { program } of pods) console.log(`--- ${program.name} ${program.ending ?? ''}\n${program.tail(40)}`)
+      throw err
+    } finally {
+      for (const pod of pods) if (pod.program.ending === undefined) await pod.program.stop()
+    }
+    return checks
+  },
+}
+
+/** What the runtime takes away is away. */
+async function checkContainer(programs: Programs, image: BuiltImage, checks: Checks): Promise<void> {
+  const securityContext: SecurityContext = {
+    runAsUser: 65532,
+    runAsGroup: 65532,
+    readOnlyRootFilesystem: true,
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ['ALL'] },
+  }
+  const ended = async ({ program }: Container) => {
+    while (program.ending === undefined) await new Promise((resolve) => void setTimeout(resolve, 50))
+    return { ending: program.ending, text: program.tail(5).trim() }
+  }
+  const run = async (name: string, script: string, memoryLimit: number) =>
+    ended(
+      await startContainer(programs, name, image, {
+        entrypoint: ['/usr/local/bin/node', '-e'],
+        args: [script],
+        securityContext,
+        memoryLimit,
+      }),
+    )
+  const state = `const { readFileSync: read, writeFileSync: write } = require('node:fs')
+let refused = ''
+try { write('/capstan/x', '') } catch (err) { refused = err.code }
+console.log([process.getuid(), refused, /CapEff:\\s*0+$/m.test(read('/proc/self/status', 'utf8'))].join(' '))`
+  const seen = await run('state', state, 256 << 20)
+  checks.check('a container has no rights and writes nothing to its root', seen.text === '65532 EROFS true', seen)
+  const greedy = await run('greedy', 'const all = []; for (;;) all.push(Buffer.alloc(1 << 20, 1))', 64 << 20)
+  checks.check('one that needs more than its memory limit is ended', greedy.ending !== 'ended with code 0', greedy)
+  const versionOf = await ended(
+    await startContainer(programs, 'version', image, { args: ['--version'], securityContext, memoryLimit: 256 << 20 }),
+  )
+  checks.check('the command runs', versionOf.text === rootManifest().version, versionOf)
+}
+
+async function live(plane: ServedPlane, programs: Programs, image: BuiltImage, pods: Pod[], checks: Checks): Promise<void> {
+  const begun = performance.now()
+  const progress = (line: string) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`)
+  const client = plane.client()
+  const coreDeployment = await install(plane, programs, core, { addresses: coreAddresses, flags: ['--replicas', '2'] })
+  // Its certificates come in files, as cert-manager would write them.
+  const localDeployment = await install(plane, programs, local)
+  const certificates = new MountedCertificates(plane, join(programs.folder, 'serving-certs'))
+  await certificates.renew()
+  const start = async (deployment: Deployment, options: { address: string; replica?: number; mounts?: Record<string, string> }) => {
+    const pod = await startPod({ plane, programs, deployment, image, ...options })
+    pods.push(pod)
+    return pod
+  }
+  const replicas = [await start(coreDeployment, { address: coreAddresses[0]! })]
+  replicas.push(await start(coreDeployment, { address: coreAddresses[1]!, replica: 1 }))
+  await start(withCertificateFiles(localDeployment), {
+    address: local.address,
+    mounts: { [CertificateFolder]: certificates.folder },
+  })
+  await configured(client)
+  progress('two replicas of core and one of local run in containers')
+
+  const namespace = 'team'
+  await client.create(Namespace, { metadata: { name: namespace } })
+  const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 120 }
+  await createClass(scene)
+  const before = await inventory(scene)
+  const first: Wanted = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
+  await createCluster(scene, 'classy', first)
+  progress('a cluster is Available')
+
+  const serials = [await serialAt(local.address)]
+  await certificates.renew()
+  await eventually(async () => (await serialAt(local.address)) !== serials[0])
+  progress('a renewed serving certificate is served')
+  checks.check('a renewed serving certificate is served without a restart', true)
+
+  const leader = async () => {
+    const { spec } = await client.get(Lease, lease)
+    return { holder: spec?.holderIdentity ?? '', transitions: spec?.leaseTransitions ?? 0 }
+  }
+  const replaced = async (what: string, act: () => Promise<void>): Promise<void> => {
+    const old = await leader()
+    const at = performance.now()
+    await act()
+    await until(client, Lease, `another leader after ${what}`, (all) =>
+      all.some(({ metadata, spec }) => {
+        const holder = spec?.holderIdentity ?? ''
+        return metadata.name === lease.name && holder !== '' && holder !== old.holder
+      }),
+    )
+    progress(`${what}: another leader after ${((performance.now() - at) / 1000).toFixed(1)} s`)
+  }
+
+  // The first replica was ready first, and leads.
+  const second = { ...first, workers: 3 }
+  await replaced('SIGTERM to the leader', async () => {
+    await replicas[0]!.program.stop()
+    await routeTo(client, core, coreAddresses.slice(1))
+    checks.check('SIGTERM ends a manager cleanly', replicas[0]!.program.ending === 'ended with code 0', replicas[0]!.program.ending)
+  })
+  await scale(scene, 'classy', second)
+  progress('scaled by the other replica')
+  replicas[0] = await start(coreDeployment, { address: coreAddresses[0]!, replica: 2 })
+  await routeTo(client, core, coreAddresses.slice(0, 1))
+  await replaced('kill -9 of the leader', () => replicas[1]!.kill())
+  await scale(scene, 'classy', { ...second, workers: 1 })
+  progress('scaled again')
+  await remove(scene, 'classy')
+  const left = await leftBehind(scene, before)
+  checks.check('a deleted Cluster leaves nothing behind', left.length === 0, left)
+  checks.check('replicas that were not killed still run', replicas[0].program.ending === undefined, replicas[0].program.ending)
+}
+
+/** Where the manifests for cert-manager mount the Secret. */
+const CertificateFolder = '/tmp/k8s-webhook-server/serving-certs'
+
+/** The Deployment as `--certificates cert-manager` writes it, as far as the manager's arguments go. */
+function withCertificateFiles(deployment: Deployment): Deployment {
+  const { template } = deployment.spec
+  const [container] = template.spec.containers
+  const args = container.args.map((arg) => (arg.startsWith('--webhook-cert-secret=') ? `--webhook-cert-dir=${CertificateFolder}` : arg))
+  return {
+    ...deployment,
+    spec: { ...deployment.spec, template: { ...template, spec: { ...template.spec, containers: [{ ...container, args }] } } },
+  } as Deployment
+}
+
+/** A mounted Secret: files behind a link that changes all of them at once, as the kubelet does. */
+class MountedCertificates {
+  readonly folder: string
+  readonly #plane: ServedPlane
+  #generation = 0
+
+  constructor(plane: ServedPlane, folder: string) {
+    this.#plane = plane
+    this.folder = folder
+    mkdirSync(folder)
+  }
+
+  async renew(): Promise<void> {
+    const host = `${local.service}.${local.namespace}.svc`
+    const { certificate, key } = await issueCertificate(this.#plane.authority, systemClock, {
+      commonName: host,
+      usages: ['server'],
+      dnsNames: [host],
+    })
+    const generation = `..${++this.#generation}`
+    mkdirSync(join(this.folder, generation))
+    const files = { 'ca.crt': this.#plane.ca, 'tls.crt': certificate, 'tls.key': key }
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(this.folder, generation, name), text)
+    symlinkSync(generation, join(this.folder, '..new'))
+    renameSync(join(this.folder, '..new'), join(this.folder, '..data'))
+    for (const name of Object.keys(files))
+      if (!existsSync(join(this.folder, name))) symlinkSync(join('..data', name), join(this.folder, name))
+  }
+}
+
+/** Serial number of the certificate that webhooks at this address show. */
+const serialAt = (host: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host, port: 9443, rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().serialNumber)
+      socket.destroy()
+    })
+    socket.once('error', reject)
+  })
+
+/** @throws when it does not hold within a minute */
+async function eventually(holds: () => Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + 60_000; performance.now() < end; ) {
+    if (await holds()) return
+    await new Promise((resolve) => void setTimeout(resolve, 200))
+  }
+  throw new Error('It did not hold within a minute')
+}

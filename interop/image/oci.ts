@@ -1,0 +1,232 @@
+/** Builds the image of `image/Dockerfile` with buildah, without a registry of images, and runs containers of it with runc. */
+import { execFile, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { messageOf } from '@capstan/kube'
+import { imageContext } from '../../scripts/packages/image-context.ts'
+import type { Program, Programs } from '../programs.ts'
+import { CannotRun } from '../suite.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const execute = promisify(execFile)
+
+/** Packages of the distribution: they build images, run containers, and make the base image. */
+const needed = ['buildah', 'runc', 'mmdebstrap']
+
+/** What Node needs of a system. */
+const basePackages = ['libc6', 'libstdc++6', 'libgcc-s1']
+const Debian = 'bookworm'
+
+/** The base image, made once per machine. */
+const baseRoot = join(
+  process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools'),
+  `image-base-${Debian}-${process.arch}`,
+  'root.tar',
+)
+
+/** Installs what is missing, and makes the base image: this needs a network. @throws CannotRun saying what */
+export async function installImageTools(): Promise<void> {
+  const missing = needed.filter((name) => spawnSync(name, ['--version']).error !== undefined)
+  if (missing.length > 0) await installPackages(missing)
+  if (existsSync(baseRoot)) return
+  mkdirSync(dirname(baseRoot), { recursive: true })
+  const made = `${baseRoot}.${process.pid}.tar`
+  await execute('mmdebstrap', [
+    '--quiet',
+    '--variant=extract',
+    `--include=${basePackages.join(',')}`,
+    '--dpkgopt=path-exclude=/usr/share/doc/*',
+    Debian,
+    made,
+  ])
+  renameSync(made, baseRoot)
+}
+
+async function installPackages(missing: readonly string[]): Promise<void> {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get'))
+    throw new CannotRun(`${missing.join(', ')} missing: install it, or run this as root on Debian`)
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  try {
+    await execute('apt-get', ['update'], { env })
+    await execute('apt-get', ['install', '-y', '--no-install-recommends', ...missing], { env })
+  } catch (err) {
+    throw new CannotRun(`${missing.join(', ')} cannot be installed: ${messageOf(err)}`)
+  }
+}
+
+/** An image, and where its parts are. */
+export interface BuiltImage {
+  /** Its root file system. */
+  readonly rootfs: string
+  readonly config: ImageConfig
+  /** Bytes of its layers, compressed, and of its files. */
+  readonly packed: number
+  readonly unpacked: number
+  /** Bytes of the base image's files. */
+  readonly base: number
+}
+
+interface ImageConfig {
+  readonly User: string
+  readonly Entrypoint: readonly string[]
+  readonly Env?: readonly string[]
+  readonly Labels: Readonly<Record<string, string>>
+}
+
+/** The architecture of this machine, as images name it. */
+const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64'
+
+/** Builds it in `folder`, on a base made of the distribution's packages. */
+export async function buildImage(folder: string, version: string): Promise<BuiltImage> {
+  const store = [
+    '--root',
+    join(folder, 'storage'),
+    '--runroot',
+    join(folder, 'run'),
+    // Needs no rights and no file system of its own.
+    '--storage-driver',
+    'vfs',
+  ]
+  const buildah = async (command: string, ...args: string[]): Promise<string> => {
+    const { stdout } = await execute('buildah', [...store, command, ...args], { maxBuffer: 1 << 24 })
+    return stdout.trim()
+  }
+  mkdirSync(folder, { recursive: true })
+  const base = 'localhost/capstan-base'
+  const image = 'localhost/capstan'
+  const working = await buildah('from', 'scratch')
+  await buildah('add', '--quiet', working, baseRoot, '/')
+  await buildah('commit', '--quiet', '--rm', working, base)
+
+  const context = join(folder, 'context')
+  await imageContext(context, [architecture])
+  await buildah(
+    'build',
+    '--quiet',
+    '--isolation=chroot',
+    `--platform=linux/${architecture}`,
+    `--build-arg=BASE=${base}`,
+    `--build-arg=VERSION=${version}`,
+    '--build-arg=REVISION=test',
+    `--file=${join(root, 'image', 'Dockerfile')}`,
+    `--tag=${image}`,
+    context,
+  )
+  const layout = join(folder, 'layout')
+  await buildah('push', '--quiet', image, `oci:${layout}:latest`)
+  const inspected = JSON.parse(await buildah('inspect', '--type=image', image)) as { OCIv1: { config: ImageConfig } }
+  const mounted = await buildah('mount', await buildah('from', '--pull-never', image))
+  const rootfs = join(folder, 'rootfs')
+  await execute('cp', ['-a', mounted, rootfs])
+  const built = {
+    rootfs,
+    config: inspected.OCIv1.config,
+    packed: sizeOf(join(layout, 'blobs')),
+    unpacked: sizeOf(rootfs),
+    base: statSync(baseRoot).size,
+  }
+  // Each layer is there as often as there are images above it.
+  for (const part of [store[1]!, store[3]!, context, layout]) rmSync(part, { recursive: true, force: true })
+  return built
+}
+
+function sizeOf(folder: string): number {
+  let bytes = 0
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) bytes += statSync(join(entry.parentPath, entry.name)).size
+  return bytes
+}
+
+export interface SecurityContext {
+  readonly runAsUser: number
+  readonly runAsGroup: number
+  readonly readOnlyRootFilesystem: boolean
+  readonly allowPrivilegeEscalation: boolean
+  readonly capabilities: { readonly drop: readonly string[] }
+}
+
+/** What a Deployment says of its container, as far as a runtime acts on it. */
+export interface ContainerOptions {
+  readonly args: readonly string[]
+  /** In place of the image's. */
+  readonly entrypoint?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly securityContext: SecurityContext
+  /** Bytes. */
+  readonly memoryLimit: number
+  /** Folders of this machine, by where the container finds them; read-only. */
+  readonly mounts?: Readonly<Record<string, string>>
+}
+
+/** Starts a container in the network of this process: the kubelet's part, by runc. SIGTERM to the program reaches it. */
+export async function startContainer(
+  programs: Programs,
+  name: string,
+  image: BuiltImage,
+  options: ContainerOptions,
+): Promise<Container> {
+  const bundle = join(programs.folder, 'containers', name)
+  rmSync(bundle, { recursive: true, force: true })
+  mkdirSync(bundle, { recursive: true })
+  await execute('runc', ['spec'], { cwd: bundle })
+  const spec = JSON.parse(readFileSync(join(bundle, 'config.json'), 'utf8')) as RuntimeSpec
+  const { securityContext: security } = options
+  if (!security.capabilities.drop.includes('ALL')) throw new Error('a container that keeps capabilities is not what this suite runs')
+  const none = Object.fromEntries(Object.keys(spec.process.capabilities).map((set) => [set, []]))
+  writeFileSync(
+    join(bundle, 'config.json'),
+    JSON.stringify({
+      ...spec,
+      process: {
+        ...spec.process,
+        terminal: false,
+        user: { uid: security.runAsUser, gid: security.runAsGroup },
+        args: [...(options.entrypoint ?? image.config.Entrypoint), ...options.args],
+        env: [...(image.config.Env ?? []), ...Object.entries(options.env ?? {}).map(([key, value]) => `${key}=${value}`)],
+        cwd: '/',
+        capabilities: none,
+        noNewPrivileges: !security.allowPrivilegeEscalation,
+      },
+      root: { path: image.rootfs, readonly: security.readOnlyRootFilesystem },
+      mounts: [
+        ...spec.mounts,
+        ...Object.entries(options.mounts ?? {}).map(([destination, source]) => ({
+          destination,
+          source,
+          type: 'bind',
+          options: ['rbind', 'ro'],
+        })),
+      ],
+      linux: {
+        ...spec.linux,
+        namespaces: spec.linux.namespaces.filter(({ type }) => type !== 'network'),
+        resources: { ...spec.linux.resources, memory: { limit: options.memoryLimit, swap: options.memoryLimit } },
+      },
+    }),
+  )
+  const id = `capstan-${process.pid}-${name}`
+  const state = ['--root', join(programs.folder, 'runc')]
+  const program = programs.start(name, 'runc', [...state, 'run', '--bundle', bundle, id])
+  return {
+    program,
+    async signal(signal) {
+      await execute('runc', [...state, 'kill', id, signal])
+    },
+  }
+}
+
+export interface Container {
+  /** runc, which ends with its container, passes SIGTERM on to it, and has its output. */
+  readonly program: Program
+  /** Signals the first process in the container. */
+  signal(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
+}
+
+interface RuntimeSpec {
+  readonly process: { readonly capabilities: object }
+  readonly mounts: readonly object[]
+  readonly linux: { readonly namespaces: readonly { readonly type: string }[]; readonly resources: object }
+}

@@ -1,0 +1,91 @@
+/** `capstan manifests` on a plane, as a person applies them. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Client, CustomResourceDefinition, type Kind, type KubeObject, MutatingWebhookConfiguration } from '@capstan/kube'
+import { parseAllDocuments } from 'yaml'
+import type { ServedPlane } from '../plane.ts'
+import type { Programs } from '../programs.ts'
+import { output, toolPaths } from '../tools.ts'
+import { until } from '../until.ts'
+import type { Deployment } from './pod.ts'
+
+/** What stands for each provider: namespace, ServiceAccount, the address of its pod. */
+export const providers = [
+  { provider: 'core', namespace: 'capi-system', account: 'capi-manager', service: 'capi-webhook-service', address: '10.1.0.1' },
+  {
+    provider: 'local',
+    namespace: 'capstan-local-system',
+    account: 'capstan-local-manager',
+    service: 'capstan-local-webhook-service',
+    address: '10.1.0.2',
+  },
+] as const
+export type Provider = (typeof providers)[number]
+export const userOf = ({ namespace, account }: Provider): string => `system:serviceaccount:${namespace}:${account}`
+
+interface InstallOptions {
+  /** Of `capstan manifests`. */
+  readonly flags?: readonly string[]
+  /** Of the pods, when there are several. */
+  readonly addresses?: readonly string[]
+}
+
+/** As a person does: writes the manifests and applies them. The pods get their addresses as the endpoints of the Service. */
+export async function install(
+  plane: ServedPlane,
+  programs: Programs,
+  { provider, namespace, service, address }: Provider,
+  { flags = [], addresses = [address] }: InstallOptions = {},
+): Promise<Deployment> {
+  const [kubectl] = await toolPaths('kubectl')
+  const folder = join(programs.folder, provider)
+  mkdirSync(folder)
+  const capstan = ['packages/cli/bin/capstan.js', 'manifests', provider, ...flags]
+  const text = await output(process.execPath, capstan, { cwd: process.cwd() })
+  const objects = parseAllDocuments(text).map((document) => document.toJS() as KubeObject)
+  const endpoints = {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: service, namespace, labels: { 'kubernetes.io/service-name': service } },
+    addressType: 'IPv4',
+    ports: [{ name: '', port: 9443, protocol: 'TCP' }],
+    endpoints: endpointsOf(addresses),
+  }
+  writeFileSync(join(folder, 'components.yaml'), text)
+  writeFileSync(join(folder, 'endpoints.json'), JSON.stringify(endpoints))
+  for (const file of ['components.yaml', 'endpoints.json'])
+    await output(kubectl, ['--kubeconfig', plane.kubeconfig, 'apply', '--server-side', '-f', join(folder, file)], { cwd: folder })
+  return objects.find(({ kind }) => kind === 'Deployment') as Deployment
+}
+
+const EndpointSlice: Kind = {
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  kind: 'EndpointSlice',
+  plural: 'endpointslices',
+  scope: 'Namespaced',
+}
+
+/** Has the Service lead to these pods alone, as Kubernetes does when others are gone. */
+export async function routeTo(client: Client, { namespace, service }: Provider, addresses: readonly string[]): Promise<void> {
+  const body = { endpoints: endpointsOf(addresses) }
+  await client.patch(EndpointSlice, { namespace, name: service }, { type: 'merge', body } as never)
+}
+
+const endpointsOf = (addresses: readonly string[]) =>
+  addresses.map((one) => ({ addresses: [one], conditions: { ready: true } }))
+
+/** Resolves once the managers have told the API server which authority signs their webhooks. */
+export async function configured(client: Client): Promise<void> {
+  for (const { provider } of providers)
+    await until(client, MutatingWebhookConfiguration, `webhooks of ${provider}`, (all) =>
+      all.some(({ metadata, webhooks = [] }) => metadata.name === `capstan-${provider}` && webhooks.every(hasAuthority)),
+    )
+  await until(client, CustomResourceDefinition, 'authorities of conversion', (all) => all.every(canConvert))
+}
+
+const hasAuthority = ({ clientConfig }: { readonly clientConfig: { readonly caBundle?: string } }) =>
+  clientConfig.caBundle !== undefined
+const canConvert = ({ spec: { conversion } }: CustomResourceDefinition) =>
+  conversion?.strategy !== 'Webhook' || conversion.webhook?.clientConfig?.caBundle !== undefined
+
