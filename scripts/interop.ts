@@ -19,6 +19,7 @@ import { controllersSuite } from '../interop/controllers.ts'
 import { envtestSuite } from '../interop/envtest.ts'
 import { goldenSuite } from '../interop/golden.ts'
 import { fullDiskSuite } from '../interop/full-disk.ts'
+import { highAvailabilitySuite } from '../interop/high-availability.ts'
 import { imageSuite } from '../interop/image.ts'
 import { inPlaceSuite } from '../interop/in-place.ts'
 import { growthSuite } from '../interop/growth.ts'
@@ -52,6 +53,7 @@ const suites: { readonly [name: string]: Suite } = {
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   envtest: envtestSuite,
   image: imageSuite,
+  'high-availability': highAvailabilitySuite,
   packages: packagesSuite,
   'manager-on-kubernetes': managerOnKubernetesSuite,
   manager: managerSuite,

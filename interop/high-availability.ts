@@ -1,0 +1,264 @@
+/**
+ * Three replicas of the core manager on a real kube-apiserver, while a Cluster is scaled: the leader is killed, frozen for longer than its
+ * Lease, and cut off from the API server. The audit log then shows that no replica wrote anything after another one had begun to.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { Cluster } from '@capstan/api'
+import { Lease, Namespace } from '@capstan/kube'
+import { Checks } from './capstan-process.ts'
+import { createClass, createCluster, inventory, leftBehind, localKit, remove, scale, type Scene, type Wanted } from './life/life.ts'
+import { type AuditEvent, auditPolicy, readAudit } from './manifests/audit.ts'
+import { configured, install, providers, routeTo, userOf } from './manifests/install.ts'
+import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
+import type { ServedPlane } from './plane.ts'
+import { Programs } from './programs.ts'
+import { startRealPlane } from './real-plane.ts'
+import type { Suite } from './suite.ts'
+import { until } from './until.ts'
+
+const [core, local] = providers
+const addresses = [core.address, '10.1.0.3', '10.1.0.4']
+const lease = { namespace: core.namespace, name: 'controller-leader-election-capi' }
+
+export const highAvailabilitySuite: Suite = {
+  shows: 'three managers on a real kube-apiserver: the leader killed, frozen, cut off; never two that write',
+  ci: true,
+  tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
+  ownNetwork: true,
+  async run() {
+    const checks = new Checks()
+    for (const address of [...addresses, local.address]) addAddress(address)
+    await using programs = new Programs('high-availability')
+    const audit = join(programs.folder, 'audit.log')
+    const policy = join(programs.folder, 'audit-policy.json')
+    writeFileSync(policy, JSON.stringify(auditPolicy([userOf(core)])))
+    await using plane = await startRealPlane({
+      progress: console.log,
+      flags: [
+        '--authorization-mode=Node,RBAC',
+        '--enable-aggregator-routing=true',
+        `--audit-policy-file=${policy}`,
+        `--audit-log-path=${audit}`,
+        '--audit-log-mode=blocking',
+      ],
+    })
+    const replicas = new Replicas(plane, programs)
+    try {
+      await live(plane, replicas, checks)
+    } catch (err) {
+      for (const program of programs.all)
+        console.log(`--- ${program.name} ${program.ending ?? ''}\n${program.tail(40)}`)
+      throw err
+    } finally {
+      replicas.network.close()
+    }
+    const turns = turnsOf(readAudit(readFileSync(audit, 'utf8')))
+    for (const { credential, from, to, writes } of turns) console.log(`  ${credential} wrote ${writes} times, ${from} to ${to}`)
+    checks.check('four managers led', turns.length === 4, turns)
+    checks.check(
+      'no manager wrote again after another one had',
+      new Set(turns.map(({ credential }) => credential)).size === turns.length,
+      turns,
+    )
+    return checks
+  },
+}
+
+async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Promise<void> {
+  const begun = performance.now()
+  const progress = (line: string) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`)
+  const client = plane.client()
+  await replicas.start(3)
+  await configured(client)
+  progress('three replicas of core and one of local are ready')
+  const namespace = 'team'
+  await client.create(Namespace, { metadata: { name: namespace } })
+  const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 120 }
+  await createClass(scene)
+  const before = await inventory(scene)
+  let wanted: Wanted = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
+  await createCluster(scene, 'classy', wanted)
+  progress('a cluster is Available')
+
+  /** Something is done to the leader while there is work; another one ends it. */
+  const lose = async (what: string, workers: number, act: (leader: Pod) => Promise<void> | void) => {
+    const leader = await replicas.leader()
+    const old = (await client.get(Lease, lease)).spec?.holderIdentity
+    // Webhooks go to the others before anything happens, so that only the loss of the leader is measured.
+    await replicas.route(leader)
+    wanted = { ...wanted, workers }
+    const scaled = scale(scene, 'classy', wanted)
+    scaled.catch(() => {})
+    await until(client, Cluster, 'the change is written', (all) =>
+      all.some(({ spec }) => spec.topology?.workers?.machineDeployments?.[0]?.replicas === workers),
+    )
+    const at = performance.now()
+    await act(leader)
+    await until(client, Lease, `another leader: ${what}`, (all) =>
+      all.some(({ metadata, spec }) => metadata.name === lease.name && ![undefined, '', old].includes(spec?.holderIdentity)),
+    )
+    progress(`${what}: ${((performance.now() - at) / 1000).toFixed(1)} s without a leader`)
+    await scaled
+    progress('its work was ended')
+    return leader
+  }
+
+  await lose('leader killed', 4, (leader) => leader.kill())
+  const frozen = await lose('leader frozen', 1, ({ program }) => void process.kill(program.pid, 'SIGSTOP'))
+  process.kill(frozen.program.pid, 'SIGCONT')
+  await ended(frozen)
+  checks.check('a leader that thaws after its Lease ends itself', frozen.program.ending !== 'ended with code 0', frozen.program.ending)
+  await replicas.start(1)
+  const cut = await lose('leader cut off', 3, (leader) => replicas.network.cut(leader))
+  await ended(cut)
+  checks.check('a leader that is cut off ends itself', cut.program.ending !== 'ended with code 0', cut.program.ending)
+  await remove(scene, 'classy')
+  const left = await leftBehind(scene, before)
+  checks.check('a deleted Cluster leaves nothing behind', left.length === 0, left)
+  progress('deleted')
+}
+
+async function ended({ program }: Pod): Promise<void> {
+  const end = performance.now() + 30_000
+  while (program.ending === undefined && performance.now() < end) await new Promise((resolve) => void setTimeout(resolve, 50))
+}
+
+/** The replicas of core, each with its own way to the API server, and one of local. */
+class Replicas {
+  readonly network: Wires
+  readonly #plane: ServedPlane
+  readonly #programs: Programs
+  readonly #running: Pod[] = []
+  #deployment: Deployment | undefined
+  #started = 0
+
+  constructor(plane: ServedPlane, programs: Programs) {
+    this.#plane = plane
+    this.#programs = programs
+    this.network = new Wires(new URL(plane.url))
+  }
+
+  async start(count: number): Promise<void> {
+    const [plane, programs] = [this.#plane, this.#programs]
+    if (!this.#deployment) {
+      this.#deployment = await install(plane, programs, core, { flags: ['--replicas', '3'], addresses })
+      const deployment = await install(plane, programs, local)
+      await startPod({ plane, programs, deployment, address: local.address })
+    }
+    for (const address of addresses.filter((one) => !this.#running.some((pod) => pod.address === one)).slice(0, count)) {
+      const server = await this.network.wire(address)
+      const args = ['--logging-format=text']
+      this.#running.push(
+        await startPod({ plane, programs, deployment: this.#deployment, address, replica: this.#started++, server, args }),
+      )
+    }
+    await this.#route()
+  }
+
+  /** The one whose log says so. */
+  async leader(): Promise<Pod> {
+    const { spec } = await this.#plane.client().get(Lease, lease)
+    const leader = this.#running.find(({ program }) => program.tail(100_000).includes(`identity="${spec?.holderIdentity}"`))
+    if (!leader) throw new Error(`No replica has the identity ${spec?.holderIdentity}`)
+    return leader
+  }
+
+  /** Webhooks go to the others from now on. */
+  async route(without: Pod): Promise<void> {
+    this.#running.splice(this.#running.indexOf(without), 1)
+    await this.#route()
+  }
+
+  #route(): Promise<void> {
+    return routeTo(
+      this.#plane.client(),
+      core,
+      this.#running.map(({ address }) => address),
+    )
+  }
+}
+
+/** A TCP proxy for each replica, which can be cut: nothing arrives any more, and no connection is closed. */
+class Wires {
+  readonly #server: URL
+  readonly #cut = new Set<string>()
+  readonly #sockets = new Map<string, Socket[]>()
+  readonly #closing: (() => void)[] = []
+
+  constructor(server: URL) {
+    this.#server = server
+  }
+
+  /** Where a replica finds the API server. */
+  wire(address: string): Promise<URL> {
+    this.#cut.delete(address)
+    const sockets: Socket[] = []
+    this.#sockets.set(address, sockets)
+    const proxy = createServer((incoming) => {
+      if (this.#cut.has(address)) return
+      const outgoing = connect(Number(this.#server.port), this.#server.hostname)
+      sockets.push(incoming, outgoing)
+      incoming.pipe(outgoing).pipe(incoming)
+      for (const [one, other] of [
+        [incoming, outgoing],
+        [outgoing, incoming],
+      ] as const) {
+        one.on('error', () => {})
+        one.on('close', () => other.destroy())
+      }
+    })
+    this.#closing.push(() => proxy.close())
+    return new Promise((resolve) =>
+      proxy.listen(0, '127.0.0.1', () => {
+        const { port } = proxy.address() as { port: number }
+        resolve(new URL(`https://127.0.0.1:${port}`))
+      }),
+    )
+  }
+
+  cut({ address }: Pod): void {
+    this.#cut.add(address)
+    for (const socket of this.#sockets.get(address) ?? []) {
+      socket.unpipe()
+      socket.pause()
+    }
+  }
+
+  close(): void {
+    for (const sockets of this.#sockets.values()) for (const socket of sockets) socket.destroy()
+    for (const close of this.#closing) close()
+  }
+}
+
+interface Turn {
+  /** Of the token with which a manager writes: each has one of its own. */
+  readonly credential: string
+  readonly from: string
+  readonly to: string
+  readonly writes: number
+}
+
+const CredentialId = 'authentication.kubernetes.io/credential-id'
+const writing = ['create', 'update', 'patch', 'delete', 'deletecollection']
+/** What replicas write that do not lead: for the Lease, and to know who asks for metrics. */
+const ofAll = ['leases', 'tokenreviews', 'subjectaccessreviews']
+
+/** Who wrote from when to when: successful writes in the order in which they were done. */
+function turnsOf(events: readonly AuditEvent[]): Turn[] {
+  const writes = events
+    .filter(({ verb, objectRef, responseStatus }) => {
+      const isOfAll = ofAll.includes(objectRef?.resource ?? '') || objectRef?.name?.endsWith('-webhook-service-cert') === true
+      return writing.includes(verb) && !isOfAll && (responseStatus?.code ?? 500) < 300
+    })
+    .sort((a, b) => (a.stageTimestamp < b.stageTimestamp ? -1 : 1))
+  const turns: Turn[] = []
+  for (const { user, stageTimestamp } of writes) {
+    const credential = user.extra?.[CredentialId]?.[0] ?? 'without a credential'
+    const last = turns.at(-1)
+    if (last?.credential === credential) turns.splice(-1, 1, { ...last, to: stageTimestamp, writes: last.writes + 1 })
+    else turns.push({ credential, from: stageTimestamp, to: stageTimestamp, writes: 1 })
+  }
+  return turns
+}
