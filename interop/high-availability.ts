@@ -8,7 +8,17 @@ import { join } from 'node:path'
 import { Cluster } from '@capstan/api'
 import { Lease, Namespace } from '@capstan/kube'
 import { Checks } from './capstan-process.ts'
-import { createClass, createCluster, inventory, leftBehind, localKit, remove, scale, type Scene, type Wanted } from './life/life.ts'
+import {
+  createClass,
+  createCluster,
+  inventory,
+  leftBehind,
+  localKit,
+  remove,
+  scale,
+  type Scene,
+  type Wanted,
+} from './life/life.ts'
 import { type AuditEvent, auditPolicy, readAudit } from './manifests/audit.ts'
 import { configured, install, providers, routeTo, userOf } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
@@ -48,8 +58,7 @@ export const highAvailabilitySuite: Suite = {
     try {
       await live(plane, replicas, checks)
     } catch (err) {
-      for (const program of programs.all)
-        console.log(`--- ${program.name} ${program.ending ?? ''}\n${program.tail(40)}`)
+      for (const program of programs.all) console.log(`--- ${program.name} ${program.ending ?? ''}\n${program.tail(40)}`)
       throw err
     } finally {
       replicas.network.close()
@@ -109,7 +118,11 @@ async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Pro
   const frozen = await lose('leader frozen', 1, ({ program }) => void process.kill(program.pid, 'SIGSTOP'))
   process.kill(frozen.program.pid, 'SIGCONT')
   await ended(frozen)
-  checks.check('a leader that thaws after its Lease ends itself', frozen.program.ending !== 'ended with code 0', frozen.program.ending)
+  checks.check(
+    'a leader that thaws after its Lease ends itself',
+    frozen.program.ending !== 'ended with code 0',
+    frozen.program.ending,
+  )
   await replicas.start(1)
   const cut = await lose('leader cut off', 3, (leader) => replicas.network.cut(leader))
   await ended(cut)

@@ -10,8 +10,25 @@ import { Lease, Namespace, systemClock } from '@capstan/kube'
 import { issueCertificate } from '@capstan/kube/node'
 import { rootManifest } from '../scripts/packages/manifests.ts'
 import { Checks } from './capstan-process.ts'
-import { type BuiltImage, buildImage, type Container, installImageTools, type SecurityContext, startContainer } from './image/oci.ts'
-import { createClass, createCluster, inventory, leftBehind, localKit, remove, scale, type Scene, type Wanted } from './life/life.ts'
+import {
+  type BuiltImage,
+  buildImage,
+  type Container,
+  installImageTools,
+  type SecurityContext,
+  startContainer,
+} from './image/oci.ts'
+import {
+  createClass,
+  createCluster,
+  inventory,
+  leftBehind,
+  localKit,
+  remove,
+  scale,
+  type Scene,
+  type Wanted,
+} from './life/life.ts'
 import { configured, install, providers, routeTo } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
 import type { ServedPlane } from './plane.ts'
@@ -47,7 +64,9 @@ export const imageSuite: Suite = {
     checks.check(`the image has at most ${MostPacked / megabyte} MB`, image.packed <= MostPacked, image.packed)
     checks.check('it runs as a user without rights', image.config.User === '65532:65532', image.config.User)
     checks.check('its labels name the version', image.config.Labels['org.opencontainers.image.version'] === version)
-    const sbom = JSON.parse(readFileSync(join(image.rootfs, 'usr/share/doc/capstan/sbom.cdx.json'), 'utf8')) as { bomFormat: string }
+    const sbom = JSON.parse(readFileSync(join(image.rootfs, 'usr/share/doc/capstan/sbom.cdx.json'), 'utf8')) as {
+      bomFormat: string
+    }
     checks.check('it holds its SBOM', sbom.bomFormat === 'CycloneDX')
     await checkContainer(programs, image, checks)
 
@@ -113,7 +132,10 @@ async function live(plane: ServedPlane, programs: Programs, image: BuiltImage, p
   const localDeployment = await install(plane, programs, local)
   const certificates = new MountedCertificates(plane, join(programs.folder, 'serving-certs'))
   await certificates.renew()
-  const start = async (deployment: Deployment, options: { address: string; replica?: number; mounts?: Record<string, string> }) => {
+  const start = async (
+    deployment: Deployment,
+    options: { address: string; replica?: number; mounts?: Record<string, string> },
+  ) => {
     const pod = await startPod({ plane, programs, deployment, image, ...options })
     pods.push(pod)
     return pod
@@ -164,7 +186,11 @@ async function live(plane: ServedPlane, programs: Programs, image: BuiltImage, p
   await replaced('SIGTERM to the leader', async () => {
     await replicas[0]!.program.stop()
     await routeTo(client, core, coreAddresses.slice(1))
-    checks.check('SIGTERM ends a manager cleanly', replicas[0]!.program.ending === 'ended with code 0', replicas[0]!.program.ending)
+    checks.check(
+      'SIGTERM ends a manager cleanly',
+      replicas[0]!.program.ending === 'ended with code 0',
+      replicas[0]!.program.ending,
+    )
   })
   await scale(scene, 'classy', second)
   progress('scaled by the other replica')
@@ -186,7 +212,9 @@ const CertificateFolder = '/tmp/k8s-webhook-server/serving-certs'
 function withCertificateFiles(deployment: Deployment): Deployment {
   const { template } = deployment.spec
   const [container] = template.spec.containers
-  const args = container.args.map((arg) => (arg.startsWith('--webhook-cert-secret=') ? `--webhook-cert-dir=${CertificateFolder}` : arg))
+  const args = container.args.map((arg) =>
+    arg.startsWith('--webhook-cert-secret=') ? `--webhook-cert-dir=${CertificateFolder}` : arg,
+  )
   return {
     ...deployment,
     spec: { ...deployment.spec, template: { ...template, spec: { ...template.spec, containers: [{ ...container, args }] } } },

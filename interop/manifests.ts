@@ -14,16 +14,7 @@ import {
   MachinePool,
   ReplicasManagedByAnnotation,
 } from '@capstan/api'
-import {
-  ClusterRole,
-  ClusterRoleBinding,
-  ConfigMap,
-  type Kind,
-  Namespace,
-  Role,
-  RoleBinding,
-  Secret,
-} from '@capstan/kube'
+import { ClusterRole, ClusterRoleBinding, ConfigMap, type Kind, Namespace, Role, RoleBinding, Secret } from '@capstan/kube'
 import { LocalControlPlane, LocalMachinePool } from '@capstan/local'
 import { Checks } from './capstan-process.ts'
 import {

@@ -174,7 +174,8 @@ export async function startContainer(
   await execute('runc', ['spec'], { cwd: bundle })
   const spec = JSON.parse(readFileSync(join(bundle, 'config.json'), 'utf8')) as RuntimeSpec
   const { securityContext: security } = options
-  if (!security.capabilities.drop.includes('ALL')) throw new Error('a container that keeps capabilities is not what this suite runs')
+  if (!security.capabilities.drop.includes('ALL'))
+    throw new Error('a container that keeps capabilities is not what this suite runs')
   const none = Object.fromEntries(Object.keys(spec.process.capabilities).map((set) => [set, []]))
   writeFileSync(
     join(bundle, 'config.json'),

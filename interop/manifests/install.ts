@@ -72,8 +72,7 @@ export async function routeTo(client: Client, { namespace, service }: Provider, 
   await client.patch(EndpointSlice, { namespace, name: service }, { type: 'merge', body } as never)
 }
 
-const endpointsOf = (addresses: readonly string[]) =>
-  addresses.map((one) => ({ addresses: [one], conditions: { ready: true } }))
+const endpointsOf = (addresses: readonly string[]) => addresses.map((one) => ({ addresses: [one], conditions: { ready: true } }))
 
 /** Resolves once the managers have told the API server which authority signs their webhooks. */
 export async function configured(client: Client): Promise<void> {
@@ -88,4 +87,3 @@ const hasAuthority = ({ clientConfig }: { readonly clientConfig: { readonly caBu
   clientConfig.caBundle !== undefined
 const canConvert = ({ spec: { conversion } }: CustomResourceDefinition) =>
   conversion?.strategy !== 'Webhook' || conversion.webhook?.clientConfig?.caBundle !== undefined
-

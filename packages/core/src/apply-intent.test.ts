@@ -1,6 +1,6 @@
-import { type Input, type Kind, type KubeObject, type ManagedFieldsEntry, StatusError } from '@capstan/kube'
+import { type Input, type Kind, type KubeObject, type ManagedFieldsEntry, StatusError, VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { handOverMetadata, isApplied, repairedEntries } from './apply-intent.ts'
+import { applyIntent, handOverMetadata, isApplied, repairedEntries } from './apply-intent.ts'
 
 const entry = (manager: string, operation: 'Apply' | 'Update', fieldsV1: object, subresource?: string): ManagedFieldsEntry =>
   ({ manager, operation, apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1, ...(subresource ? { subresource } : {}) }) as never
@@ -33,6 +33,29 @@ describe('isApplied', () => {
     ['finalizers by value',             anObject([entry('us', 'Apply', { 'f:metadata': { 'f:finalizers': { 'v:"f"': {} } } })], { metadata: { finalizers: ['f'] } }), intent({ finalizers: ['f'] }), true],
   ])('%s', (_, object, wanted, expected) => {
     expect(isApplied(object, wanted, 'us')).toBe(expected)
+  })
+})
+
+describe('applyIntent', () => {
+  const kind: Kind = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', scope: 'Namespaced' }
+  const applied = async (existing: KubeObject | undefined, wanted: Input<KubeObject>) => {
+    const sent: unknown[] = []
+    const client = { apply: (_: Kind, object: KubeObject) => Promise.resolve(sent.push(object)) }
+    await applyIntent({ client, clock: new VirtualClock(), signal: AbortSignal.any([]) } as never, kind, existing, wanted, 'us')
+    return sent
+  }
+  const empty = { labels: { a: '1' }, annotations: {}, ownerReferences: [] }
+
+  test('creates without empty metadata, which the manager would own for ever, and with what a template says', async () => {
+    expect(await applied(undefined, intent(empty, { disk: {} }))).toEqual([
+      { metadata: { name: 'x', labels: { a: '1' } }, spec: { disk: {} } },
+    ])
+  })
+
+  test('lets go of an empty map that it owns', async () => {
+    const owned = { 'f:metadata': { ...labelled['f:metadata'], 'f:annotations': {} } }
+    const object = anObject([entry('us', 'Apply', owned)], { metadata: { labels: { a: '1' }, uid: 'u' } })
+    expect(await applied(object, intent(empty))).toEqual([{ metadata: { name: 'x', labels: { a: '1' }, uid: 'u' } }])
   })
 })
 

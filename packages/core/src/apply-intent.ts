@@ -30,13 +30,14 @@ export async function applyIntent<T extends KubeObject>(
 ): Promise<T> {
   const { client, signal } = io
   const options = { fieldManager: manager, force: true, signal }
-  if (!existing) return client.apply(kind, intent, options)
+  if (!existing) return client.apply(kind, withoutEmptyMetadata(intent), options)
   if (isApplied(existing, intent, manager)) return existing
   const { uid } = existing.metadata
   try {
     await repairManagedFields(io, kind, existing, manager)
     // The uid prevents the apply from creating a new object when this one was deleted meanwhile.
-    return await client.apply(kind, { ...intent, metadata: { ...intent.metadata, uid } }, options)
+    const sent = withoutEmpty(intent) as Input<T>
+    return await client.apply(kind, { ...sent, metadata: { ...sent.metadata, uid } }, options)
   } catch (err) {
     if (isReason(err, 'NotFound')) return existing
     throw err
@@ -88,7 +89,16 @@ function isElement(item: unknown, element: string): boolean {
   return isRecord(item) && isRecord(key) && Object.entries(key).every(([name, one]) => equal(item[name], one))
 }
 
-/** Drops absent and empty members, which server-side apply does not own. */
+/**
+ * As Go's encoding leaves empty labels, annotations and owner references out. Sent all the same, the manager would own the field itself
+ * and not what is in it, and the intent would never count as applied.
+ */
+function withoutEmptyMetadata<T extends KubeObject>(intent: Input<T>): Input<T> {
+  const { metadata } = intent as { metadata: object }
+  return { ...intent, metadata: withoutEmpty(metadata) } as Input<T>
+}
+
+/** Drops absent and empty members. */
 function withoutEmpty(value: unknown): unknown {
   if (!isRecord(value)) return value
   const entries = Object.entries(value).map(([name, one]) => [name, withoutEmpty(one)] as const)
