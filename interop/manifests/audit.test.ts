@@ -4,6 +4,7 @@ import { type AuditEvent, forbidden, type Grant, readAudit, rightText, unused } 
 const user = 'system:serviceaccount:one:manager'
 const event = (verb: string, objectRef: AuditEvent['objectRef'], code = 200): AuditEvent => ({
   user: { username: user },
+  stageTimestamp: '2026-01-01T00:00:00Z',
   verb,
   objectRef: objectRef!,
   requestURI: '/apis/x',
