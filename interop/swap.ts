@@ -212,13 +212,12 @@ async function installElsewhere(elsewhere: ServedPlane, { ours }: Cell, theirs: 
   await install(client, stored)
 }
 
-async function describe(plane: ServedPlane, { namespace, checks, client }: Scene): Promise<void> {
+async function describe(plane: ServedPlane, { namespace, checks, client, kit }: Scene): Promise<void> {
   const clusterctl = await clusterctlOn(plane)
   for (const { metadata } of (await client.list(Cluster, { namespace })).items) {
     const { out } = await clusterctl.run('describe', 'cluster', metadata.name, '-n', namespace, '--show-conditions', 'all')
-    const isWhole = [`Cluster/${metadata.name}`, 'ClusterInfrastructure', 'ControlPlane', 'Workers', 'Machine/'].every((text) =>
-      out.includes(text),
-    )
+    const kinds = ['Cluster', kit.controlPlane.kind, 'MachineDeployment']
+    const isWhole = kinds.every((kind) => out.includes(`${kind} ${namespace}/`)) && out.includes('WorkerMachinesReady')
     checks.check(`clusterctl describes ${metadata.name}`, isWhole, out)
     const { out: kubeconfig } = await clusterctl.run('get', 'kubeconfig', metadata.name, '-n', namespace)
     checks.check(`clusterctl gets the kubeconfig of ${metadata.name}`, kubeconfig.includes('client-certificate-data'))
