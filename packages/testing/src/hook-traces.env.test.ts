@@ -148,31 +148,31 @@ describe('a handler that holds', async () => {
       [...seen].map(([question, { waiting }]) => [question, JSON.stringify(waiting)].join('\n  ')).join('\n'),
     ).toMatchInlineSnapshot(`
       "BeforeClusterCreate
-        [{"hook":"BeforeClusterCreate","handlers":["gate.beforeclustercreate"],"since":"2026-01-01T00:00:00Z","until":"2026-01-01T00:00:07Z","question":"PtLww2FnL-Xxytarb-BtjpIqjldYRoCRJVCh1aies8k","calls":1,"message":"BeforeClusterCreate is not done"}]
+        [{"hook":"BeforeClusterCreate","handlers":["gate.beforeclustercreate"],"since":"2026-01-01T00:00:00Z","until":"2026-01-01T00:00:07Z","question":"omJHwuticVUcnkxR5d7plLutf5AlnjCJ7NYMaPEQSiM","calls":1,"message":"BeforeClusterCreate is not done"}]
       AfterControlPlaneInitialized
         []
       BeforeClusterUpgrade v1.36.0
-        [{"hook":"BeforeClusterUpgrade","handlers":["gate.beforeclusterupgrade"],"since":"2026-01-01T00:00:10Z","until":"2026-01-01T00:00:17Z","question":"-PVkGSresl-RIZXawcsF6pZfirq3pc6xYgsJe3qRnHM","calls":1,"message":"BeforeClusterUpgrade is not done"}]
+        [{"hook":"BeforeClusterUpgrade","handlers":["gate.beforeclusterupgrade"],"since":"2026-01-01T00:00:10Z","until":"2026-01-01T00:00:17Z","question":"xwHgKbtrPncFJ5jM2Dzmt9Il1JoIkpmZhbFefN8691A","calls":1,"message":"BeforeClusterUpgrade is not done"}]
       BeforeControlPlaneUpgrade v1.35.0
-        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:17Z","until":"2026-01-01T00:00:24Z","question":"tR1yeEvsjLbN7xBksF20LuHcXUxL1BBA0oHExpS0RcQ","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
+        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:17Z","until":"2026-01-01T00:00:24Z","question":"NHw-NmptpTbk-c1UTC7t1TuTOMRr7LVXrlrdpwqwiMs","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
       AfterControlPlaneUpgrade v1.35.0
-        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:24Z","until":"2026-01-01T00:00:32Z","question":"3L2w2kB2H6s0GReQX9b6nFf1t6W817ucQchktKVTpF0","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
+        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:24Z","until":"2026-01-01T00:00:32Z","question":"dhIoL0aiT8JgT-KbDPPug-HuBqsXXAa765Ub7zRvCMU","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
       BeforeWorkersUpgrade v1.35.0
-        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:00:31Z","until":"2026-01-01T00:00:39Z","question":"0FioyMm0RxUM9M4Z4egXksRhFVTNu47BUJubOz274oY","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
+        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:00:31Z","until":"2026-01-01T00:00:39Z","question":"Hmzr0ovjO15HSY8W3c9zJZqgB2znETS56gAm9v7K9D4","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
       AfterWorkersUpgrade v1.35.0
-        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:00:40Z","until":"2026-01-01T00:00:48Z","question":"1Y9k-rasYGTG04ghwVfpk5S8qlCDdZRItv0Ljj2rnNY","calls":1,"message":"AfterWorkersUpgrade is not done"}]
+        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:00:40Z","until":"2026-01-01T00:00:48Z","question":"r9aBJwhzQaBByeutJqF9UOMaiftHoJSqO3lw_WcJSwg","calls":1,"message":"AfterWorkersUpgrade is not done"}]
       BeforeControlPlaneUpgrade v1.36.0
-        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:47Z","until":"2026-01-01T00:00:55Z","question":"VKbVYkxr9AoDAcwydR06lQBTxKDZBkidpt76o77ANRk","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
+        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:47Z","until":"2026-01-01T00:00:55Z","question":"R67nOyaTyWYqt0t-xcl-4Q7MUtIPwzPg44GVzzxIdrk","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
       AfterControlPlaneUpgrade v1.36.0
-        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:55Z","until":"2026-01-01T00:01:02Z","question":"P4oZkvECn4aCw0q0MKZgmcYLQmKv5g20SNAgv-h26Hs","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
+        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:55Z","until":"2026-01-01T00:01:02Z","question":"Kg1XAWyrvD4TWr3mkWOp9-hDt-UdGYordheq2ut9Vfk","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
       BeforeWorkersUpgrade v1.36.0
-        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:01:02Z","until":"2026-01-01T00:01:09Z","question":"rWeQgT2Z_OWdNPkK6AOwiiAPjU1MSKigVbLepJtrXtk","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
+        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:01:02Z","until":"2026-01-01T00:01:09Z","question":"r9DdHWuxT3B_uRKFIWlx14hAAxio0NV_POo_BHzxn7o","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
       AfterWorkersUpgrade v1.36.0
-        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:01:10Z","until":"2026-01-01T00:01:18Z","question":"R0kTuBjDaul5-WSCyZdWmkMsxFYDha1oaXl1W4jxL2I","calls":1,"message":"AfterWorkersUpgrade is not done"}]
+        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:01:10Z","until":"2026-01-01T00:01:18Z","question":"N74MZ_Bl4A0pABkK7pyned860Jke-Q392A2ACrnC-Rs","calls":1,"message":"AfterWorkersUpgrade is not done"}]
       AfterClusterUpgrade v1.36.0
-        [{"hook":"AfterClusterUpgrade","handlers":["gate.afterclusterupgrade"],"since":"2026-01-01T00:01:17Z","until":"2026-01-01T00:01:25Z","question":"j6EvkIf8P1BaoqjKTKb7UP5vUlt5BrrSZdUSJs95X9c","calls":1,"message":"AfterClusterUpgrade is not done"}]
+        [{"hook":"AfterClusterUpgrade","handlers":["gate.afterclusterupgrade"],"since":"2026-01-01T00:01:17Z","until":"2026-01-01T00:01:25Z","question":"S1T7fKCSPXjV6jwhcelncgPTEYRXdYxEo8fUjRWHuDQ","calls":1,"message":"AfterClusterUpgrade is not done"}]
       BeforeClusterDelete
-        [{"hook":"BeforeClusterDelete","handlers":["gate.beforeclusterdelete"],"since":"2026-01-01T00:01:25Z","until":"2026-01-01T00:01:32Z","question":"Vu0vAjGzZg5HibqwrFdPZaFrjdpiXH0JnN4xS5I0_Co","calls":1,"message":"BeforeClusterDelete is not done"}]"
+        [{"hook":"BeforeClusterDelete","handlers":["gate.beforeclusterdelete"],"since":"2026-01-01T00:01:25Z","until":"2026-01-01T00:01:32Z","question":"eOzqF0SqUDT-Pyk-wi5Baggtd6nzkIbm2zhYAObwF1Y","calls":1,"message":"BeforeClusterDelete is not done"}]"
     `)
   })
 
