@@ -30,13 +30,13 @@ export async function applyIntent<T extends KubeObject>(
 ): Promise<T> {
   const { client, signal } = io
   const options = { fieldManager: manager, force: true, signal }
-  if (!existing) return client.apply(kind, withoutEmptyMetadata(intent), options)
+  const sent = withoutEmptyMetadata(intent)
+  if (!existing) return client.apply(kind, sent, options)
   if (isApplied(existing, intent, manager)) return existing
   const { uid } = existing.metadata
   try {
     await repairManagedFields(io, kind, existing, manager)
     // The uid prevents the apply from creating a new object when this one was deleted meanwhile.
-    const sent = withoutEmpty(intent) as Input<T>
     return await client.apply(kind, { ...sent, metadata: { ...sent.metadata, uid } }, options)
   } catch (err) {
     if (isReason(err, 'NotFound')) return existing
@@ -51,7 +51,8 @@ export function isApplied(object: KubeObject, intent: Input<KubeObject>, manager
   if (!entry || entries.length > 1 || entry.operation !== 'Apply') return false
   const { labels, annotations, finalizers, ownerReferences } = intent.metadata
   const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = intent
-  const wanted = withoutEmpty({ metadata: { labels, annotations, finalizers, ownerReferences }, ...rest })
+  const metadata = withoutEmpty({ labels, annotations, finalizers, ownerReferences })
+  const wanted = withoutAbsent({ ...(isEmpty(metadata) ? {} : { metadata }), ...rest })
   return holds(object, wanted) && ownsExactly(wanted, entry.fieldsV1)
 }
 
@@ -96,6 +97,13 @@ function isElement(item: unknown, element: string): boolean {
 function withoutEmptyMetadata<T extends KubeObject>(intent: Input<T>): Input<T> {
   const { metadata } = intent as { metadata: object }
   return { ...intent, metadata: withoutEmpty(metadata) } as Input<T>
+}
+
+/** Drops absent members. */
+function withoutAbsent(value: unknown): unknown {
+  if (!isRecord(value)) return value
+  const entries = Object.entries(value).filter(([, one]) => one !== undefined)
+  return Object.fromEntries(entries.map(([name, one]) => [name, withoutAbsent(one)]))
 }
 
 /** Drops absent and empty members. */
