@@ -27,7 +27,7 @@ interface Observed {
   /** 0 when the connection ended without an answer. */
   readonly status: number
   /** The longest that the other user waited for a small request meanwhile, in milliseconds. */
-  delay: number
+  readonly delay: number
 }
 
 async function run({ only }: SuiteOptions = {}): Promise<Outcome> {
@@ -41,10 +41,14 @@ async function run({ only }: SuiteOptions = {}): Promise<Outcome> {
   let worst = { name: 'none', delay: 0, real: 0 }
   for (const input of inputs) {
     // One after the other: they share the cores.
-    const [mine, theirs] = [await sides[0]!.observe(input), await sides[1]!.observe(input)]
-    // Once may be chance: the machine does other things, too.
-    for (let again = 0; again < 2 && isTooLong(mine, theirs); again++)
-      mine.delay = Math.min(mine.delay, (await sides[0]!.observe(input)).delay)
+    const observe = async () => [await sides[0]!.observe(input), await sides[1]!.observe(input)] as const
+    let [mine, theirs] = await observe()
+    // Once may be chance, since the machine does other things, too: the medians of three count, on both sides.
+    if (isTooLong(mine, theirs)) {
+      const [second, third] = [await observe(), await observe()]
+      mine = { ...mine, delay: median(mine.delay, second[0].delay, third[0].delay) }
+      theirs = { ...theirs, delay: median(theirs.delay, second[1].delay, third[1].delay) }
+    }
     if (mine.delay > worst.delay) worst = { name: input.name, delay: mine.delay, real: theirs.delay }
     const problems = [
       ...(mine.status === theirs.status || explained(input, mine.status, theirs.status)
@@ -72,6 +76,8 @@ async function run({ only }: SuiteOptions = {}): Promise<Outcome> {
   )
   return { passed, failed }
 }
+
+const median = (...three: [number, number, number]): number => three.toSorted((a, b) => a - b)[1]!
 
 const isTooLong = (mine: Observed, theirs: Observed): boolean => mine.delay > Math.max(Tolerated, 2 * theirs.delay)
 
