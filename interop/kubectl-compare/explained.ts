@@ -21,6 +21,15 @@ export const explained = {
         ),
     ),
   },
+  controllers: {
+    reason: "kube-controller-manager makes ServiceAccounts for its controllers; the embedded server's are part of the server",
+    mask: lines(
+      (line) =>
+        !/^kube-system +(clusterrole-aggregation-controller|generic-garbage-collector|namespace-controller|root-ca-cert-publisher|service-account-controller) /.test(
+          line,
+        ),
+    ),
+  },
   protobuf: {
     reason: 'answers are JSON, where an empty list is a list; in protobuf it is nothing',
     mask: (output) => output.replaceAll(/"items": (null|\[\])/g, '"items"'),

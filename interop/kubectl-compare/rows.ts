@@ -61,7 +61,7 @@ export const sections: readonly Section[] = [
       'kubectl get priorityclasses',
       'kubectl get all -A',
       { run: 'kubectl get configmaps -n kube-system', but: ['alone'] },
-      'kubectl get serviceaccounts -A',
+      { run: 'kubectl get serviceaccounts -A', but: ['controllers'] },
       { run: 'kubectl get leases -A', but: ['alone'] },
       'kubectl get clusterroles -o name',
       'kubectl get clusterrolebindings -o wide',
