@@ -1,7 +1,7 @@
 /** The cases, each in a namespace of its own, side by side. A case records what it sees; a comparison decides whether that is right. */
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
-import { type Clock, getCondition, hours, isRecord, keyOf, messageOf, Secret, systemClock } from '@capstan/kube'
+import { type Clock, getCondition, hours, isRecord, keyOf, Secret, systemClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { freePorts } from '../programs.ts'
 import { until } from '../until.ts'
@@ -177,64 +177,6 @@ const removed: Case = async (options) => {
     await new Promise((resolve) => void setTimeout(resolve, 1000))
   }
   scene.tell('then', await scene.reconciled('True'))
-}
-
-/** Another version while hooks of an upgrade block: what is rejected, and what the unchecked one leads to. */
-const anotherVersion: Case = async (options) => {
-  const scene = await Scene.open('another-version', options)
-  const setVersion = (version: string, annotations: object = {}) =>
-    scene.client.patch(Cluster, scene.key, {
-      type: 'merge',
-      body: { metadata: { annotations }, spec: { topology: { version } } },
-    })
-  const rejected = async (what: string, version: string) => {
-    const text = await setVersion(version).then(() => 'accepted', messageOf)
-    scene.tell(`${what}: to ${version}`, text.replace(/^.* denied the request: /, ''))
-  }
-  const unchecked = { 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check': '' }
-  const hold = (hook: string) => scene.stage.answer(hook, () => holdFor(2, `held by ${hook}`))
-  const versionsAsked = () =>
-    scene.stage.calls
-      .filter(({ hook }) => upgradeHooks.includes(hook))
-      .map(({ hook, request }) =>
-        [hook, request.fromKubernetesVersion, request.toKubernetesVersion ?? request.kubernetesVersion].filter(Boolean).join(' '),
-      )
-  const asked = async (call: string) => {
-    const end = performance.now() + 120_000
-    while (!versionsAsked().includes(call)) {
-      if (performance.now() > end) throw new Error(`another-version: not asked: ${call}, but ${versionsAsked().join(', ')}`)
-      await new Promise((resolve) => void setTimeout(resolve, 50))
-    }
-  }
-  await scene.createClass()
-  await scene.createCluster('v1.35.0', { workers: oneDeployment })
-  await scene.reconciled('True')
-
-  hold('BeforeClusterUpgrade')
-  await setVersion('v1.36.0')
-  await scene.reconciled(/BeforeClusterUpgrade: held/)
-  await rejected('while BeforeClusterUpgrade blocks', 'v1.37.0')
-  await rejected('while BeforeClusterUpgrade blocks', 'v1.35.0')
-  await setVersion('v1.36.1', unchecked)
-  await scene.reconciled(/to v1\.36\.1[^]*BeforeClusterUpgrade: held/)
-  await asked('BeforeClusterUpgrade v1.35.0 v1.36.1')
-  await setVersion('v1.35.0', unchecked)
-  scene.tell('back at the present version', await scene.reconciled('True'))
-
-  scene.stage.answer('BeforeClusterUpgrade', undefined)
-  hold('AfterControlPlaneUpgrade')
-  hold('AfterClusterUpgrade')
-  scene.stage.calls.length = 0
-  await setVersion('v1.36.0', { [Object.keys(unchecked)[0]!]: null })
-  await scene.reconciled(/AfterControlPlaneUpgrade: held/)
-  await rejected('while AfterControlPlaneUpgrade blocks', 'v1.37.0')
-  await setVersion('v1.37.0', unchecked)
-  scene.stage.answer('AfterControlPlaneUpgrade', undefined)
-  scene.tell('at the unchecked version', await scene.reconciled(/to v1\.37\.0[^]*AfterClusterUpgrade: held/))
-  await rejected('while AfterClusterUpgrade blocks', 'v1.36.0')
-  scene.stage.answer('AfterClusterUpgrade', undefined)
-  scene.tell('then', await scene.reconciled('True'))
-  scene.tell('asked', [...new Set(versionsAsked())].join(', '))
 }
 
 /** One hook that core does not know refuses the whole discovery, and what was discovered before stays. */
@@ -615,7 +557,6 @@ export const cases: { readonly [name: string]: Case } = {
   unheard,
   unregistered,
   elsewhere,
-  anotherVersion,
   failure: refused('failure', () => fail('not today'), /not today/),
   status500: refused('status-500', page('it broke\n', 500), callFailed),
   status301: refused('status-301', page('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),
