@@ -2,7 +2,6 @@ package interop
 
 import (
 	"reflect"
-	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 )
 
 func ptr[T any](value T) *T { return &value }
@@ -74,16 +74,17 @@ func TestDefinitionsAreAcceptedAsProtobuf(t *testing.T) {
 			},
 		}, metav1.CreateOptions{})
 		must(t, err)
-		created.Labels = map[string]string{"updated": "yes"}
-		updated, err := definitions.Update(background, created, metav1.UpdateOptions{})
-		if err != nil && strings.Contains(err.Error(), "the object has been modified") {
-			// The server itself writes the status.
-			created, err = definitions.Get(background, created.Name, metav1.GetOptions{})
-			must(t, err)
-			created.Labels = map[string]string{"updated": "yes"}
-			updated, err = definitions.Update(background, created, metav1.UpdateOptions{})
-		}
-		must(t, err)
+		var updated *apiextensionsv1.CustomResourceDefinition
+		// The server itself writes the status, more than once.
+		must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			current, err := definitions.Get(background, created.Name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			current.Labels = map[string]string{"updated": "yes"}
+			updated, err = definitions.Update(background, current, metav1.UpdateOptions{})
+			return err
+		}))
 		if updated.Labels["updated"] != "yes" {
 			t.Errorf("%s: labels are %v", encoding, updated.Labels)
 		}
