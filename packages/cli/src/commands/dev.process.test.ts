@@ -70,7 +70,7 @@ async function answerOf(url: string, hook = 'BeforeClusterCreate'): Promise<{ ha
 }
 
 /** Processes start slowly where much else runs. */
-const patient = { timeout: 240_000 }
+const patient = { timeout: 60_000 }
 
 describe('a saved file', patient, () => {
   test('changes the next answer, however it is saved; what does not load changes nothing', async () => {
@@ -92,7 +92,7 @@ describe('a saved file', patient, () => {
     expect((await answerOf(url)).response.message).toBe('three')
 
     save(`${extension({})}\nconst half =`)
-    await command.line(/extension\.ts: not loaded: extension\.ts:\d+: Expression expected \(what was loaded before goes on\)$/)
+    await command.line(/extension\.ts: not loaded: extension\.ts:\d+: Expression expected \(the previous version keeps running\)$/)
     save("throw new Error('at load')\n")
     await command.line(/not loaded: extension\.ts:1: at load/)
     save('export const settings = {}\n')
@@ -200,7 +200,7 @@ test('a new project with every hook takes a cluster through its life', patient, 
   // The variables of a class are discovered again, too.
   const source = readFileSync(join(folder, 'extension.ts'), 'utf8')
   save(source.replace("default: 'eu1'", "default: 'us1'"))
-  await command.line(/loaded anew/)
+  await command.line(/reloaded/)
   const changed = new AbortController()
   for await (const { object } of await client.watch(ClusterClass, { signal: changed.signal }))
     if (JSON.stringify(object.status?.variables).includes('us1')) break
@@ -247,7 +247,7 @@ test('one that ends its own process is started again', patient, async () => {
     err: expect.stringContaining('the process of the extension ended: exit code 3'),
   })
   await command.line(/its process ended \(exit code 3\): it is started again$/)
-  await command.line(/Extension quota: loaded anew/)
+  await command.line(/Extension quota: reloaded/)
 })
 
 test('Ctrl-C stops it at any moment, also while a handler never ends', patient, async () => {
