@@ -92,7 +92,9 @@ describe('a saved file', patient, () => {
     expect((await answerOf(url)).response.message).toBe('three')
 
     save(`${extension({})}\nconst half =`)
-    await command.line(/extension\.ts: not loaded: extension\.ts:\d+: Expression expected \(the previous version keeps running\)$/)
+    await command.line(
+      /extension\.ts: not loaded: extension\.ts:\d+: Expression expected \(the previous version keeps running\)$/,
+    )
     save("throw new Error('at load')\n")
     await command.line(/not loaded: extension\.ts:1: at load/)
     save('export const settings = {}\n')
