@@ -24,6 +24,7 @@ import { configured, install, providers, routeTo, userOf } from './manifests/ins
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
 import type { ServedPlane } from './plane.ts'
 import { Programs } from './programs.ts'
+import { progressSince } from './progress.ts'
 import { startRealPlane } from './real-plane.ts'
 import type { Suite } from './suite.ts'
 import { until } from './until.ts'
@@ -76,8 +77,7 @@ export const highAvailabilitySuite: Suite = {
 }
 
 async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Promise<void> {
-  const begun = performance.now()
-  const progress = (line: string) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`)
+  const progress = progressSince()
   const client = plane.client()
   await replicas.start(3)
   await configured(client)

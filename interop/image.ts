@@ -33,6 +33,7 @@ import { configured, install, providers, routeTo } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
 import type { ServedPlane } from './plane.ts'
 import { Programs } from './programs.ts'
+import { progressSince } from './progress.ts'
 import { startRealPlane } from './real-plane.ts'
 import type { Suite } from './suite.ts'
 import { until } from './until.ts'
@@ -124,8 +125,7 @@ console.log([process.getuid(), refused, /CapEff:\\s*0+$/m.test(read('/proc/self/
 }
 
 async function live(plane: ServedPlane, programs: Programs, image: BuiltImage, pods: Pod[], checks: Checks): Promise<void> {
-  const begun = performance.now()
-  const progress = (line: string) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`)
+  const progress = progressSince()
   const client = plane.client()
   const coreDeployment = await install(plane, programs, core, { addresses: coreAddresses, flags: ['--replicas', '2'] })
   // Its certificates come in files, as cert-manager would write them.

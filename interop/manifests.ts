@@ -41,6 +41,7 @@ import { configured, install, type Provider, providers, userOf } from './manifes
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
 import type { ServedPlane } from './plane.ts'
 import { Programs } from './programs.ts'
+import { progressSince } from './progress.ts'
 import { startRealPlane } from './real-plane.ts'
 import type { Suite } from './suite.ts'
 import { until } from './until.ts'
@@ -94,8 +95,7 @@ async function liveWithManifests(
   pods: Map<Provider['provider'], Pod>,
   checks: Checks,
 ): Promise<void> {
-  const begun = performance.now()
-  const progress = (line: string) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`)
+  const progress = progressSince()
   const client = plane.client()
   const deployments = new Map<Provider['provider'], Deployment>()
   for (const provider of providers) deployments.set(provider.provider, await install(plane, programs, provider))

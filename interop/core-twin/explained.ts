@@ -86,7 +86,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Events that are alike',
     reason:
-      "upstream's library counts the events of one object and reason, and combines them from the tenth on, whatever they say",
+      "upstream's library counts the events of one object and reason, and combines them from the tenth on, even if their texts differ",
     seen: 'each event has its own text, where upstream says `(combined from similar events)`',
     matches: ({ object, path, ours }) =>
       object === 'Events' &&

@@ -1,0 +1,5 @@
+/** Prints lines behind the seconds since now. */
+export function progressSince(): (line: string) => void {
+  const begun = performance.now()
+  return (line) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`)
+}
