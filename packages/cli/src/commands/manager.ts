@@ -42,6 +42,7 @@ import {
 } from '../manager-webhooks.ts'
 import { registerProcessMetrics, requestCounter } from '../manager-metrics.ts'
 import type { LogLevel } from '../logger.ts'
+import { awaitKinds } from '../missing-kinds.ts'
 import { providerNames } from '../provider-names.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
 import { refuseUnchecked } from '../server-checks.ts'
@@ -232,7 +233,12 @@ async function manage(options: Options, io: Io): Promise<void> {
       () => providers.close(),
     )
     const stops = Promise.race([untilInterrupted(io), running.ended])
-    await Promise.race([running.start(), stops])
+    const own = options.installCrds ? kinds : []
+    const start = async () => {
+      await awaitKinds({ client, controllers, own, ...watchLimits(options), clock, log, signal: io.signal })
+      await running.start()
+    }
+    await Promise.race([start(), stops])
     if (io.signal.aborted) return
     const asked = webhooks ? `, webhooks at ${webhooks.url}` : ''
     io.out(`Manager ready: ${options.providers.join(' and ')} against ${access.server}, ${endpoints.text}${asked}`)

@@ -1,0 +1,83 @@
+import { Cluster, Machine } from '@capstan/api'
+import { controller, proceed, watches } from '@capstan/controller'
+import { createClient, type Logger, Secret, silent, StatusError, type Transport, VirtualClock } from '@capstan/kube'
+import { LocalMachine } from '@capstan/local'
+import { expect, test } from 'vitest'
+import { awaitKinds } from './missing-kinds.ts'
+
+const machines = controller<LocalMachine>({
+  name: 'localmachine',
+  for: LocalMachine,
+  owns: [Secret],
+  watches: [watches(Machine, () => []), watches(Cluster, () => [])],
+  reconcile: () => Promise.resolve(proceed()),
+})
+
+/** A server that serves these resources; `refused` ones exist, but may not be listed. */
+function setup(served: readonly string[], refused: readonly string[] = []) {
+  const clock = new VirtualClock()
+  const resources = new Set(served)
+  const warnings: unknown[] = []
+  const log: Logger = { ...silent, warn: (_, fields) => void warnings.push(fields?.missing) }
+  const transport: Transport = {
+    send: ({ plural }) => {
+      if (refused.includes(plural)) return Promise.reject(new StatusError('Forbidden', 'not for this user'))
+      if (resources.has(plural)) return Promise.resolve({ metadata: {}, items: [] })
+      return Promise.reject(new StatusError('NotFound', 'the server could not find the requested resource'))
+    },
+    watch: () => Promise.reject(new Error('not watched here')),
+    close() {},
+  }
+  const abort = new AbortController()
+  const { signal } = abort
+  const options = { client: createClient(transport), controllers: [machines], own: [LocalMachine], clock, log, signal }
+  const pass = async (ms: number) => {
+    const end = clock.now() + ms
+    do await new Promise((resolve) => setImmediate(resolve))
+    while (clock.step(end))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { options, pass, resources, warnings, abort }
+}
+
+test('kinds that nobody installs are named by an error after a minute', async () => {
+  const { options, pass, warnings } = setup(['secrets', 'clusters'])
+  const outcome = awaitKinds(options).then(
+    () => 'done',
+    (err: unknown) => err,
+  )
+  await pass(59_000)
+  expect(await Promise.race([outcome, Promise.resolve('waiting')])).toBe('waiting')
+  expect(warnings).toEqual(['machines.cluster.x-k8s.io (v1beta2)'])
+  await pass(3000)
+  expect(await outcome).toMatchObject({
+    name: 'UsageError',
+    message: 'The API server does not serve machines.cluster.x-k8s.io (v1beta2), which the controllers need',
+    hint: expect.stringContaining('capstan manifests core'),
+  })
+})
+
+test('kinds that another manager installs meanwhile are waited for', async () => {
+  const { options, pass, resources } = setup(['secrets', 'clusters'])
+  const waiting = awaitKinds(options)
+  await pass(30_000)
+  resources.add('machines')
+  await pass(3000)
+  await waiting
+})
+
+test('kinds that this manager installs, or may not list, are not waited for', async () => {
+  const { options, warnings } = setup(['machines', 'clusters'], ['secrets'])
+  await awaitKinds(options)
+  expect(warnings).toEqual([])
+})
+
+test('without own installation, own kinds are needed too', async () => {
+  const { options, pass, abort, warnings } = setup(['secrets', 'clusters', 'machines'])
+  const waiting = awaitKinds({ ...options, own: [] }).catch((err: unknown) => err)
+  await pass(1000)
+  expect(warnings).toEqual(['localmachines.infrastructure.capstan.dev (v1alpha1)'])
+  abort.abort(new Error('stopped'))
+  await pass(3000)
+  expect(await waiting).toMatchObject({ message: 'stopped' })
+})

@@ -1,0 +1,69 @@
+/** Waits for kinds that the controllers read and that another manager installs, such as core's kinds for the local provider. */
+import type { Controller } from '@capstan/controller'
+import { type Client, type Clock, isReason, type Kind, type Logger, resourceName, seconds, sleep } from '@capstan/kube'
+import { UsageError } from './io.ts'
+
+/** Managers that start together wait for each other's kinds for this long. */
+const Patience = seconds(60)
+const Interval = seconds(2)
+
+export interface AwaitKindsOptions {
+  readonly client: Client
+  readonly controllers: readonly Controller[]
+  /** Kinds that this manager installs itself. */
+  readonly own: readonly Kind[]
+  /** The only namespace that is watched; all when absent. */
+  readonly namespace?: string
+  readonly clock: Clock
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+/**
+ * Resolves when the API server serves every kind that the controllers watch, except `own`.
+ *
+ * @throws UsageError that names the missing kinds after a minute; an informer would repeat its request for ever
+ */
+export async function awaitKinds({ client, controllers, own, namespace, clock, log, signal }: AwaitKindsOptions): Promise<void> {
+  const idOf = (kind: Kind) => `${resourceName(kind)} ${kind.version}`
+  const needed = new Map(controllers.flatMap(watchedKinds).map((kind) => [idOf(kind), kind]))
+  for (const kind of own) needed.delete(idOf(kind))
+  const end = clock.now() + Patience
+  let reported = ''
+  for (;;) {
+    for (const [id, kind] of needed) {
+      const within = namespace === undefined || kind.scope === 'Cluster' ? {} : { namespace }
+      if (await isServed(client, kind, { ...within, signal })) needed.delete(id)
+    }
+    if (needed.size === 0) return
+    const missing = [...needed.values()]
+      .map((kind) => `${resourceName(kind)} (${kind.version})`)
+      .sort()
+      .join(', ')
+    if (clock.now() >= end)
+      throw new UsageError(
+        `The API server does not serve ${missing}, which the controllers need`,
+        'Install the provider of these kinds first: capstan manifests core | kubectl apply --server-side -f -, or run both providers: --providers core,local.',
+      )
+    if (missing !== reported) log.warn('The API server does not serve kinds that the controllers need', { missing })
+    reported = missing
+    await sleep(clock, Interval, signal)
+  }
+}
+
+const watchedKinds = ({ for: reconciled, owns = [], watches = [] }: Controller): Kind[] => [
+  reconciled,
+  ...owns,
+  ...watches.map(({ kind }) => kind),
+]
+
+/** Any other failure, such as a missing permission, is reported by the informer of the kind. */
+async function isServed(client: Client, kind: Kind, options: { namespace?: string; signal: AbortSignal }): Promise<boolean> {
+  try {
+    await client.list(kind, { ...options, limit: 1, metadataOnly: true })
+    return true
+  } catch (err) {
+    options.signal.throwIfAborted()
+    return !isReason(err, 'NotFound')
+  }
+}
