@@ -3,7 +3,7 @@ import { type Controller, controller, type Index, type Predicate, type Source, w
 import { breakerMetrics, callMetrics, type ExtensionClient, messageMetrics } from '@capstan/extension'
 import { equal, keyOf, keyText, Secret } from '@capstan/kube'
 import { caSecretOf } from './ca-bundle.ts'
-import { Warmup } from './first-round.ts'
+import { Warmup } from './warmup.ts'
 import { reconcileExtensionConfig, takeOverExtensionConfig } from './reconcile.ts'
 
 export interface ExtensionConfigOptions {
@@ -14,16 +14,16 @@ export interface ExtensionConfigOptions {
 
 /** Creates the controller of ExtensionConfigs. Without it no hook is called and no topology is reconciled. */
 export function createExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
-  const firstRound = new Warmup((configs) => extensions.warmUp(configs))
+  const warmup = new Warmup((configs) => extensions.warmUp(configs))
   return controller({
     name: 'extensionconfig',
     for: ExtensionConfig,
     when: configMatters,
     watches: [watches(Secret, (secret, cache) => cache.byIndex(byCASecret, keyText(keyOf(secret))).map(keyOf), secretMatters)],
-    sources: [firstRoundBegins(firstRound, extensions)],
+    sources: [beginWarmup(warmup, extensions)],
     concurrency,
     metrics: metricsOf(extensions),
-    reconcile: (key, context) => reconcileExtensionConfig(key, { ...context, extensions, firstRound }),
+    reconcile: (key, context) => reconcileExtensionConfig(key, { ...context, extensions, warmup }),
   })
 }
 
@@ -32,23 +32,23 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
  * writes nothing. Upstream: ReadOnly of core/reconcilers/extensionconfig, which the control plane provider runs, v1.14.
  */
 export function createReadOnlyExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
-  const firstRound = new Warmup((configs) => extensions.warmUp(configs))
+  const warmup = new Warmup((configs) => extensions.warmUp(configs))
   return controller({
     name: 'extensionconfig',
     for: ExtensionConfig,
-    sources: [firstRoundBegins(firstRound, extensions)],
+    sources: [beginWarmup(warmup, extensions)],
     concurrency,
     metrics: metricsOf(extensions),
-    reconcile: (key, context) => takeOverExtensionConfig(key, { ...context, extensions, firstRound }),
+    reconcile: (key, context) => takeOverExtensionConfig(key, { ...context, extensions, warmup }),
   })
 }
 
 /** Starts the warm-up after the informers have synced. */
-const firstRoundBegins = (firstRound: Warmup, extensions: ExtensionClient): Source => ({
+const beginWarmup = (warmup: Warmup, extensions: ExtensionClient): Source => ({
   start(_enqueue, { cache }) {
     const all = () => cache.byIndex(everyConfig, '')
-    extensions.readyWhen(() => all().every((config) => firstRound.hasTried(config)))
-    firstRound.begin(all())
+    extensions.readyWhen(() => all().every((config) => warmup.hasTried(config)))
+    warmup.begin(all())
   },
 })
 

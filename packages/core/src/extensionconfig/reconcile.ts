@@ -28,13 +28,13 @@ import {
 import { reportLegacyConditions } from '../legacy-status.ts'
 import { deprecatedHandlers } from './admission.ts'
 import { injectCABundle } from './ca-bundle.ts'
-import type { Warmup } from './first-round.ts'
+import type { Warmup } from './warmup.ts'
 import { legacyDiscovered } from './legacy-status.ts'
 import { handlersInForce, unknownOverrides } from './overrides.ts'
 
 export interface ExtensionConfigIO extends ReconcileContext {
   readonly extensions: ExtensionClient
-  readonly firstRound: Warmup
+  readonly warmup: Warmup
 }
 
 /** Rediscovery interval: a redeployed extension may have other handlers, which no event reports. */
@@ -50,7 +50,7 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
   if (isPaused(undefined, config)) {
     // Keeps the registration; after a restart it is restored from the status.
     io.extensions.release(config.metadata.name)
-    io.firstRound.tried(config)
+    io.warmup.tried(config)
     return reportPaused(io, ExtensionConfig, config, pausedCondition(undefined, config), ConditionOrder)
   }
 
@@ -61,8 +61,8 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
     // Keeps an existing registration of an unreachable extension, so that its hooks fail instead of being skipped. The hooks of an
     // extension that was never discovered are unknown: everything that it selects waits for it.
     if (!wasDiscovered(reported)) io.extensions.quarantine(reported, found.problem)
-    else if (io.firstRound.over) io.extensions.relocate(reported)
-    io.firstRound.tried(reported)
+    else if (io.warmup.over) io.extensions.relocate(reported)
+    io.warmup.tried(reported)
     return tryAgain(reported, found.problem, io)
   }
   const unknown = unknownOverrides(reported, found.handlers)
@@ -86,7 +86,7 @@ export async function takeOverExtensionConfig(key: ObjectKey, io: ExtensionConfi
   const isPausedNow = isPaused(undefined, config)
   if (!isPausedNow && discovered?.observedGeneration !== config.metadata.generation) return wait('core to discover its handlers')
   // While paused, the registration stays; after a restart it is restored from the status.
-  if (isPausedNow && io.firstRound.over) io.firstRound.tried(config)
+  if (isPausedNow && io.warmup.over) io.warmup.tried(config)
   else register(config, io)
   return proceed()
 }
@@ -157,14 +157,14 @@ function deprecatedHooks(config: ExtensionConfig, catalog: Catalog): NewConditio
 const wasDiscovered = ({ metadata, status }: ExtensionConfig): boolean =>
   status?.handlers !== undefined || metadata.annotations?.[LastDiscoveredAnnotation] !== undefined
 
-function register(config: ExtensionConfig, { extensions, firstRound }: ExtensionConfigIO): void {
-  if (firstRound.over) extensions.register(config)
-  firstRound.tried(config)
+function register(config: ExtensionConfig, { extensions, warmup }: ExtensionConfigIO): void {
+  if (warmup.over) extensions.register(config)
+  warmup.tried(config)
   extensions.release(config.metadata.name)
 }
 
-function forget(name: string, { extensions, firstRound }: ExtensionConfigIO): void {
-  if (firstRound.over) extensions.unregister(name)
-  else firstRound.gone(name)
+function forget(name: string, { extensions, warmup }: ExtensionConfigIO): void {
+  if (warmup.over) extensions.unregister(name)
+  else warmup.gone(name)
   extensions.release(name)
 }
