@@ -5,7 +5,7 @@ import { connect } from 'node:tls'
 import { StatusError, systemClock } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
-import { afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { authenticator } from './auth/authenticate.ts'
 import type { HttpHandler } from './http/exchange.ts'
 import type { Endpoint, Listener } from './listen.ts'
@@ -189,6 +189,43 @@ test('a body that is too long is refused after the client could send it', async 
     }
   })
   expect(await ask(listener, { method: 'POST' }, 'x'.repeat(200))).toEqual({ status: 413, text: 'BodyTooLarge' })
+})
+
+describe('a body whose declared length is too long is refused before the client sends it', () => {
+  const tooLong = async () => {
+    const { listener } = await start(async (asked) => ({
+      status: 413,
+      headers: {},
+      body: await asked.body(100).then(
+        () => 'read',
+        (err: Error) => err.name,
+      ),
+    }))
+    return { listener, ca: management.ca.certificate }
+  }
+
+  test('over HTTP/1.1', async () => {
+    const { listener, ca } = await tooLong()
+    const headers = { 'content-length': '801' }
+    const req = request({ host: '127.0.0.1', port: listener.port, ca, agent: false, method: 'POST', headers })
+    req.on('error', () => {}).flushHeaders()
+    const status = await new Promise((resolve) => req.on('response', (res) => resolve(res.statusCode)))
+    req.destroy()
+    expect(status).toBe(413)
+  })
+
+  test('over HTTP/2, which stays open', async () => {
+    const { listener, ca } = await tooLong()
+    const session = connectHTTP2(listener.url, { ca })
+    const post = async () => {
+      const stream = session.request({ ':path': '/', ':method': 'POST', 'content-length': '101' }, { endStream: false })
+      const headers = await new Promise<{ ':status'?: number }>((resolve) => stream.on('response', resolve))
+      stream.close()
+      return headers[':status']
+    }
+    expect([await post(), await post()]).toEqual([413, 413])
+    session.destroy()
+  })
 })
 
 test.each([['HTTP/1.1'], ['HTTP/2']])(

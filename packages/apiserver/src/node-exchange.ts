@@ -68,20 +68,25 @@ export class BodyBudget {
   }
 }
 
+/** A body that is too long is read up to this many times its limit, so that clients that send before they read get the response. */
+const Drained = 8
+
 /** Reads the whole body. @throws BodyTooLarge, and TooManyRequests when the budget is used up */
 export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'>, asker: Asker | undefined): Promise<Buffer> {
+  const declared = Number(req.headers['content-length'] ?? 0)
+  // A stream of HTTP/2 can be closed without its connection, so that nothing is drained.
+  if (declared > ('stream' in req ? limit : Drained * limit)) return Promise.reject(new BodyTooLarge())
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
     let hasRoom = true
     req.on('data', (chunk: Buffer) => {
       size += chunk.length
-      hasRoom &&= size > limit || budget.take(chunk.length, asker)
-      // A body that is too long is still read, up to a limit, so that the client reads the answer.
-      if (size <= limit && hasRoom) chunks.push(chunk)
+      hasRoom &&= size > limit || declared > limit || budget.take(chunk.length, asker)
+      if (size <= limit && declared <= limit && hasRoom) chunks.push(chunk)
       else {
         chunks.length = 0
-        if (size > 8 * limit) req.destroy()
+        if (size > Drained * limit) req.destroy()
       }
     })
     req.on('end', () => {

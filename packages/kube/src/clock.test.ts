@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { eventLoopYielder } from './clock.ts'
+import { eventLoopYielder, inPieces, VirtualClock } from './clock.ts'
 
 /** An event loop on which each task takes a millisecond. Records the tasks of each turn. */
 function aLoop() {
@@ -43,4 +43,19 @@ test('continues after a turn with the tasks that have waited longest', async () 
       "n2 o2 busy3 busy4 busy5 busy6 busy7 busy8 busy9 busy10",
     ]
   `)
+})
+
+test('work in pieces pauses at its yields when that is due, and returns its result', async () => {
+  const done: string[] = []
+  function* work() {
+    for (const piece of ['first', 'second', 'third']) {
+      done.push(piece)
+      yield
+    }
+    return 'all'
+  }
+  const pauses = [undefined, Promise.resolve().then(() => void done.push('others')), undefined, undefined]
+  const clock = Object.assign(new VirtualClock(), { yieldIfDue: () => pauses.shift() })
+  expect(await inPieces(clock, work())).toBe('all')
+  expect(done).toEqual(['first', 'second', 'others', 'third'])
 })

@@ -42,6 +42,15 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   })
 }
 
+/** Runs `work` to its end. At each of its yields, timers and sockets run first when they have not run for long. */
+export async function inPieces<T>(clock: Clock, work: Generator<unknown, T>): Promise<T> {
+  for (;;) {
+    const piece = work.next()
+    if (piece.done) return piece.value
+    for (let pause = clock.yieldIfDue?.(); pause; pause = clock.yieldIfDue?.()) await pause
+  }
+}
+
 /** Browsers have no setImmediate. */
 const nextTurn: (callback: () => void) => unknown = globalThis.setImmediate ?? setTimeout
 

@@ -68,9 +68,12 @@ export async function documentAnswer(
     case 'openid-configuration':
       return openIDAnswer(server.issuer?.configuration(`https://${addressOf(request)}`), 'application/json')
     case 'openapi':
-      return { ...jsonText(JSON.stringify(documents.openAPIIndex())), headers: { 'content-type': 'text/plain; charset=utf-8' } }
+      return {
+        ...jsonText(JSON.stringify(await documents.openAPIIndex())),
+        headers: { 'content-type': 'text/plain; charset=utf-8' },
+      }
     case 'openapi-document': {
-      const document = documents.openAPI(route.path)
+      const document = await documents.openAPI(route.path)
       if (!document) return notFoundText()
       const isCurrent = query.get('hash') === document.hash
       return tagged(request, document, {
@@ -101,14 +104,14 @@ const swaggerTypes = {
   'application/com.github.proto-openapi.spec.v2@v1.0+protobuf': 'protobuf',
 } as const satisfies { readonly [type: string]: 'json' | 'protobuf' }
 
-function swaggerAnswer({ documents, version }: Published, request: HttpRequest): HttpAnswer {
+async function swaggerAnswer({ documents, version }: Published, request: HttpRequest): Promise<HttpAnswer> {
   const type = parseAccept(request.headers.accept).find((clause) => clause.type in swaggerTypes)?.type as
     | keyof typeof swaggerTypes
     | undefined
   if (type === undefined) return { status: 406, headers: {}, body: '' }
   const form = swaggerTypes[type]
   const { major, minor } = JSON.parse(version) as { major: string; minor: string }
-  return tagged(request, documents.swagger(form, `${major}.${minor}`), {
+  return tagged(request, await documents.swagger(form, `${major}.${minor}`), {
     'content-type': form === 'json' ? 'application/json' : 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
     vary: 'Accept',
   })

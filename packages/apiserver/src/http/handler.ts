@@ -53,7 +53,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   const server: Server = {
     ...options,
     engine,
-    documents: new Documents(engine.resources),
+    documents: new Documents(engine.resources, options.clock),
     yaml: new YAMLReader(options.clock, threadSeats(options.clock)),
     watched: { lines: new SharedLines(), scheduler: new WatchScheduler(options.clock) },
     limited: limited(options.clock, options.limits),

@@ -16,7 +16,9 @@ export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
   for (const resource of resources) {
     const versions = groups.get(resource.group) ?? new Map<string, Resource[]>()
     groups.set(resource.group, versions)
-    versions.set(resource.version, [...(versions.get(resource.version) ?? []), resource])
+    const served = versions.get(resource.version)
+    if (served) served.push(resource)
+    else versions.set(resource.version, [resource])
   }
   return [...groups]
     .sort(([a, left], [b, right]) => rankOf(right) - rankOf(left) || (a < b ? -1 : 1))

@@ -1,14 +1,16 @@
 /**
  * Discovery and OpenAPI documents with their hashes, made on request and cached until the resources change. Clients cache them by hash, so
- * the hash depends only on the content, and is the same after a restart.
+ * the hash depends only on the content, and is the same after a restart. OpenAPI grows with the number of versions that are served: it is
+ * made in pieces, between which other requests run, and once for all that ask meanwhile.
  */
-import { readJSON, writeJSON } from '@capstan/kube'
+import { type Clock, inPieces, writeJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'
 import type { Resource, Resources } from '../../registry/resource.ts'
 import type { GroupVersions } from './discovery.ts'
 import { aggregatedDiscovery, groupsOf } from './discovery.ts'
-import { openAPIDocument } from '../openapi/openapi.ts'
-import { swaggerOf } from '../openapi/swagger.ts'
+import { jsonMember, separated } from '../openapi/json-parts.ts'
+import { openAPIHead, type OpenAPIPart, openAPIParts } from '../openapi/openapi.ts'
+import { swaggerHead, swaggerJSON, swaggerOf } from '../openapi/swagger.ts'
 import { swaggerProtobuf } from '../openapi/swagger-protobuf.ts'
 
 export interface Document {
@@ -16,26 +18,34 @@ export interface Document {
   readonly hash: string
 }
 
+const swaggerForms = { json: swaggerJSON, protobuf: swaggerProtobuf }
+type SwaggerForms = keyof typeof swaggerForms
+
+/** OpenAPI v3 of a group version, with the resources that it describes. */
+interface Described {
+  readonly resources: readonly Resource[]
+  readonly document: Promise<Document>
+}
+
 export class Documents {
   readonly #resources: Resources
+  readonly #clock: Clock
   #generation = -1
   #groups: readonly GroupVersions[] = []
+  /** Resources of each group version, by the path of its OpenAPI document. */
+  #served: ReadonlyMap<string, readonly Resource[]> = new Map()
   readonly #discovery = new Map<'core' | 'groups', Document>()
-  readonly #swagger = new Map<'json' | 'protobuf', Document>()
+  readonly #swagger = new Map<SwaggerForms, Promise<Document>>()
   /** OpenAPI outlives changes of other groups: making it is dear, and CustomResourceDefinitions come in dozens. */
-  readonly #openapi = new Map<string, { readonly resources: readonly Resource[]; readonly document: Document }>()
+  readonly #openapi = new Map<string, Described>()
 
-  constructor(resources: Resources) {
+  constructor(resources: Resources, clock: Clock) {
     this.#resources = resources
+    this.#clock = clock
   }
 
   get groups(): readonly GroupVersions[] {
-    if (this.#generation !== this.#resources.generation) {
-      this.#generation = this.#resources.generation
-      this.#groups = groupsOf(this.#resources.list())
-      this.#discovery.clear()
-      this.#swagger.clear()
-    }
+    this.#refresh()
     return this.#groups
   }
 
@@ -44,7 +54,8 @@ export class Documents {
   }
 
   version(group: string, version: string): readonly Resource[] | undefined {
-    return this.group(group)?.versions.find((served) => served.version === version)?.resources
+    this.#refresh()
+    return this.#served.get(pathOf(group, version))
   }
 
   aggregated(of: 'core' | 'groups'): Document {
@@ -55,51 +66,100 @@ export class Documents {
   }
 
   /** `path` is that of the group version without the first slash, such as `apis/cluster.x-k8s.io/v1beta2`. */
-  openAPI(path: string): Document | undefined {
-    const [root, ...rest] = path.split('/')
-    const [group, version] = root === 'api' ? ['', rest[0]] : rest
-    const resources = group === undefined || version === undefined ? undefined : this.version(group, version)
-    if (!resources) return undefined
-    const known = this.#openapi.get(path)
-    if (known?.resources.length === resources.length && known.resources.every((r, i) => r.schema === resources[i]!.schema))
-      return known.document
-    const document = documentOf(openAPIDocument(resources, (names) => this.#resources.schemas(names)))
-    this.#openapi.set(path, { resources, document })
-    return document
+  async openAPI(path: string): Promise<Document | undefined> {
+    this.#refresh()
+    const resources = this.#served.get(path)
+    return resources && this.#openAPIOf(path, resources)
   }
 
   /** OpenAPI v2 of everything, as JSON or in the protobuf that Go clients ask for. */
-  swagger(form: 'json' | 'protobuf', version: string): Document {
-    const { groups } = this
+  swagger(form: SwaggerForms, version: string): Promise<Document> {
+    this.#refresh()
     let document = this.#swagger.get(form)
     if (!document) {
-      const paths = groups.flatMap(({ group, versions }) => versions.map((one) => pathOf(group, one.version)))
-      const swagger = swaggerOf(
-        paths.map((path) => readJSON(this.openAPI(path)!.bytes.toString()) as { [member: string]: unknown }),
-        version,
-      )
-      document = form === 'json' ? documentOf(swagger) : documentOfBytes(swaggerProtobuf(swagger))
+      document = inPieces(this.#clock, this.#makeSwagger([...this.#served.values()], form, version))
       this.#swagger.set(form, document)
     }
     return document
   }
 
-  openAPIIndex(): object {
+  /** Paths of all documents of v3, with their hashes. */
+  async openAPIIndex(): Promise<object> {
+    this.#refresh()
     const paths: { [path: string]: object } = {}
-    for (const { group, versions } of this.groups) {
-      for (const { version } of versions) {
-        const path = pathOf(group, version)
-        paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${this.openAPI(path)?.hash}` }
-      }
+    for (const [path, resources] of this.#served) {
+      const { hash } = await this.#openAPIOf(path, resources)
+      paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }
     }
     return { paths }
+  }
+
+  #refresh(): void {
+    if (this.#generation === this.#resources.generation) return
+    this.#generation = this.#resources.generation
+    this.#groups = groupsOf(this.#resources.list())
+    this.#served = new Map(
+      this.#groups.flatMap(({ group, versions }) =>
+        versions.map(({ version, resources }) => [pathOf(group, version), resources] as const),
+      ),
+    )
+    this.#discovery.clear()
+    this.#swagger.clear()
+    for (const path of this.#openapi.keys()) if (!this.#served.has(path)) this.#openapi.delete(path)
+  }
+
+  #openAPIOf(path: string, resources: readonly Resource[]): Promise<Document> {
+    const known = this.#openapi.get(path)
+    if (known?.resources.length === resources.length && known.resources.every((r, i) => r.schema === resources[i]!.schema))
+      return known.document
+    const document = inPieces(this.#clock, this.#makeOpenAPI(resources))
+    // Documents of resources that have changed meanwhile are not kept.
+    if (this.#served.get(path) === resources) this.#openapi.set(path, { resources, document })
+    return document
+  }
+
+  *#makeOpenAPI(resources: readonly Resource[]): Generator<undefined, Document> {
+    const paths = new Map<string, Buffer>()
+    const schemas = new Map<string, Buffer>()
+    for (const part of openAPIParts(resources, (names) => this.#resources.schemas(names))) {
+      for (const [path, item] of Object.entries(part.paths)) paths.set(path, jsonMember(path, item))
+      for (const [name, schema] of Object.entries(part.schemas)) {
+        schemas.set(name, jsonMember(name, schema))
+        yield
+      }
+    }
+    return yield* documentInParts([
+      Buffer.from(`${JSON.stringify(openAPIHead).slice(0, -1)},"paths":{`),
+      ...separated(paths.values()),
+      Buffer.from('},"components":{"schemas":{'),
+      ...separated(schemas.values()),
+      Buffer.from('}}}'),
+    ])
+  }
+
+  *#partsOf(served: readonly (readonly Resource[])[]): Generator<OpenAPIPart> {
+    for (const resources of served) yield* openAPIParts(resources, (names) => this.#resources.schemas(names))
+  }
+
+  *#makeSwagger(served: readonly (readonly Resource[])[], form: SwaggerForms, version: string): Generator<undefined, Document> {
+    return yield* documentInParts(yield* swaggerOf(this.#partsOf(served), swaggerHead(version), swaggerForms[form]))
   }
 }
 
 const pathOf = (group: string, version: string): string => (group === '' ? `api/${version}` : `apis/${group}/${version}`)
 
-const documentOf = (value: object): Document => documentOfBytes(Buffer.from(writeJSON(value)))
-
-function documentOfBytes(bytes: Buffer): Document {
+function documentOf(value: object): Document {
+  const bytes = Buffer.from(writeJSON(value))
   return { bytes, hash: createHash('sha256').update(bytes).digest('hex').toUpperCase() }
+}
+
+function* documentInParts(parts: Iterable<Buffer>): Generator<undefined, Document> {
+  const hash = createHash('sha256')
+  const all: Buffer[] = []
+  for (const part of parts) {
+    hash.update(part)
+    all.push(part)
+    yield
+  }
+  return { bytes: Buffer.concat(all), hash: hash.digest('hex').toUpperCase() }
 }

@@ -7,22 +7,27 @@ import type { Resource, Resources } from '../../registry/resource.ts'
 import { isStored } from '../discovery/discovery.ts'
 import { metaSchemas } from './openapi-meta.ts'
 
-/** @param builtinSchemas gives the schemas of built-in kinds by name, with all that they refer to */
-export function openAPIDocument(resources: readonly Resource[], builtinSchemas: Resources['schemas']): object {
-  const paths: { [path: string]: object } = {}
-  const schemas: { [name: string]: object } = { ...Object.fromEntries(builtinSchemas(builtinNames(resources))), ...metaSchemas }
+/** Paths and schemas of a document, by name. */
+export interface OpenAPIPart {
+  readonly paths: { readonly [path: string]: object }
+  readonly schemas: { readonly [name: string]: object }
+}
+
+/** Beside paths and schemas. */
+export const openAPIHead = { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'unversioned' } }
+
+/**
+ * Returns the document of a group version in parts: the schemas of built-in kinds, then what each resource adds.
+ * @param builtinSchemas gives the schemas of built-in kinds by name, with all that they refer to
+ */
+export function* openAPIParts(resources: readonly Resource[], builtinSchemas: Resources['schemas']): Generator<OpenAPIPart> {
+  yield { paths: {}, schemas: { ...Object.fromEntries(builtinSchemas(builtinNames(resources))), ...metaSchemas } }
   for (const resource of resources) {
-    if (resource.component === undefined) {
-      schemas[schemaName(resource)] = kindSchema(resource)
-      schemas[`${schemaName(resource)}List`] = listSchema(resource)
-    }
-    Object.assign(paths, resourcePaths(resource))
-  }
-  return {
-    openapi: '3.0.0',
-    info: { title: 'Kubernetes', version: 'unversioned' },
-    paths,
-    components: { schemas },
+    const schemas =
+      resource.component === undefined
+        ? { [schemaName(resource)]: kindSchema(resource), [`${schemaName(resource)}List`]: listSchema(resource) }
+        : {}
+    yield { paths: resourcePaths(resource), schemas }
   }
 }
 
@@ -117,7 +122,7 @@ const selection = [
 const watching = ['watch', 'allowWatchBookmarks', 'sendInitialEvents']
 const removal = ['dryRun', 'gracePeriodSeconds', 'orphanDependents', 'propagationPolicy']
 
-function resourcePaths(resource: Resource): { [path: string]: object } {
+function resourcePaths(resource: Resource): OpenAPIPart['paths'] {
   const { group, version, plural, namespaced, builtin } = resource
   const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
   const collection = namespaced ? `${root}/namespaces/{namespace}/${plural}` : `${root}/${plural}`

@@ -3,33 +3,46 @@
  * Document; what has no field of its own is text there.
  */
 import { isNumeric, isRecord, writeJSON } from '@capstan/kube'
-import type { Swagger } from './swagger.ts'
+import type { Fields, SwaggerForm } from './swagger.ts'
 
-export function swaggerProtobuf({ swagger, info, paths, definitions, security, securityDefinitions }: Swagger): Buffer {
-  return message([
-    text(1, swagger),
-    field(2, message([text(1, info.title), text(2, info.version)])),
-    field(8, message(named(paths, pathItem).map((item) => field(2, item)))),
-    field(9, message(named(definitions, schema).map((item) => field(1, item)))),
-    ...security.map((requirement) =>
-      field(12, message(named(requirement, (scopes) => message(texts(1, scopes))).map((item) => field(1, item)))),
-    ),
-    field(13, message(named(securityDefinitions, apiKey).map((item) => field(1, item)))),
-  ])
+export const swaggerProtobuf: SwaggerForm = {
+  path: (path, item) => field(2, entry(path, pathItem(item))),
+  definition: (name, of) => field(1, entry(name, schema(of))),
+  *document({ swagger, info, security, securityDefinitions }, paths, definitions) {
+    yield message([text(1, swagger), field(2, message([text(1, info.title), text(2, info.version)]))])
+    yield fieldHead(8, paths)
+    yield* paths
+    yield fieldHead(9, definitions)
+    yield* definitions
+    yield message(
+      security.map((requirement) =>
+        field(12, message(named(requirement, (scopes) => message(texts(1, scopes))).map((item) => field(1, item)))),
+      ),
+    )
+    yield field(13, message(named(securityDefinitions as { [name: string]: Fields }, apiKey).map((item) => field(1, item))))
+  },
 }
 
-type Fields = { readonly [name: string]: unknown }
+/** Tag and length of a message that consists of these parts. */
+const fieldHead = (number: number, parts: readonly Buffer[]): Buffer =>
+  Buffer.concat([tag(number, 2), varint(parts.reduce((length, part) => length + part.length, 0))])
+
 /** Fields of a message, each with its tag; `undefined` for one that is not there. */
 type Parts = readonly (Buffer | undefined)[]
 
 const message = (parts: Parts): Buffer => Buffer.concat(parts.filter((part) => part !== undefined))
 
-function varint(value: number): Buffer {
+function varintOf(value: number): Buffer {
   const bytes: number[] = []
   let rest = value
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80)
-  return Buffer.from([...bytes, rest])
+  bytes.push(rest)
+  return Buffer.from(bytes)
 }
+
+/** Nearly all tags and lengths. They are shared, since a document has millions. */
+const smallVarints: readonly Buffer[] = Array.from({ length: 512 }, (_, value) => varintOf(value))
+const varint = (value: number): Buffer => smallVarints[value] ?? varintOf(value)
 
 const tag = (number: number, wire: 0 | 1 | 2): Buffer => varint(number * 8 + wire)
 
@@ -56,7 +69,9 @@ const any = (value: unknown): Buffer => message([text(2, `${writeJSON(value)}\n`
 
 /** Entries of a map: messages with a name and a value. */
 const named = <T>(map: { readonly [name: string]: T }, value: (of: T & Fields) => Buffer): Buffer[] =>
-  Object.entries(map).map(([name, of]) => message([text(1, name), field(2, value(of as T & Fields))]))
+  Object.entries(map).map(([name, of]) => entry(name, value(of as T & Fields)))
+
+const entry = (name: string, value: Buffer): Buffer => message([text(1, name), field(2, value)])
 
 const extensions = (number: number, of: Fields): Buffer[] =>
   named(Object.fromEntries(Object.entries(of).filter(([name]) => name.startsWith('x-'))), any).map((item) => field(number, item))

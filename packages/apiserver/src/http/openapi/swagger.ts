@@ -3,47 +3,81 @@
  * Upstream: k8s.io/kube-openapi/pkg/builder and apiextensions-apiserver pkg/controller/openapi/v2, v0.36.
  */
 import { isRecord } from '@capstan/kube'
+import { jsonMember, separated } from './json-parts.ts'
+import type { OpenAPIPart } from './openapi.ts'
 
-type Fields = { readonly [name: string]: unknown }
+export type Fields = { readonly [name: string]: unknown }
 
-export interface Swagger {
+/** Beside paths and definitions. */
+export interface SwaggerHead {
   readonly swagger: '2.0'
   readonly info: { readonly title: string; readonly version: string }
-  readonly paths: { readonly [path: string]: Fields }
-  readonly definitions: { readonly [name: string]: Fields }
   readonly securityDefinitions: Fields
   readonly security: readonly { readonly [scheme: string]: readonly string[] }[]
 }
 
-/** @param documents of v3, one for each group version */
-export function swaggerOf(documents: Iterable<Fields>, version: string): Swagger {
-  const paths: { [path: string]: Fields } = {}
-  const definitions: { [name: string]: Fields } = {}
-  for (const document of documents) {
-    for (const [path, item] of entries(document.paths)) paths[path] = pathItem(item as Fields, path)
-    const { schemas } = document.components as Fields
-    for (const [name, schema] of entries(schemas)) definitions[name] ??= definition(schema as Fields)
-  }
-  const sorted = <T>(values: { [name: string]: T }) =>
-    Object.fromEntries(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)))
-  return {
-    swagger: '2.0',
-    info: { title: 'Kubernetes', version },
-    paths: sorted(paths),
-    definitions: sorted(definitions),
-    securityDefinitions: {
-      BearerToken: { description: 'Bearer Token authentication', type: 'apiKey', name: 'authorization', in: 'header' },
-    },
-    security: [{ BearerToken: [] }],
-  }
+export const swaggerHead = (version: string): SwaggerHead => ({
+  swagger: '2.0',
+  info: { title: 'Kubernetes', version },
+  securityDefinitions: {
+    BearerToken: { description: 'Bearer Token authentication', type: 'apiKey', name: 'authorization', in: 'header' },
+  },
+  security: [{ BearerToken: [] }],
+})
+
+/** How the document is written: each path and each definition by itself, so that a document of any size is made in pieces. */
+export interface SwaggerForm {
+  path(path: string, item: Fields): Buffer
+  definition(name: string, schema: Fields): Buffer
+  /** The whole document, in parts. */
+  document(head: SwaggerHead, paths: readonly Buffer[], definitions: readonly Buffer[]): Iterable<Buffer>
 }
+
+export const swaggerJSON: SwaggerForm = {
+  path: jsonMember,
+  definition: jsonMember,
+  *document({ security, securityDefinitions, ...head }, paths, definitions) {
+    yield Buffer.from(`${JSON.stringify(head).slice(0, -1)},"paths":{`)
+    yield* separated(paths)
+    yield Buffer.from('},"definitions":{')
+    yield* separated(definitions)
+    yield Buffer.from(`},${JSON.stringify({ securityDefinitions, security }).slice(1)}`)
+  },
+}
+
+/**
+ * Makes the document of all parts of v3. Each yield is a place for a pause.
+ * @returns the parts of the text
+ */
+export function* swaggerOf(
+  parts: Iterable<OpenAPIPart>,
+  head: SwaggerHead,
+  form: SwaggerForm,
+): Generator<undefined, Iterable<Buffer>> {
+  const paths = new Map<string, Buffer>()
+  const definitions = new Map<string, Buffer>()
+  for (const part of parts) {
+    for (const [path, item] of Object.entries(part.paths)) {
+      paths.set(path, form.path(path, pathItem(item as Fields, path)))
+      yield
+    }
+    for (const [name, schema] of Object.entries(part.schemas)) {
+      if (!definitions.has(name)) definitions.set(name, form.definition(name, definition(schema as Fields)))
+      yield
+    }
+  }
+  return form.document(head, sorted(paths), sorted(definitions))
+}
+
+const sorted = (encoded: ReadonlyMap<string, Buffer>): Buffer[] =>
+  [...encoded].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, bytes]) => bytes)
 
 const entries = (value: unknown): [string, unknown][] => (isRecord(value) ? Object.entries(value) : [])
 
 /** What v2 has no words for. */
 const unknownToV2 = new Set(['oneOf', 'anyOf', 'not', 'nullable'])
 
-function definition(schema: Fields): Fields {
+export function definition(schema: Fields): Fields {
   const of = Array.isArray(schema.allOf) && schema.allOf.length === 1 ? (schema.allOf[0] as Fields) : undefined
   if (typeof of?.$ref === 'string') {
     // Beside a reference v3 needs a list of one; v2 does not, and has no default there.

@@ -1,0 +1,71 @@
+import { type Clock, VirtualClock } from '@capstan/kube'
+import { testServer } from '@capstan/kubernetes-kinds/test-server'
+import { expect, test } from 'vitest'
+import { Documents } from './documents.ts'
+
+/** A clock on which every piece of work is due to yield. Counts the pauses. */
+function yieldingClock(): Clock & { readonly pauses: number } {
+  const clock = new VirtualClock()
+  let pauses = 0
+  let isDue = false
+  return {
+    now: () => clock.now(),
+    schedule: (after, callback) => clock.schedule(after, callback),
+    yieldIfDue() {
+      isDue = !isDue
+      if (!isDue) return undefined
+      pauses++
+      return Promise.resolve()
+    },
+    get pauses() {
+      return pauses
+    },
+  }
+}
+
+/** A group version for each of many versions of one resource. */
+async function documentsOf(versions: number) {
+  const { server } = await testServer()
+  const { resources } = server.engine
+  const widget = resources.list().find(({ plural }) => plural === 'widgets')!
+  const all = Array.from({ length: versions }, (_, index) => ({ ...widget, version: `v${index + 1}` }))
+  const served = { ...resources, generation: 1, list: () => all, schemas: () => new Map() }
+  const clock = yieldingClock()
+  return { clock, served, documents: new Documents(served as never, clock) }
+}
+
+test.each(['json', 'protobuf'] as const)(
+  'OpenAPI v2 as %s is made in pieces, one for each path and schema at most',
+  async (form) => {
+    const { clock, documents } = await documentsOf(100)
+    await documents.swagger(form, '1.36')
+    expect(clock.pauses).toBeGreaterThan(100 * 7)
+  },
+)
+
+test('OpenAPI v2 is made once for requests that come while it is made', async () => {
+  const { documents } = await documentsOf(3)
+  expect(documents.swagger('json', '1.36')).toBe(documents.swagger('json', '1.36'))
+})
+
+test('OpenAPI v2 is made again after a change', async () => {
+  const { documents, served } = await documentsOf(3)
+  const [before, v2] = [documents.swagger('json', '1.36'), served.list().slice(1)]
+  Object.assign(served, { generation: 2, list: () => v2 })
+  expect(JSON.parse((await documents.swagger('json', '1.36')).bytes.toString()).paths).not.toHaveProperty([
+    '/apis/shop.example.com/v1/widgets',
+  ])
+  expect(JSON.parse((await before).bytes.toString()).paths).toHaveProperty(['/apis/shop.example.com/v1/widgets'])
+})
+
+test('the index of OpenAPI v3 is made in pieces', async () => {
+  const { clock, documents } = await documentsOf(100)
+  await documents.openAPIIndex()
+  expect(clock.pauses).toBeGreaterThan(100)
+})
+
+test('OpenAPI v3 has no document at longer paths than those of group versions', async () => {
+  const { documents } = await documentsOf(1)
+  expect(await documents.openAPI('apis/shop.example.com/v1')).toBeDefined()
+  expect(await documents.openAPI('apis/shop.example.com/v1/widgets')).toBeUndefined()
+})

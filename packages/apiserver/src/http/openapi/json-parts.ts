@@ -1,0 +1,17 @@
+/** JSON of objects that are written member by member. */
+import { writeJSON } from '@capstan/kube'
+
+/** A member with its name. */
+export const jsonMember = (name: string, value: unknown): Buffer => Buffer.from(`${JSON.stringify(name)}:${writeJSON(value)}`)
+
+const comma = Buffer.from(',')
+
+/** Members with commas between them. */
+export function* separated(members: Iterable<Buffer>): Iterable<Buffer> {
+  let isFirst = true
+  for (const member of members) {
+    if (!isFirst) yield comma
+    isFirst = false
+    yield member
+  }
+}
