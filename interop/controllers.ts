@@ -31,8 +31,8 @@ const embeddedOnly: { readonly [test: string]: string } = {
     'it counts revisions between two writes',
   'a reconcile does not wait forever for a kind that is not served':
     'it counts turns of the event loop, which a socket needs more of',
-  'a stop between any two writes changes nothing in the end > no object is made twice, and no hook is left out':
-    'it goes on with the stores of the server that was stopped',
+  'a stop between any two writes leads to the same result > no object is created twice, and no hook is skipped':
+    'it reuses the stores of the server that was stopped',
   'a cluster lives its whole life':
     'to the tenth of a second: a key that is woken more often is slowed down earlier; the story itself is compared in the next test',
   'a plane that starts again finds its cluster Available, and writes nothing': 'it looks into the stores',

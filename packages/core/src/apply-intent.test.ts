@@ -18,17 +18,17 @@ const taint = { key: 'k', effect: 'E' }
 describe('isApplied', () => {
   // biome-ignore format: a table
   test.each<[string, KubeObject, Input<KubeObject>, boolean]>([
-    ['the intent is there and owned',   anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1', b: '2' } } }), intent({ labels: { a: '1' } }), true],
+    ['all fields are set and owned',    anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1', b: '2' } } }), intent({ labels: { a: '1' } }), true],
     ['a value differs',                 anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '0' } } }), intent({ labels: { a: '1' } }), false],
     ['a field is not owned',            anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1', b: '2' } } }), intent({ labels: { a: '1', b: '2' } }), false],
     ['a field is owned and not wanted', anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ annotations: {} }), false],
     ['another manager owns it',         anObject([entry('other', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
     ['it was written by an update',     anObject([entry('us', 'Update', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
     ['an update beside the apply',      anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:spec': {} })], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
-    ['its own status counts for nothing', anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:status': {} }, 'status')], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), true],
+    ['ignores its own status update',   anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:status': {} }, 'status')], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), true],
     ['a list with keys',                anObject([entry('us', 'Apply', keyed)], { spec: { taints: [{ key: 'z', effect: 'E' }, taint] } }), intent({}, { taints: [taint] }), true],
-    ['an item is gone',                 anObject([entry('us', 'Apply', keyed)], { spec: { taints: [] } }), intent({}, { taints: [taint] }), false],
-    ['an item is wanted no more',       anObject([entry('us', 'Apply', keyed)], { spec: { taints: [taint] } }), intent({}, { taints: [] }), false],
+    ['an item was removed',             anObject([entry('us', 'Apply', keyed)], { spec: { taints: [] } }), intent({}, { taints: [taint] }), false],
+    ['an item is no longer wanted',     anObject([entry('us', 'Apply', keyed)], { spec: { taints: [taint] } }), intent({}, { taints: [] }), false],
     ['an atomic value',                 anObject([entry('us', 'Apply', { 'f:spec': { 'f:selector': {} } })], { spec: { selector: { matchLabels: { a: '1' } } } }), intent({}, { selector: { matchLabels: { a: '1' } } }), true],
     ['finalizers by value',             anObject([entry('us', 'Apply', { 'f:metadata': { 'f:finalizers': { 'v:"f"': {} } } })], { metadata: { finalizers: ['f'] } }), intent({ finalizers: ['f'] }), true],
   ])('%s', (_, object, wanted, expected) => {
@@ -46,13 +46,13 @@ describe('applyIntent', () => {
   }
   const empty = { labels: { a: '1' }, annotations: {}, ownerReferences: [] }
 
-  test('creates without empty metadata, which the manager would own for ever, and with what a template says', async () => {
+  test('creates an object without the empty maps of its metadata, but keeps empty values of its spec', async () => {
     expect(await applied(undefined, intent(empty, { disk: {} }))).toEqual([
       { metadata: { name: 'x', labels: { a: '1' } }, spec: { disk: {} } },
     ])
   })
 
-  test('lets go of an empty map that it owns', async () => {
+  test('gives up ownership of an empty map', async () => {
     const owned = { 'f:metadata': { ...labelled['f:metadata'], 'f:annotations': {} } }
     const object = anObject([entry('us', 'Apply', owned)], { metadata: { labels: { a: '1' }, uid: 'u' } })
     expect(await applied(object, intent(empty))).toEqual([{ metadata: { name: 'x', labels: { a: '1' }, uid: 'u' } }])
@@ -65,12 +65,12 @@ describe('repairedEntries', () => {
   const other = entry('other', 'Update', labelled)
   // biome-ignore format: a table
   test.each<[string, ManagedFieldsEntry[], unknown]>([
-    ['leaves what is fine',                         [entry('us', 'Apply', labelled), other], undefined],
-    ['leaves an object that others made',           [other], undefined],
-    ['makes applied what the manager had written',  [other, entry('us', 'Update', labelled)], [other, { ...seed, fieldsV1: labelled }]],
-    ['keeps what was applied and drops the update', [entry('us', 'Apply', labelled), entry('us', 'Update', {})], [entry('us', 'Apply', labelled)]],
-    ['seeds an object without managed fields',      [], [seed]],
-    ['drops what stands for times before',          [entry('before-first-apply', 'Update', labelled), other], [other, seed]],
+    ['returns undefined for applied fields',   [entry('us', 'Apply', labelled), other], undefined],
+    ['ignores an object of other managers',    [other], undefined],
+    ['converts an update of the manager to an apply', [other, entry('us', 'Update', labelled)], [other, { ...seed, fieldsV1: labelled }]],
+    ['keeps the apply and drops the update',   [entry('us', 'Apply', labelled), entry('us', 'Update', {})], [entry('us', 'Apply', labelled)]],
+    ['seeds an object without managed fields', [], [seed]],
+    ['drops a before-first-apply entry',       [entry('before-first-apply', 'Update', labelled), other], [other, seed]],
   ])('%s', (_, entries, expected) => {
     expect(repairedEntries(entries, 'us', now)).toEqual(expected)
   })
@@ -83,7 +83,7 @@ describe('handOverMetadata', () => {
     metadata: { resourceVersion: '2' },
   })
 
-  /** A server whose object a provider has written in between, `conflicts` times. */
+  /** A server on which the first `conflicts` writes fail, because a provider has changed the object. */
   const handOver = async (conflicts: number) => {
     const sent: { op: string; path: string; value: unknown }[][] = []
     const client = {

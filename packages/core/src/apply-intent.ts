@@ -53,16 +53,16 @@ export function isApplied(object: KubeObject, intent: Input<KubeObject>, manager
   const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = intent
   const metadata = withoutEmpty({ labels, annotations, finalizers, ownerReferences })
   const wanted = withoutAbsent({ ...(isEmpty(metadata) ? {} : { metadata }), ...rest })
-  return holds(object, wanted) && ownsExactly(wanted, entry.fieldsV1)
+  return contains(object, wanted) && ownsExactly(wanted, entry.fieldsV1)
 }
 
 /** Whether every value of `wanted` is in `object`. Atomic lists must be equal; in keyed lists only the wanted items are compared. */
-function holds(object: unknown, wanted: unknown): boolean {
+function contains(object: unknown, wanted: unknown): boolean {
   if (isRecord(wanted)) {
-    return isRecord(object) && Object.entries(wanted).every(([name, value]) => holds(object[name], value))
+    return isRecord(object) && Object.entries(wanted).every(([name, value]) => contains(object[name], value))
   }
   if (!Array.isArray(wanted)) return equal(object, wanted)
-  return Array.isArray(object) && wanted.every((item) => object.some((one) => holds(one, item)))
+  return Array.isArray(object) && wanted.every((item) => object.some((one) => contains(one, item)))
 }
 
 /** Whether exactly the fields of the value are owned. A value without fields of its own is owned as a whole. */
@@ -91,8 +91,8 @@ function isElement(item: unknown, element: string): boolean {
 }
 
 /**
- * As Go's encoding leaves empty labels, annotations and owner references out. Sent all the same, the manager would own the field itself
- * and not what is in it, and the intent would never count as applied.
+ * Drops empty labels, annotations and owner references, as Go's JSON encoding does. Otherwise the manager would own the empty field, which
+ * `ownsExactly` does not accept, and every reconcile would apply the intent again.
  */
 function withoutEmptyMetadata<T extends KubeObject>(intent: Input<T>): Input<T> {
   const { metadata } = intent as { metadata: object }

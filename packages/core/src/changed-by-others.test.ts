@@ -14,13 +14,13 @@ const conditions = (ready: 'True' | 'False', health: 'True' | 'False') => [
 
 // biome-ignore format: a table
 test.each<[string, Machine | undefined, boolean]>([
-  ['our own status is no news',       aMachine({ metadata: { resourceVersion: '2' }, status: { phase: 'Running', conditions: conditions('True', 'True') } }), false],
-  ['a condition of another is',       aMachine({ status: { conditions: conditions('False', 'False') } }), true],
-  ['a new spec is',                   aMachine({ metadata: { generation: 2 }, status: before.status! }), true],
-  ['a label is',                      aMachine({ metadata: { labels: { a: 'b' } }, status: before.status! }), true],
-  ['deletion is',                     aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: before.status! }), true],
-  ['another object of that name is',  aMachine({ metadata: { uid: 'other' }, status: before.status! }), true],
-  ['its end is',                      undefined, true],
+  ['ignores its own status',                aMachine({ metadata: { resourceVersion: '2' }, status: { phase: 'Running', conditions: conditions('True', 'True') } }), false],
+  ['accepts a condition of another writer', aMachine({ status: { conditions: conditions('False', 'False') } }), true],
+  ['accepts a new spec',                    aMachine({ metadata: { generation: 2 }, status: before.status! }), true],
+  ['accepts a label',                       aMachine({ metadata: { labels: { a: 'b' } }, status: before.status! }), true],
+  ['accepts a deletion timestamp',          aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: before.status! }), true],
+  ['accepts a new object of the same name', aMachine({ metadata: { uid: 'other' }, status: before.status! }), true],
+  ['accepts the removal of the object',     undefined, true],
 ])('%s', (_, object, matters) => {
   expect(when({ previous: before, object })).toBe(matters)
 })

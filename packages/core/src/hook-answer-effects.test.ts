@@ -10,13 +10,13 @@ const success = { status: 'Success' }
 test.each<[string, Hook, object, readonly string[]]>([
   ['goes on', BeforeClusterCreate, success, ['continues']],
   [
-    'waits, with what users read',
+    'waits, with the message for users',
     BeforeClusterCreate,
     { ...success, retryAfterSeconds: 30, message: 'quota' },
     ['waits, and calls again after 30 s', 'shows "BeforeClusterCreate: quota"'],
   ],
   [
-    'counts templates that really change',
+    'counts templates that change',
     GeneratePatches,
     {
       ...success,
@@ -28,7 +28,7 @@ test.each<[string, Hook, object, readonly string[]]>([
     ],
   ],
   [
-    'says what a patch changes, which is base64 in the answer',
+    'describes the changes of a patch, which is base64 in the response',
     GeneratePatches,
     {
       ...success,
@@ -46,13 +46,13 @@ test.each<[string, Hook, object, readonly string[]]>([
     ],
   ],
   [
-    'plans for the workers what the answer leaves open',
+    'completes the steps of the workers',
     GenerateUpgradePlan,
     { ...success, controlPlaneUpgrades: [{ version: 'v1.34.0' }, { version: 'v1.35.0' }] },
     ['takes the control plane to v1.34.0, v1.35.0', 'takes the workers to v1.35.0'],
   ],
   [
-    'says why a machine is replaced',
+    'reports why a machine is replaced',
     CanUpdateMachine,
     success,
     ['replaces the machine: Machine cannot be updated in-place: spec.version'],
@@ -61,7 +61,7 @@ test.each<[string, Hook, object, readonly string[]]>([
   expect(verdictOn(hook, response)).toEqual({ kind: 'accepted', effects })
 })
 
-test('a refusal has the error, and its problem where the client has one', () => {
+test('a rejection contains the error, and the problem code of the client if there is one', () => {
   expect(verdictOn(BeforeClusterCreate, { status: 'Failure', message: 'no' })).toEqual({
     kind: 'rejected',
     error: 'failed to call extension handler "gate.sample": got failure response with message: no',

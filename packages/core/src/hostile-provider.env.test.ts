@@ -1,13 +1,13 @@
-/** Providers that misbehave: core says so in conditions, and its work stays bounded. */
+/** Providers that misbehave: core reports them in conditions, and its writes stay bounded. */
 import { Machine, MachinePool } from '@capstan/api'
 import { minutes, type Transport } from '@capstan/kube'
 import { aMachinePool, type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine, DevMachinePool } from '@capstan/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 let env: CoreEnv
-/** Requests of core that write. */
+/** Write requests of core. */
 let writes = 0
-/** Bytes of their bodies. */
+/** Size of the bodies of these write requests. */
 let bytes = 0
 
 const counted = (transport: Transport): Transport => ({
@@ -28,7 +28,7 @@ beforeEach(async () => {
 })
 afterEach(() => env.close())
 
-/** What core writes in ten minutes. */
+/** Counts the writes of core from `work` to ten minutes later. */
 async function writesOf(work: () => Promise<void>): Promise<{ writes: number; bytes: number }> {
   const before = { writes, bytes }
   await work()
@@ -52,7 +52,7 @@ const provisioned = { initialization: { provisioned: true } }
 describe('an infrastructure machine', () => {
   const machine = () => env.get(Machine, 'm')
 
-  test('with a status of 900 KB is read as ever, and nothing of it is copied but the fields of the contract', async () => {
+  test('with a status of 900 KB is read, and only fields of the contract are copied', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
     const junk = Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`junk${i}`, 'x'.repeat(1000)]))
@@ -62,7 +62,7 @@ describe('an infrastructure machine', () => {
     expect(work.writes).toBeLessThan(20)
   })
 
-  test('whose condition Ready has a message of 900 KB leaves a condition of bounded length', async () => {
+  test('with a message of 900 KB in its condition Ready leads to a condition of bounded length', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
     const Ready = {
@@ -83,7 +83,7 @@ describe('an infrastructure machine', () => {
     ['addresses are a number', { status: { ...provisioned, addresses: 7 } }],
     ['conditions are a string', { status: { ...provisioned, conditions: 'Ready' } }],
     ['providerID is an object', { spec: { providerID: { id: 'x' } }, status: provisioned }],
-  ])('whose %s leaves a condition, and stops no other Machine', async (_, body) => {
+  ])('whose %s leads to a condition, and affects no other Machine', async (_, body) => {
     await env.provisionCluster()
     await env.create(DevConfig, 'm')
     await env.create(DevMachine, 'm')
@@ -101,7 +101,7 @@ describe('an infrastructure machine', () => {
     expect(conditionText(await env.get(Machine, 'other'), 'InfrastructureReady')).toMatch(/^True/)
   })
 
-  test('that disappears and returns again and again leaves a condition, and work in proportion', async () => {
+  test('that repeatedly disappears and returns leads to a condition, and to a proportional number of writes', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
     const { spec } = (await env.get(DevMachine, 'm')) as unknown as { spec: object }
@@ -133,7 +133,7 @@ describe('an infrastructure machine pool', () => {
     expect(work.bytes).toBeLessThan(3_000_000)
   })
 
-  test('with more than 10,000 provider IDs is not copied, and a condition says why', async () => {
+  test('with more than 10,000 provider IDs is not copied, and a condition has the reason', async () => {
     await aPool()
     const work = await writesOf(() =>
       env.patch(DevMachinePool, 'mp', { spec: { providerIDList: idsOf(10_001) }, status: { ...provisioned, replicas: 10_001 } }),
@@ -143,7 +143,7 @@ describe('an infrastructure machine pool', () => {
     expect(work.writes).toBeLessThan(60)
   })
 
-  test('whose 5,000 IDs are all the same is copied, and counts no Node', async () => {
+  test('with 5,000 equal IDs is copied, and counts no Node', async () => {
     await aPool()
     const same = Array.from({ length: 5000 }, () => 'dev:///same')
     const work = await writesOf(() =>

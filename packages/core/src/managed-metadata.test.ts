@@ -27,10 +27,10 @@ const object: KubeObject = {
 }
 
 test.each([
-  ['nothing when all is there', { ours: 'a', shared: 'b' }, undefined],
+  ['no field when all entries exist', { ours: 'a', shared: 'b' }, undefined],
   ['what differs', { ours: 'x', shared: 'b' }, { labels: { ours: 'x' } }],
-  ['what is new', { ours: 'a', shared: 'b', more: 'd' }, { labels: { more: 'd' } }],
-  ['the removal of what only we have set', {}, { labels: { ours: null } }],
+  ['new entries', { ours: 'a', shared: 'b', more: 'd' }, { labels: { more: 'd' } }],
+  ['the removal of entries that only this manager has set', {}, { labels: { ours: null } }],
 ])('patches %s', (_, wanted, patch) => {
   expect(metadataPatch(object, 'us', { labels: wanted, annotations: {} })).toEqual(patch)
 })

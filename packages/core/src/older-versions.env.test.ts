@@ -37,7 +37,7 @@ test('a Cluster of v1beta1 is reconciled, and shown in both versions', async () 
   expect({ spec, status }).toEqual({ spec: stored.spec, status: stored.status })
 })
 
-test('a client of v1beta1 that writes back what it read loses nothing, and the annotation is not stored', async () => {
+test('a v1beta1 client that writes back an object as read loses no field, and the annotation is not stored', async () => {
   await env.create(Cluster, 'demo', { spec: { ...aCluster().spec, paused: false } })
   await env.settle()
   const before = await env.get(Cluster, 'demo')
@@ -51,7 +51,7 @@ test('a client of v1beta1 that writes back what it read loses nothing, and the a
   expect(after.metadata.annotations).toBeUndefined()
 })
 
-test('a reference to a kind without a definition cannot be shown in v1beta1, and the error names it', async () => {
+test('a reference to a kind without CustomResourceDefinition cannot be converted to v1beta1, and the error names the kind', async () => {
   const ref = { apiGroup: 'infrastructure.example.com', kind: 'Nothing', name: 'm1' }
   const spec = { clusterName: 'demo', bootstrap: { dataSecretName: 'm1' }, infrastructureRef: ref }
   await env.create(Machine, 'm1', { spec })

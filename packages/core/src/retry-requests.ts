@@ -1,6 +1,6 @@
 /**
- * Requests of users to call the hooks of a Cluster again at once: its annotation `retry-hooks`, which is removed once it was honoured.
- * Several controllers honour it, so each one counts the requests when it sees them, and depends on no annotation that another one removes.
+ * Users request that the hooks of a Cluster are called again at once with the annotation `retry-hooks`, which is removed after the calls.
+ * Several controllers handle a request, so each one counts requests when its watch delivers them: another one may remove the annotation.
  */
 import { Cluster, RetryHooksAnnotation, WaitingHooksAnnotation } from '@capstan/api'
 import type { Predicate } from '@capstan/controller'
@@ -10,14 +10,14 @@ export const retryRequestOf = (cluster: Cluster | undefined): string | undefined
   cluster?.metadata.annotations?.[RetryHooksAnnotation]
 
 /**
- * Counts the requests of each Cluster. In memory only, as are the responses that a request invalidates: a new process begins without
- * either, and calls.
+ * Counts the requests of each Cluster. In memory only, as are the responses that a request invalidates: a new process has no cached
+ * responses, and calls the hooks in any case.
  */
 export class RetryRequests {
   /** By uid of the Cluster. */
   readonly #counts = new Map<string, number>()
 
-  /** The number of requests seen for this Cluster: responses from before the last request are not valid any more. */
+  /** Returns the number of requests seen for this Cluster. A response that was cached at a lower number is invalid. */
   of({ metadata }: Cluster): number {
     return this.#counts.get(metadata.uid) ?? 0
   }
@@ -39,8 +39,8 @@ export class RetryRequests {
 }
 
 /**
- * Removes the request that `cluster` carries, and writes the records of its waiting hooks with it: a process that ends in between neither
- * loses a request nor honours it twice. A request that was written meanwhile stays. Returns the Cluster, and whether it was removed.
+ * Removes the retry request of `cluster` and writes the records of its waiting hooks in one patch, so that a crash neither loses a request
+ * nor repeats it. A request that was written meanwhile stays. Returns the Cluster, and whether the request was removed.
  */
 export async function removeRetryRequest(
   client: Client,
@@ -59,7 +59,7 @@ export async function removeRetryRequest(
   try {
     return { cluster: await client.patch(Cluster, keyOf(cluster), { type: 'json', operations }, { signal }), removed: true }
   } catch (err) {
-    // Another request, another Cluster, or none: the change is an event, and so reconciled.
+    // The request or the Cluster has changed or was deleted: the watch event triggers the next reconcile.
     if (!isReason(err, 'Invalid', 'NotFound')) throw err
     return { cluster, removed: false }
   }

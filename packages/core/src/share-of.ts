@@ -1,6 +1,6 @@
 /**
- * Returns a number as it is, or a percentage of `total`, rounded. `undefined` for text that is not a percentage. Upstream:
- * intstr.GetScaledValueFromIntOrPercent.
+ * Returns `value` if it is a number, or the rounded share of `total` if it is a percentage such as `25%`; `undefined` for other text.
+ * Upstream: intstr.GetScaledValueFromIntOrPercent.
  */
 export function shareOf(value: number | string, total: number, round: (share: number) => number): number | undefined {
   if (typeof value === 'number') return value

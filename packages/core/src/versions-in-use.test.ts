@@ -3,7 +3,7 @@ import { mergeVersions } from './versions-in-use.ts'
 
 const texts = (...versions: string[]) => mergeVersions(versions.map((version) => ({ version, replicas: 1 })))
 
-test('versions come once each, from old to new, with their replicas added', () => {
+test('returns each version once, in ascending order, with the sum of its replicas', () => {
   expect(texts('v1.34.0', 'v1.9.3', 'v1.34.0')).toEqual([
     { version: 'v1.9.3', replicas: 1 },
     { version: 'v1.34.0', replicas: 2 },
@@ -19,6 +19,6 @@ test('distinguishes builds, and sorts invalid versions last', () => {
   ])
 })
 
-test('none gives none', () => {
+test('returns undefined without versions', () => {
   expect(mergeVersions([])).toBeUndefined()
 })

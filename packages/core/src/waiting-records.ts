@@ -28,13 +28,13 @@ const LongestMessage = 1024
  */
 export function withWaiting(
   object: Pick<KubeObject, 'metadata'>,
-  told: readonly WaitingFor[],
+  waiting: readonly WaitingFor[],
   now: number,
   isKept: (hook: string) => boolean = () => false,
 ): { [name: string]: string } | undefined {
   const before = waitingHooks(object)
-  const kept = before.filter(({ hook }) => isKept(hook) && !told.some((one) => one.hook === hook))
-  const records = told
+  const kept = before.filter(({ hook }) => isKept(hook) && !waiting.some((one) => one.hook === hook))
+  const records = waiting
     .map(({ hook, handlers, until, question, extensionConfig, called, message }): WaitingHook => {
       const known = before.find((one) => one.hook === hook)
       return {

@@ -14,7 +14,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { type AccessorEvent, ClusterAccessor } from './accessor.ts'
 
 let clock: VirtualClock
-let told: string[]
+let reported: string[]
 let server: {
   connects: number[]
   probes: number
@@ -26,7 +26,7 @@ let push: (event: WatchEvent<Node>) => void
 
 beforeEach(() => {
   clock = new VirtualClock()
-  told = []
+  reported = []
   server = { connects: [], probes: 0, closed: 0, connect: 'answers', probe: 'answers' }
 })
 
@@ -60,7 +60,7 @@ const aClient = (): Client =>
     },
   })
 
-const anAccessor = (tell: (event: AccessorEvent) => void = ({ kind }) => told.push(kind)) =>
+const anAccessor = (report: (event: AccessorEvent) => void = ({ kind }) => reported.push(kind)) =>
   new ClusterAccessor(
     { namespace: 'default', name: 'demo' },
     {
@@ -80,22 +80,22 @@ const anAccessor = (tell: (event: AccessorEvent) => void = ({ kind }) => told.pu
         if (server.probe === 'rejects') throw new StatusError('Unauthorized', 'Unauthorized')
       },
     },
-    tell,
+    report,
   )
 
 describe('a connection', () => {
-  test('is made at once when there is a kubeconfig, and not before', async () => {
+  test('opens as soon as there is a kubeconfig', async () => {
     const accessor = anAccessor()
     await advance(seconds(60))
     expect(server.connects).toEqual([])
     accessor.want('a')
     await advance(0)
-    expect(told).toEqual(['connected'])
+    expect(reported).toEqual(['connected'])
     expect(accessor.connection?.nodesByProviderID('dev:///m1').map(({ metadata }) => metadata.name)).toEqual(['node-1'])
     expect(accessor.health).toEqual({ lastProbe: clock.now(), lastProbeSuccess: clock.now(), consecutiveFailures: 0 })
   })
 
-  test('is tried again soon, then ever more slowly, and never more rarely than every ten seconds or so', async () => {
+  test('is retried with a backoff of at most about ten seconds', async () => {
     server.connect = 'refuses'
     const accessor = anAccessor()
     accessor.want('a')
@@ -112,7 +112,7 @@ describe('a connection', () => {
     expect(accessor.health.consecutiveFailures).toBe(0)
   })
 
-  test('to a server that never answers is given up in time, and tried again', async () => {
+  test('to an unresponsive server times out and is retried', async () => {
     server.connect = 'hangs'
     const accessor = anAccessor()
     accessor.want('a')
@@ -121,7 +121,7 @@ describe('a connection', () => {
     expect(accessor.connection).toBeUndefined()
   })
 
-  test('is reopened when the kubeconfig changes, and only then', async () => {
+  test('is reopened only when the kubeconfig changes', async () => {
     const accessor = anAccessor()
     accessor.want('a')
     await advance(0)
@@ -130,34 +130,34 @@ describe('a connection', () => {
     expect(server.connects.length).toBe(1)
     accessor.want('b')
     await advance(0)
-    expect([server.connects.length, told]).toEqual([2, ['connected', 'disconnected', 'connected']])
+    expect([server.connects.length, reported]).toEqual([2, ['connected', 'disconnected', 'connected']])
     expect(server.closed).toBeGreaterThan(0)
   })
 
-  test('ends when there is no kubeconfig', async () => {
+  test('closes when the kubeconfig is removed', async () => {
     const accessor = anAccessor()
     accessor.want('a')
     await advance(0)
     accessor.close()
     const { probes } = server
     await advance(seconds(60))
-    expect([accessor.connection, told, server.probes]).toEqual([undefined, ['connected', 'disconnected'], probes])
+    expect([accessor.connection, reported, server.probes]).toEqual([undefined, ['connected', 'disconnected'], probes])
   })
 })
 
 describe('a probe', () => {
-  test('asks every ten seconds while nothing else shows life', async () => {
+  test('is sent every ten seconds while there are no watch events', async () => {
     const accessor = anAccessor()
     accessor.want('a')
     await advance(0)
     server.probes = 0
     await advance(seconds(60))
     expect(server.probes).toBe(6)
-    expect(told).toEqual(['connected'])
+    expect(reported).toEqual(['connected'])
     expect(accessor.health.lastProbeSuccess).toBe(clock.now())
   })
 
-  test('is spared while the watch of Nodes shows life', async () => {
+  test('is skipped while the watch of Nodes delivers events', async () => {
     const accessor = anAccessor()
     accessor.want('a')
     await advance(0)
@@ -171,7 +171,7 @@ describe('a probe', () => {
     expect(accessor.health.lastProbeSuccess).toBe(clock.now())
   })
 
-  test('that fails five times in a row ends the connection; one success forgives', async () => {
+  test('closes the connection after five consecutive failures; a success resets the count', async () => {
     const accessor = anAccessor()
     accessor.want('a')
     await advance(0)
@@ -180,14 +180,14 @@ describe('a probe', () => {
     expect([accessor.connection === undefined, accessor.health.consecutiveFailures]).toEqual([false, 4])
     server.probe = 'answers'
     await advance(seconds(10))
-    expect([accessor.health.consecutiveFailures, told.at(-1)]).toEqual([0, 'probe-recovered'])
+    expect([accessor.health.consecutiveFailures, reported.at(-1)]).toEqual([0, 'probe-recovered'])
     server.probe = 'fails'
     await advance(seconds(52))
     expect(accessor.connection).toBeUndefined()
-    expect(told).toContain('disconnected')
+    expect(reported).toContain('disconnected')
   })
 
-  test('that gets no answer fails in five seconds', async () => {
+  test('times out after five seconds', async () => {
     const accessor = anAccessor()
     accessor.want('a')
     await advance(0)
@@ -207,7 +207,7 @@ describe('a probe', () => {
     server.probe = 'answers'
     await advance(seconds(1))
     expect(accessor.connection).toBeDefined()
-    expect(told.filter((kind) => kind === 'connected').length).toBe(2)
+    expect(reported.filter((kind) => kind === 'connected').length).toBe(2)
   })
 })
 

@@ -85,7 +85,7 @@ const byProviderID: Index<Node> = {
 export class ClusterAccessor {
   readonly #cluster: ObjectKey
   readonly #options: AccessorOptions
-  readonly #tell: (event: AccessorEvent) => void
+  readonly #report: (event: AccessorEvent) => void
   #kubeconfig: string | undefined
   /** Aborts everything that was started for the current kubeconfig. */
   #session = new AbortController()
@@ -94,10 +94,10 @@ export class ClusterAccessor {
   #health: Health = { lastProbe: undefined, lastProbeSuccess: undefined, consecutiveFailures: 0 }
   #attempts = 0
 
-  constructor(cluster: ObjectKey, options: AccessorOptions, tell: (event: AccessorEvent) => void) {
+  constructor(cluster: ObjectKey, options: AccessorOptions, report: (event: AccessorEvent) => void) {
     this.#cluster = cluster
     this.#options = { ...options, log: options.log.child({ Cluster: keyText(cluster) }) }
-    this.#tell = tell
+    this.#report = report
   }
 
   get connection(): WorkloadCluster | undefined {
@@ -134,7 +134,7 @@ export class ClusterAccessor {
     this.#connection.client.transport.close()
     this.#connection = undefined
     this.#options.log.info('Disconnected from workload cluster', { reason: why })
-    this.#tell({ kind: 'disconnected' })
+    this.#report({ kind: 'disconnected' })
   }
 
   async #connect(kubeconfig: string, signal: AbortSignal): Promise<void> {
@@ -157,10 +157,10 @@ export class ClusterAccessor {
       this.#connection = connectionOver(client, nodes)
       log.info('Connected to workload cluster')
       this.#succeeded()
-      this.#tell({ kind: 'connected' })
+      this.#report({ kind: 'connected' })
       nodes.subscribe(({ object, previous }) => {
         const node = object ?? previous
-        if (node && !signal.aborted) this.#tell({ kind: 'node', node: node as Node, previous: previous as Node | undefined })
+        if (node && !signal.aborted) this.#report({ kind: 'node', node: node as Node, previous: previous as Node | undefined })
       })
       this.#probeLater(client, signal, Timing.probeInterval)
     } catch (err) {
@@ -233,7 +233,7 @@ export class ClusterAccessor {
     const now = this.#options.clock.now()
     const recovered = this.#health.consecutiveFailures > 0
     this.#health = { lastProbe: now, lastProbeSuccess: now, consecutiveFailures: 0 }
-    if (recovered) this.#tell({ kind: 'probe-recovered' })
+    if (recovered) this.#report({ kind: 'probe-recovered' })
   }
 
   #failed(): void {
@@ -242,7 +242,7 @@ export class ClusterAccessor {
       lastProbe: this.#options.clock.now(),
       consecutiveFailures: this.#health.consecutiveFailures + 1,
     }
-    this.#tell({ kind: 'probe-failed' })
+    this.#report({ kind: 'probe-failed' })
   }
 }
 

@@ -43,7 +43,7 @@ interface Listener extends SourceOptions {
   readonly enqueue: (key: ObjectKey) => void
   readonly cache: Cache
   /** Clusters reported as unreachable to this source. */
-  readonly told: Set<string>
+  readonly unreachable: Set<string>
 }
 
 export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
@@ -51,15 +51,15 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
   const accessors = new Map<string, ClusterAccessor>()
   const listeners = new Set<Listener>()
 
-  function tell(cluster: ObjectKey, event: AccessorEvent): void {
+  function notify(cluster: ObjectKey, event: AccessorEvent): void {
     for (const listener of listeners) {
-      for (const told of newsFor(listener, cluster, event)) {
-        for (const key of listener.map(told, listener.cache)) listener.enqueue(key)
+      for (const one of eventsFor(listener, cluster, event)) {
+        for (const key of listener.map(one, listener.cache)) listener.enqueue(key)
       }
     }
   }
 
-  function newsFor(listener: Listener, cluster: ObjectKey, event: AccessorEvent): ClusterCacheEvent[] {
+  function eventsFor(listener: Listener, cluster: ObjectKey, event: AccessorEvent): ClusterCacheEvent[] {
     const name = keyText(cluster)
     switch (event.kind) {
       case 'node':
@@ -68,11 +68,11 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
       case 'disconnected':
         return [{ kind: event.kind, cluster }]
       case 'probe-failed':
-        if (listener.told.has(name) || !isUnreachable(cluster, listener.unreachableAfter)) return []
-        listener.told.add(name)
+        if (listener.unreachable.has(name) || !isUnreachable(cluster, listener.unreachableAfter)) return []
+        listener.unreachable.add(name)
         return [{ kind: 'unreachable', cluster }]
       case 'probe-recovered':
-        return listener.told.delete(name) ? [{ kind: 'reachable', cluster }] : []
+        return listener.unreachable.delete(name) ? [{ kind: 'reachable', cluster }] : []
     }
   }
 
@@ -89,7 +89,7 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
     const name = keyText(cluster)
     const known = accessors.get(name)
     if (known) return known
-    const accessor = new ClusterAccessor(cluster, accessorOptions, (event) => tell(cluster, event))
+    const accessor = new ClusterAccessor(cluster, accessorOptions, (event) => notify(cluster, event))
     accessors.set(name, accessor)
     return accessor
   }
@@ -97,7 +97,7 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
   function drop(cluster: ObjectKey): void {
     accessors.get(keyText(cluster))?.close()
     accessors.delete(keyText(cluster))
-    for (const { told } of listeners) told.delete(keyText(cluster))
+    for (const { unreachable } of listeners) unreachable.delete(keyText(cluster))
   }
 
   return {
@@ -109,7 +109,7 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
           map,
           enqueue,
           cache,
-          told: new Set(),
+          unreachable: new Set(),
           ...(unreachableAfter === undefined ? {} : { unreachableAfter }),
         }
         listeners.add(listener)

@@ -99,7 +99,7 @@ test('reports an unresponsive workload cluster after the grace period, and its r
   expect(conditionText(await env.get(Cluster, 'demo'), 'RemoteConnectionProbe')).toBe('True ProbeSucceeded')
 })
 
-test('a Cluster takes its workers, its control plane and its infrastructure down in this order', async () => {
+test('a Cluster deletes its workers, its control plane and its infrastructure in this order', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -124,7 +124,7 @@ test('a Cluster takes its workers, its control plane and its infrastructure down
   expect(env.clusters.connection(demo)).toBeUndefined()
 })
 
-test('a managed topology is deleted only after its hook let it go', async () => {
+test('a managed topology is deleted only after BeforeClusterDelete allows it', async () => {
   env = await coreEnv()
   const topology = { classRef: { name: 'class' }, version: 'v1.34.0' }
   await env.provisionCluster({ topology })
@@ -154,7 +154,7 @@ test('waits for a topology that is not generated yet', async () => {
   }
 })
 
-test('a Cluster without control plane provider gets its kubeconfig from the certificate authority it is given', async () => {
+test('a Cluster without control plane provider gets a kubeconfig that is signed by the certificate authority of the user', async () => {
   env = await coreEnv()
   const spec = { infrastructureRef: aCluster().spec.infrastructureRef, controlPlaneEndpoint: { host: 'fd00::1', port: 6443 } }
   await env.create(Cluster, 'demo', { spec })

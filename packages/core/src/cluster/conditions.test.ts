@@ -70,15 +70,15 @@ describe('InfrastructureReady', () => {
   const noRefs = { infrastructureRef: undefined as never, controlPlaneRef: undefined as never }
   // biome-ignore format: a table
   test.each<[string, Partial<ClusterScope>, string]>([
-    ['never read',             { infrastructure: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors'],
-    ['not there yet',          { infrastructure: { state: 'missing' } }, 'False ObjectDoesNotExist: DevCluster does not exist'],
-    ['there, says nothing',    { infrastructure: infra({}) },            'False NotReady: DevCluster status.initialization.provisioned is false'],
-    ['reported false again',   { cluster: aCluster({ status: provisioned }), infrastructure: infra({}) },            'True Ready'],
-    ['provisioned',            { cluster: aCluster({ status: provisioned }) },                                       'True Ready'],
-    ['no reference',           { cluster: aCluster({ spec: noRefs }), infrastructure: { state: 'none' } }, 'True Ready'],
-    ['topology to come',       { cluster: aCluster({ spec: { ...noRefs, ...topology } }), infrastructure: { state: 'none' } }, 'False ObjectDoesNotExist: Waiting for cluster topology to be reconciled'],
-    ['vanished',               { cluster: aCluster({ status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted while the cluster still exists'],
-    ['gone with the Cluster',  { cluster: aCluster({ ...deleting, status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted'],
+    ['never read',               { infrastructure: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors'],
+    ['missing',                  { infrastructure: { state: 'missing' } }, 'False ObjectDoesNotExist: DevCluster does not exist'],
+    ['without status',           { infrastructure: infra({}) },            'False NotReady: DevCluster status.initialization.provisioned is false'],
+    ['false after it was true',  { cluster: aCluster({ status: provisioned }), infrastructure: infra({}) },            'True Ready'],
+    ['provisioned',              { cluster: aCluster({ status: provisioned }) },                                       'True Ready'],
+    ['no reference',             { cluster: aCluster({ spec: noRefs }), infrastructure: { state: 'none' } }, 'True Ready'],
+    ['topology not created yet', { cluster: aCluster({ spec: { ...noRefs, ...topology } }), infrastructure: { state: 'none' } }, 'False ObjectDoesNotExist: Waiting for cluster topology to be reconciled'],
+    ['deleted too early',        { cluster: aCluster({ status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted while the cluster still exists'],
+    ['deleted with the Cluster', { cluster: aCluster({ ...deleting, status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted'],
   ])('%s', (_, scope, expected) => {
     expect(stateText(infrastructureReady(aScope(scope)))).toBe(expected)
   })
@@ -89,12 +89,12 @@ describe('the control plane', () => {
   const initialized = { initialization: { controlPlaneInitialized: true } }
   // biome-ignore format: a table
   test.each<[string, Partial<ClusterScope>, string, string]>([
-    ['never read',         { controlPlane: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors', 'Unknown InternalError: Please check controller logs for errors'],
-    ['not there yet',      { controlPlane: { state: 'missing' } }, 'Unknown ObjectDoesNotExist: DevControlPlane does not exist', 'False ObjectDoesNotExist: DevControlPlane does not exist'],
-    ['being made',         { controlPlane: controlPlane({}) },     'False NotInitialized: Control plane not yet initialized', 'False NotAvailable: DevControlPlane status.initialization.controlPlaneInitialized is false'],
-    ['initialized',        { cluster: aCluster({ status: initialized }) }, 'True Initialized', 'True Available'],
-    ['once and for all',   { cluster: aCluster({ status: initialized }), controlPlane: { state: 'missing' } }, 'True Initialized', 'False ObjectDeleted: DevControlPlane has been deleted while the cluster still exists'],
-    ['without a provider', { cluster: aCluster({ spec: standAlone }), controlPlane: { state: 'none' } }, 'False NotInitialized: Waiting for the first control plane machine to have status.nodeRef set', 'False NotAvailable: Waiting for the first control plane machine to have status.nodeRef set'],
+    ['never read',                   { controlPlane: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors', 'Unknown InternalError: Please check controller logs for errors'],
+    ['missing',                      { controlPlane: { state: 'missing' } }, 'Unknown ObjectDoesNotExist: DevControlPlane does not exist', 'False ObjectDoesNotExist: DevControlPlane does not exist'],
+    ['not initialized',              { controlPlane: controlPlane({}) },     'False NotInitialized: Control plane not yet initialized', 'False NotAvailable: DevControlPlane status.initialization.controlPlaneInitialized is false'],
+    ['initialized',                  { cluster: aCluster({ status: initialized }) }, 'True Initialized', 'True Available'],
+    ['deleted after initialization', { cluster: aCluster({ status: initialized }), controlPlane: { state: 'missing' } }, 'True Initialized', 'False ObjectDeleted: DevControlPlane has been deleted while the cluster still exists'],
+    ['without a provider',           { cluster: aCluster({ spec: standAlone }), controlPlane: { state: 'none' } }, 'False NotInitialized: Waiting for the first control plane machine to have status.nodeRef set', 'False NotAvailable: Waiting for the first control plane machine to have status.nodeRef set'],
   ])('%s', (_, scope, isInitialized, isAvailable) => {
     expect(controlPlaneInitialized(aScope(scope)).map(stateText).join()).toBe(isInitialized)
     expect(stateText(controlPlaneAvailable(aScope(scope)))).toBe(isAvailable)
@@ -109,13 +109,13 @@ describe('RemoteConnectionProbe', () => {
   })
   // biome-ignore format: a table
   test.each<[string, Health, string | undefined, string | undefined]>([
-    ['answers',                  health(5, 0),          undefined, 'True ProbeSucceeded'],
-    ['silent for a moment',      health(40, 4),         'True',    'True ProbeSucceeded'],
-    ['silent for too long',      health(51, 5),         'True',    'False ProbeFailed: Remote connection probe failed, probe last succeeded at 2026-01-01T00:59:09Z'],
-    ['not asked for too long',   health(151, 0),        'True',    'True ProbeSucceeded'],
-    ['not connected yet',        health(undefined, 1),  undefined, 'False ProbeFailed: Remote connection not established yet'],
-    ['after a restart of ours',  health(undefined, 1),  'True',    undefined],
-    ['never to be reached',      health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],
+    ['responsive',                            health(5, 0),          undefined, 'True ProbeSucceeded'],
+    ['unresponsive within the grace period',  health(40, 4),         'True',    'True ProbeSucceeded'],
+    ['unresponsive beyond the grace period',  health(51, 5),         'True',    'False ProbeFailed: Remote connection probe failed, probe last succeeded at 2026-01-01T00:59:09Z'],
+    ['without recent probe, no failure',      health(151, 0),        'True',    'True ProbeSucceeded'],
+    ['not connected yet',                     health(undefined, 1),  undefined, 'False ProbeFailed: Remote connection not established yet'],
+    ['not connected after a restart of core', health(undefined, 1),  'True',    undefined],
+    ['never reachable',                       health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],
   ])('%s', (_, is, was, expected) => {
     const cluster = aCluster(was ? { status: { conditions: [aCondition('RemoteConnectionProbe', was as 'True')] } } : {})
     expect(remoteConnectionProbe(cluster, is, { now, gracePeriod: 50_000 }).map(stateText)[0]).toBe(expected)
@@ -131,17 +131,17 @@ describe('workers and machines', () => {
   const young = aMachine({ metadata: { name: 'young', creationTimestamp: '2026-01-01T00:59:55Z' } })
   // biome-ignore format: a table
   test.each<[string, string, Partial<ClusterScope>, string]>([
-    ['WorkersAvailable',             'not listed',      { descendants: undefined },  'Unknown InternalError: Please check controller logs for errors'],
-    ['WorkersAvailable',             'none',            {},                          'True NoWorkers'],
-    ['WorkersAvailable',             'all',             withDescendants({ machineDeployments: [deployment('a', 'True')] }), 'True Available'],
-    ['WorkersAvailable',             'some',            withDescendants({ machineDeployments: [deployment('a', 'True'), deployment('b', 'False', 'no replicas')] }), 'False NotAvailable: * MachineDeployment b: no replicas'],
-    ['WorkerMachinesReady',          'none',            {},                          'True NoReplicas'],
-    ['WorkerMachinesReady',          'some',            withDescendants({ workerMachines: [machine('a', 'True'), machine('b', 'False', 'sick')] }), 'False NotReady: * Machine b: sick'],
-    ['WorkerMachinesReady',          'of a pool',       withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
-    ['WorkerMachinesUpToDate',       'of a pool',       withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
-    ['ControlPlaneMachinesReady',    'all',             withDescendants({ controlPlaneMachines: [machine('a', 'True')] }), 'True Ready'],
-    ['WorkerMachinesUpToDate',       'too young to say', withDescendants({ workerMachines: [young] }), 'True NoReplicas'],
-    ['WorkerMachinesUpToDate',       'old and silent',  withDescendants({ workerMachines: [machine('a', 'True')] }), 'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported'],
+    ['WorkersAvailable',          'not listed',      { descendants: undefined },  'Unknown InternalError: Please check controller logs for errors'],
+    ['WorkersAvailable',          'none',            {},                          'True NoWorkers'],
+    ['WorkersAvailable',          'all',             withDescendants({ machineDeployments: [deployment('a', 'True')] }), 'True Available'],
+    ['WorkersAvailable',          'some',            withDescendants({ machineDeployments: [deployment('a', 'True'), deployment('b', 'False', 'no replicas')] }), 'False NotAvailable: * MachineDeployment b: no replicas'],
+    ['WorkerMachinesReady',       'none',            {},                          'True NoReplicas'],
+    ['WorkerMachinesReady',       'some',            withDescendants({ workerMachines: [machine('a', 'True'), machine('b', 'False', 'sick')] }), 'False NotReady: * Machine b: sick'],
+    ['WorkerMachinesReady',       'of a pool',       withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
+    ['WorkerMachinesUpToDate',    'of a pool',       withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
+    ['ControlPlaneMachinesReady', 'all',             withDescendants({ controlPlaneMachines: [machine('a', 'True')] }), 'True Ready'],
+    ['WorkerMachinesUpToDate',    'new Machine', withDescendants({ workerMachines: [young] }), 'True NoReplicas'],
+    ['WorkerMachinesUpToDate',    'without UpToDate', withDescendants({ workerMachines: [machine('a', 'True')] }), 'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported'],
   ])('%s: %s', (type, _, scope, expected) => {
     expect(reported(aScope(scope), type)).toBe(expected)
   })
@@ -157,9 +157,9 @@ describe('the conditions RollingOut, ScalingUp and ScalingDown', () => {
     ['RollingOut', 'nothing',                   {}, 'False NotRollingOut'],
     ['RollingOut', 'a MachineDeployment',       withDescendants({ machineDeployments: [aMachineDeployment({ status: says('RollingOut', 'Rolling out 1') })] }), 'True RollingOut: * MachineDeployment md: Rolling out 1'],
     ['RollingOut', 'the control plane',         { controlPlane: controlPlane(says('RollingOut', 'Rolling out 3')) }, 'True RollingOut: * DevControlPlane demo: Rolling out 3'],
-    ['RollingOut', 'one that does not say',     { controlPlane: { state: 'unread' } }, 'Unknown InternalError: Please check controller logs for errors'],
-    ['ScalingUp',  'a MachineSet of its own',   withDescendants({ machineSets: [aMachineSet({ metadata: ownedByCluster, status: says('ScalingUp', 'from 1 to 2') })] }), 'True ScalingUp: * MachineSet ms: from 1 to 2'],
-    ['ScalingUp',  'a MachineSet of another',   withDescendants({ machineSets: [aMachineSet({ status: says('ScalingUp', 'from 1 to 2') })] }), 'False NotScalingUp'],
+    ['RollingOut', 'an unread control plane',   { controlPlane: { state: 'unread' } }, 'Unknown InternalError: Please check controller logs for errors'],
+    ['ScalingUp',  'a stand-alone MachineSet',  withDescendants({ machineSets: [aMachineSet({ metadata: ownedByCluster, status: says('ScalingUp', 'from 1 to 2') })] }), 'True ScalingUp: * MachineSet ms: from 1 to 2'],
+    ['ScalingUp',  'a controlled MachineSet',   withDescendants({ machineSets: [aMachineSet({ status: says('ScalingUp', 'from 1 to 2') })] }), 'False NotScalingUp'],
   ])('%s: %s', (type, _, scope, expected) => {
     expect(reported(aScope(scope), type)).toBe(expected)
   })
@@ -171,10 +171,10 @@ describe('Remediating', () => {
   const owner = aCondition('OwnerRemediated', 'False', { message: 'waiting' })
   // biome-ignore format: a table
   test.each<[string, Partial<Descendants>, string]>([
-    ['all are healthy',    { workerMachines: [aMachine()] }, 'False NotRemediating'],
-    ['one is remediated',  { workerMachines: [unhealthy('a', owner)] }, 'True Remediating: * Machine a: waiting'],
-    ['one is only sick',   { workerMachines: [unhealthy('a')] }, 'False NotRemediating: Machine a is not healthy (not to be remediated)'],
-    ['many are only sick', { controlPlaneMachines: [unhealthy('d')], workerMachines: ['c', 'b', 'a'].map((name) => unhealthy(name)) }, 'False NotRemediating: Machines a, b, c, ... (1 more) are not healthy (not to be remediated)'],
+    ['all are healthy',                        { workerMachines: [aMachine()] }, 'False NotRemediating'],
+    ['one is remediated',                      { workerMachines: [unhealthy('a', owner)] }, 'True Remediating: * Machine a: waiting'],
+    ['one is unhealthy without remediation',   { workerMachines: [unhealthy('a')] }, 'False NotRemediating: Machine a is not healthy (not to be remediated)'],
+    ['many are unhealthy without remediation', { controlPlaneMachines: [unhealthy('d')], workerMachines: ['c', 'b', 'a'].map((name) => unhealthy(name)) }, 'False NotRemediating: Machines a, b, c, ... (1 more) are not healthy (not to be remediated)'],
   ])('%s', (_, descendants, expected) => {
     expect(reported(aScope(withDescendants(descendants)), 'Remediating')).toBe(expected)
   })
@@ -189,18 +189,18 @@ describe('Available', () => {
   })
   // biome-ignore format: a table
   test.each<[string, Partial<ClusterScope>, string]>([
-    ['all is well',                    {}, 'True Available'],
-    ['lists what is not',              { infrastructure: infra({}), ...withDescendants({ machineDeployments: [aMachineDeployment()] }) }, 'False NotAvailable: * InfrastructureReady: DevCluster status.initialization.provisioned is false\n* WorkersAvailable:\n  * MachineDeployment md: Condition Available not yet reported'],
-    ['a topology that was not seen to', { cluster: aCluster({ spec: topology }) }, 'Unknown AvailableUnknown: * TopologyReconciled: Condition not yet reported'],
-    ['an upgrade under way is fine',   { cluster: aCluster(reconciled('ClusterUpgrading', 'upgrading')) }, 'True Available: * TopologyReconciled: upgrading'],
-    ['a topology that fails is not',   { cluster: aCluster(reconciled('ReconcileFailed', 'bad patch')) }, 'False NotAvailable: * TopologyReconciled: bad patch'],
-    ['a gate that is not there',       { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Gate' }] } }) }, 'Unknown AvailableUnknown: * Gate: Condition not yet reported'],
-    ['what goes misses nothing',       { cluster: aCluster(deleting), infrastructure: { state: 'missing' }, controlPlane: { state: 'missing' }, deletion: { reason: 'DeletionCompleted', message: 'Deletion completed' } }, 'False NotAvailable: * Deleting: Deletion completed'],
+    ['True when all conditions are met',   {}, 'True Available'],
+    ['lists conditions that are not met',  { infrastructure: infra({}), ...withDescendants({ machineDeployments: [aMachineDeployment()] }) }, 'False NotAvailable: * InfrastructureReady: DevCluster status.initialization.provisioned is false\n* WorkersAvailable:\n  * MachineDeployment md: Condition Available not yet reported'],
+    ['a topology that was not reconciled', { cluster: aCluster({ spec: topology }) }, 'Unknown AvailableUnknown: * TopologyReconciled: Condition not yet reported'],
+    ['True during an upgrade',             { cluster: aCluster(reconciled('ClusterUpgrading', 'upgrading')) }, 'True Available: * TopologyReconciled: upgrading'],
+    ['False for a failed topology',        { cluster: aCluster(reconciled('ReconcileFailed', 'bad patch')) }, 'False NotAvailable: * TopologyReconciled: bad patch'],
+    ['Unknown for a missing gate',         { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Gate' }] } }) }, 'Unknown AvailableUnknown: * Gate: Condition not yet reported'],
+    ['deleted objects are expected while deleting', { cluster: aCluster(deleting), infrastructure: { state: 'missing' }, controlPlane: { state: 'missing' }, deletion: { reason: 'DeletionCompleted', message: 'Deletion completed' } }, 'False NotAvailable: * Deleting: Deletion completed'],
   ])('%s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'Available')).toBe(expected)
   })
 
-  test('the class decides on gates when the Cluster does not', () => {
+  test('uses the gates of the class when the Cluster has none', () => {
     const scope = aScope()
     reportStatus(scope, { now, health: alive, gracePeriod: 50_000, classGates: [{ conditionType: 'FromClass' }] })
     expect(conditionText(scope.cluster, 'Available')).toContain('FromClass')
@@ -208,7 +208,7 @@ describe('Available', () => {
 })
 
 describe('counters', () => {
-  test('the control plane is counted as it reports; what it does not report stays', () => {
+  test('copies the counts of the control plane; counts that it does not report stay', () => {
     const cluster = aCluster({ status: { controlPlane: { upToDateReplicas: 2, upgradePlan: [{ version: 'v1.35.0' }] } } })
     const scope = aScope({
       cluster,
@@ -225,7 +225,7 @@ describe('counters', () => {
     })
   })
 
-  test('workers are the sum of pools, deployments, sets of their own and Machines of their own', () => {
+  test('workers are the sum of pools, deployments, stand-alone sets and stand-alone Machines', () => {
     const own = { ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }] }
     const versions = (version: string, replicas: number) => [{ version, replicas }]
     const scope = aScope(
@@ -262,7 +262,7 @@ describe('counters', () => {
     })
   })
 
-  test('without workers there is nothing to count', () => {
+  test('reports no worker counts without workers', () => {
     const scope = aScope()
     reported(scope, 'Available')
     expect(scope.cluster.status).toHaveProperty('workers', {})

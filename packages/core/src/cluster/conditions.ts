@@ -72,7 +72,7 @@ export const awaitsUpToDate = (machine: Machine, now: number): boolean =>
   getCondition(machine, 'UpToDate') === undefined && now - Date.parse(machine.metadata.creationTimestamp) < UpToDateDelay
 
 /** The conditions RollingOut, ScalingUp and ScalingDown: True while any part of the cluster does so. */
-export function inMotion(
+export function aggregateProgress(
   scope: ClusterScope,
   condition: ConditionType<'RollingOut' | 'ScalingUp' | 'ScalingDown', string>,
 ): NewCondition {

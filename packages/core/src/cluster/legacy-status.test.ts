@@ -27,7 +27,7 @@ const aScope = (more: Partial<ClusterScope> = {}): ClusterScope => ({
 })
 
 /** Formats conditions one per line: `Type False/Info Reason: message`. */
-function told(scope: ClusterScope): string[] {
+function reported(scope: ClusterScope): string[] {
   const cluster = structuredClone(scope.cluster)
   reportLegacyStatus({ ...scope, cluster }, Date.UTC(2026, 0, 1, 1))
   return legacyConditionsOf(cluster).map(
@@ -42,15 +42,15 @@ const forProvider =
   'ControlPlaneInitialized False/Info WaitingForControlPlaneProviderInitialized: Waiting for control plane provider to indicate the control plane has been initialized'
 
 test.each<[string, Partial<ClusterScope>, string[]]>([
-  ['nothing could be read', { infrastructure: { state: 'unread' }, controlPlane: { state: 'unread' } }, []],
+  ['objects could not be read', { infrastructure: { state: 'unread' }, controlPlane: { state: 'unread' } }, []],
   [
-    'the topology is to come',
+    'the topology was not created yet',
     { cluster: aCluster({ spec: { ...noRefs, ...topology } }), infrastructure: none, controlPlane: none },
     [],
   ],
-  ['its objects are to come', { infrastructure: missing, controlPlane: missing }, []],
+  ['the referenced objects do not exist yet', { infrastructure: missing, controlPlane: missing }, []],
   [
-    'they say nothing yet',
+    'the objects have no status yet',
     { infrastructure: infra(), controlPlane: controlPlane() },
     [
       'Ready False/Info WaitingForControlPlane',
@@ -60,7 +60,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     ],
   ],
   [
-    'the infrastructure stands',
+    'the infrastructure is ready',
     { controlPlane: controlPlane(ready('False', { severity: 'Warning', reason: 'ScalingUp', message: '0 of 3' })) },
     [
       'Ready False/Warning ScalingUp: 0 of 3',
@@ -70,12 +70,12 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     ],
   ],
   [
-    'all stand',
+    'all are ready',
     { cluster: aCluster({ status: initialized }) },
     ['Ready True', 'ControlPlaneInitialized True', 'ControlPlaneReady True', 'InfrastructureReady True'],
   ],
   [
-    'the control plane takes its word back',
+    'the control plane reports uninitialized after it was initialized',
     { cluster: aCluster({ status: initialized }), controlPlane: controlPlane() },
     [
       'Ready False/Info WaitingForControlPlane',
@@ -85,7 +85,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     ],
   ],
   [
-    'no providers: the first Machine is to come',
+    'without providers, before the first Machine',
     { cluster: aCluster({ spec: noRefs }), infrastructure: none, controlPlane: none },
     [
       'Ready True',
@@ -94,12 +94,12 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     ],
   ],
   [
-    'no providers, and Machines could not be listed',
+    'without providers, when Machines could not be listed',
     { cluster: aCluster({ spec: noRefs }), infrastructure: none, controlPlane: none, descendants: undefined },
     ['Ready True', 'InfrastructureReady True'],
   ],
   [
-    'deletion is asked for',
+    'the Cluster is being deleted',
     { cluster: leaving(), deletion: at('WaitingForWorkersDeletion') },
     [
       'Ready False/Info Deleting',
@@ -109,7 +109,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     ],
   ],
   [
-    'the control plane is gone',
+    'the control plane was deleted',
     { cluster: leaving(), controlPlane: missing, deletion: at('WaitingForInfrastructureDeletion') },
     [
       'Ready False/Info Deleted',
@@ -119,7 +119,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     ],
   ],
   [
-    'everything is gone',
+    'all objects were deleted',
     { cluster: leaving(), controlPlane: missing, infrastructure: missing, deletion: at('DeletionCompleted') },
     [
       'Ready False/Info Deleted',
@@ -129,10 +129,10 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     ],
   ],
   [
-    'the control plane went before its turn',
+    'the control plane was deleted before the workers',
     { cluster: leaving(), controlPlane: missing, deletion: at('WaitingForWorkersDeletion') },
     ['Ready False/Info Deleting', 'ControlPlaneInitialized True', 'InfrastructureReady False/Info Deleting'],
   ],
 ])('%s', (_, scope, expected) => {
-  expect(told(aScope(scope))).toEqual(expected)
+  expect(reported(aScope(scope))).toEqual(expected)
 })

@@ -13,7 +13,7 @@ import type { Health } from '../cluster-cache/accessor.ts'
 import {
   available,
   awaitsUpToDate,
-  inMotion,
+  aggregateProgress,
   machinesReady,
   machinesUpToDate,
   remediating,
@@ -79,9 +79,9 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
     machinesUpToDate(scope, 'ControlPlane', now),
     machinesUpToDate(scope, 'Worker', now),
     ...remoteConnectionProbe(cluster, facts.health, facts),
-    inMotion(scope, ClusterConditions.RollingOut),
-    inMotion(scope, ClusterConditions.ScalingUp),
-    inMotion(scope, ClusterConditions.ScalingDown),
+    aggregateProgress(scope, ClusterConditions.RollingOut),
+    aggregateProgress(scope, ClusterConditions.ScalingUp),
+    aggregateProgress(scope, ClusterConditions.ScalingDown),
     remediating(scope),
     deleting(scope),
     pausedCondition(cluster, cluster),
@@ -89,7 +89,7 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   set([available(cluster, facts.classGates)])
   status.phase = phaseOf(cluster)
   reportLegacyStatus(scope, now)
-  return nextLook(scope, now)
+  return nextRequeue(scope, now)
 }
 
 /** The last rule that applies wins. */
@@ -106,7 +106,7 @@ function deleting({ cluster, deletion }: ClusterScope): NewCondition {
 }
 
 /** Machines without an UpToDate condition become unknown after a delay, which no event reports. */
-function nextLook({ descendants }: ClusterScope, now: number): Outcome {
+function nextRequeue({ descendants }: ClusterScope, now: number): Outcome {
   const young = [...(descendants?.controlPlaneMachines ?? []), ...(descendants?.workerMachines ?? [])]
     .filter((machine) => awaitsUpToDate(machine, now))
     .map(({ metadata }) => Date.parse(metadata.creationTimestamp) + UpToDateDelay - now)

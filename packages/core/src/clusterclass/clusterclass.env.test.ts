@@ -152,7 +152,7 @@ describe('admission', () => {
       'enum[1]: Invalid value: "integer":  in body must be of type string: "integer"',
     ],
     [
-      'a pattern that is none',
+      'an invalid pattern',
       variable('a', { type: 'string', pattern: '(' }),
       'pattern: Invalid value: "(": must be a valid regular expression, but isn\'t: error parsing regexp: missing closing ): `(`',
     ],
@@ -172,7 +172,7 @@ describe('admission', () => {
       'default: Invalid value: "x": no x',
     ],
     [
-      'a selector that selects nothing',
+      'a selector that matches no template',
       patch({ selector: { ...selector, kind: 'DevMachineTemplate' }, jsonPatches: [add] }),
       'selector is enabled but does not match the infrastructure ref',
     ],
@@ -212,7 +212,7 @@ describe('admission', () => {
       'one of validateTopologyExtension and generatePatchesExtension must be defined',
     ],
     [
-      'a name template that gives no name',
+      'a naming template that renders no valid name',
       classSpec({ infrastructure: { ...ref(infra, 'DevClusterTemplate'), naming: { template: 'A_{{ .cluster.name }}' } } }),
       'a lowercase RFC 1123 subdomain must consist of',
     ],
@@ -221,7 +221,7 @@ describe('admission', () => {
     await expect(world.create(ClusterClass, 'quick', { spec })).rejects.toThrow(message)
   })
 
-  test('accepts what the reference allows', async () => {
+  test('accepts valid classes', async () => {
     const world = await aWorld()
     const { spec } = {
       spec: patch(
@@ -238,7 +238,7 @@ describe('admission', () => {
     await expect(world.create(ClusterClass, 'quick', { spec })).resolves.toBeDefined()
   })
 
-  test('keeps a class, and the parts of it, that Clusters use', async () => {
+  test('rejects removing a class, or parts of it, that Clusters use', async () => {
     const world = await aWorld()
     await world.templates(...everyTemplate)
     await world.create(ClusterClass, 'quick', { spec: classSpec() })
@@ -269,7 +269,7 @@ describe('variables of extensions', () => {
         `${name}: ${definitions.map(({ from }) => from).join(', ')}${definitionsConflict ? ' in conflict' : ''}`,
     )
 
-  test('are published beside those of the class, and asked for once', async () => {
+  test('are published beside those of the class, and discovered once', async () => {
     let calls = 0
     const world = await aWorld({
       DiscoverVariables: () => {
@@ -304,7 +304,7 @@ describe('variables of extensions', () => {
     )
   })
 
-  test('that are not well made are refused, and the old ones stay', async () => {
+  test('that are invalid are rejected, and the earlier ones stay', async () => {
     let schema: object = text()
     const world = await aWorld({ DiscoverVariables: () => ({ response: { variables: [{ name: 'a.b', schema }] } }) })
     await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
@@ -316,7 +316,7 @@ describe('variables of extensions', () => {
     )
   })
 
-  test('of an extension that fails name the patch', async () => {
+  test('of a failing extension are reported with the name of the patch', async () => {
     const world = await aWorld({
       DiscoverVariables: () => {
         throw new Error('no route to host')

@@ -28,7 +28,7 @@ export const ClassesByExtension: Index<ClusterClass> = {
 export const classesOfTemplate = (cache: Cache, { apiVersion, kind, metadata }: KubeObject): readonly ClusterClass[] =>
   cache.byIndex(ClassesByTemplate, templateText(parseApiVersion(apiVersion).group, kind, metadata.namespace ?? '', metadata.name))
 
-/** The keys of those classes. */
+/** Maps a template to the keys of the classes that refer to it. */
 export const concernedClasses: MapFunction = (template, cache) => classesOfTemplate(cache, template).map(keyOf)
 
 const templateText = (group: string, kind: string, namespace: string, name: string): string =>

@@ -73,7 +73,7 @@ function patternErrors(pattern: string, path: string): FieldError[] {
     : [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${problem}`)]
 }
 
-/** Upstream validates examples as if they had no name: only what is inside of them is named in texts. */
+/** Upstream validates examples without a field path: its texts contain only the path inside the example. */
 function atExample({ type, field, text }: FieldError, at: string): FieldError {
   const inside = field.slice('value'.length)
   const separator = inside.startsWith('[') ? '.' : ''

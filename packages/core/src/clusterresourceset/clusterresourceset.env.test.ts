@@ -97,7 +97,7 @@ test('Reconcile applies a resource again whenever its content changes', async ()
   expect(env.store.revision).toBe(revision)
 })
 
-test('a resource that is created later is applied then', async () => {
+test('a resource that is created later is applied after its creation', async () => {
   await open()
   await aResourceSet('crs', [configMapRef('late')])
   expect(await applied('late')).toBeUndefined()
@@ -106,7 +106,7 @@ test('a resource that is created later is applied then', async () => {
   expect(await applied('late')).toBe('1')
 })
 
-test('a Cluster that comes to match later gets the resources, and others get none', async () => {
+test('a Cluster gets the resources when its labels match later; other Clusters get none', async () => {
   await open()
   await env.patch(Cluster, 'demo', { metadata: { labels: { cni: null } } })
   await aConfigMap('one', '1')
@@ -133,7 +133,7 @@ test('a Secret of another type is not applied', async () => {
   expect(await applied('opaque')).toBeUndefined()
 })
 
-test('a Cluster that cannot be reached is served once it can', async () => {
+test('a Cluster that was unreachable gets the resources when it is reachable', async () => {
   env = await coreEnv()
   env.reachable = false
   await env.provisionCluster()
@@ -156,7 +156,7 @@ test('a Cluster that cannot be reached is served once it can', async () => {
   expect(await applied('one')).toBe('1')
 })
 
-test('reports a List as upstream: its kind is looked for without the ending', async () => {
+test('reports a List as upstream does, with the kind of its items', async () => {
   await open()
   const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [] })
   await env.create(ConfigMap, 'list', { data: { a: list } })
@@ -166,7 +166,7 @@ test('reports a List as upstream: its kind is looked for without the ending', as
   ])
 })
 
-test('objects that the workload cluster refuses are reported, others are applied, and rest writes nothing', async () => {
+test('objects that the workload cluster rejects are reported, others are applied, and an idle controller writes nothing', async () => {
   await open()
   const unknown = 'apiVersion: example.com/v1\nkind: Foo\nmetadata:\n  name: x\n'
   await env.create(ConfigMap, 'mixed', { data: { a: `${unknown}---\n${manifest('mixed', '1')}` } })
@@ -190,7 +190,7 @@ test('objects that the workload cluster refuses are reported, others are applied
   expect(env.store.revision).toBe(revision)
 })
 
-test('a deleted ClusterResourceSet leaves the binding, and what it applied stays', async () => {
+test('a deleted ClusterResourceSet is removed from the binding, and the applied objects stay', async () => {
   await open()
   await aConfigMap('one', '1')
   await aResourceSet('a', [configMapRef('one')])

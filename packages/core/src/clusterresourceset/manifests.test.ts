@@ -92,7 +92,7 @@ test('resources are applied once, and with Reconcile again when their content ch
   expect(needsApply(entry, { ...ref, kind: 'Secret' as const }, 'h1', 'Reconcile')).toBe(true)
 })
 
-test('a patch removes what the manifest does not have, but nothing that the server decides', () => {
+test('a patch removes fields that the manifest does not have, except for server-set ones', () => {
   const current = {
     apiVersion: 'v1',
     kind: 'ConfigMap',

@@ -112,7 +112,7 @@ describe('an ExtensionConfig', () => {
     expect(calls).toBe(1)
   })
 
-  it('keeps its last good registration while its server cannot be reached, and recovers by itself', async () => {
+  it('keeps its last registration while its server is unreachable, and recovers without a write', async () => {
     await create()
     await world.settle()
     server = broken
@@ -128,7 +128,7 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual(['other.sample'])
   })
 
-  it('is called where its present spec says, discovered there or not', async () => {
+  it('is called at the address of its current spec, even before it was discovered there', async () => {
     const hosts: string[] = []
     server = (request) => {
       const { host } = new URL(request.url)
@@ -204,13 +204,13 @@ describe('an ExtensionConfig', () => {
       'got failure response with message: not today',
     ],
     [
-      'a hook that nobody knows',
+      'an unknown hook',
       'UnknownHook',
       async () =>
         Response.json({ status: 'Success', handlers: [{ name: 'x', requestHook: { apiVersion: 'a/v1', hook: 'BeforeLunch' } }] }),
       'failed to validate discovery response: handler x requestHook a/v1/BeforeLunch is not in the Runtime SDK catalog',
     ],
-  ])('says so when its server answers %s', async (_, code, answer, problem) => {
+  ])('reports that its server responds with %s', async (_, code, answer, problem) => {
     server = answer
     await create()
     await world.settle()
@@ -233,7 +233,7 @@ describe('an ExtensionConfig', () => {
     )
   })
 
-  it('is seen in what the manager serves as its metrics', async () => {
+  it('is visible in the metrics of the manager', async () => {
     await create()
     await world.settle()
     const cluster = { kind: 'Cluster', metadata: { name: 'c', namespace: 'default', uid: '1' } } as Cluster
@@ -254,7 +254,7 @@ describe('an ExtensionConfig', () => {
     }
   })
 
-  it('is found again within half a minute, however long its server was away', async () => {
+  it('is discovered within half a minute after its server recovers, however long it was unreachable', async () => {
     server = broken
     await create()
     await world.settle()
@@ -273,7 +273,7 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual(['newer.sample'])
   })
 
-  it('is waited for when it is new, so that nothing slips past its hooks', async () => {
+  it('is awaited when it is new, so that no request bypasses its hooks', async () => {
     const called = Promise.withResolvers<void>()
     const answers = Promise.withResolvers<void>()
     server = async (request) => {
@@ -290,7 +290,7 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual(['slow.sample'])
   })
 
-  it('is forgotten when it is deleted', async () => {
+  it('is unregistered when it is deleted', async () => {
     await create()
     await world.settle()
     await world.client.delete(ExtensionConfig, { name: 'sample' })
@@ -298,7 +298,7 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual([])
   })
 
-  it('is not asked while it is paused', async () => {
+  it('is not called while it is paused', async () => {
     await create({ 'cluster.x-k8s.io/paused': '' })
     await world.settle()
     expect(getCondition(await world.read(), 'Paused')).toMatchObject({
@@ -308,7 +308,7 @@ describe('an ExtensionConfig', () => {
     expect(calls).toBe(0)
   })
 
-  it('is refused without a place to call, with the field', async () => {
+  it('is rejected without a URL or service, with the field', async () => {
     const object = { metadata: { name: 'sample' }, spec: { clientConfig: { caBundle: 'eA==' } } }
     await expect(world.client.create(ExtensionConfig, object)).rejects.toThrow(
       'ExtensionConfig.runtime.cluster.x-k8s.io "sample" is invalid: spec.clientConfig: Required value: either url or service must be defined',
@@ -322,7 +322,7 @@ describe('the caBundle', () => {
   })
   const annotation = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': 'default/ca' }
 
-  it('comes from the Secret that the annotation names, and follows it', async () => {
+  it('is copied from the Secret that the annotation names, again after each change', async () => {
     await create(annotation)
     await world.settle()
     expect(await discovered()).toMatchObject({
@@ -360,7 +360,7 @@ describe('after a restart', () => {
     expect(world.extensions.ready).toBe(true)
   })
 
-  it('one that cannot be reached takes part with what its status remembers', async () => {
+  it('an unreachable one is registered with the handlers of its status', async () => {
     await create()
     await world.settle()
     server = broken
@@ -371,7 +371,7 @@ describe('after a restart', () => {
     expect(await discovered()).toEqual(refused)
   })
 
-  it('the client is not ready before every ExtensionConfig had its turn', async () => {
+  it('the client is not ready before every ExtensionConfig was tried', async () => {
     await create()
     await world.settle()
     server = () => new Promise(() => {})
@@ -387,7 +387,7 @@ describe('after a restart', () => {
 describe('overrides of handlers', () => {
   const overridden = (overrides: object) => create({ 'runtime.capstan.dev/handler-overrides': JSON.stringify(overrides) })
 
-  it('are what the status shows', async () => {
+  it('are shown in the status', async () => {
     world = await start()
     await overridden({ gate: { timeoutSeconds: 3, failurePolicy: 'Ignore' } })
     await world.settle()
@@ -400,7 +400,7 @@ describe('overrides of handlers', () => {
     expect((await world.read()).status?.handlers).toMatchObject([{ timeoutSeconds: 10, failurePolicy: 'Fail' }])
   })
 
-  it('for a handler that the extension does not have are a warning when they are written', async () => {
+  it('for a handler that the extension does not have cause a warning when they are written', async () => {
     world = await start()
     await overridden({ gaet: { timeoutSeconds: 3 } })
     await world.settle()

@@ -63,13 +63,13 @@ async function discovered(status: 'True' | 'False', handlers: readonly string[],
   await env.settle()
 }
 
-test('without any ExtensionConfig nothing is waited for', async () => {
+test('is ready at once without any ExtensionConfig', async () => {
   const { extensions, handlers } = await start()
   expect(extensions.ready).toBe(true)
   expect(await handlers()).toEqual([])
 })
 
-test('handlers are those that core has discovered, and nothing is known before', async () => {
+test('registers the handlers that core has discovered, and is not ready before', async () => {
   const { extensions, handlers } = await start()
   await create()
   await env.settle()
@@ -89,7 +89,7 @@ test('handlers are those that core has discovered, and nothing is known before',
   expect(await handlers()).toEqual([])
 })
 
-test('an extension that core could not reach lately keeps its handlers', async () => {
+test('an extension keeps its handlers while core cannot reach it', async () => {
   const { extensions, handlers } = await start()
   await create()
   await discovered('False', ['can.sample'])
@@ -97,7 +97,7 @@ test('an extension that core could not reach lately keeps its handlers', async (
   expect(await handlers()).toEqual(['can.sample'])
 })
 
-test('a changed ExtensionConfig is registered as it was until core has looked at it', async () => {
+test('a changed ExtensionConfig keeps its earlier registration until core has reconciled it', async () => {
   const { handlers } = await start()
   await create()
   await discovered('True', ['can.sample'])
@@ -108,7 +108,7 @@ test('a changed ExtensionConfig is registered as it was until core has looked at
   expect(await handlers()).toEqual([])
 })
 
-test('a paused one counts as known', async () => {
+test('does not wait for a paused ExtensionConfig', async () => {
   const { extensions, handlers } = await start()
   await create({ 'cluster.x-k8s.io/paused': '' })
   await env.settle()

@@ -38,7 +38,7 @@ export interface ExtensionConfigIO extends ReconcileContext {
 }
 
 /** Rediscovery interval: a redeployed extension may have other handlers, which no event reports. */
-const LookAgain = minutes(10)
+const RediscoveryInterval = minutes(10)
 
 /** Reconciles one ExtensionConfig. Safe to call at any time, any number of times. */
 export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConfigIO): Promise<Outcome> {
@@ -68,7 +68,7 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
   const unknown = unknownOverrides(reported, found.handlers)
   if (unknown !== undefined) io.events.event(reported, 'Warning', 'UnknownHandlerOverride', unknown)
   register(reported, io)
-  return requeue(LookAgain, 'looks for other handlers now and then')
+  return requeue(RediscoveryInterval, 'looks for other handlers now and then')
 }
 
 /**

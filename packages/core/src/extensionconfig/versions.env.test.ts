@@ -36,11 +36,11 @@ test.each([
   [{}, 'either url or service must be defined'],
   [{ url: 'http://quota' }, "'https' is the only allowed URL scheme"],
   [{ url: 'https://quota', service }, 'only one of url or service can be defined'],
-])('what v1beta2 refuses is refused in v1alpha1: %j', async (clientConfig, text) => {
+])('v1alpha1 rejects the same values as v1beta2: %j', async (clientConfig, text) => {
   await expect(create('quota', clientConfig)).rejects.toThrow(text)
 })
 
-test('each version has the conditions where it had them', async () => {
+test('each version has its conditions at its own path', async () => {
   await create('quota', { service })
   const now = '2026-01-01T00:00:00Z'
   const condition = { type: 'Discovered', status: 'True', reason: 'Discovered', message: '', lastTransitionTime: now }
@@ -59,7 +59,7 @@ test('each version has the conditions where it had them', async () => {
   expect((await named('quota')).status).toEqual(status)
 })
 
-test('a handler without a time limit of its own says so in the words of each version', async () => {
+test('a handler without a timeout of its own is encoded in the form of each version', async () => {
   await create('quota', { service })
   const requestHook = { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeClusterCreate' }
   const body = { status: { handlers: [{ name: 'a.quota', requestHook, timeoutSeconds: 0 }] } }

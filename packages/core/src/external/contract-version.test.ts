@@ -27,12 +27,12 @@ describe('the contract of a kind', () => {
       'v1beta2 v1beta2',
     ],
     [
-      'takes the greatest version, wherever it stands in the list',
+      'takes the greatest version, independent of the order of the list',
       { 'cluster.x-k8s.io/v1beta2': 'v1beta3_v1_v1beta10' },
       'v1beta2 v1',
     ],
     ['may be the older one', { 'cluster.x-k8s.io/v1beta1': 'v1alpha1_v1beta1' }, 'v1beta1 v1beta1'],
-    ['passes over an empty label', { 'cluster.x-k8s.io/v1beta2': '', 'cluster.x-k8s.io/v1beta1': 'v1' }, 'v1beta1 v1'],
+    ['skips an empty label', { 'cluster.x-k8s.io/v1beta2': '', 'cluster.x-k8s.io/v1beta1': 'v1' }, 'v1beta1 v1'],
   ])('%s', (_, labels, expected) => {
     const { contract, version } = latestContract(aCrd(labels as never))
     expect(`${contract} ${version}`).toBe(expected)

@@ -21,9 +21,8 @@ export const read = <T>({ object, contract }: External, field: ContractField<T>)
   readField(object, field, contract)
 
 /**
- * The value of a field that must have a type.
- *
- * @throws TypeError naming the field: copied as it is, the API server would reject everything that this reconcile writes
+ * Reads a contract field and checks its type.
+ * @throws TypeError that names the field: with a value of the wrong type, the API server would reject the whole status write
  */
 export function readTyped<T extends string | boolean>(
   external: External,

@@ -29,7 +29,7 @@ function outcome(
   }
 }
 
-describe('a template gives the text or the error that Go 1.26 gave', () => {
+describe('a template renders the text or fails with the error of Go 1.26', () => {
   const { data, cases } = recorded('go-text-template.jsonl')
   test.each(cases.map((of) => [`${of.template}${of.missingKey ? ' (missingkey=error)' : ''}`, of] as const))(
     '%s',
@@ -39,18 +39,18 @@ describe('a template gives the text or the error that Go 1.26 gave', () => {
   )
 })
 
-describe('text functions give what sprig v3.3 gave', () => {
+describe('text functions return the results of sprig v3.3', () => {
   const { data, cases } = recorded('sprig.jsonl')
   test.each(cases.map((of) => [of.template, of] as const))('%s', (_, { template, ...want }) => {
     expect(outcome(template, data, {})).toEqual(want)
   })
 })
 
-describe('where it stands is part of an error', () => {
+describe('an error contains its position', () => {
   test.each([
     ['line and column of the field', 'a\n  {{ .x.y }}', 'template: t:2:7: executing "t" at <.x.y>: map has no entry for key "x"'],
     [
-      'the template that was called',
+      'the name of the called template',
       '{{define "in"}}\n{{.z}}{{end}}{{template "in" .}}',
       'template: t:2:2: executing "in" at <.z>: map has no entry for key "z"',
     ],
@@ -64,7 +64,7 @@ describe('resources of a template are bounded', () => {
   test.each([
     ['a text repeated', '{{ repeat 100000000 "abc" }}', 'text is larger than 1048576 bytes'],
     [
-      'a text doubled over and over',
+      'a text that is doubled repeatedly',
       '{{ $x := "0123456789" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}',
       'text is larger than 1048576 bytes',
     ],
@@ -88,7 +88,7 @@ describe('resources of a template are bounded', () => {
   })
 })
 
-test('keys that JavaScript objects have of themselves are missing like any other', () => {
+test('properties that JavaScript objects inherit are missing keys', () => {
   expect(
     outcome('{{ .constructor }} {{ .toString }} {{ hasKey . "__proto__" }} {{ (dict "__proto__" 1).__proto__ }}', {}, {}),
   ).toEqual({
@@ -96,7 +96,7 @@ test('keys that JavaScript objects have of themselves are missing like any other
   })
 })
 
-test('functions that change a map leave the data as it was', () => {
+test('functions that change a map do not change the data', () => {
   const data = Object.freeze({ labels: Object.freeze({ a: '1' }) })
   expect(outcome('{{ $_ := set .labels "b" "2" }}{{ .labels }}', data, {})).toEqual({ text: 'map[a:1 b:2]' })
   expect(data).toEqual({ labels: { a: '1' } })

@@ -56,7 +56,7 @@ test('an address and its gateway must be IP addresses, with a prefix that fits',
   )
 })
 
-test('an address comes from the pool of its claim, if that exists', async () => {
+test('an address must come from the pool of its claim, if the claim exists', async () => {
   expect(await created({}, claim())).toBe('allowed')
   expect(await created({}, claim({ poolRef: { ...poolRef, name: 'other' } }))).toBe(
     'spec.poolRef: Invalid value: {"name":"pool","kind":"Pool","apiGroup":"g.io"}: the referenced pool is different from the pool referenced by the claim this address should fulfill',
@@ -134,7 +134,7 @@ test.each<[string, Partial<IPAddress['spec']>, string]>([
   )
 })
 
-test('a claim cannot change either, but everything else of both can', async () => {
+test('the spec of a claim cannot change either, but other fields of both can', async () => {
   expect(await answer(ipAddressClaimAdmission, claim({ clusterName: 'b' }), claim())).toBe(
     `spec: Forbidden: IPAddressClaim spec is immutable. Diff: v1beta2.IPAddressClaimSpec{
 -   ClusterName: "a",

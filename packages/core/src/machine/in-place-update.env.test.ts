@@ -94,13 +94,13 @@ test('calls a busy extension again after its retry time, not earlier, and report
   expect(conditionText(await machine(), 'Ready')).toBe('True Ready')
 })
 
-test('a blocking answer without a message is shown as progress', async () => {
+test('a blocking response without a message is reported as progress', async () => {
   await running(() => ({ wait: 20 }))
   await begin()
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress')
 })
 
-test('an answer holds although labels and annotations change', async () => {
+test('a response stays cached when labels and annotations change', async () => {
   const { requests } = await running(() => ({ wait: 3600 }))
   await begin()
   await env.patch(Machine, 'm1', { metadata: { labels: { a: 'b' } } })
@@ -127,7 +127,7 @@ test('a response expires when the desired state changes, or when a user requests
   expect(requests, 'the same text is another request').toHaveLength(4)
 })
 
-test('a failure is shown without what the extension said, and made up for', async () => {
+test('a failure is reported without the message of the extension, and retried', async () => {
   let isFull = true
   await running(() => {
     if (isFull) throw new Error('the disk is full')
@@ -144,7 +144,7 @@ test('a failure is shown without what the extension said, and made up for', asyn
 test.each([
   ['no handler', []],
   ['two handlers', ['a.x', 'b.y']],
-])('%s: the update fails until that changes', async (_, handlers: readonly string[]) => {
+])('%s: the update fails until another number of handlers is registered', async (_, handlers: readonly string[]) => {
   let names = handlers
   const scripted = scriptedRuntime({ UpdateMachine: () => undefined })
   const runtime: RuntimeClient = { ...scripted, handlersFor: () => Promise.resolve(names) }
@@ -156,7 +156,7 @@ test.each([
   expect(await updating()).toBe('False NotUpdating')
 })
 
-test('an extension that changes while it is called is asked again at once', async () => {
+test('an extension that changes during its call is called again at once', async () => {
   let changed: (extensionConfig: string) => void = () => {}
   let calls = 0
   const scripted = scriptedRuntime({
@@ -177,7 +177,7 @@ test('an extension that changes while it is called is asked again at once', asyn
   expect(calls).toBe(2)
 })
 
-test('an extension that changes is asked at once, and one that goes is missed at once', async () => {
+test('a changed extension is called at once, and a removed one is reported at once', async () => {
   let names: readonly string[] = ['a.x']
   let changed: (extensionConfig: string) => void = () => {}
   let calls = 0
@@ -282,7 +282,7 @@ test('an annotation removed by a user ends the update without a call', async () 
   expect(await updating()).toBe('False NotUpdating')
 })
 
-test('other hooks that are pending stay so', async () => {
+test('other pending hooks stay pending', async () => {
   await running(() => undefined)
   await env.patch(Machine, 'm1', { metadata: { annotations: { [pendingHooks]: 'Another' } } })
   await env.patch(Machine, 'm1', mark)
@@ -292,7 +292,7 @@ test('other hooks that are pending stay so', async () => {
   expect((await machine()).metadata.annotations).toEqual({ [pendingHooks]: 'Another' })
 })
 
-test('without its infrastructure a Machine cannot be updated', async () => {
+test('a Machine without infrastructure cannot be updated', async () => {
   const { requests } = await running(() => ({ wait: 5 }))
   await begin()
   await env.client.delete(DevMachine, { namespace: 'default', name: 'm1' })
@@ -320,7 +320,7 @@ test('a Machine deleted meanwhile is removed without further calls', async () =>
   await expect(machine()).rejects.toThrow('not found')
 })
 
-test('marks go in their order, and a write that fails is made up for without another call', async () => {
+test('annotations are removed in their order, and a failed write is retried without another call', async () => {
   for (let failing = 1; failing <= 4; failing++) {
     const writes: string[] = []
     let isOn = false

@@ -29,7 +29,7 @@ const aScope = (more: Partial<MachineScope> = {}): MachineScope => ({
 })
 
 /** Formats a condition as `False/Info Reason: message`; `-` when it is absent. */
-function told(scope: MachineScope, type: string): string {
+function reported(scope: MachineScope, type: string): string {
   reportLegacyStatus(scope, now)
   const condition = legacyConditionsOf(scope.machine).find((one) => one.type === type)
   if (!condition) return '-'
@@ -44,17 +44,17 @@ describe('InfrastructureReady', () => {
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
     ['not read',                    { infrastructure: { state: 'unread' } },                       '-'],
-    ['not there',                   { infrastructure: missing },                                   '-'],
-    ['being made',                  { infrastructure: infra() },                                   'False/Info WaitingForInfrastructure'],
-    ['made, and says nothing',      {},                                                            'True'],
-    ['says so by contract v1beta1', { infrastructure: infra(ready('False', { severity: 'Error', reason: 'NoQuota', message: 'm' })) }, 'False/Error NoQuota: m'],
-    ['says so by contract v1beta2', { infrastructure: infra(ready('True', { reason: 'Ready', message: '' })) },                        'True Ready'],
-    ['to be deleted',               { machine: leaving(), infrastructure: infra() },               'False/Info Deleting'],
-    ['to be deleted, still there',  { machine: leaving() },                                        'True'],
-    ['gone before its turn',        { machine: leaving(), infrastructure: missing },               '-'],
+    ['missing',                     { infrastructure: missing },                                   '-'],
+    ['not provisioned',             { infrastructure: infra() },                                   'False/Info WaitingForInfrastructure'],
+    ['provisioned, without Ready',  {},                                                            'True'],
+    ['Ready by contract v1beta1',   { infrastructure: infra(ready('False', { severity: 'Error', reason: 'NoQuota', message: 'm' })) }, 'False/Error NoQuota: m'],
+    ['Ready by contract v1beta2',   { infrastructure: infra(ready('True', { reason: 'Ready', message: '' })) },                        'True Ready'],
+    ['deleting, not provisioned',   { machine: leaving(), infrastructure: infra() },               'False/Info Deleting'],
+    ['deleting, still provisioned', { machine: leaving() },                                        'True'],
+    ['deleted before its step',     { machine: leaving(), infrastructure: missing },               '-'],
     ['deleted',                     { machine: leaving(), infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
   ])('%s', (_, scope, expected) => {
-    expect(told(aScope(scope), 'InfrastructureReady')).toBe(expected)
+    expect(reported(aScope(scope), 'InfrastructureReady')).toBe(expected)
   })
 })
 
@@ -64,16 +64,16 @@ describe('BootstrapReady', () => {
   })
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
-    ['no config',               { bootstrap: { state: 'none' } },                                '-'],
-    ['being made',              { bootstrap: config() },                                         'False/Info WaitingForDataSecret'],
-    ['made, and says nothing',  {},                                                              'True'],
-    ['says so itself',          { bootstrap: config(ready('False', { severity: 'Warning', reason: 'Slow' })) }, 'False/Warning Slow'],
-    ['the Machine has the data, whatever it says', { machine: withSecret, bootstrap: config(ready('False', { reason: 'Slow' })) }, 'True'],
-    ['to be deleted',           { machine: leaving(), bootstrap: config() },                     'False/Info Deleting'],
-    ['deleted',                 { machine: leaving(), bootstrap: missing, steps: { bootstrap: { state: 'done' } } }, 'False/Info Deleted'],
-    ['nothing to delete',       { machine: leaving(), bootstrap: { state: 'none' }, steps: { bootstrap: { state: 'skipped' } } }, '-'],
+    ['no config',                               { bootstrap: { state: 'none' } },                                '-'],
+    ['not created',                             { bootstrap: config() },                                         'False/Info WaitingForDataSecret'],
+    ['created, without Ready',                  {},                                                              'True'],
+    ['with Ready',                              { bootstrap: config(ready('False', { severity: 'Warning', reason: 'Slow' })) }, 'False/Warning Slow'],
+    ['the Machine has the data secret already', { machine: withSecret, bootstrap: config(ready('False', { reason: 'Slow' })) }, 'True'],
+    ['deleting',                                { machine: leaving(), bootstrap: config() },                     'False/Info Deleting'],
+    ['deleted',                                 { machine: leaving(), bootstrap: missing, steps: { bootstrap: { state: 'done' } } }, 'False/Info Deleted'],
+    ['nothing to delete',                       { machine: leaving(), bootstrap: { state: 'none' }, steps: { bootstrap: { state: 'skipped' } } }, '-'],
   ])('%s', (_, scope, expected) => {
-    expect(told(aScope(scope), 'BootstrapReady')).toBe(expected)
+    expect(reported(aScope(scope), 'BootstrapReady')).toBe(expected)
   })
 })
 
@@ -86,21 +86,21 @@ describe('NodeHealthy', () => {
     'Node condition Ready is Unknown. Node condition MemoryPressure is Unknown. Node condition DiskPressure is Unknown. Node condition PIDPressure is Unknown'
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
-    ['no providerID',             { node: { state: 'unnamed' } },                          'False/Info WaitingForNodeRef'],
-    ['not connected',             { node: { state: 'disconnected' } },                     '-'],
-    ['could not be read',         { node: { state: 'unread' } },                           'Unknown NodeInspectionFailed: Failed to get the Node for this Machine by ProviderID'],
-    ['still to come',             { machine: young(), node: missing },                     'False/Warning NodeProvisioning: Waiting for a node with matching ProviderID to exist'],
-    ['vanished',                  { node: missing },                                       'False/Error NodeNotFound'],
-    ['went with the Machine',     { machine: leaving(), node: missing },                   '-'],
-    ['well',                      {},                                                      'True'],
-    ['one thing wrong, one dark', { node: node({ Ready: 'Unknown', DiskPressure: 'True' }) }, `False/Warning NodeConditionsFailed: ${pressed}`],
-    ['some of it dark',           { node: node({ Ready: 'Unknown' }) },                    'True'],
-    ['all of it dark',            { node: node(dark) },                                    `Unknown NodeConditionsFailed: ${silent}`],
-    ['the host goes',             { infrastructure: infra(provisioned, { deletionTimestamp }) }, 'False/Info Deleting'],
-    ['the host is gone',          { infrastructure: missing },                             'False/Info Deleting'],
-    ['cannot be deleted',         { machine: leaving(), steps: { node: { state: 'failed', message: 'no', outcome: proceed() } } }, 'False/Warning DeletionFailed'],
+    ['no providerID',                  { node: { state: 'unnamed' } },                          'False/Info WaitingForNodeRef'],
+    ['not connected',                  { node: { state: 'disconnected' } },                     '-'],
+    ['could not be read',              { node: { state: 'unread' } },                           'Unknown NodeInspectionFailed: Failed to get the Node for this Machine by ProviderID'],
+    ['not registered yet',             { machine: young(), node: missing },                     'False/Warning NodeProvisioning: Waiting for a node with matching ProviderID to exist'],
+    ['deleted',                        { node: missing },                                       'False/Error NodeNotFound'],
+    ['deleted with the Machine',       { machine: leaving(), node: missing },                   '-'],
+    ['healthy',                        {},                                                      'True'],
+    ['one condition bad, one unknown', { node: node({ Ready: 'Unknown', DiskPressure: 'True' }) }, `False/Warning NodeConditionsFailed: ${pressed}`],
+    ['some conditions unknown',        { node: node({ Ready: 'Unknown' }) },                    'True'],
+    ['all conditions unknown',         { node: node(dark) },                                    `Unknown NodeConditionsFailed: ${silent}`],
+    ['infrastructure being deleted',   { infrastructure: infra(provisioned, { deletionTimestamp }) }, 'False/Info Deleting'],
+    ['infrastructure deleted',         { infrastructure: missing },                             'False/Info Deleting'],
+    ['cannot be deleted',              { machine: leaving(), steps: { node: { state: 'failed', message: 'no', outcome: proceed() } } }, 'False/Warning DeletionFailed'],
   ])('%s', (_, scope, expected) => {
-    expect(told(aScope(scope), 'NodeHealthy')).toBe(expected)
+    expect(reported(aScope(scope), 'NodeHealthy')).toBe(expected)
   })
 })
 
@@ -112,20 +112,20 @@ describe('the steps of a deletion', () => {
   const stage = { reason: 'DrainingNode', message: 'Drain not completed yet' } as const
   // biome-ignore format: a table
   test.each<[string, MachineScope['steps'], string, string]>([
-    ['hooks hold the drain',   { preDrainHooks: waiting },     'PreDrainDeleteHookSucceeded',     'False/Info WaitingExternalHook'],
-    ['no hook holds it',       { preDrainHooks: done },        'PreDrainDeleteHookSucceeded',     'True'],
-    ['not drained yet',        { drain: waiting },             'DrainingSucceeded',               'False/Info Draining: Drain not completed yet'],
-    ['cannot be drained',      { drain: failed },              'DrainingSucceeded',               'False/Warning DrainingFailed: no answer'],
-    ['drained',                { drain: done },                'DrainingSucceeded',               'True'],
-    ['not to be drained',      { drain: skipped },             'DrainingSucceeded',               '-'],
-    ['volumes are left',       { volumes: waiting },           'VolumeDetachSucceeded',           'False/Info WaitingForVolumeDetach: Waiting for node volumes to be detached'],
-    ['volumes are not known',  { volumes: failed },            'VolumeDetachSucceeded',           'False/Info WaitingForVolumeDetach: Waiting for node volumes to be detached'],
-    ['no volume is left',      { volumes: done },              'VolumeDetachSucceeded',           'True'],
-    ['hooks hold the host',    { preTerminateHooks: waiting }, 'PreTerminateDeleteHookSucceeded', 'False/Info WaitingExternalHook'],
-    ['no hook holds the host', { preTerminateHooks: done },    'PreTerminateDeleteHookSucceeded', 'True'],
-    ['not come to that yet',   {},                             'PreTerminateDeleteHookSucceeded', '-'],
+    ['hooks block the drain',             { preDrainHooks: waiting },     'PreDrainDeleteHookSucceeded',     'False/Info WaitingExternalHook'],
+    ['no hook blocks it',                 { preDrainHooks: done },        'PreDrainDeleteHookSucceeded',     'True'],
+    ['not drained yet',                   { drain: waiting },             'DrainingSucceeded',               'False/Info Draining: Drain not completed yet'],
+    ['cannot be drained',                 { drain: failed },              'DrainingSucceeded',               'False/Warning DrainingFailed: no answer'],
+    ['drained',                           { drain: done },                'DrainingSucceeded',               'True'],
+    ['drain is skipped',                  { drain: skipped },             'DrainingSucceeded',               '-'],
+    ['volumes are attached',              { volumes: waiting },           'VolumeDetachSucceeded',           'False/Info WaitingForVolumeDetach: Waiting for node volumes to be detached'],
+    ['volumes could not be read',         { volumes: failed },            'VolumeDetachSucceeded',           'False/Info WaitingForVolumeDetach: Waiting for node volumes to be detached'],
+    ['no volume is attached',             { volumes: done },              'VolumeDetachSucceeded',           'True'],
+    ['hooks block the infrastructure',    { preTerminateHooks: waiting }, 'PreTerminateDeleteHookSucceeded', 'False/Info WaitingExternalHook'],
+    ['no hook blocks the infrastructure', { preTerminateHooks: done },    'PreTerminateDeleteHookSucceeded', 'True'],
+    ['step not reached',                  {},                             'PreTerminateDeleteHookSucceeded', '-'],
   ])('%s', (_, steps, type, expected) => {
-    expect(told(aScope({ machine: leaving(), deletion: stage, steps }), type)).toBe(expected)
+    expect(reported(aScope({ machine: leaving(), deletion: stage, steps }), type)).toBe(expected)
   })
 })
 
@@ -140,18 +140,18 @@ describe('Ready', () => {
   const unhealthy = aMachine({ status: { deprecated: { v1beta1: { conditions: [sick] } } } })
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
-    ['both steps to go',    { machine: young(), bootstrap: config(), infrastructure: infra() }, 'False/Info WaitingForInfrastructure: 0 of 2 completed'],
-    ['one step to go',      { machine: young(), infrastructure: infra() },                      'False/Info WaitingForInfrastructure: 1 of 2 completed'],
-    ['not a step any more', { machine: unhealthy },                                             'False/Warning UnhealthyNode'],
-    ['there',               {},                                                                 'True'],
-    ['a Node that is not well does not matter', { node: missing },                              'True'],
-    ['leaving',             { machine: leaving(), bootstrap: missing, infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
+    ['both steps pending',        { machine: young(), bootstrap: config(), infrastructure: infra() }, 'False/Info WaitingForInfrastructure: 0 of 2 completed'],
+    ['one step pending',          { machine: young(), infrastructure: infra() },                      'False/Info WaitingForInfrastructure: 1 of 2 completed'],
+    ['unhealthy',                 { machine: unhealthy },                                             'False/Warning UnhealthyNode'],
+    ['there',                     {},                                                                 'True'],
+    ['ignores an unhealthy Node', { node: missing },                              'True'],
+    ['leaving',                   { machine: leaving(), bootstrap: missing, infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
   ])('%s', (_, scope, expected) => {
-    expect(told(aScope(scope), 'Ready')).toBe(expected)
+    expect(reported(aScope(scope), 'Ready')).toBe(expected)
   })
 })
 
-test('saying the same again changes nothing', () => {
+test('reporting the same conditions again changes nothing', () => {
   const scope = aScope({ machine: leaving(), steps: { drain: { state: 'waiting', outcome: proceed() } } })
   reportLegacyStatus(scope, now)
   const before = structuredClone(scope.machine.status)

@@ -6,7 +6,7 @@ import { afterEach, expect, test } from 'vitest'
 let env: CoreEnv
 afterEach(() => env.close())
 
-test('a Machine takes over its identity, finds its Node, and is Available', async () => {
+test('a Machine copies its provider ID and addresses, finds its Node, and is Available', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1', { labels: { 'node-role.kubernetes.io/worker': '', 'example.com/kept': 'here' } })
@@ -78,7 +78,7 @@ test('a Machine reports what it waits for', async () => {
   ])
 })
 
-test('a Machine reports that its host vanished, and recovers with it', async () => {
+test('a Machine reports that its infrastructure machine is missing, and recovers when it exists again', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -169,7 +169,7 @@ test('keeps conditions that a control plane writes during a reconcile', async ()
   expect(conditionText(machine, 'UpToDate')).toBe('True UpToDate')
 })
 
-test('a workload cluster that falls silent makes what is known of its Nodes old after five minutes, and no sooner', async () => {
+test('conditions of Nodes become Unknown after their workload cluster was unresponsive for five minutes', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -185,7 +185,7 @@ test('a workload cluster that falls silent makes what is known of its Nodes old 
   expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('True Available')
 })
 
-test('at rest nothing is written', async () => {
+test('an idle controller writes nothing', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -195,7 +195,7 @@ test('at rest nothing is written', async () => {
   expect(env.store.revision).toBe(revision)
 })
 
-test('a Machine goes after its hooks, its host, and only then its Node', async () => {
+test('a Machine is deleted in the order of hooks, infrastructure, Node', async () => {
   env = await coreEnv()
   const hook = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/x'
   const last = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/y'
@@ -230,7 +230,7 @@ test('a Machine goes after its hooks, its host, and only then its Node', async (
   expect(await orAbsent(node())).toBeUndefined()
 })
 
-test('Pods leave before the host goes; what belongs to the Node stays', async () => {
+test('Pods are evicted before the infrastructure is deleted; static Pods stay', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
@@ -263,7 +263,7 @@ test('Pods leave before the host goes; what belongs to the Node stays', async ()
   expect(await env.workload.get(Pod, { namespace: 'default', name: 'static' })).toBeDefined()
 })
 
-test('the Node of the last control plane Machine is left alone', async () => {
+test('the Node of the last control plane Machine is not deleted', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
@@ -285,7 +285,7 @@ test('the Node of a control plane Machine is deleted while another control plane
   expect(await env.workload.get(Node, { name: 'node-cp-2' })).toBeDefined()
 })
 
-test('a Machine can go although its workload cluster is silent, once the Node has had its time', async () => {
+test('a Machine is deleted after the node deletion timeout when its workload cluster is unresponsive', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
@@ -302,7 +302,7 @@ test('a Machine can go although its workload cluster is silent, once the Node ha
   expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
 })
 
-test('a paused Cluster holds its Machines, which only say so', async () => {
+test('Machines of a paused Cluster only report that they are paused', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.patch(Cluster, 'demo', { spec: { paused: true } })
@@ -315,7 +315,7 @@ test('a paused Cluster holds its Machines, which only say so', async () => {
   expect((await env.get(Machine, 'm1')).status?.phase).toBe('Running')
 })
 
-test('writes that fail are made up for, whichever they are', async () => {
+test('any failed write is retried', async () => {
   for (let failing = 1; failing <= 12; failing++) {
     let writes = 0
     const between = (transport: Transport): Transport => ({

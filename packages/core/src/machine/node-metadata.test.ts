@@ -36,7 +36,7 @@ const labelled = (labels: ObjectMeta['labels'], annotations: ObjectMeta['annotat
   aMachine({ metadata: { labels: labels!, annotations } })
 
 describe('labels', () => {
-  test('of some domains go to the Node, others do not', () => {
+  test('of some domains are copied to the Node, others are not', () => {
     const machine = labelled({
       'node-role.kubernetes.io/worker': '',
       'x.node-role.kubernetes.io/worker': '',
@@ -56,7 +56,7 @@ describe('labels', () => {
     })
   })
 
-  test('that the Machine loses go from the Node; those of others stay', () => {
+  test('that the Machine loses are removed from the Node; those of other writers stay', () => {
     const before = patched(
       aNode({ metadata: { labels: { 'node.cluster.x-k8s.io/theirs': '' } } }),
       wishes(labelled({ 'node.cluster.x-k8s.io/ours': '' })),
@@ -65,7 +65,7 @@ describe('labels', () => {
     expect(patched(before, wishes(labelled({}))).metadata.labels).toEqual({ 'node.cluster.x-k8s.io/theirs': '' })
   })
 
-  test('say when the host may be taken away', () => {
+  test('mark an interruptible Machine', () => {
     expect(nodePatch(aNode(), wishes(aMachine(), { isInterruptible: true }))?.becomesInterruptible).toBe(true)
     const node = patched(aNode(), wishes(aMachine(), { isInterruptible: true }))
     expect(node.metadata.labels).toEqual({ 'cluster.x-k8s.io/interruptible': '' })
@@ -73,7 +73,7 @@ describe('labels', () => {
   })
 })
 
-test('annotations name the Machine and its owner, and track what was taken over', () => {
+test('annotations name the Machine and its owner, and record which labels were copied', () => {
   const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 'ms', uid: 'u', controller: true }
   const machine = aMachine({
     metadata: { ownerReferences: [owner], annotations: { 'node.cluster.x-k8s.io/note': 'x', other: 'y' } },
@@ -99,7 +99,7 @@ describe('taints', () => {
   const once = { key: 'o', effect: 'NoSchedule', propagation: 'OnInitialization' } as const
   const texts = (node: Node) => node.spec?.taints?.map(({ key, value }) => (value === undefined ? key : `${key}=${value}`))
 
-  test('of initialization come once, the others for as long as the Machine has them', () => {
+  test('of initialization are added once, the others for as long as the Machine has them', () => {
     const first = patched(aNode({ spec: { taints: [uninitialized, theirs] } }), wishes(tainted(always, once)))
     expect(texts(first)).toEqual(['theirs', 'a=1', 'o'])
     expect(nodePatch(first, wishes(tainted(always, once)))).toBeUndefined()
@@ -110,7 +110,7 @@ describe('taints', () => {
     expect(texts(patched(first, wishes(tainted(once))))).toEqual(['theirs', 'o'])
   })
 
-  test('say that a rollout will replace the Machine', () => {
+  test('mark Nodes that a rollout will replace', () => {
     const revision = (n: string) => ({ metadata: { annotations: { 'machinedeployment.clusters.x-k8s.io/revision': n } } })
     const of = (set: string, deployment: string) =>
       wishes(aMachine(), { machineSet: aMachineSet(revision(set)), machineDeployment: aMachineDeployment(revision(deployment)) })

@@ -71,17 +71,17 @@ describe('BootstrapConfigReady', () => {
   const secretWasMade = { initialization: { bootstrapDataSecretCreated: true } }
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
-    ['there is no config',        { machine: aMachine({ spec: { bootstrap: { dataSecretName: 'x' } } }), bootstrap: { state: 'none' } }, 'True DataSecretProvided'],
-    ['never read',                { bootstrap: { state: 'unread' } },                                    'Unknown InternalError: Please check controller logs for errors'],
-    ['not there yet',             { bootstrap: { state: 'missing' } },                                   'False ObjectDoesNotExist: DevConfig does not exist'],
-    ['there, says nothing',       { bootstrap: config() },                                               'False NotReady: DevConfig status.initialization.dataSecretCreated is false'],
-    ['reported false again',      { bootstrap: config({ status: { initialization: { dataSecretCreated: false } } }), machine: aMachine({ status: secretWasMade }) }, 'True Ready'],
-    ['there, secret made',        { bootstrap: config({ status: { initialization: { dataSecretCreated: true } } }) }, 'True Ready'],
-    ['reports why not',           { bootstrap: config({ status: ready('False', { reason: 'NoCA', message: 'no authority' }) }) }, 'False NoCA: no authority'],
-    ['reports without a reason',  { bootstrap: config({ status: ready('True') }) },                      'True Ready'],
-    ['reports nonsense',          { bootstrap: config({ status: ready('Maybe') }) },                     'Unknown InvalidConditionReported: failed to convert status.conditions from DevConfig to []metav1.Condition: status for the Ready condition must be one of True, False, Unknown'],
-    ['gone with the Machine',     { bootstrap: { state: 'missing' }, machine: aMachine({ ...deleting, status: secretWasMade }) }, 'False ObjectDeleted: DevConfig has been deleted'],
-    ['gone, secret never made',   { bootstrap: { state: 'missing' }, machine: aMachine(deleting) },      'False ObjectDoesNotExist: DevConfig does not exist'],
+    ['no reference',                  { machine: aMachine({ spec: { bootstrap: { dataSecretName: 'x' } } }), bootstrap: { state: 'none' } }, 'True DataSecretProvided'],
+    ['never read',                    { bootstrap: { state: 'unread' } },                                    'Unknown InternalError: Please check controller logs for errors'],
+    ['missing',                       { bootstrap: { state: 'missing' } },                                   'False ObjectDoesNotExist: DevConfig does not exist'],
+    ['without status',                { bootstrap: config() },                                               'False NotReady: DevConfig status.initialization.dataSecretCreated is false'],
+    ['false after it was true',       { bootstrap: config({ status: { initialization: { dataSecretCreated: false } } }), machine: aMachine({ status: secretWasMade }) }, 'True Ready'],
+    ['secret created',                { bootstrap: config({ status: { initialization: { dataSecretCreated: true } } }) }, 'True Ready'],
+    ['False with a reason',           { bootstrap: config({ status: ready('False', { reason: 'NoCA', message: 'no authority' }) }) }, 'False NoCA: no authority'],
+    ['True without a reason',         { bootstrap: config({ status: ready('True') }) },                      'True Ready'],
+    ['invalid status',                { bootstrap: config({ status: ready('Maybe') }) },                     'Unknown InvalidConditionReported: failed to convert status.conditions from DevConfig to []metav1.Condition: status for the Ready condition must be one of True, False, Unknown'],
+    ['deleted with the Machine',      { bootstrap: { state: 'missing' }, machine: aMachine({ ...deleting, status: secretWasMade }) }, 'False ObjectDeleted: DevConfig has been deleted'],
+    ['deleted, secret never created', { bootstrap: { state: 'missing' }, machine: aMachine(deleting) },      'False ObjectDoesNotExist: DevConfig does not exist'],
   ])('%s', (_, scope, expected) => {
     expect(stateText(bootstrapConfigReady(aScope(scope)))).toBe(expected)
   })
@@ -91,14 +91,14 @@ describe('InfrastructureReady', () => {
   const provisioned = { initialization: { infrastructureProvisioned: true } }
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
-    ['never read',                { infrastructure: { state: 'unread' } },                                'Unknown InternalError: Please check controller logs for errors'],
-    ['not there yet',             { infrastructure: { state: 'missing' } },                               'False ObjectDoesNotExist: DevMachine does not exist'],
-    ['there, still booting',      { infrastructure: infra() },                                            'False NotReady: DevMachine status.initialization.provisioned is false'],
-    ['there and provisioned',     { infrastructure: infra({ status: { initialization: { provisioned: true } } }) }, 'True Ready'],
-    ['reports why not',           { infrastructure: infra({ status: ready('False', { reason: 'Quota', message: 'no quota' }) }) }, 'False Quota: no quota'],
-    ['in transition, new list counts', { infrastructure: infra({ status: { ...ready('False'), v1beta2: ready('True', { reason: 'Up' }) } }) }, 'True Up'],
-    ['vanished',                  { infrastructure: { state: 'missing' }, machine: aMachine({ status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted while the Machine still exists'],
-    ['gone with the Machine',     { infrastructure: { state: 'missing' }, machine: aMachine({ ...deleting, status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted'],
+    ['never read',                  { infrastructure: { state: 'unread' } },                                'Unknown InternalError: Please check controller logs for errors'],
+    ['missing',                     { infrastructure: { state: 'missing' } },                               'False ObjectDoesNotExist: DevMachine does not exist'],
+    ['not provisioned',             { infrastructure: infra() },                                            'False NotReady: DevMachine status.initialization.provisioned is false'],
+    ['provisioned',                 { infrastructure: infra({ status: { initialization: { provisioned: true } } }) }, 'True Ready'],
+    ['False with a reason',         { infrastructure: infra({ status: ready('False', { reason: 'Quota', message: 'no quota' }) }) }, 'False Quota: no quota'],
+    ['conditions of both versions', { infrastructure: infra({ status: { ...ready('False'), v1beta2: ready('True', { reason: 'Up' }) } }) }, 'True Up'],
+    ['deleted too early',           { infrastructure: { state: 'missing' }, machine: aMachine({ status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted while the Machine still exists'],
+    ['deleted with the Machine',    { infrastructure: { state: 'missing' }, machine: aMachine({ ...deleting, status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted'],
   ])('%s', (_, scope, expected) => {
     expect(stateText(infrastructureReady(aScope(scope)))).toBe(expected)
   })
@@ -118,37 +118,37 @@ describe('NodeHealthy', () => {
   })
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, Health, string]>([
-    ['no infrastructure yet',   { cluster: aCluster() }, healthy, 'Unknown InspectionFailed: Waiting for Cluster status.initialization.infrastructureProvisioned to be true'],
-    ['no control plane yet',    { cluster: aCluster({ status: { initialization: { infrastructureProvisioned: true } } }) }, healthy, 'Unknown InspectionFailed: Waiting for Cluster control plane to be initialized'],
-    ['never connected',         {}, failing(2),   'Unknown ConnectionDown: Remote connection not established yet'],
-    ['never connected for long', {}, failing(5),  'Unknown ConnectionDown'],
-    ['silent for too long',     {}, silentSince(6), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:54:00Z'],
-    ['silent for a moment',     { node: { state: 'disconnected' } }, silentSince(1), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:59:00Z'],
-    ['not asked for long',      { node: node({}) }, { ...silentSince(6), consecutiveFailures: 0 }, 'True NodeHealthy'],
-    ['looking failed',          { node: { state: 'unread' } }, healthy, 'Unknown InternalError: Please check controller logs for errors'],
-    ['no providerID',           { node: { state: 'unnamed' } }, healthy, 'Unknown InspectionFailed: Waiting for DevMachine to report spec.providerID'],
-    ['no Node yet',             { node: { state: 'missing' }, machine: aMachine({ spec: { providerID: 'dev:///m1' } }) }, healthy, 'Unknown InspectionFailed: Waiting for a Node with spec.providerID dev:///m1 to exist'],
-    ['Node vanished',           { node: { state: 'missing' }, machine: aMachine(named) }, healthy, 'False NodeDeleted: Node node-1 has been deleted while the Machine still exists'],
-    ['Node gone with Machine',  { node: { state: 'missing' }, machine: aMachine({ ...named, ...deleting }) }, healthy, 'False NodeDeleted: Node node-1 has been deleted'],
-    ['there never was a Node',  { node: { state: 'missing' }, machine: aMachine(deleting) }, healthy, 'Unknown NodeDoesNotExist: Node does not exist'],
-    ['all is well',             { node: node({}) }, healthy, 'True NodeHealthy'],
-    ['under pressure',          { node: node({ DiskPressure: { status: 'True', message: 'disk is full' } }) }, healthy, 'False NodeNotHealthy: * Node.DiskPressure: disk is full'],
-    ['wrong without a message', { node: node({ Ready: 'False' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is False'],
-    ['wrong beats unknown',     { node: node({ Ready: 'Unknown', PIDPressure: 'True' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is Unknown\n* Node.PIDPressure: Condition is True'],
-    ['says nothing',            { node: { state: 'found', node: aNode({ status: { conditions: [] } }) } }, healthy, 'Unknown NodeHealthyUnknown: * Node.Ready: Condition not yet reported\n* Node.MemoryPressure: Condition not yet reported\n* Node.DiskPressure: Condition not yet reported\n* Node.PIDPressure: Condition not yet reported'],
+    ['no infrastructure yet',                { cluster: aCluster() }, healthy, 'Unknown InspectionFailed: Waiting for Cluster status.initialization.infrastructureProvisioned to be true'],
+    ['no control plane yet',                 { cluster: aCluster({ status: { initialization: { infrastructureProvisioned: true } } }) }, healthy, 'Unknown InspectionFailed: Waiting for Cluster control plane to be initialized'],
+    ['never connected',                      {}, failing(2),   'Unknown ConnectionDown: Remote connection not established yet'],
+    ['never connected for long',             {}, failing(5),  'Unknown ConnectionDown'],
+    ['unresponsive beyond the grace period', {}, silentSince(6), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:54:00Z'],
+    ['unresponsive within the grace period', { node: { state: 'disconnected' } }, silentSince(1), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:59:00Z'],
+    ['without recent probe, no failure',     { node: node({}) }, { ...silentSince(6), consecutiveFailures: 0 }, 'True NodeHealthy'],
+    ['read failed',                          { node: { state: 'unread' } }, healthy, 'Unknown InternalError: Please check controller logs for errors'],
+    ['no providerID',                        { node: { state: 'unnamed' } }, healthy, 'Unknown InspectionFailed: Waiting for DevMachine to report spec.providerID'],
+    ['no Node yet',                          { node: { state: 'missing' }, machine: aMachine({ spec: { providerID: 'dev:///m1' } }) }, healthy, 'Unknown InspectionFailed: Waiting for a Node with spec.providerID dev:///m1 to exist'],
+    ['Node deleted too early',               { node: { state: 'missing' }, machine: aMachine(named) }, healthy, 'False NodeDeleted: Node node-1 has been deleted while the Machine still exists'],
+    ['Node deleted with the Machine',        { node: { state: 'missing' }, machine: aMachine({ ...named, ...deleting }) }, healthy, 'False NodeDeleted: Node node-1 has been deleted'],
+    ['Node never existed',                   { node: { state: 'missing' }, machine: aMachine(deleting) }, healthy, 'Unknown NodeDoesNotExist: Node does not exist'],
+    ['healthy',                              { node: node({}) }, healthy, 'True NodeHealthy'],
+    ['under pressure',                       { node: node({ DiskPressure: { status: 'True', message: 'disk is full' } }) }, healthy, 'False NodeNotHealthy: * Node.DiskPressure: disk is full'],
+    ['False without a message',              { node: node({ Ready: 'False' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is False'],
+    ['False overrides Unknown',              { node: node({ Ready: 'Unknown', PIDPressure: 'True' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is Unknown\n* Node.PIDPressure: Condition is True'],
+    ['no conditions',                        { node: { state: 'found', node: aNode({ status: { conditions: [] } }) } }, healthy, 'Unknown NodeHealthyUnknown: * Node.Ready: Condition not yet reported\n* Node.MemoryPressure: Condition not yet reported\n* Node.DiskPressure: Condition not yet reported\n* Node.PIDPressure: Condition not yet reported'],
   ])('%s', (_, scope, health, expected) => {
     const conditions = conditionsOfNode({ ...aScope(scope), health, gracePeriod: 300_000, now })
     expect(stateText(conditions.find(({ type }) => type === 'NodeHealthy')!)).toBe(expected)
   })
 
-  test('stays as it was while a connection that was lost may come back', () => {
+  test('keeps its value for the grace period after the connection was lost', () => {
     const machine = aMachine({ status: { conditions: [aCondition('NodeHealthy', 'True'), aCondition('NodeReady', 'True')] } })
     const scope = aScope({ machine, node: { state: 'disconnected' } })
     expect(conditionsOfNode({ ...scope, health: silentSince(1), gracePeriod: 300_000, now })).toEqual([])
     expect(conditionsOfNode({ ...scope, health: silentSince(6), gracePeriod: 300_000, now }).length).toBe(2)
   })
 
-  test('NodeReady keeps the time and the words of the Node', () => {
+  test('NodeReady has the time and the message of the condition on the Node', () => {
     const scope = aScope({ node: node({ Ready: { status: 'Unknown', message: 'Kubelet stopped posting node status.' } }) })
     expect(conditionsOfNode({ ...scope, health: healthy, gracePeriod: 300_000, now })[0]).toEqual({
       type: 'NodeReady',
@@ -171,15 +171,15 @@ describe('Ready', () => {
   const has = (...conditions: Condition[]) => ({ conditions })
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
-    ['all is well',                {}, 'True Ready'],
-    ['lists what is not',          { infrastructure: infra(), bootstrap: config() }, 'False NotReady: * BootstrapConfigReady: DevConfig status.initialization.dataSecretCreated is false\n* InfrastructureReady: DevMachine status.initialization.provisioned is false'],
-    ['unknown is not ready',       { node: { state: 'unread' } }, 'Unknown ReadyUnknown: * NodeHealthy: Please check controller logs for errors'],
-    ['a health check has a say',   { machine: aMachine({ status: has(aCondition('HealthCheckSucceeded', 'False', { message: 'sick' })) }) }, 'False NotReady: * HealthCheckSucceeded: sick'],
-    ['a gate that is not there',   { machine: aMachine({ spec: gate() }) }, 'Unknown ReadyUnknown: * Gate: Condition not yet reported'],
-    ['a gate of good news',        { machine: aMachine({ spec: gate(), status: has(aCondition('Gate', 'True')) }) }, 'True Ready'],
-    ['a gate of bad news',         { machine: aMachine({ spec: gate('Negative'), status: has(aCondition('Gate', 'True', { message: 'busy' })) }) }, 'False NotReady: * Gate: busy'],
-    ['gone parts do not matter to what goes', { machine: aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:59:00Z' } }), infrastructure: { state: 'missing' }, node: { state: 'missing' } }, 'False NotReady: * Deleting: Machine deletion in progress, stage: Deleting'],
-    ['late deletions stand out',   { machine: aMachine(deleting) }, 'False NotReady: * Deleting: Machine deletion in progress since more than 15m, stage: Deleting'],
+    ['all conditions are met',            {}, 'True Ready'],
+    ['lists conditions that are not met', { infrastructure: infra(), bootstrap: config() }, 'False NotReady: * BootstrapConfigReady: DevConfig status.initialization.dataSecretCreated is false\n* InfrastructureReady: DevMachine status.initialization.provisioned is false'],
+    ['unknown is not ready',              { node: { state: 'unread' } }, 'Unknown ReadyUnknown: * NodeHealthy: Please check controller logs for errors'],
+    ['a failed health check',             { machine: aMachine({ status: has(aCondition('HealthCheckSucceeded', 'False', { message: 'sick' })) }) }, 'False NotReady: * HealthCheckSucceeded: sick'],
+    ['a missing gate',                    { machine: aMachine({ spec: gate() }) }, 'Unknown ReadyUnknown: * Gate: Condition not yet reported'],
+    ['a gate with positive polarity',     { machine: aMachine({ spec: gate(), status: has(aCondition('Gate', 'True')) }) }, 'True Ready'],
+    ['a gate with negative polarity',     { machine: aMachine({ spec: gate('Negative'), status: has(aCondition('Gate', 'True', { message: 'busy' })) }) }, 'False NotReady: * Gate: busy'],
+    ['deleted objects are expected while deleting', { machine: aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:59:00Z' } }), infrastructure: { state: 'missing' }, node: { state: 'missing' } }, 'False NotReady: * Deleting: Machine deletion in progress, stage: Deleting'],
+    ['a long deletion',                   { machine: aMachine(deleting) }, 'False NotReady: * Deleting: Machine deletion in progress since more than 15m, stage: Deleting'],
   ])('%s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'Ready')).toBe(expected)
   })
@@ -196,7 +196,7 @@ describe('Ready', () => {
     )
   })
 
-  test('components of a control plane that say the same say it once', () => {
+  test('equal messages of control plane components are merged', () => {
     const types = [
       'APIServerPodHealthy',
       'ControllerManagerPodHealthy',
@@ -221,20 +221,20 @@ describe('UpToDate', () => {
   const running = aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.34.0' } as never } })
   // biome-ignore format: a table
   test.each<[string, object, object, Partial<MachineScope>, string]>([
-    ['templates agree',          {}, {}, {}, 'True UpToDate'],
-    ['another version',          { version: 'v1.33.0' }, {}, {}, 'False NotUpToDate: * Version v1.33.0, v1.34.0 required'],
-    ['another template',         { infrastructureRef: ref('DevMachineTemplate') }, {}, {}, 'False NotUpToDate: * DevMachine is not up-to-date'],
-    ['another failure domain',   { failureDomain: 'a' }, { failureDomain: 'b' }, {}, 'False NotUpToDate: * Failure domain a, b required'],
-    ['what changes in place',    { minReadySeconds: 5 }, {}, {}, 'True UpToDate'],
-    ['the kubelet is behind',    {}, {}, { machine: aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.33.1' } as never } }) }, 'False Updating: * Node.status.nodeInfo.kubeletVersion v1.33.1, v1.34.0 required'],
-    ['the kubelet is right',     {}, {}, { machine: running }, 'True UpToDate'],
+    ['equal templates',                  {}, {}, {}, 'True UpToDate'],
+    ['another version',                  { version: 'v1.33.0' }, {}, {}, 'False NotUpToDate: * Version v1.33.0, v1.34.0 required'],
+    ['another template',                 { infrastructureRef: ref('DevMachineTemplate') }, {}, {}, 'False NotUpToDate: * DevMachine is not up-to-date'],
+    ['another failure domain',           { failureDomain: 'a' }, { failureDomain: 'b' }, {}, 'False NotUpToDate: * Failure domain a, b required'],
+    ['fields that change in place',      { minReadySeconds: 5 }, {}, {}, 'True UpToDate'],
+    ['the kubelet has an older version', {}, {}, { machine: aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.33.1' } as never } }) }, 'False Updating: * Node.status.nodeInfo.kubeletVersion v1.33.1, v1.34.0 required'],
+    ['the kubelet has the version',      {}, {}, { machine: running }, 'True UpToDate'],
   ])('%s', (_, has, wants, scope, expected) => {
     const machineSet = aMachineSet(template(has) as never)
     const machineDeployment = aMachineDeployment(template(wants) as never)
     expect(reported(aScope({ machineSet, machineDeployment, ...scope }), 'UpToDate')).toBe(expected)
   })
 
-  test('a rollout that was asked for by time makes older sets outdated', () => {
+  test('rollout.after makes older sets outdated', () => {
     const machineDeployment = aMachineDeployment({ spec: { rollout: { after: '2026-01-01T00:30:00Z' } } })
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment }), 'UpToDate')).toBe(
       'False NotUpToDate: * MachineDeployment spec.rolloutAfter expired',
@@ -261,10 +261,10 @@ describe('UpToDate', () => {
 describe('Available', () => {
   // biome-ignore format: a table
   test.each<[string, number | undefined, string | undefined, string, string]>([
-    ['at once without a minimum',      undefined, undefined,              'True Available',                  'proceed'],
-    ['not before the minimum',         60,        undefined,              'False WaitingForMinReadySeconds', 'requeue 60000'],
-    ['counts from when it was Ready',  60,        '2026-01-01T00:59:20Z', 'False WaitingForMinReadySeconds', 'requeue 20000'],
-    ['after the minimum',              60,        '2026-01-01T00:58:00Z', 'True Available',                  'proceed'],
+    ['at once without a minimum',     undefined, undefined,              'True Available',                  'proceed'],
+    ['not before the minimum',        60,        undefined,              'False WaitingForMinReadySeconds', 'requeue 60000'],
+    ['counts from when it was Ready', 60,        '2026-01-01T00:59:20Z', 'False WaitingForMinReadySeconds', 'requeue 20000'],
+    ['after the minimum',             60,        '2026-01-01T00:58:00Z', 'True Available',                  'proceed'],
   ])('%s', (_, minReadySeconds, readySince, expected, wanted) => {
     const machine = aMachine({
       spec: minReadySeconds === undefined ? {} : { minReadySeconds },
@@ -292,7 +292,7 @@ describe('phase', () => {
     expect(machine.status).toMatchObject({ phase, lastUpdated: '2026-01-01T01:00:00Z' })
   })
 
-  test('lastUpdated stays while the phase does', () => {
+  test('lastUpdated changes only with the phase', () => {
     const machine = aMachine({ status: { phase: 'Pending', lastUpdated: hourAgo } })
     reportStatus(aScope({ machine }), { now, health: healthy, gracePeriod: 300_000 })
     expect(machine.status?.lastUpdated).toBe(hourAgo)

@@ -30,8 +30,8 @@ interface Answer {
 
 /**
  * Calls UpdateMachine and caches a blocking response until its retry time: earlier reconciles get the same response without a call.
- * Upstream: callUpdateMachineHook and its cache, v1.14. Differences: a response is valid for one Machine (by uid) and one desired state, so
- * that a changed desired state is sent at once; so it is when the extension was changed or removed.
+ * Upstream: callUpdateMachineHook and its cache, v1.14. Differences: a response is valid for one Machine (by uid) and one desired state.
+ * After a change of the desired state, or a change or removal of the extension, the hook is called at once.
  */
 export class UpdateCalls {
   readonly #runtime: RuntimeClient | undefined

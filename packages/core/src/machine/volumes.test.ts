@@ -28,7 +28,7 @@ test('volumes of a Node are described by their claims, else by their names, else
   ])
 })
 
-test('volumes of VolumeAttachments are waited for, too, each once', () => {
+test('volumes of VolumeAttachments are awaited as well, each once', () => {
   const attached = { onNode: handles('h1'), persistentVolumes: ['pv-1', 'pv-4', 'lost'] }
   expect(describeVolumes(attached, volumes, new Set())).toEqual([
     '* PersistentVolumeClaims: default/data, default/logs',
@@ -36,7 +36,7 @@ test('volumes of VolumeAttachments are waited for, too, each once', () => {
   ])
 })
 
-test('volumes of Pods that are not drained are not waited for', () => {
+test('volumes of Pods that are not drained are not awaited', () => {
   const attached = { onNode: handles('h1'), persistentVolumes: ['pv-4'] }
   expect(describeVolumes(attached, volumes, new Set(['default/data', 'default/logs']))).toEqual([])
 })

@@ -81,12 +81,12 @@ async function liveThrough(count: number): Promise<{ wasStopped: boolean; story:
   return { wasStopped, story }
 }
 
-test('stopped between any two writes and started again, nothing is made twice and nothing is left behind', async () => {
+test('creates no object twice and leaves none behind when stopped between any two writes', async () => {
   const none = { sets: 0, machines: 0, infrastructure: 0, configs: 0 }
   for (let count = 0; count < 120; count++) {
     const { wasStopped, story } = await liveThrough(count)
     expect(story, `stopped after ${count} writes`).toEqual([complete, complete, none])
-    // All writes were allowed: there is nothing more to stop.
+    // All writes were allowed, so every stop was tried.
     if (!wasStopped) return
   }
   throw new Error('the story has more writes than expected')

@@ -26,7 +26,7 @@ describe('the current set', () => {
       ['a', 'b', 'c', 'x'],
       'MachineSet x: Version v0, v2 required',
     ],
-    ['is not looked at for a time to come', aDeployment('v1', '2026-01-20T00:00:00Z'), 'b', ['a', 'c', 'x'], ''],
+    ['ignores a future rollout.after', aDeployment('v1', '2026-01-20T00:00:00Z'), 'b', ['a', 'c', 'x'], ''],
     ['is younger than an expired rollout.after', aDeployment('v1', '2026-01-02T12:00:00Z'), 'c', ['a', 'b', 'x'], ''],
     ['may be created exactly at an expired rollout.after', aDeployment('v1', '2026-01-03T00:00:00Z'), 'c', ['a', 'b', 'x'], ''],
     [
@@ -54,7 +54,7 @@ describe('the current set', () => {
     ['those of other templates', aDeployment('v1'), ['x']],
     ['none that are older than an expired rollout.after', aDeployment('v1', '2026-01-08T00:00:00Z'), []],
     ['those created exactly at an expired rollout.after', aDeployment('v2', '2026-01-03T00:00:00Z'), ['c', 'x']],
-    ['whatever is older than a time to come', aDeployment('v2', '2026-01-20T00:00:00Z'), ['a', 'b', 'c', 'x']],
+    ['any set, when rollout.after is in the future', aDeployment('v2', '2026-01-20T00:00:00Z'), ['a', 'b', 'c', 'x']],
   ])('may get Machines of %s', (_, deployment, eligible) => {
     expect(setsByRole(deployment, sets, now).eligible.map(({ metadata }) => metadata.name)).toEqual(eligible)
   })
@@ -78,10 +78,10 @@ describe('the revision', () => {
   test.each([
     ['of the first set is 1', undefined, [], { number: 1, history: '' }],
     ['of a new set is the next', undefined, [revision('1'), revision('4')], { number: 5, history: '' }],
-    ['stays while nothing is newer', revision('3', '1'), [revision('2')], { number: 3, history: '1' }],
-    ['counts on when a set becomes current again', revision('1'), [revision('2')], { number: 3, history: '1' }],
-    ['remembers all that were', revision('3', '1'), [revision('4')], { number: 5, history: '1,3' }],
-    ['takes nonsense for none', revision('x'), [revision('2')], { number: 3, history: '' }],
+    ['stays while no set has a newer one', revision('3', '1'), [revision('2')], { number: 3, history: '1' }],
+    ['increases when a set becomes current again', revision('1'), [revision('2')], { number: 3, history: '1' }],
+    ['keeps all earlier revisions', revision('3', '1'), [revision('4')], { number: 5, history: '1,3' }],
+    ['treats an invalid revision as none', revision('x'), [revision('2')], { number: 3, history: '' }],
   ])('%s', (_, current, old, expected) => {
     expect(currentRevision(current, old)).toEqual(expected)
   })

@@ -10,18 +10,18 @@ test.each([
   ['numbers', 3, { maxSurge: 2, maxUnavailable: 1 }, { maxSurge: 2, maxUnavailable: 1 }],
   ['surge is rounded up', 3, { maxSurge: '10%' }, { maxSurge: 1, maxUnavailable: 0 }],
   ['unavailable is rounded down', 3, { maxUnavailable: '50%' }, { maxSurge: 1, maxUnavailable: 1 }],
-  ['both nothing: one may be unavailable', 3, { maxSurge: '0%', maxUnavailable: '10%' }, { maxSurge: 0, maxUnavailable: 1 }],
-  ['never more unavailable than there are', 2, { maxUnavailable: 10 }, { maxSurge: 1, maxUnavailable: 2 }],
-  ['no replicas, none unavailable', 0, { maxSurge: 0, maxUnavailable: 0 }, { maxSurge: 0, maxUnavailable: 0 }],
+  ['both 0: maxUnavailable becomes 1', 3, { maxSurge: '0%', maxUnavailable: '10%' }, { maxSurge: 0, maxUnavailable: 1 }],
+  ['maxUnavailable is at most the replicas', 2, { maxUnavailable: 10 }, { maxSurge: 1, maxUnavailable: 2 }],
+  ['without replicas, maxUnavailable is 0', 0, { maxSurge: 0, maxUnavailable: 0 }, { maxSurge: 0, maxUnavailable: 0 }],
 ])('%s', (_, replicas, rollingUpdate, expected) => {
   expect(fenceposts(aDeployment(replicas, rollingUpdate))).toEqual(expected)
 })
 
-test('OnDelete has neither', () => {
+test('OnDelete has neither maxSurge nor maxUnavailable', () => {
   expect(fenceposts(aDeployment(3, { maxUnavailable: 2 }, 'OnDelete'))).toEqual({ maxSurge: 0, maxUnavailable: 0 })
 })
 
-test('rejects a value that is no number, naming the field', () => {
+test('rejects a value that is not a number, with the name of the field', () => {
   expect(() => fenceposts(aDeployment(3, { maxSurge: 'many' }))).toThrow(
     'spec.rollout.strategy.rollingUpdate.maxSurge: Invalid value: "many": must be either an int or a percentage',
   )

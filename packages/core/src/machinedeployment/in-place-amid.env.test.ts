@@ -36,7 +36,7 @@ describe('a change that no extension can make in place', () => {
     ])
   })
 
-  test('is replaced without a word when no extension is there', async () => {
+  test('is replaced without an event when no extension is registered', async () => {
     env = await inPlaceEnv(scriptedRuntime({}), { replicas: 1 })
     const before = await env.names()
     await env.patch(largerAndNewer)
@@ -46,7 +46,7 @@ describe('a change that no extension can make in place', () => {
     expect(await env.events('InPlaceUpdateNotPossible')).toEqual([])
   })
 
-  test('is replaced when a template of the old set is gone', async () => {
+  test('is replaced when a template of the old set does not exist', async () => {
     const { script, asked } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
     await env.client.delete(DevMachineTemplate, { namespace, name: 'infra' })
@@ -89,7 +89,7 @@ describe('a change that no extension can make in place', () => {
   })
 })
 
-describe('an extension that does not answer well', () => {
+describe('a failing, ambiguous or late extension', () => {
   test('blocks the rollout with a reason until it succeeds', async () => {
     const { script } = ableExtension()
     let works = false
@@ -111,7 +111,7 @@ describe('an extension that does not answer well', () => {
     await env.expectUpdated()
   })
 
-  test('is not chosen among several', async () => {
+  test('is not called when several handlers are registered', async () => {
     const runtime = scriptedRuntime(ableExtension().script)
     env = await inPlaceEnv({ ...runtime, handlersFor: async () => ['a.one', 'b.two'] })
     await env.patch(largerAndNewer)
@@ -140,7 +140,7 @@ describe('an extension that does not answer well', () => {
     expect(await env.names()).toEqual(before)
   })
 
-  test('is asked again when the question is another one', async () => {
+  test('is called again when its request changes', async () => {
     let isAble = false
     const { script, asked } = ableExtension()
     const learning: HookScript = { CanUpdateMachineSet: (call) => (isAble ? script.CanUpdateMachineSet!(call) : undefined) }
@@ -149,7 +149,7 @@ describe('an extension that does not answer well', () => {
     await env.advance(seconds(5))
     isAble = true
     await env.advance(seconds(5))
-    expect(asked, 'an answer holds while the question is the same').toHaveLength(0)
+    expect(asked, 'a response is cached while the request is the same').toHaveLength(0)
     const body = { spec: { template: { spec: { size: 'huge' } } } }
     await env.client.patch(DevMachineTemplate, { namespace, name: 'larger' }, { type: 'merge', body })
     await env.advance(seconds(10))
@@ -157,7 +157,7 @@ describe('an extension that does not answer well', () => {
     const retry = { metadata: { annotations: { 'runtime.capstan.dev/retry-hooks': 'now' } } }
     await env.client.patch(Cluster, { namespace, name: 'demo' }, { type: 'merge', body: retry })
     await env.advance(seconds(2))
-    expect(asked, 'somebody wants it to be asked again').toHaveLength(2)
+    expect(asked, 'a user requested another call').toHaveLength(2)
   })
 })
 
@@ -170,7 +170,7 @@ describe('changes by users meanwhile', () => {
     return before
   }
 
-  test('creates additional replicas, updates the rest', async () => {
+  test('creates additional replicas and updates the other Machines', async () => {
     const before = await aRolloutUnderWay(3)
     await env.patch({ replicas: 5 })
     expect(await env.story()).toMatchInlineSnapshot(`
@@ -184,7 +184,7 @@ describe('changes by users meanwhile', () => {
     await env.expectUpdated()
   })
 
-  test('fewer replicas delete what has not moved yet', async () => {
+  test('fewer replicas delete Machines that have not moved yet', async () => {
     const before = await aRolloutUnderWay(4)
     await env.patch({ replicas: 1 })
     expect(await env.story()).toMatchInlineSnapshot(`
@@ -197,7 +197,7 @@ describe('changes by users meanwhile', () => {
     await env.expectUpdated()
   })
 
-  test('a rollout that is paused ends the update it has begun, and begins no other', async () => {
+  test('a paused rollout completes the running update, and starts no other', async () => {
     const before = await aRolloutUnderWay(3)
     await env.patch({ paused: true })
     await env.advance(seconds(120))
@@ -208,7 +208,7 @@ describe('changes by users meanwhile', () => {
     await env.expectUpdated()
   })
 
-  test('a current set that is paused holds the rollout up', async () => {
+  test('a paused current set blocks the rollout', async () => {
     await aRolloutUnderWay(2)
     const target = (await env.sets()).find(({ spec }) => spec.template.spec.version === 'v1.35.0')!
     const { name } = target.metadata
@@ -223,7 +223,7 @@ describe('changes by users meanwhile', () => {
     await env.expectUpdated()
   })
 
-  test('rollout.after wants new Machines, whoever could update the old ones', async () => {
+  test('rollout.after creates new Machines, even if an extension could update the old ones', async () => {
     const { script, asked } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
     const before = await env.names()
@@ -233,7 +233,7 @@ describe('changes by users meanwhile', () => {
     expect(asked).toEqual([])
   })
 
-  test('OnDelete never asks', async () => {
+  test('OnDelete never calls the extension', async () => {
     const { script, asked } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 2, rollout: { strategy: { type: 'OnDelete' } } })
     await env.patch(largerAndNewer)

@@ -112,7 +112,7 @@ async function whatIs({ client }: SetsEnv): Promise<Pick<Ending, 'machines' | 's
   }
 }
 
-test('stopped after any write and started again, a rollout in place makes, loses and leaves alone no Machine', async () => {
+test('updates all Machines in place and creates or deletes none when stopped after any write', async () => {
   const { commits, ...undisturbed } = await play()
   expect(undisturbed).toMatchObject({
     machines: [

@@ -68,7 +68,7 @@ const number = ({ name }: { name: string }): number => Number(name.replace(/\D/g
 const byNumber = (a: { name: string }, b: { name: string }): number => number(a) - number(b)
 
 /** Reconciles the MachineDeployment once; returns what it read and decided. */
-function passOverDeployment(world: World): string {
+function reconcileDeployment(world: World): string {
   const existing = world.sets.find(({ template }) => template === world.template)
   const made = existing ? undefined : aSet(`ms${world.sets.length + 1}`, world.template, [])
   const current = existing ?? made!
@@ -116,7 +116,7 @@ const machinesText = ({ machines, acknowledged }: FakeSet): string =>
     .join(',')
 
 /** Reconciles a MachineSet once. */
-function passOverSet(world: World, set: FakeSet): void {
+function reconcileSet(world: World, set: FakeSet): void {
   for (const machine of set.machines) if (!machine.isPending) machine.isUpdating = false
   for (const machine of set.machines) {
     if (set.receivesFrom.size === 0 || set.acknowledged.includes(machine.name)) machine.isPending = false
@@ -153,10 +153,10 @@ const isOver = ({ sets, template, replicas }: World): boolean =>
 
 function story(world: World): string {
   const lines: string[] = []
-  for (let pass = 1; pass < 60; pass++) {
-    lines.push(`${pass}. ${passOverDeployment(world)}`)
-    for (const set of world.sets) passOverSet(world, set)
-    if (isOver(world)) return [...lines, `${pass + 1}. ${passOverDeployment(world)}`].join('\n')
+  for (let round = 1; round < 60; round++) {
+    lines.push(`${round}. ${reconcileDeployment(world)}`)
+    for (const set of world.sets) reconcileSet(world, set)
+    if (isOver(world)) return [...lines, `${round + 1}. ${reconcileDeployment(world)}`].join('\n')
   }
   throw new Error(`the rollout does not end:\n${lines.join('\n')}`)
 }
@@ -198,7 +198,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('makes no Machine for the surge while it can move', () => {
+  test('creates no surge Machine while Machines can be moved', () => {
     // 6 replicas, maxSurge 3, maxUnavailable 1
     expect(story(aWorld(6, 3, 1))).toMatchInlineSnapshot(`
       "1. ms1 6/6 -> 6/5, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/0, 0 available, 0 upToDate ()
@@ -236,7 +236,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('makes one for a surge of any size', () => {
+  test('creates one surge Machine for any maxSurge', () => {
     // 6 replicas, maxSurge 10, maxUnavailable 0
     expect(story(aWorld(6, 10, 0))).toMatchInlineSnapshot(`
       "1. ms1 6/6, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/1, 0 available, 0 upToDate ()
@@ -271,7 +271,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('makes what more is wanted on the way', () => {
+  test('creates additional replicas during the rollout', () => {
     // 6 replicas, maxSurge 3, maxUnavailable 1, scale up to 12
     expect(story(amid(12, 'v2', machines(4, 6), 6))).toMatchInlineSnapshot(`
       "1. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3 -> 3/9, 3 available, 0 upToDate (m1,m2,m3)
@@ -288,7 +288,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('deletes what less is wanted on the way, those being updated first', () => {
+  test('deletes surplus replicas during the rollout, those being updated first', () => {
     // 12 replicas, maxSurge 3, maxUnavailable 1, scale down to 6
     expect(story(amid(6, 'v2', machines(4, 12), 12))).toMatchInlineSnapshot(`
       "1. ms1 9/9 -> 9/2, 9 available, 0 upToDate (m4,m5,m6,m7,m8,m9,m10,m11,m12); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3)
@@ -300,7 +300,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('updates again when the template changes on the way', () => {
+  test('updates again when the template changes during the rollout', () => {
     // 6 replicas, maxSurge 3, maxUnavailable 1, change spec
     expect(story(amid(6, 'v3', machines(4, 6), 6))).toMatchInlineSnapshot(`
       "1. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 0/0, 0 available, 0 upToDate ()
@@ -352,13 +352,13 @@ describe('arrivals', () => {
       },
     }) as unknown as Machine
 
-  test('are Machines of the set with their mark, and those that it has not been told of', () => {
+  test('are Machines of the set with the annotation; those that the set does not list are unseen', () => {
     const machines = [aMachine('m3', 'ms2'), aMachine('m1', 'ms2'), aMachine('m2', 'ms2', {}), aMachine('m4', 'ms1')]
     expect(arrivals(current, machines)).toEqual({ all: ['m1', 'm3'], unseen: ['m3'] })
     expect(arrivals(undefined, machines)).toEqual({ all: [], unseen: [] })
   })
 
-  test('are told of in order, with the sets that they may come from', () => {
+  test('are written to the set in sorted order, with the sets that they may come from', () => {
     expect(receives(new Set(['ms1', 'ms0']), { all: ['m1', 'm3'], unseen: [] })).toEqual({
       [`${prefix}/receive-machines-from-machinesets`]: 'ms0,ms1',
       [`${prefix}/acknowledged-move`]: 'm1,m3',
@@ -367,7 +367,7 @@ describe('arrivals', () => {
   })
 })
 
-test('in whichever order the controllers run, updates in place keep the bounds, make one Machine at most, and end', () => {
+test('in-place updates keep the limits, create at most one Machine, and end, in any order of reconciles', () => {
   const limits = fc
     .record({ replicas: fc.integer({ min: 1, max: 8 }), surge: fc.nat({ max: 3 }), unavailable: fc.nat({ max: 3 }) })
     .filter(({ surge, unavailable }) => surge + unavailable > 0)
@@ -377,8 +377,8 @@ test('in whichever order the controllers run, updates in place keep the bounds, 
       const least = replicas - Math.min(unavailable, replicas)
       for (let step = 0; step < 2000; step++) {
         const who = chance.next().value! % (world.sets.length + 1)
-        if (who === 0) passOverDeployment(world)
-        else passOverSet(world, world.sets[who - 1]!)
+        if (who === 0) reconcileDeployment(world)
+        else reconcileSet(world, world.sets[who - 1]!)
         const all = world.sets.flatMap((set) => set.machines)
         expect(all.length).toBeLessThanOrEqual(replicas + surge)
         expect(all.filter(({ isUpdating }) => !isUpdating).length).toBeGreaterThanOrEqual(least)
@@ -395,7 +395,7 @@ test('in whichever order the controllers run, updates in place keep the bounds, 
   )
 })
 
-test('whatever users and extensions change on the way, a rollout ends with the Machines that there should be', () => {
+test('a rollout ends with the desired Machines whatever users and extensions change meanwhile', () => {
   const limits = fc
     .record({ replicas: fc.integer({ min: 1, max: 6 }), surge: fc.nat({ max: 2 }), unavailable: fc.nat({ max: 2 }) })
     .filter(({ surge, unavailable }) => surge + unavailable > 0)
@@ -405,8 +405,8 @@ test('whatever users and extensions change on the way, a rollout ends with the M
       const draw = () => chance.next().value!
       for (let step = 0; step < 3000; step++) {
         const who = draw() % (world.sets.length + 1)
-        if (who === 0) passOverDeployment(world)
-        else passOverSet(world, world.sets[who - 1]!)
+        if (who === 0) reconcileDeployment(world)
+        else reconcileSet(world, world.sets[who - 1]!)
         const all = world.sets.flatMap((set) => set.machines.map(({ name }) => name))
         expect(new Set(all).size).toBe(all.length)
         if (step < 200) {
@@ -416,7 +416,7 @@ test('whatever users and extensions change on the way, a rollout ends with the M
           else if (what < 7) world.isMovable = !world.isMovable
         } else if (isOver(world)) return
       }
-      throw new Error(`the rollout does not end: ${passOverDeployment(world)}`)
+      throw new Error(`the rollout does not end: ${reconcileDeployment(world)}`)
     }),
     { seed: 1, numRuns: 100 },
   )

@@ -58,7 +58,7 @@ export function preferMoves(rollout: Rollout, plan: ScalePlan): void {
   const withoutSurge = Math.max(more - maxSurge, 0)
   const surge = more - withoutSurge
   if (surge <= 0) return
-  if (withoutSurge === 0 && !isInMotion(rollout, plan)) {
+  if (withoutSurge === 0 && !isProgressing(rollout, plan)) {
     plan.scale(current, current.desired + 1, 'surge 1 allowed to create availability for in-place updates')
   } else {
     plan.scale(current, current.desired + withoutSurge, `surge ${surge} dropped to prioritize in-place updates`)
@@ -66,7 +66,7 @@ export function preferMoves(rollout: Rollout, plan: ScalePlan): void {
 }
 
 /** Whether any set is scaling or has not reached its target: the rollout proceeds without another Machine. */
-function isInMotion({ current, old, inPlace }: Rollout, plan: ScalePlan): boolean {
+function isProgressing({ current, old, inPlace }: Rollout, plan: ScalePlan): boolean {
   const { desired, existing, upToDate, available } = current
   if (desired !== existing || desired !== upToDate || desired !== available) return true
   if (inPlace?.isUpdating) return true

@@ -12,7 +12,7 @@ afterEach(() => env.close())
 const namespace = 'default'
 
 describe('a MachineDeployment whose Machines an extension can update', () => {
-  test('keeps all of them, with their infrastructure, and asks once', async () => {
+  test('keeps all of them, with their infrastructure, and sends one request', async () => {
     const { script, asked } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script))
     const before = await env.names()
@@ -44,7 +44,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     expect(env.store.revision, 'writes at rest').toBe(revision)
   })
 
-  test('asks nothing again when the new set could not be made, although it draws another name for it', async () => {
+  test('repeats no request when the creation of the new set failed, although the set gets another name', async () => {
     const { script, asked } = ableExtension()
     let refusals = 0
     const between = (transport: Transport): Transport => ({
@@ -65,7 +65,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     expect(asked).toHaveLength(1)
   })
 
-  test('makes one more where none may be unavailable, and has one too many in the end', async () => {
+  test('creates one surge Machine when none may be unavailable, and deletes one at the end', async () => {
     const { script } = ableExtension()
     const rollout = { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } }
     env = await inPlaceEnv(scriptedRuntime(script), { rollout })
@@ -82,7 +82,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     await env.expectUpdated()
   })
 
-  test('going back brings Machines back by another update', async () => {
+  test('a rollback moves Machines back by another update', async () => {
     env = await inPlaceEnv(scriptedRuntime(ableExtension().script))
     const before = await env.names()
     await env.patch(largerAndNewer)
@@ -139,7 +139,7 @@ test('a blocked rollout continues when an extension changes', async () => {
   await env.expectUpdated()
 })
 
-test('a cache that is behind moves no Machine twice, and makes none', async () => {
+test('with a stale cache no Machine is moved twice, and none is created', async () => {
   let isBehind = false
   let caughtUp = Promise.withResolvers<void>()
   /** Delays watch events of Machines until the test releases them. */

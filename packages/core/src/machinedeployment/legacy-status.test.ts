@@ -51,7 +51,7 @@ const aScope = (
   machines: [],
 })
 
-function told(scope: MachineDeploymentScope): string[] {
+function reported(scope: MachineDeploymentScope): string[] {
   reportLegacyStatus(scope, Date.UTC(2026, 0, 1, 1))
   const { updatedReplicas, readyReplicas, availableReplicas, unavailableReplicas } =
     scope.machineDeployment.status?.deprecated?.v1beta1 ?? {}
@@ -83,18 +83,18 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     ],
   ],
   [
-    'a set that says nothing yet',
+    'a set without status',
     aScope([aSet('now', { replicas: 0 })]),
     ['0 0 0 0', `Ready ${minimum(3, 0)}`, `Available ${minimum(3, 0)}`, 'MachineSetReady False/Info WaitingForMachineSet'],
   ],
   [
-    'decides by Nodes, tells of Machines',
+    'decides by Nodes, reports Machines',
     aScope([aSet('now', { replicas: 3, ready: 2, available: 2, availableMachines: 1, says: scaling })]),
     ['3 2 2 1', `Ready ${minimum(3, 1)}`, `Available ${minimum(3, 1)}`, 'MachineSetReady False/Warning ScalingUp: Scaling up'],
   ],
   ['all are available', aScope([all]), ['3 3 3 0', 'Ready True', 'Available True', 'MachineSetReady True']],
   [
-    'in the middle of a rollout, with enough of both',
+    'during a rollout, with enough available replicas',
     aScope(
       [
         aSet('before', { replicas: 2, ready: 2, available: 1, version: 'v1.33.0', says: ready }),
@@ -105,5 +105,5 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     ['1 3 2 1', 'Ready True', 'Available True', 'MachineSetReady False/Warning ScalingUp: Scaling up'],
   ],
 ])('%s', (_, scope, expected) => {
-  expect(told(scope)).toEqual(expected)
+  expect(reported(scope)).toEqual(expected)
 })

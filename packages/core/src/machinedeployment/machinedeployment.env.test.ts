@@ -128,7 +128,7 @@ describe('a MachineDeployment', () => {
     expect((await env.client.list(DevMachine, { namespace: 'default' })).items).toHaveLength(3)
   })
 
-  test('replaces with OnDelete only what is deleted', async () => {
+  test('replaces only deleted Machines with OnDelete', async () => {
     await aReadyDeployment({ replicas: 2, rollout: { strategy: { type: 'OnDelete' } } })
     await setVersion('v1.35.0')
     expect(await story()).toMatchInlineSnapshot(`"v1.34.0 2/2, 2 available; v1.35.0 0/0, 0 available"`)
@@ -150,7 +150,7 @@ describe('a MachineDeployment', () => {
     `)
   })
 
-  test('goes back to a set that is still there, with a new revision', async () => {
+  test('reuses an existing set of an earlier template, with a new revision', async () => {
     await aReadyDeployment()
     await setVersion('v1.35.0')
     await env.advance(seconds(12))
@@ -167,7 +167,7 @@ describe('a MachineDeployment', () => {
     ])
   })
 
-  test('brings what needs no rollout to existing sets and Machines', async () => {
+  test('propagates in-place fields to existing sets and Machines', async () => {
     await aReadyDeployment()
     const before = (await env.client.list(Machine, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
     await patch({
@@ -184,7 +184,7 @@ describe('a MachineDeployment', () => {
     }
   })
 
-  test('makes a new set when rollout.after comes, though the template is the same', async () => {
+  test('creates a new set at rollout.after, even with the same template', async () => {
     await aReadyDeployment({ replicas: 1 })
     await patch({ spec: { rollout: { after: '2026-01-01T01:00:00Z' } } })
     await env.settle()
@@ -194,7 +194,7 @@ describe('a MachineDeployment', () => {
     expect(await story()).toContain('v1.34.0 1/1, 1 available')
   })
 
-  test('makes no set without its templates', async () => {
+  test('creates no set without its templates', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     await env.client.delete(DevMachineTemplate, { namespace: 'default', name: 'infra' })
@@ -208,7 +208,7 @@ describe('a MachineDeployment', () => {
     expect(deployment.status?.deprecated).toBeUndefined()
   })
 
-  test('while paused shares a change of replicas out, and makes no new set', async () => {
+  test('while paused scales existing sets, and creates no new set', async () => {
     await aReadyDeployment()
     await setVersion('v1.35.0')
     await env.advance(seconds(12))
@@ -218,7 +218,7 @@ describe('a MachineDeployment', () => {
     expect(await env.counts()).toBe('v1.34.0 6/6, 6 available; v1.35.0 1/1, 1 available')
   })
 
-  test('is gone after its sets and their Machines', async () => {
+  test('is deleted after its sets and their Machines', async () => {
     await aReadyDeployment()
     await env.client.delete(MachineDeployment, key)
     await env.settle()

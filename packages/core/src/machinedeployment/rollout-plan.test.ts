@@ -53,7 +53,7 @@ function story(start: Rollout, plan: Planner): string {
 }
 
 describe('a rolling update', () => {
-  test('goes one Machine at a time with maxSurge 1', () => {
+  test('replaces one Machine at a time with maxSurge 1', () => {
     const start = { replicas: 3, maxSurge: 1, maxUnavailable: 0, current: aSet('new', 0), old: [aSet('old', 3)] }
     expect(story(start, planRollingUpdate)).toMatchInlineSnapshot(`
       "1. new 0/0, 0 available; old 3/3, 3 available
@@ -72,7 +72,7 @@ describe('a rolling update', () => {
     `)
   })
 
-  test('removes first when nothing may be added', () => {
+  test('deletes first with maxSurge 0', () => {
     const start = { replicas: 3, maxSurge: 0, maxUnavailable: 1, current: aSet('new', 0), old: [aSet('old', 3)] }
     expect(story(start, planRollingUpdate)).toMatchInlineSnapshot(`
       "1. new 0/0, 0 available; old 3/3, 3 available
@@ -91,7 +91,7 @@ describe('a rolling update', () => {
     `)
   })
 
-  test('uses surge and unavailability together, and leaves the oldest set first', () => {
+  test('uses maxSurge and maxUnavailable together, and scales the oldest set down first', () => {
     const start = {
       replicas: 6,
       maxSurge: 1,
@@ -116,7 +116,7 @@ describe('a rolling update', () => {
     `)
   })
 
-  test('follows a change of replicas on the way', () => {
+  test('follows a change of replicas during the rollout', () => {
     const start = { replicas: 2, maxSurge: 1, maxUnavailable: 0, current: aSet('new', 3), old: [aSet('old', 3)] }
     expect(story(start, planRollingUpdate)).toMatchInlineSnapshot(`
       "1. new 3/3, 3 available; old 3/3, 3 available
@@ -129,36 +129,36 @@ describe('a rolling update', () => {
   test.each([
     ['waits for new Machines to be available', { current: aSet('new', 1, { available: 0 }), old: [aSet('old', 3)] }, []],
     [
-      'does not add while removed Machines are still there',
+      'creates none while Machines being deleted still exist',
       { current: aSet('new', 1), old: [aSet('old', 2, { existing: 3, available: 3 })] },
       [],
     ],
     [
-      'does not bet on the unavailable Machine being the one to go, until nothing else helps',
+      'relies on the deletion of the unavailable Machine only when the rollout is stuck',
       { current: aSet('new', 1), old: [aSet('old', 3, { available: 2 })] },
       ['old 3 -> 2: unblocking rollout stuck due to unavailable Machine on an old MachineSet'],
     ],
     [
-      'removes a set without available Machines freely',
+      'scales a set without available Machines to 0 at once',
       { current: aSet('new', 3), old: [aSet('old', 1, { available: 0 })] },
       [
         'old 1 -> 0: scale down to align to existing Machines or scale down by removing unavailable replicas (and no available replicas exist on the MachineSet)',
       ],
     ],
     [
-      'drops replicas that never became Machines',
+      'removes replicas without a Machine',
       { current: aSet('new', 1), old: [aSet('old', 3, { existing: 2, available: 2 })] },
       [
         'old 3 -> 2: scale down to align to existing Machines or scale down by removing unavailable replicas (and no available replicas exist on the MachineSet)',
       ],
     ],
-    ['has nothing to do at the end', { current: aSet('new', 3), old: [aSet('old', 0)] }, []],
+    ['returns no scalings when the rollout is complete', { current: aSet('new', 3), old: [aSet('old', 0)] }, []],
   ])('%s', (_, sets, plan) => {
     expect(planText(planRollingUpdate({ replicas: 3, maxSurge: 1, maxUnavailable: 0, ...sets }))).toEqual(plan)
   })
 })
 
-test('a rolling update never leaves its bounds, whatever is slow, and ends', () => {
+test('a rolling update keeps its limits and ends, whichever part is slow', () => {
   const limits = fc
     .record({
       replicas: fc.integer({ min: 0, max: 8 }),
@@ -203,19 +203,19 @@ test('a rolling update never leaves its bounds, whatever is slow, and ends', () 
 
 describe('on delete', () => {
   test.each([
-    ['nothing happens until somebody deletes', { current: aSet('new', 0), old: [aSet('old', 3)] }, []],
+    ['scales no set before a user deletes a Machine', { current: aSet('new', 0), old: [aSet('old', 3)] }, []],
     [
       'a deleted Machine is replaced by a new one',
       { current: aSet('new', 0), old: [aSet('old', 3, { existing: 2, available: 2 })] },
       ['old 3 -> 2: scale down to align to existing Machines'],
     ],
     [
-      'and then by the current set',
+      'then the current set creates the replacement',
       { current: aSet('new', 0), old: [aSet('old', 2)] },
       ['new 0 -> 1: 2 current Machines < 3 MachineDeployment spec.replicas'],
     ],
     [
-      'fewer replicas leave the oldest set first',
+      'scales the oldest set down first',
       { current: aSet('new', 1), old: [aSet('oldest', 1), aSet('old', 3)] },
       [
         'oldest 1 -> 0: scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas',
@@ -223,7 +223,7 @@ describe('on delete', () => {
       ],
     ],
     [
-      'what is gone already counts as removed',
+      'deleted Machines count as removed',
       { current: aSet('new', 1), old: [aSet('old', 4, { existing: 3 })] },
       [
         'old 4 -> 2: scale down to align to existing Machines; scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas',
@@ -249,22 +249,22 @@ describe('while the rollout is paused', () => {
       ['old 8 -> 10: it is the only active MachineSet'],
     ],
     [
-      'without any, the current one does',
+      'without an active set, the current one takes all replicas',
       { ...paused, current: scaled('new', 0), old: [scaled('old', 0)] },
       ['new 0 -> 10: it is the only active MachineSet'],
     ],
     [
-      'without a current one, the latest does',
+      'without a current set, the newest takes all replicas',
       { ...paused, current: undefined, old: [scaled('older', 0), scaled('old', 0)] },
       ['old 0 -> 10: it is the only active MachineSet'],
     ],
     [
-      'old sets go when the current one has all replicas',
+      'scales old sets to 0 when the current one has all replicas',
       { ...paused, current: scaled('new', 10), old: [scaled('old', 1)] },
       ['old 1 -> 0: the current MachineSet has all replicas'],
     ],
     [
-      'more replicas are shared by size',
+      'additional replicas are distributed by size',
       { ...paused, replicas: 20, current: scaled('new', 4), old: [scaled('old', 7)] },
       [
         'old 7 -> 13: its share of 21 replicas while the rollout is paused',
@@ -272,7 +272,7 @@ describe('while the rollout is paused', () => {
       ],
     ],
     [
-      'fewer replicas too',
+      'fewer replicas are distributed by size',
       { ...paused, replicas: 5, current: scaled('new', 4), old: [scaled('old', 7)] },
       [
         'old 7 -> 4: its share of 6 replicas while the rollout is paused',
@@ -280,16 +280,16 @@ describe('while the rollout is paused', () => {
       ],
     ],
     [
-      'none at all takes everything away',
+      'zero replicas scale all sets to 0',
       { ...paused, replicas: 0, current: scaled('new', 4), old: [scaled('old', 7)] },
       [
         'old 7 -> 0: its share of 0 replicas while the rollout is paused',
         'new 4 -> 0: its share of 0 replicas while the rollout is paused',
       ],
     ],
-    ['nothing changes when nothing changed', { ...paused, current: scaled('new', 4), old: [scaled('old', 7)] }, []],
+    ['scales no set when the replicas are unchanged', { ...paused, current: scaled('new', 4), old: [scaled('old', 7)] }, []],
     [
-      'OnDelete leaves several sets alone',
+      'scales none of several sets with OnDelete',
       { ...paused, replicas: 20, isRollingUpdate: false, current: scaled('new', 4), old: [scaled('old', 7)] },
       [],
     ],

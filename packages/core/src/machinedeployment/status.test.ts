@@ -59,7 +59,7 @@ describe('Available', () => {
     ['sets could not be listed', { sets: undefined }, 'Unknown InternalError: Please check controller logs for errors'],
     ['replicas are not set', { replicas: undefined }, 'Unknown WaitingForReplicasSet: Waiting for spec.replicas set'],
     ['all', { sets: [{ availableReplicas: 1 }, { availableReplicas: 2 }] }, 'True Available'],
-    ['as many as may be missing', { sets: [{ availableReplicas: 2 }], maxUnavailable: 1 }, 'True Available'],
+    ['maxUnavailable replicas are missing', { sets: [{ availableReplicas: 2 }], maxUnavailable: 1 }, 'True Available'],
     [
       'too few',
       { sets: [{ availableReplicas: 1 }], maxUnavailable: '50%' },
@@ -72,9 +72,9 @@ describe('Available', () => {
     ],
     ['deleting', { sets: [{ availableReplicas: 2 }], deletionTimestamp }, 'False NotAvailable: Deletion in progress'],
     ['deleting, all still available', { sets: [{ availableReplicas: 3 }], deletionTimestamp }, 'True Available'],
-    ['nothing counted yet', { sets: [{}] }, 'Unknown WaitingForAvailableReplicasSet: Waiting for status.availableReplicas set'],
+    ['no counts yet', { sets: [{}] }, 'Unknown WaitingForAvailableReplicasSet: Waiting for status.availableReplicas set'],
     [
-      'limits that make no sense',
+      'invalid limits',
       { sets: [{ availableReplicas: 3 }], maxUnavailable: 'many' },
       'Unknown InternalError: Please check controller logs for errors',
     ],
@@ -86,9 +86,9 @@ describe('Available', () => {
 
 describe('RollingOut', () => {
   test.each([
-    ['nothing to replace', { outdated: ['', ''] }, 'False NotRollingOut'],
+    ['no outdated replicas', { outdated: ['', ''] }, 'False NotRollingOut'],
     [
-      'reasons once each, the version first',
+      'each reason once, the version first',
       {
         outdated: [
           '* DevMachine is not up-to-date\n* Version v1, v2 required',
@@ -107,13 +107,13 @@ describe('ScalingUp', () => {
   test.each([
     ['all there', { sets: [{ replicas: 3 }] }, 'False NotScalingUp'],
     [
-      'all there, template gone',
+      'all replicas exist, template missing',
       { sets: [{ replicas: 3 }], missing: true },
       'False NotScalingUp: Scaling up would be blocked because DevMachineTemplate does not exist',
     ],
     ['too few', { sets: [{ replicas: 1 }] }, 'True ScalingUp: Scaling up from 1 to 3 replicas'],
     [
-      'too few, template gone',
+      'too few replicas, template missing',
       { sets: [{ replicas: 1 }], missing: true },
       'True ScalingUp: Scaling up from 1 to 3 replicas is blocked because DevMachineTemplate does not exist',
     ],

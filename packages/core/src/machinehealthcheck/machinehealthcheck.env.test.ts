@@ -65,7 +65,7 @@ describe('a MachineHealthCheck', () => {
     })
   })
 
-  test('asks the owner to remediate once a Node condition has lasted, and not before', async () => {
+  test('requests remediation by the owner only after a Node condition has lasted for its timeout', async () => {
     await world()
     await breakNode('a')
     await env.advance(minutes(5) - seconds(5))
@@ -99,7 +99,7 @@ describe('a MachineHealthCheck', () => {
     expect(legacy).toMatchObject({ status: 'False', reason: 'NodeNotFound', severity: 'Warning' })
   })
 
-  test('remediates a Machine that gets no Node in time', async () => {
+  test('remediates a Machine without Node after nodeStartupTimeout', async () => {
     await world({ checks: { nodeStartupTimeoutSeconds: 60 } }, ['a'])
     await env.create(DevMachine, 'late')
     const { spec } = await env.get(Machine, 'a')
@@ -112,7 +112,7 @@ describe('a MachineHealthCheck', () => {
     expect(await health('late')).toBe('False NodeStartupTimeout: Health check failed:\n  * Node failed to report startup in 1m0s')
   })
 
-  test('remediates a Machine that a user marks, and leaves alone what is excluded or paused', async () => {
+  test('remediates a Machine that a user marks, but no excluded or paused Machine', async () => {
     await world({}, ['a', 'b', 'c'])
     await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
     await env.patch(Machine, 'b', { metadata: { annotations: { 'cluster.x-k8s.io/skip-remediation': '' } } })
@@ -140,7 +140,7 @@ describe('a MachineHealthCheck', () => {
     expect((await eventReasons()).filter((reason) => reason === 'RemediationRestricted')).toHaveLength(1)
   })
 
-  test('marks no Machine as unhealthy by an event while remediation is not allowed', async () => {
+  test('records no MachineMarkedUnhealthy event while remediation is not allowed', async () => {
     await world({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
     await env.workload.delete(Node, { name: 'node-a' })
     await env.advance(seconds(5))
@@ -173,13 +173,13 @@ describe('a MachineHealthCheck', () => {
 })
 
 describe('external remediation', () => {
-  // Any template is fine: this test does not look at its objects.
+  // Any template is sufficient: this test does not read its objects.
   const templateRef = { apiVersion: 'infra.example.com/v1beta1', kind: 'DevClusterTemplate', name: 'reboot' }
   const requests = async () =>
     (await env.client.list(DevCluster, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
   const external = async () => conditionText(await env.get(Machine, 'a'), 'ExternallyRemediated')
 
-  test('says that the template is missing, makes the request once it exists, and deletes it when the Machine is healthy', async () => {
+  test('reports a missing template, creates the request once the template exists, and deletes it when the Machine is healthy', async () => {
     await world({ remediation: { templateRef } })
     await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
     await env.advance(seconds(1))

@@ -43,7 +43,7 @@ test.each<[string, TriggerIf | undefined, MachineTotals, number | string]>([
     machines(5, 1, 1),
     denied('exceeds maxUnhealthy (total: 5, unhealthy: 1, maxUnhealthy: 1)'),
   ],
-  ['says how many more may follow', { unhealthyLessThanOrEqualTo: '40%' }, machines(10, 1), 3],
+  ['returns how many more Machines may become unhealthy', { unhealthyLessThanOrEqualTo: '40%' }, machines(10, 1), 3],
   ['allows within the range', { unhealthyInRange: '[2-4]' }, machines(10, 3), 1],
   [
     'denies below the range',

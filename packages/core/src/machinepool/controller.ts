@@ -10,7 +10,7 @@ import { OwnedConditions } from './status.ts'
 
 export interface MachinePoolControllerOptions {
   readonly clusters: ClusterCache
-  /** MachinePools reconciled at once. */
+  /** MachinePools reconciled concurrently. */
   readonly concurrency?: number
 }
 
@@ -33,10 +33,10 @@ export function createMachinePoolController({
   }
 }
 
-/** What MachinePools take from their Cluster. */
+/** Fields of a Cluster that matter to its MachinePools. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({ paused: cluster.spec.paused ?? false }))
 
-/** What MachinePools take from their Machines, and what they correct on them. */
+/** Fields of Machines that MachinePools aggregate or correct. */
 const machineMatters = whenChanged((machine: Machine) => ({
   labels: machine.metadata.labels,
   annotations: machine.metadata.annotations,
@@ -54,7 +54,7 @@ function poolsOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
   return texts.flatMap((text) => cache.byIndex(byNode, text).map(keyOf))
 }
 
-/** What MachinePools take from their Nodes: not their heartbeats. */
+/** Fields of a Node that matter to its MachinePool; heartbeats do not. */
 const nodeFacts = ({ metadata, spec, status }: Node) => ({
   uid: metadata.uid,
   annotations: metadata.annotations,

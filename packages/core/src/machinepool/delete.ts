@@ -1,4 +1,7 @@
-/** Deletes what a MachinePool refers to, then retired Nodes. Upstream: reconcileDelete in machinepool_controller.go, v1.14. */
+/**
+ * Deletes the bootstrap config and infrastructure of a MachinePool, then its retired Nodes. Upstream: reconcileDelete in
+ * machinepool_controller.go, v1.14.
+ */
 import { MachinePoolFinalizer } from '@capstan/api'
 import { proceed, requeue, wait } from '@capstan/controller'
 import { keyOf, removeFinalizer, seconds } from '@capstan/kube'
@@ -14,7 +17,7 @@ export const remove: MachinePoolPhase = async ({ machinePool, cluster }, io) => 
   const left: string[] = []
   for (const ref of [...(bootstrap.configRef ? [bootstrap.configRef] : []), infrastructureRef]) {
     const found: Observed = observed(await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference))
-    // Upstream: the object must be gone, not only going.
+    // Upstream: waits until the object no longer exists.
     if (!isGone(await deleteExternal(found, io))) left.push(`${ref.kind} ${ref.name}`)
   }
   if (left.length > 0) return wait(`${left.join(', ')} to be deleted`)
@@ -32,7 +35,7 @@ export const remove: MachinePoolPhase = async ({ machinePool, cluster }, io) => 
   return proceed()
 }
 
-/** How long, in milliseconds, the deletion of Nodes may still be tried: without a limit, or with 0, for ever. */
+/** Returns the milliseconds until the Node deletion timeout; Infinity without a timeout, or with 0. */
 function remainingNodeTime({ metadata, spec }: Parameters<MachinePoolPhase>[0]['machinePool'], now: number): number {
   const limit = spec.template.spec.deletion?.nodeDeletionTimeoutSeconds
   if (!limit) return Infinity

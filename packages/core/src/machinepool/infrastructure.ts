@@ -26,7 +26,7 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
   const infrastructureProvisioned = readContract(scope, external, isPoolProvisioned)
   const status = (machinePool.status ??= {})
   status.initialization = { ...status.initialization, infrastructureProvisioned }
-  // Upstream: nothing more is read while the workload cluster is not connected.
+  // Upstream: provider IDs and replicas are not read while the workload cluster is disconnected.
   scope.workload = io.clusters.connection(keyOf(cluster))
   return scope.workload ? proceed() : wait('connection to the workload cluster is down')
 }
@@ -53,13 +53,16 @@ export const providerIDs: MachinePoolPhase = async (scope) => {
   return proceed()
 }
 
-/** The infrastructure machine pool unless it is being deleted. */
+/** Returns the infrastructure machine pool; `undefined` when it was not found or is being deleted. */
 export function livingInfrastructure({ infrastructure }: MachinePoolScope): External | undefined {
   const external = found(infrastructure)
   return external && !isDeleting(external.object) ? external : undefined
 }
 
-/** Reads fields of the contract, and keeps in the scope what is wrong with them for conditions. */
+/**
+ * Reads contract fields with `readFields`.
+ * @throws TerminalError when a field is invalid; its message is also kept as `scope.invalid`, for conditions
+ */
 export function readContract<T>(
   scope: MachinePoolScope,
   { object, contract }: External,
@@ -70,7 +73,7 @@ export function readContract<T>(
   } catch (err) {
     const { kind, metadata } = object
     scope.invalid = `${kind} ${metadata.namespace}/${metadata.name} breaks the contract: ${messageOf(err)}`
-    // Only a change of the object can help, and that brings the pool back.
+    // A retry does not help; a change of the object enqueues the MachinePool.
     throw new TerminalError(scope.invalid)
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What a MachinePool reports in the form of v1beta1, under `status.deprecated.v1beta1`. Pure, but for the draft that it writes on.
+ * Reports a MachinePool's status in the v1beta1 form, under `status.deprecated.v1beta1`. Pure, except for the draft that it changes.
  * Upstream: machinepool_controller_phases.go and machinepool_controller_noderef.go, v1.14.
  */
 import { BootstrapConfigContract } from '@capstan/api'
@@ -33,7 +33,7 @@ function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacy
 
 function infrastructureReady({ machinePool, infrastructure, invalid }: MachinePoolScope): NewLegacyCondition[] {
   const type = 'InfrastructureReady'
-  // Upstream leaves an object that breaks the contract to its log.
+  // Upstream only logs that an object breaks the contract.
   if (invalid !== undefined) return [legacyFalse(type, 'IncorrectExternalRef', 'Error', invalid)]
   if (infrastructure.state === 'missing') {
     const { kind, name } = machinePool.spec.template.spec.infrastructureRef
@@ -48,7 +48,7 @@ function infrastructureReady({ machinePool, infrastructure, invalid }: MachinePo
   return [mirrorProviderReady(external.object, type, fallback)]
 }
 
-/** How many repeated IDs a message names. */
+/** Most repeated IDs that a message names. */
 const MaxIDs = 3
 
 function replicasReady({ machinePool, nodes }: MachinePoolScope): NewLegacyCondition[] {

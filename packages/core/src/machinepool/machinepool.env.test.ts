@@ -19,7 +19,7 @@ let env: CoreEnv
 afterEach(() => env.close())
 
 type Providers = typeof DevMachinePool
-/** Status by which a provider of each contract version reports that its pool is provisioned. */
+/** The status with which a provider of each contract version reports a provisioned pool. */
 const twins = [
   ['v1beta2', DevMachinePool, (provisioned: boolean) => ({ initialization: { provisioned } })],
   ['v1beta1', OldMachinePool, (ready: boolean) => ({ ready })],
@@ -145,7 +145,7 @@ describe.each(twins)('a MachinePool whose infrastructure has contract %s', (_, k
     )
   })
 
-  test('follows a list that changes order, shrinks and grows, and deletes the Nodes of IDs that are gone', async () => {
+  test('follows a list that changes order, shrinks and grows, and deletes the Nodes of removed IDs', async () => {
     env = await coreEnv()
     await aPool(kind)
     for (const name of ['a', 'b', 'c', 'd', 'other']) await aNodeNamed(name)
@@ -168,7 +168,7 @@ describe.each(twins)('a MachinePool whose infrastructure has contract %s', (_, k
     expect(await nodeNames()).toEqual(['other'])
   })
 
-  test('keeps its Nodes while the list lags behind the replicas, and waits for ghosts', async () => {
+  test('keeps its Nodes while the list is shorter than the replicas, and waits for IDs without a Node', async () => {
     env = await coreEnv()
     await aPool(kind)
     for (const name of ['a', 'b']) await aNodeNamed(name)
@@ -203,7 +203,7 @@ describe.each(twins)('a MachinePool whose infrastructure has contract %s', (_, k
     )
   })
 
-  test('is not provisioned any more when its provider says so, and copies nothing meanwhile', async () => {
+  test('becomes unprovisioned when its provider reports so, and copies no fields meanwhile', async () => {
     env = await coreEnv()
     await aPool(kind)
     await report(['a', 'b'])
@@ -254,7 +254,7 @@ describe('a MachinePool', () => {
       status: { initialization: { provisioned: true }, replicas, ...more },
     })
 
-  test('counts a Node once, however often the list has its ID, and says which', async () => {
+  test('counts a Node once when the list repeats its ID, and reports the ID', async () => {
     env = await coreEnv()
     await aPool(kind)
     await aNodeNamed('a')
@@ -279,7 +279,7 @@ describe('a MachinePool', () => {
     expect(await legacyCounts()).toEqual([1, 1, 0])
   })
 
-  test('with replicas that something else manages is Scaling, in whichever direction', async () => {
+  test('with externally managed replicas is Scaling, in both directions', async () => {
     env = await coreEnv()
     await aPool(kind, {}, { annotations: { [ReplicasManagedByAnnotation]: 'autoscaler' } })
     await aNodeNamed('a')
@@ -302,7 +302,7 @@ describe('a MachinePool', () => {
     expect((await pool()).spec.providerIDList).toEqual(['dev:///a'])
   })
 
-  test('with bootstrap data of the user needs no bootstrap config', async () => {
+  test('with bootstrap data from the user needs no bootstrap config', async () => {
     env = await coreEnv()
     const { template } = aMachinePool().spec
     await aPool(kind, { template: { spec: { ...template.spec, bootstrap: { dataSecretName: 'mine' } } } })
@@ -310,7 +310,7 @@ describe('a MachinePool', () => {
     expect(await legacy('BootstrapReady')).toBe('True ')
   })
 
-  test('is deleted once bootstrap and infrastructure are gone, and with it the Nodes of IDs that are gone', async () => {
+  test('is deleted after its bootstrap config and infrastructure, together with the Nodes of removed IDs', async () => {
     env = await coreEnv()
     await aPool(kind)
     for (const name of ['a', 'b']) await aNodeNamed(name)
@@ -354,7 +354,7 @@ describe('a MachinePool', () => {
     expect(await orAbsent(env.get(Cluster, 'demo'))).toBeUndefined()
   })
 
-  test('is deleted without its Nodes when their cluster stays unreachable for nodeDeletionTimeoutSeconds', async () => {
+  test('is deleted without its Nodes when the workload cluster is unreachable for nodeDeletionTimeoutSeconds', async () => {
     env = await coreEnv()
     await aPool(kind)
     await aNodeNamed('a')
@@ -421,7 +421,7 @@ describe('a MachinePool', () => {
       expect([after?.['team'], after?.['role']]).toEqual([undefined, 'z'])
     })
 
-    test('adopts a Machine without controller, and leaves controlled ones alone', async () => {
+    test('adopts a Machine without controller, but no Machine of another controller', async () => {
       env = await coreEnv()
       await aPool(kind)
       await report(['a'], 1, withMachines)
@@ -441,14 +441,14 @@ describe('a MachinePool', () => {
       expect((await env.get(Machine, 'theirs')).metadata.ownerReferences).toMatchObject([{ kind: 'Other' }])
     })
 
-    test('deletes nothing itself: a Machine that goes takes its infrastructure and its Node with it', async () => {
+    test('leaves deletion to the Machine, which deletes its infrastructure and its Node', async () => {
       env = await coreEnv()
       await aPool(kind)
       for (const name of ['a', 'b']) await aNodeNamed(name)
       await report(['a', 'b'], 2, withMachines)
       for (const name of ['a', 'b']) await provisionInfraMachine(name)
       await env.advance(seconds(30))
-      // Otherwise Nodes stay, for want of a control plane Machine.
+      // Otherwise Nodes would not be deleted, because no control plane Machine exists.
       await env.patch(DevControlPlane, 'demo', { status: { externalManagedControlPlane: true } })
       await env.client.delete(Machine, { namespace: 'default', name: 'a' })
       await env.advance(seconds(60))

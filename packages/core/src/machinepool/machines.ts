@@ -1,6 +1,6 @@
 /**
- * MachinePool Machines: where the infrastructure provider has an object for each machine of the pool, core makes a Machine for
- * each of them. Upstream: reconcileMachines in machinepool_controller_phases.go, v1.14.
+ * MachinePool Machines: when the infrastructure provider has an object for each machine of the pool, core creates a Machine for each of
+ * these objects. Upstream: reconcileMachines in machinepool_controller_phases.go, v1.14.
  */
 import {
   ClusterNameLabel,
@@ -37,10 +37,10 @@ import { type MetadataPatch, metadataPatch } from '../managed-metadata.ts'
 import { livingInfrastructure, readContract } from './infrastructure.ts'
 import { type MachinePoolIO, MachinePoolManager, type MachinePoolPhase, type MachinePoolScope } from './scope.ts'
 
-/** How many Machines one reconcile writes: a pool may have 10,000 of them. */
+/** Most Machines that one reconcile writes: a pool may have 10,000. */
 export const MaxWrites = 200
 
-/** Brings about one Machine for each infrastructure machine of the pool. */
+/** Creates or updates one Machine for each infrastructure machine of the pool. */
 export const createMachines: MachinePoolPhase = async (scope, io) => {
   const external = livingInfrastructure(scope)
   if (!external || !scope.workload) return proceed()
@@ -71,10 +71,10 @@ export const createMachines: MachinePoolPhase = async (scope, io) => {
   return proceed()
 }
 
-/** A fault that every Machine has would otherwise be reported thousands of times. */
+/** Most errors before the phase stops: a fault of every Machine would otherwise be reported thousands of times. */
 const MaxErrors = 10
 
-/** Finds the Machines of the pool, those that something else controls aside. */
+/** Lists the Machines of the pool, without those of another controller. */
 export const listMachines: MachinePoolPhase = async (scope, io) => {
   scope.machines = machinesOf(scope.machinePool, io).filter(
     (machine) => !controllerOf(machine) || isControlledBy(machine, scope.machinePool, MachinePool),
@@ -82,7 +82,7 @@ export const listMachines: MachinePoolPhase = async (scope, io) => {
   return proceed()
 }
 
-/** Reports that the Machines are up to date: their pool replaces those that are not. */
+/** Sets UpToDate on the Machines: True, because the provider replaces outdated machines; False while a Machine is being deleted. */
 export const machinesUpToDate: MachinePoolPhase = async ({ machines = [] }, { client, clock, signal }) => {
   const { UpToDate } = MachineConditions
   for (const machine of machines) {
@@ -99,7 +99,7 @@ export const machinesUpToDate: MachinePoolPhase = async ({ machines = [] }, { cl
 const poolText = (namespace: string | undefined, clusterName: string, label: string): string =>
   `${namespace}/${clusterName}/${label}`
 
-/** Machines by the labels that say which pool they belong to. */
+/** Machines by the Cluster and MachinePool that their labels name. */
 const byPool: Index<Machine> = {
   name: 'Machine by MachinePool',
   kind: Machine,
@@ -116,7 +116,7 @@ const byLabels: Index<MachinePool> = {
   values: ({ metadata, spec }) => [poolText(metadata.namespace, spec.clusterName, labelValue(metadata.name))],
 }
 
-/** The pool of a Machine or infrastructure machine, by its labels. */
+/** Maps a Machine or infrastructure machine to the MachinePool that its labels name. */
 export const poolOfLabels: MapFunction = ({ metadata: { namespace, labels } }, cache) => {
   const cluster = labels?.[ClusterNameLabel]
   const pool = labels?.[MachinePoolNameLabel]
@@ -127,7 +127,7 @@ export const poolOfLabels: MapFunction = ({ metadata: { namespace, labels } }, c
 const machinesOf = ({ metadata, spec }: MachinePool, { cache }: MachinePoolIO): readonly Machine[] =>
   cache.byIndex(byPool, poolText(metadata.namespace, spec.clusterName, labelValue(metadata.name)))
 
-/** The infrastructure machines of the pool; `undefined` when its provider has none. */
+/** Lists the infrastructure machines of the pool; `undefined` when its provider has no such kind. */
 async function infraMachinesOf(
   scope: MachinePoolScope,
   external: External,
@@ -153,7 +153,7 @@ interface DesiredMachine {
   readonly labels: { readonly [key: string]: string }
   readonly annotations: { readonly [key: string]: string }
   readonly infrastructureRef: ContractVersionedObjectReference
-  /** What the Node runs; absent while it is not known. */
+  /** The kubelet version of the Node; absent while unknown. */
   readonly version: string | undefined
 }
 
@@ -174,7 +174,7 @@ function desiredMachine({ object, kind, contract }: External, { machinePool, wor
 }
 
 async function createMachine(infraMachine: External, scope: MachinePoolScope, io: MachinePoolIO): Promise<boolean> {
-  // Its Machine may be gone already: a second one would wait for infrastructure that is on its way out.
+  // Its Machine may have been deleted already: a new one would wait for infrastructure that is being deleted.
   if (isDeleting(infraMachine.object)) return false
   const { machinePool } = scope
   const { labels, annotations, infrastructureRef, version } = desiredMachine(infraMachine, scope)
@@ -187,7 +187,7 @@ async function createMachine(infraMachine: External, scope: MachinePoolScope, io
         namespace: namespace!,
         labels,
         annotations,
-        // From the beginning, so that the Machine controller does not take it for one that stands alone.
+        // Set at creation, so that the Machine controller does not treat it as a stand-alone Machine.
         ownerReferences: [controllerReference(machinePool, MachinePool)],
       },
       spec: {
@@ -218,7 +218,7 @@ async function updateMachine(
     const adopted = draft(machine)
     ensureOwnerReference(adopted, controllerReference(machinePool, MachinePool))
     metadata.ownerReferences = adopted.metadata.ownerReferences
-    // The version is a lock: lists of owners belong to several.
+    // Optimistic lock: several writers change owner references.
     metadata.resourceVersion = machine.metadata.resourceVersion
   }
   const spec = {

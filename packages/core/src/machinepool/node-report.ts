@@ -1,15 +1,15 @@
-/** What the Nodes of a MachinePool come to. Pure. Upstream: machinepool_controller_noderef.go, v1.14. */
+/** Counts the Nodes of a MachinePool. Pure. Upstream: machinepool_controller_noderef.go, v1.14. */
 import type { NodeReference } from '@capstan/api'
 import { type Node, seconds } from '@capstan/kube'
 
 export interface NodeReport {
-  /** Nodes that have an ID of the list, each once, in the order of the list. */
+  /** Nodes with a provider ID of the list, each once, in the order of the list. */
   readonly nodes: readonly Node[]
   readonly ready: number
   readonly available: number
-  /** IDs that the list has more than once. */
+  /** IDs that the list contains more than once. */
   readonly repeated: readonly string[]
-  /** When, in milliseconds, time alone makes one more Node available. */
+  /** Time, in milliseconds since the epoch, when the next Node becomes available without an event; `undefined` when none does. */
   readonly nextAvailable: number | undefined
 }
 

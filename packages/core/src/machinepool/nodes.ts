@@ -13,7 +13,7 @@ import { reportLegacy } from '../legacy-status.ts'
 import { type NodeReport, nodeReferences, nodeReport } from './node-report.ts'
 import type { MachinePoolIO, MachinePoolPhase } from './scope.ts'
 
-/** Deletes Nodes whose provider IDs are gone, finds those of the list, and marks them as the pool's. */
+/** Deletes Nodes of removed provider IDs, finds the Nodes of the others, and annotates them with the pool. */
 export const nodes: MachinePoolPhase = async (scope, io) => {
   const { machinePool, workload } = scope
   const { spec, metadata } = machinePool
@@ -25,7 +25,7 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
   const now = io.clock.now()
   const { minReadySeconds } = spec.template.spec
   const report = nodeReport(ids, (id) => workload.nodesByProviderID(id)[0], { now, minReadySeconds })
-  // Upstream: as long as no Node is there at all, those seen before stay in status.
+  // Upstream: earlier nodeRefs stay in the status until at least one Node is found.
   if (report.nodes.length === 0 && ids.length > 0) return wait('Nodes with the provider IDs of the list')
   scope.nodes = report
   const status = (machinePool.status ??= {})
@@ -48,8 +48,8 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
 }
 
 /**
- * Deletes the Nodes of status.nodeRefs whose provider ID the list does not have: their machines are gone.
- * A Node that cannot be found, or that has no provider ID, is left alone.
+ * Deletes the Nodes of status.nodeRefs whose provider ID is not in the list any more, because their machines were deleted. Skips Nodes
+ * that do not exist or have no provider ID.
  */
 export async function deleteRetiredNodes(
   { spec, status }: MachinePool,
@@ -66,7 +66,7 @@ export async function deleteRetiredNodes(
   }
 }
 
-/** Upstream: patchNodes. */
+/** Annotates a Node with its cluster and pool, and removes the taint `uninitialized`. Upstream: patchNodes. */
 async function markNode(
   client: Client,
   { metadata, spec }: Node,
@@ -84,7 +84,7 @@ async function markNode(
   const kept = taints.filter(({ key, effect }) => key !== NodeUninitializedTaint.key || effect !== NodeUninitializedTaint.effect)
   const isTainted = kept.length < taints.length
   if (isAnnotated && !isTainted) return
-  // The version is a lock: lists of taints belong to several.
+  // Optimistic lock: several writers change taints.
   const body = {
     metadata: { annotations, ...(isTainted ? { resourceVersion: metadata.resourceVersion } : {}) },
     ...(isTainted ? { spec: { taints: kept.length > 0 ? kept : null } } : {}),
@@ -92,10 +92,10 @@ async function markNode(
   await orAbsent(client.patch(Node, { name: metadata.name }, { type: 'merge', body }, { signal }))
 }
 
-/** How many Nodes the event names. */
+/** Most Nodes that the event names. */
 const MaxNodes = 10
 
-/** As Go prints a list of object references. */
+/** Formats references to the Nodes as Go prints a list of object references. */
 function referencesText({ nodes }: NodeReport): string {
   const texts = nodes
     .slice(0, MaxNodes)

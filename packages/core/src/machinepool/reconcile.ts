@@ -25,7 +25,7 @@ const whenLiving: MachinePoolPhase[] = [
 ]
 const whenDeleting: MachinePoolPhase[] = [remove]
 
-/** Brings one MachinePool, and what it refers to, towards its spec. Safe to run at any moment, any number of times. */
+/** Reconciles one MachinePool with the objects that it refers to. Safe to call at any time, any number of times. */
 export const reconcileMachinePool = (key: ObjectKey, io: MachinePoolIO): Promise<Outcome> =>
   reconcileObject(key, io, {
     kind: MachinePool,

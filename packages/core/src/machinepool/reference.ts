@@ -1,4 +1,4 @@
-/** The objects that a MachinePool refers to: its bootstrap config and its infrastructure machine pool. */
+/** Reads and adopts the objects that a MachinePool refers to: its bootstrap config and its infrastructure machine pool. */
 import { hasPausedAnnotation, MachinePool } from '@capstan/api'
 import type { Index, MapFunction } from '@capstan/controller'
 import { controllerReference, keyOf } from '@capstan/kube'
@@ -24,7 +24,7 @@ export async function observeReference(
   return observed({ ...external, object })
 }
 
-/** MachinePools by what they refer to. */
+/** MachinePools by the objects that they refer to. */
 const byReference: Index<MachinePool> = {
   name: 'MachinePool by reference',
   kind: MachinePool,

@@ -5,24 +5,24 @@ import type { WorkloadCluster } from '../cluster-cache/accessor.ts'
 import type { Observed } from '../external/observed.ts'
 import type { NodeReport } from './node-report.ts'
 
-/** What one reconcile of a MachinePool can see, and what it has decided. */
+/** State of one reconcile of a MachinePool: what was read and what was decided. */
 export interface MachinePoolScope {
-  /** A private draft: phases write on it, the reconcile commits it once. */
+  /** A private draft, changed by phases and committed once at the end. */
   readonly machinePool: MachinePool
   readonly cluster: Cluster
   bootstrap: Observed
   infrastructure: Observed
-  /** Why the infrastructure cannot be read as the contract has it; absent when it can. */
+  /** Error message when a field of the infrastructure breaks the contract. */
   invalid?: string
-  /** Connection to the workload cluster; absent when there is none or it was not needed. */
+  /** Connection to the workload cluster; absent when it is disconnected or was not needed. */
   workload: WorkloadCluster | undefined
-  /** Machines of the pool, those being deleted included; absent until they were listed. */
+  /** Machines of the pool, including those being deleted; absent until they were listed. */
   machines: readonly Machine[] | undefined
-  /** What was found of the pool's Nodes; absent when they were not looked up. */
+  /** Counts of the pool's Nodes; absent when they were not read. */
   nodes: NodeReport | undefined
 }
 
-/** The I/O that phases may do. */
+/** I/O available to phases. */
 export interface MachinePoolIO extends ReconcileContext {
   readonly clusters: ClusterCache
 }

@@ -1,4 +1,4 @@
-/** What one reconcile of a MachinePool reports. Pure. Upstream: machinepool_controller_status.go and reconcilePhase, v1.14. */
+/** Computes the status of a MachinePool. Pure. Upstream: machinepool_controller_status.go and reconcilePhase, v1.14. */
 import {
   areReplicasManagedExternally,
   ConditionOrder,
@@ -30,7 +30,7 @@ export function reportStatus(scope: MachinePoolScope, now: number): void {
   reportLegacyStatus(scope, now)
 }
 
-/** Without the infrastructure there is nothing to count. */
+/** Writes the counts; earlier ones stay when the infrastructure is missing or breaks the contract. */
 function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void {
   if (scope.invalid !== undefined) return
   const external = found(scope.infrastructure)
@@ -45,7 +45,7 @@ function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void 
     reportVersions(status, machines.flatMap(versionOf))
     return
   }
-  // Upstream: all that there are count as ready and available.
+  // Upstream: all existing replicas count as ready and available.
   if (status.replicas !== undefined) {
     status.readyReplicas = status.replicas
     status.availableReplicas = status.replicas
@@ -65,13 +65,13 @@ function reportVersions(status: MachinePoolStatus, parts: readonly ReplicasOfVer
   else delete status.versions
 }
 
-/** What the Node reports is what runs; before there is one, what is wanted stands for it. */
+/** The version that the Node reports; before there is a Node, the version of the spec. */
 function versionOf({ spec, status }: Machine): ReplicasOfVersion[] {
   const version = status?.nodeInfo?.kubeletVersion || spec.version
   return version ? [{ version, replicas: 1 }] : []
 }
 
-/** The last rule that applies decides. */
+/** Returns the phase; the first rule that applies wins. */
 export function phaseOf(machinePool: MachinePool): NonNullable<MachinePoolStatus['phase']> {
   const { spec, status = {} } = machinePool
   const { bootstrapDataSecretCreated, infrastructureProvisioned } = status.initialization ?? {}

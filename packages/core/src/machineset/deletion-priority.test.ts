@@ -23,7 +23,7 @@ describe('priority', () => {
       { metadata: { deletionTimestamp: '2026-01-10T00:00:00Z', annotations: { 'cluster.x-k8s.io/delete-machine': '' } } },
       100,
     ],
-    ['asked for by the user', { metadata: { annotations: { 'cluster.x-k8s.io/delete-machine': '' } } }, 80],
+    ['marked by the user', { metadata: { annotations: { 'cluster.x-k8s.io/delete-machine': '' } } }, 80],
     [
       'being updated in place',
       { metadata: { annotations: { 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress': '' } } },

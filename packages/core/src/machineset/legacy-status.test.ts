@@ -60,7 +60,7 @@ const aScope = ({
   ...more,
 })
 
-function told(scope: MachineSetScope): string[] {
+function reported(scope: MachineSetScope): string[] {
   reportLegacyStatus(scope, now)
   return legacyConditionsOf(scope.machineSet).map(
     ({ type, status, severity, reason, message }) =>
@@ -83,7 +83,7 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
     ],
   ],
   [
-    'a Machine cannot be made',
+    'the creation of a Machine fails',
     { machines: [both[0]!], creationFailure: { reason: 'InfrastructureTemplateCloningFailed', message: 'no quota' } },
     [
       'Ready False/Error InfrastructureTemplateCloningFailed: no quota',
@@ -93,7 +93,7 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
     ],
   ],
   [
-    'a Machine was made in this reconcile',
+    'a Machine was created in this reconcile',
     { machines: [both[0]!, machine('b', { legacy: waiting })], created: 1 },
     [
       'Ready False/Warning ScalingUp: Scaling up MachineSet to 2 replicas (actual 1)',
@@ -102,7 +102,7 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
     ],
   ],
   [
-    'all are there, one has no Node',
+    'all Machines exist, one has no Node',
     { machines: [both[0]!, machine('b', { legacy: waiting })] },
     [
       'Ready False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed',
@@ -132,15 +132,15 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
     ],
   ],
 ])('%s', (_, given, expected) => {
-  expect(told(aScope(given))).toEqual(expected)
+  expect(reported(aScope(given))).toEqual(expected)
 })
 
 test('reports failed preflight checks until all Machines exist', () => {
   const scope = aScope({ preflightProblems: ['not now'] })
   reportLegacyStatus(scope, now)
   const later = { ...scope, preflightProblems: [], machines: [both[0]!] }
-  expect(told(later)).toContain('MachinesCreated False/Error PreflightCheckFailed: not now')
-  expect(told({ ...later, machines: both })).toContain('MachinesCreated True')
+  expect(reported(later)).toContain('MachinesCreated False/Error PreflightCheckFailed: not now')
+  expect(reported({ ...later, machines: both })).toContain('MachinesCreated True')
 })
 
 describe('counts', () => {
@@ -151,12 +151,12 @@ describe('counts', () => {
   }
   // biome-ignore format: a table
   test.each<[string, Parameters<typeof aScope>[0], (number | undefined)[], number | undefined]>([
-    ['none',                         {},                                                                       [0, 0, 0], undefined],
-    ['unknown',                      { machines: undefined },                                                  [undefined, undefined, undefined], undefined],
-    ['by ready Nodes',               { machines: [both[0]!, machine('b')] },                                   [2, 1, 1], undefined],
-    ['labels by hand',               { machines: [both[0]!, machine('b', { labels: {} })] },                   [1, 1, 1], undefined],
-    ['ready for long enough',        { machines: both, minReadySeconds: 9 },                                   [2, 2, 2], undefined],
-    ['not ready for long enough',    { machines: [both[0]!, machine('b', { readyFor: 4 })], minReadySeconds: 6 }, [2, 2, 1], now + 2000],
+    ['none',                      {},                                                                       [0, 0, 0], undefined],
+    ['unknown',                   { machines: undefined },                                                  [undefined, undefined, undefined], undefined],
+    ['by ready Nodes',            { machines: [both[0]!, machine('b')] },                                   [2, 1, 1], undefined],
+    ['labels by hand',            { machines: [both[0]!, machine('b', { labels: {} })] },                   [1, 1, 1], undefined],
+    ['ready for long enough',     { machines: both, minReadySeconds: 9 },                                   [2, 2, 2], undefined],
+    ['not ready for long enough', { machines: [both[0]!, machine('b', { readyFor: 4 })], minReadySeconds: 6 }, [2, 2, 1], now + 2000],
   ])('%s', (_, given, expected, next) => {
     expect(counts(aScope(given))).toEqual(expected)
     expect(nextLegacyReport(aScope(given), now)).toBe(next)

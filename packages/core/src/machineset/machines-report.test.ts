@@ -33,7 +33,7 @@ function aMachine(
     status: { conditions, ...more.status },
   } as unknown as Machine
 }
-test('Machines that are updated in place are there, and no more', () => {
+test('Machines that are being updated in place count only as replicas', () => {
   const updating = { metadata: { annotations: { 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress': '' } } }
   const well = { Ready: 'True', Available: 'True', UpToDate: 'True' } as const
   expect(machineCounts([aMachine('a', well), aMachine('b', { Ready: 'True' }), aMachine('c', well, updating)])).toEqual({
@@ -44,7 +44,7 @@ test('Machines that are updated in place are there, and no more', () => {
   })
 })
 
-test('versions are those of the Nodes where they are known', () => {
+test('versions are those of the Nodes, where known', () => {
   const onNode = { status: { nodeInfo: { kubeletVersion: 'v1.33.1' } } }
   const machines = [
     aMachine('a', {}, { spec: { version: 'v1.34.0' } }),
@@ -70,12 +70,12 @@ describe('conditions', () => {
       'False NotReady: * Machine a: why',
     ],
     [
-      'up to date: too young to say',
+      'up to date: new Machine without condition',
       machinesUpToDate([aMachine('a', {}, { metadata: { creationTimestamp: ago(0.1) } })], now),
       'True NoReplicas',
     ],
     [
-      'up to date: silent for too long',
+      'up to date: old Machine without condition',
       machinesUpToDate([aMachine('a')], now),
       'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported',
     ],
@@ -110,7 +110,7 @@ describe('conditions', () => {
     ],
     ['scaling down: no', scalingDown({ current: 1, desired: 1 }, [], now), 'False NotScalingDown'],
     [
-      'scaling down: late',
+      'scaling down: long deletion',
       scalingDown({ current: 2, desired: 1 }, [aMachine('a', {}, { metadata: { deletionTimestamp: ago(16) } })], now),
       'True ScalingDown: Scaling down from 2 to 1 replicas\n* Machine a is in deletion since more than 15m',
     ],
@@ -134,18 +134,14 @@ test('reports a long deletion with likely causes', () => {
 })
 
 test.each([
-  ['nothing changes with time', [aMachine('a', { UpToDate: 'True' })], undefined],
-  [
-    'a young Machine is to say whether it is up to date',
-    [aMachine('a', {}, { metadata: { creationTimestamp: ago(0) } })],
-    10_000,
-  ],
+  ['no change with time', [aMachine('a', { UpToDate: 'True' })], undefined],
+  ['a new Machine without UpToDate condition', [aMachine('a', {}, { metadata: { creationTimestamp: ago(0) } })], 10_000],
   [
     'a deletion becomes a long one',
     [aMachine('a', { UpToDate: 'True' }, { metadata: { deletionTimestamp: ago(5) } })],
     10 * 60_000 + 1000,
   ],
-])('time to look again: %s', (_, machines, after) => {
+])('next report: %s', (_, machines, after) => {
   expect(nextReport(machines, now)).toBe(after === undefined ? undefined : now + after)
 })
 

@@ -94,7 +94,7 @@ describe('a MachineSet', () => {
     })
   })
 
-  test('writes nothing at rest', async () => {
+  test('writes nothing when idle', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
@@ -155,7 +155,7 @@ describe('a MachineSet', () => {
     },
   )
 
-  test('scales down to the Machine that is not marked, and takes everything along', async () => {
+  test('scales down to the unmarked Machine, and deletes the infrastructure of the others', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet({ replicas: 3 }))
@@ -175,7 +175,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, DevMachine)).toEqual([first])
   })
 
-  test('brings changes to Machines in place, and takes back only what it has set', async () => {
+  test('propagates changes to Machines in place, and removes only its own labels', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     const { template } = aMachineSet().spec
@@ -203,7 +203,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, Machine)).toEqual([name])
   })
 
-  test('takes back what it made for a Machine that could not be made, and tries again', async () => {
+  test('deletes the bootstrap config of a Machine whose infrastructure was rejected, and retries', async () => {
     let refuses = true
     const refusing = (transport: Transport): Transport => ({
       close: () => transport.close(),
@@ -225,7 +225,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, DevConfig)).toEqual(await names(env.client, Machine))
   })
 
-  test('makes no Machine twice while the cache does not see those it made', async () => {
+  test('creates no Machine twice while the cache lacks the created ones', async () => {
     const deaf = (transport: Transport): Transport => ({
       send: (request, signal) => transport.send(request, signal),
       close: () => transport.close(),
@@ -260,7 +260,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, Machine)).toHaveLength(2)
   })
 
-  test('is gone after its Machines', async () => {
+  test('is deleted after its Machines', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
@@ -273,7 +273,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, DevMachine)).toEqual([])
   })
 
-  test('does nothing but say so while paused', async () => {
+  test('only reports that it is paused while it is paused', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     const paused = aMachineSet()
@@ -333,7 +333,7 @@ describe('remediation', () => {
     expect(now).not.toContain(sick)
   })
 
-  test('takes back the request for a Machine that is healthy again', async () => {
+  test('removes the remediation request of a Machine that is healthy again', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())

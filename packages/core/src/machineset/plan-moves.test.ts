@@ -20,11 +20,11 @@ const [m1, m2, m3] = [aMachine('m1'), aMachine('m2'), aMachine('m3')]
 
 describe('the surplus of a set', () => {
   test.each([
-    ['is what goes beyond its replicas', aSet(), [m1, m2, m3], 1, 2],
-    ['is none below them', aSet(), [m1], 3, 0],
-    ['leaves out what has arrived and is not counted yet', receiving(), [m1, m2, arrived], 1, 1],
-    ['is none when only that is too much', receiving(), [m1, arrived], 1, 0],
-    ['counts it once none is expected any more', aSet(), [m1, arrived], 1, 1],
+    ['is the number of Machines beyond its replicas', aSet(), [m1, m2, m3], 1, 2],
+    ['is 0 below its replicas', aSet(), [m1], 3, 0],
+    ['excludes moved Machines that the deployment has not counted yet', receiving(), [m1, m2, arrived], 1, 1],
+    ['is 0 when only such Machines exceed the replicas', receiving(), [m1, arrived], 1, 0],
+    ['includes them when the set expects no more moves', aSet(), [m1, arrived], 1, 1],
   ])('%s', (_, set, machines, replicas, count) => {
     expect(surplus(set, machines, replicas)).toBe(count)
   })
@@ -32,16 +32,16 @@ describe('the surplus of a set', () => {
 
 describe('an update begins', () => {
   test.each([
-    ['not before the deployment knows of the Machine', receiving(), arrived, false],
-    ['when it does', receiving('other,arrived'), arrived, true],
-    ['when the set expects none any more', aSet(), arrived, true],
+    ['not before the deployment has counted the Machine', receiving(), arrived, false],
+    ['when the deployment has counted it', receiving('other,arrived'), arrived, true],
+    ['when the set expects no more moves', aSet(), arrived, true],
     ['for a Machine that was acknowledged before', receiving(), m1, true],
   ])('%s', (_, set, machine, expected) => {
     expect(isAcknowledged(set, machine)).toBe(expected)
   })
 })
 
-describe('from a set that is left', () => {
+describe('from an old set', () => {
   const deleting = aMachine('deleting', { deletionTimestamp: '2026-01-02T00:00:00Z' })
   const pending = aMachine('pending', { annotations: { 'runtime.cluster.x-k8s.io/pending-hooks': 'UpdateMachine' } })
   const marked = aMachine('z-marked', { annotations: { 'cluster.x-k8s.io/delete-machine': '' } })
@@ -56,14 +56,14 @@ describe('from a set that is left', () => {
   })
   const unhealthy = aMachine('unhealthy', { status: { conditions: [{ type: 'HealthCheckSucceeded', status: 'False' }] } })
   test.each([
-    ['as many Machines move as it has too many', [m1, m2, m3], 2, ['m1', 'm2'], []],
-    ['those that users marked for deletion go first', [m1, m2, marked], 2, ['z-marked', 'm1'], []],
-    ['those being deleted make room, too', [m1, m2, deleting], 2, ['m1'], []],
-    ['those still being updated stay, and others go', [m1, m2, pending, arrived], 2, ['m1', 'm2'], []],
-    ['those without a Node stay', [m1, without], 2, ['m1'], []],
-    ['those to be remediated are deleted instead', [m1, m2, sick], 2, ['m1'], ['sick']],
-    ['those that are only unhealthy move', [m1, unhealthy], 1, ['unhealthy'], []],
-    ['nothing goes when there is no surplus', [m1, sick], 0, [], []],
+    ['as many Machines move as exceed its replicas', [m1, m2, m3], 2, ['m1', 'm2'], []],
+    ['Machines that users marked for deletion move first', [m1, m2, marked], 2, ['z-marked', 'm1'], []],
+    ['Machines being deleted count as moved', [m1, m2, deleting], 2, ['m1'], []],
+    ['Machines still being updated stay, and others move', [m1, m2, pending, arrived], 2, ['m1', 'm2'], []],
+    ['Machines without a Node stay', [m1, without], 2, ['m1'], []],
+    ['Machines to be remediated are deleted instead', [m1, m2, sick], 2, ['m1'], ['sick']],
+    ['Machines that are only unhealthy move', [m1, unhealthy], 1, ['unhealthy'], []],
+    ['no Machine moves when there is no surplus', [m1, sick], 0, [], []],
   ])('%s', (_, machines, count, move, remove) => {
     const found = departures(machines, count, 'Oldest', Date.UTC(2026, 0, 3))
     const names = (list: readonly Machine[]) => list.map(({ metadata }) => metadata.name)

@@ -29,7 +29,7 @@ const kubeadm = { kind: 'KubeadmConfigTemplate', apiGroup: 'bootstrap.cluster.x-
 
 describe('preflight checks', () => {
   test.each([
-    ['all is well', aCluster('v1.34.0'), aSet('v1.34.0'), aControlPlane('v1.34.0'), []],
+    ['all checks pass', aCluster('v1.34.0'), aSet('v1.34.0'), aControlPlane('v1.34.0'), []],
     ['a control plane without version', aCluster(), aSet('v1.34.0'), aControlPlane(undefined), []],
     [
       'provisioning',
@@ -46,13 +46,13 @@ describe('preflight checks', () => {
       ['DevControlPlane default/cp is upgrading ("ControlPlaneIsStable" preflight check failed)'],
     ],
     [
-      'an upgrade to come',
+      'a pending upgrade',
       aCluster('v1.35.0'),
       aSet('v1.34.0'),
       aControlPlane('v1.34.0'),
       ['DevControlPlane default/cp has a pending version upgrade to v1.35.0 ("ControlPlaneIsStable" preflight check failed)'],
     ],
-    ['a step of an upgrade reached', aCluster('v1.36.0', 'v1.35.0'), aSet('v1.35.0'), aControlPlane('v1.35.0'), []],
+    ['the version of an upgrade step', aCluster('v1.36.0', 'v1.35.0'), aSet('v1.35.0'), aControlPlane('v1.35.0'), []],
     [
       'newer than the control plane',
       aCluster(),
@@ -93,7 +93,7 @@ describe('preflight checks', () => {
     expect(preflightProblems({ checks: PreflightChecks, cluster, machineSet, controlPlane })).toEqual(problems)
   })
 
-  test('only those that are asked for', () => {
+  test('runs only the requested checks', () => {
     const facts = { cluster: aCluster(), machineSet: aSet('v1.35.0'), controlPlane: aControlPlane('v1.34.0', '') }
     expect(preflightProblems({ ...facts, checks: [] })).toEqual([])
   })

@@ -36,7 +36,7 @@ test.each<[string, readonly Machine[], number, string[]]>([
     ['', 'chosen a-twin young old'],
   ],
   [
-    'what is deleted for another reason does not count',
+    'Machines deleted for another reason do not count',
     [...all, deleting('gone', 'RemediationDeferred')],
     1,
     ['chosen', 'a-twin young old'],

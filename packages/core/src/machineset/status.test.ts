@@ -44,7 +44,7 @@ describe('ScalingDown', () => {
   const moved = { ...aMachine('moved'), metadata: { ...aMachine('moved').metadata, annotations } }
   test.each([
     ['too many', { machines: [...two, aMachine('c')] }, 'True ScalingDown: Scaling down from 3 to 2 replicas', 3],
-    ['one has moved here and is not counted yet', { machines: [...two, moved] }, 'False NotScalingDown', 3],
+    ['a moved Machine that is not counted yet', { machines: [...two, moved] }, 'False NotScalingDown', 3],
   ])('%s', (_, more, text, replicas) => {
     const scope = aScope(more)
     reportStatus(scope, now)
@@ -58,9 +58,9 @@ describe('ScalingUp', () => {
   test.each([
     ['Machines could not be listed', { machines: undefined }, 'Unknown InternalError: Please check controller logs for errors'],
     ['replicas are not set', { replicas: undefined }, 'Unknown WaitingForReplicasSet: Waiting for spec.replicas set'],
-    ['all are there', { machines: two }, 'False NotScalingUp'],
+    ['all Machines exist', { machines: two }, 'False NotScalingUp'],
     [
-      'all are there, a template is not',
+      'all Machines exist, a template does not',
       { machines: two, infrastructureTemplate: missing },
       'False NotScalingUp: Scaling up would be blocked because DevMachineTemplate does not exist',
     ],

@@ -8,10 +8,10 @@ const long = 'x'.repeat(80)
 describe('a name from a template', () => {
   test.each([
     ['the default', '{{ .machineSet.name }}-{{ .random }}', data, /^demo-md-0-[b-z2-9]{5}$/],
-    ['a name without chance', '{{ .cluster.name }}-worker', data, /^demo-worker$/],
-    ['as long as may be', `${'y'.repeat(57)}-{{ .random }}`, data, /^y{57}-[b-z2-9]{5}$/],
+    ['a name without random characters', '{{ .cluster.name }}-worker', data, /^demo-worker$/],
+    ['a name of the maximum length', `${'y'.repeat(57)}-{{ .random }}`, data, /^y{57}-[b-z2-9]{5}$/],
     [
-      'too long: cut, with a suffix of its own',
+      'a longer name is truncated and gets a suffix',
       '{{ .cluster.name }}-{{ .random }}',
       { cluster: { name: long } },
       /^x{58}[b-z2-9]{5}$/,
@@ -32,11 +32,11 @@ describe('a name from a template', () => {
       'parsing template "{{ .cluster.name": template: template name generator:1: unclosed action',
     ],
     [
-      'a function that Go does not have',
+      'an unknown function',
       '{{ upper .cluster.name }}',
       'parsing template "{{ upper .cluster.name }}": template: template name generator:1: function "upper" not defined',
     ],
-  ])('is refused: %s', (_, template, error) => {
+  ])('is rejected: %s', (_, template, error) => {
     expect(() => nameFromTemplate(template, data, seededRandom(1))).toThrow(error)
   })
 })

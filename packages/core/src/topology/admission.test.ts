@@ -88,7 +88,7 @@ async function admit(cluster: Cluster, objects: readonly object[], oldObject?: C
 describe('a Cluster beside its class', () => {
   test.each([
     [
-      'that is not there yet',
+      'that does not exist yet',
       [],
       'warning: Cluster refers to ClusterClass default/quick, but this ClusterClass does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster',
     ],
@@ -187,7 +187,7 @@ describe('a change of class', () => {
       ],
     ],
     [
-      'from one that is gone',
+      'from a class that does not exist',
       aCluster({ classRef: { name: 'gone' } }),
       {},
       [
@@ -205,9 +205,9 @@ describe('a change of version', () => {
   const refused = (why: string) => [`spec.topology.version: Invalid value: "v1.35.0": ${why}`]
 
   test.each([
-    ['when all is settled', settled, {}, []],
+    ['when all parts have their version', settled, {}, []],
     [
-      'while the control plane has not got the last one',
+      'while the control plane does not have the previous version',
       [CRD, aControlPlane('v1.33.0')],
       {},
       refused(
@@ -215,7 +215,7 @@ describe('a change of version', () => {
       ),
     ],
     [
-      'while the control plane is made',
+      'while the control plane is provisioning',
       [CRD, aControlPlane('v1.34.0', {})],
       {},
       refused('version cannot be changed: control plane is currently provisioning'),
@@ -233,13 +233,13 @@ describe('a change of version', () => {
       refused('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-b]'),
     ],
     [
-      'while a Node of theirs runs the old one',
+      'while a Node of the workers has the old version',
       [...settled, aMachine('v1.33.0')],
       {},
       refused('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-a]'),
     ],
     [
-      'while both do',
+      'while control plane and workers upgrade',
       [CRD, aControlPlane('v1.34.0', {}), aMachineDeployment('md-a', 'v1.33.0')],
       {},
       refused(
@@ -266,7 +266,7 @@ describe('a change of version', () => {
   })
 })
 
-test('a Cluster that is being deleted is let go, whatever its class says', async () => {
+test('accepts updates of a Cluster that is being deleted, even if its class does not match', async () => {
   const cluster = aCluster(
     { workers: { machineDeployments: [{ class: 'none', name: 'md-0' }] } },
     { deletionTimestamp: '2026-01-01T00:00:00Z' },

@@ -285,7 +285,7 @@ async function workerProblems(old: Cluster, reader: Reader): Promise<string[]> {
   return [`there are still MachineDeployments completing a previous upgrade: [${upgrading.sort().join(', ')}]`]
 }
 
-/** Which MachinePools are not settled at that version. */
+/** Returns the MachinePools that have not reached that version. */
 async function poolProblems(old: Cluster, reader: Reader): Promise<string[]> {
   const { name, namespace } = old.metadata
   const { version } = old.spec.topology!

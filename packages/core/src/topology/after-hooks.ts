@@ -21,7 +21,7 @@ export async function callAfterHooks(
 ): Promise<unknown> {
   let failure: unknown
   try {
-    await tellControlPlaneInitialized(scope, cluster)
+    await callAfterControlPlaneInitialized(scope, cluster)
   } catch (err) {
     failure = err
   }
@@ -34,18 +34,18 @@ export async function callAfterHooks(
   return failure
 }
 
-async function tellControlPlaneInitialized(scope: TopologyScope, cluster: Cluster): Promise<void> {
+async function callAfterControlPlaneInitialized(scope: TopologyScope, cluster: Cluster): Promise<void> {
   const { name } = AfterControlPlaneInitialized
   const { context, memory } = scope
   const own = memory.of(cluster)
   if (!pendingHooks(cluster).has(name) || !isTrue(cluster, ClusterConditions.ControlPlaneInitialized.type)) return
-  if (!own.toldInitialized) {
+  if (!own.initializedCalled) {
     // Read live: with a stale Cluster the hook could be called twice.
     const live = await context.client.get(Cluster, keyOf(cluster), { signal: context.signal })
     if (!pendingHooks(live).has(name)) return
     scope.recordAnswer(await memory.hooks.call(AfterControlPlaneInitialized, scope.cluster, {}, context))
-    own.toldInitialized = true
+    own.initializedCalled = true
   }
   await scope.change({ remove: [name] })
-  own.toldInitialized = false
+  own.initializedCalled = false
 }

@@ -112,7 +112,7 @@ export async function applyMachineDeployments(
   }
 }
 
-/** Creates, updates and deletes MachinePools; leaves alone those whose version has to wait. */
+/** Creates, updates and deletes MachinePools; skips those whose version has to wait. */
 export async function applyMachinePools(
   applier: Applier,
   desired: DesiredState,
@@ -132,7 +132,7 @@ export async function applyMachinePools(
   }
 }
 
-/** Infrastructure and bootstrap config first, which are changed in place, then the MachinePool that refers to them. */
+/** Applies infrastructure and bootstrap config, which are changed in place, then the MachinePool that refers to them. */
 async function applyMachinePool(
   applier: Applier,
   desired: DesiredMachinePool,
@@ -145,7 +145,7 @@ async function applyMachinePool(
     await applyObject(applier, bootstrap, current?.bootstrap)
     await applyObject(applier, asDesiredObject(MachinePool, object), current, versionOfWorkers)
   } catch (err) {
-    // Without a plain refusal the MachinePool may be there, and need them.
+    // Unless the request was rejected, the MachinePool may exist and need them.
     if (!current && wasRefused(err)) for (const part of [infrastructure, bootstrap]) await discard(applier, part)
     throw err
   }
@@ -186,7 +186,7 @@ async function applyMachineDeployment(
   }
 }
 
-/** Here MachineDeployments and MachinePools are applied as any provider's object is. */
+/** Wraps a MachineDeployment or MachinePool, so that it is applied as a provider's object. */
 const asDesiredObject = <T extends KubeObject>(kind: Kind<T>, object: object): DesiredObject => ({
   kind: kind as unknown as Kind<UnknownObject>,
   contract: ContractVersions[0]!,
@@ -196,7 +196,7 @@ const asDesiredObject = <T extends KubeObject>(kind: Kind<T>, object: object): D
 const versionOfWorkers = (object: object): string | undefined =>
   (object as MachineDeployment | MachinePool).spec.template.spec.version
 
-/** Asks the server rather than the cache, which may not know of the object yet. Its event brings us back. */
+/** Whether the object exists on the server: the cache may not have it yet. Its watch event triggers the next reconcile. */
 async function existsAlready<T extends KubeObject>(
   { cluster, context }: Applier,
   kind: Kind<T>,
@@ -276,7 +276,7 @@ async function applyObject(
   if (difference(desired.object, object) === 'none' || applier.applied.isCurrent(desired.object, object)) return
   const answer = await write(applier, desired)
   if (answer.metadata.resourceVersion !== object.metadata.resourceVersion) {
-    tell(
+    recordEvent(
       applier,
       'TopologyUpdate',
       `Updated ${described(object, object)}${versionChange(versionOf(object), versionOf(desired.object))}`,
@@ -299,10 +299,10 @@ async function create(applier: Applier, desired: DesiredObject, why = ''): Promi
   } catch (err) {
     throw new Error(creationFailure(kind, err as Error), { cause: err })
   }
-  if (!existing) tell(applier, 'TopologyCreate', `Created ${described(object, kind)}${why}`)
+  if (!existing) recordEvent(applier, 'TopologyCreate', `Created ${described(object, kind)}${why}`)
 }
 
-/** MachineDeployments and MachinePools are given their owner by their own controllers, right after this one has created them. */
+/** Whether the object's own controller has yet to set the owner, as for MachineDeployments and MachinePools after their creation. */
 const awaitsOwner = (cluster: Cluster, desired: NamedInput, { metadata }: KubeObject): boolean =>
   desired.metadata.ownerReferences === undefined &&
   metadata.ownerReferences === undefined &&
@@ -327,7 +327,7 @@ async function removeSilently(applier: Applier, kind: Kind, object: KubeObject):
 
 async function remove(applier: Applier, kind: Kind, object: KubeObject): Promise<void> {
   await removeSilently(applier, kind, object)
-  tell(applier, 'TopologyDelete', `Deleted ${described(object, object)}`)
+  recordEvent(applier, 'TopologyDelete', `Deleted ${described(object, object)}`)
 }
 
 /** Deletes a template that nothing refers to. If that fails, it is deleted with the Cluster. */
@@ -348,7 +348,7 @@ const kindChanged = ({ kind }: DesiredObject, current: External): Error =>
     `Cannot replace ${current.kind.kind} ${keyText(keyOf(current.object))} by a ${kind.kind}: group and kind of infrastructure machine templates are fixed`,
   )
 
-function tell({ cluster, context }: Applier, reason: string, message: string): void {
+function recordEvent({ cluster, context }: Applier, reason: string, message: string): void {
   context.events.event(cluster, 'Normal', reason, message)
 }
 

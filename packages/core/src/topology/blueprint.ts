@@ -133,7 +133,7 @@ export function blueprintOf({ machineDeployments, class: clusterClass }: Bluepri
   return found
 }
 
-/** The class of MachinePools that a topology asks for. */
+/** Returns the MachinePool class of a topology entry. */
 export function poolBlueprintOf({ machinePools, class: clusterClass }: Blueprint, name: string): MachinePoolBlueprint {
   const found = machinePools.get(name)
   if (!found) throw new Error(missingClass('MachinePool', name, clusterClass))

@@ -20,7 +20,7 @@ import { reconcileTopology } from './reconcile.ts'
 export interface TopologyOptions {
   readonly runtime: RuntimeClient
   readonly clock: Clock
-  /** Clusters reconciled at once. Default 10. */
+  /** Clusters reconciled concurrently. Default 10. */
   readonly concurrency?: number
 }
 

@@ -54,10 +54,10 @@ export interface CurrentMachineDeployment {
 
 export interface CurrentMachinePool {
   readonly object: MachinePool
-  /** Absent while the MachinePool is being deleted: it deletes them. */
+  /** Absent while the MachinePool is being deleted: its bootstrap config and infrastructure may be gone already. */
   readonly bootstrap: External | undefined
   readonly infrastructure: External | undefined
-  /** Some of its Nodes are not of its version. */
+  /** Some of its Nodes have another version. */
   readonly upgrading: boolean
 }
 
@@ -117,7 +117,7 @@ async function observeMachinePools(cluster: Cluster, blueprint: Blueprint, conte
   return found
 }
 
-/** Workers of the topology of one kind, by their name in the topology. */
+/** Returns the topology's workers of one kind by their name in the topology. */
 async function ownedByTopology<T extends KubeObject>(
   kind: Kind<T>,
   label: string,
@@ -163,7 +163,7 @@ async function observeMachinePool(
   }
 }
 
-/** Upstream asks the workload cluster for the Nodes; status.versions is what the MachinePool controller has seen of them. */
+/** Whether Nodes of the MachinePool have another version. Upstream lists the Nodes; status.versions has the same versions. */
 export const isUpgradingNodes = ({ spec, status }: MachinePool): boolean => {
   const { version } = spec.template.spec
   return version !== undefined && (status?.versions ?? []).some((one) => one.version !== version)

@@ -146,7 +146,7 @@ describe('desired state', () => {
     expect(new Set([...(await names('u1')), ...(await names('u2'))]).size).toBe(12)
   })
 
-  test('the topology wins over the class, the class over the template, and core over all', async () => {
+  test('the topology overrides the class, the class overrides the template, and core overrides all', async () => {
     const { object } = (
       await desire(
         aCluster({ controlPlane: { metadata: { labels: { from: 'topology', 'cluster.x-k8s.io/cluster-name': 'other' } } } }),
@@ -188,11 +188,11 @@ describe('desired state', () => {
     },
   )
 
-  test('an endpoint that the template leaves empty is left to the provider', async () => {
+  test('an empty endpoint in the template is not applied', async () => {
     expect((await desire(aCluster())).infrastructureCluster.object['spec']).toEqual({ region: 'x' })
   })
 
-  test('a MachineDeployment selects by exactly the labels that core gives, and keeps no upgrade annotations', async () => {
+  test('a MachineDeployment selects by exactly the labels of core, and gets no upgrade annotations', async () => {
     const { object } = (await desire(aCluster())).machineDeployments[0]!
     const labels = {
       'cluster.x-k8s.io/cluster-name': 'demo',
@@ -211,7 +211,7 @@ describe('desired state', () => {
     })
   })
 
-  test('the templates of a Cluster say what they are copies of', async () => {
+  test('copied templates have annotations with their source', async () => {
     const { object } = (await desire(aCluster())).controlPlaneMachineTemplate!
     expect(object.metadata).toMatchObject({
       labels: { shelf: '1', 'topology.cluster.x-k8s.io/owned': '' },
@@ -246,13 +246,17 @@ describe('patches', () => {
     ['a variable', { valueFrom: { variable: 'zone' } }, 'b'],
     ['part of a variable', { valueFrom: { variable: 'net.cidrs[1]' } }, '10.1.0.0/16'],
     ['a built-in variable', { valueFrom: { variable: 'builtin.controlPlane.version' } }, 'v1.34.0'],
-    ['a template that gives text', { valueFrom: { template: '{{ .builtin.cluster.name }}-{{ .zone | upper }}' } }, 'demo-B'],
     [
-      'a template that gives a list',
+      'a template that renders a string',
+      { valueFrom: { template: '{{ .builtin.cluster.name }}-{{ .zone | upper }}' } },
+      'demo-B',
+    ],
+    [
+      'a template that renders a list',
       { valueFrom: { template: '{{ range .net.cidrs }}\n- {{ . }}{{ end }}' } },
       ['10.0.0.0/16', '10.1.0.0/16'],
     ],
-    ['a template that gives a number', { valueFrom: { template: '{{ .builtin.controlPlane.replicas }}' } }, 3],
+    ['a template that renders a number', { valueFrom: { template: '{{ .builtin.controlPlane.replicas }}' } }, 3],
   ])('the value of a patch can be %s', async (_, value, expected) => {
     const variables = [
       { name: 'zone', value: 'b' },
@@ -291,7 +295,7 @@ describe('patches', () => {
     )
   })
 
-  test('a later patch sees what an earlier one made', async () => {
+  test('a later patch sees the result of an earlier one', async () => {
     const path = '/spec/template/spec/config/files'
     const patches = [
       aPatch('TestControlPlaneTemplate', cp, [{ op: 'add', path: `${path}/-`, value: 'a' }]),
@@ -300,7 +304,7 @@ describe('patches', () => {
     expect(specOf((await desire(aCluster(), { patches })).controlPlane)['config']).toEqual({ files: ['b', 'a'] })
   })
 
-  test('an override of one MachineDeployment is seen there alone', async () => {
+  test('an override of one MachineDeployment is visible only there', async () => {
     const machineDeployments = [{ class: 'default', name: 'md-0', variables: { overrides: [{ name: 'zone', value: 'c' }] } }]
     const patches = [aPatch('TestMachineTemplate', { ...cp, ...workers('*') }, set({ valueFrom: { variable: 'zone' } }))]
     const desired = await desire(aCluster({ variables: [{ name: 'zone', value: 'b' }], workers: { machineDeployments } }), {
@@ -311,7 +315,7 @@ describe('patches', () => {
     expect(templateSpecOf(desired.controlPlaneMachineTemplate!)).toMatchObject({ set: 'b' })
   })
 
-  test('patches have no say in what core writes', async () => {
+  test('patches cannot change fields that core writes', async () => {
     const patches = [
       aPatch('TestControlPlaneTemplate', cp, [
         { op: 'add', path: '/spec/template/spec/version', value: 'v1.0.0' },
@@ -327,21 +331,21 @@ describe('patches', () => {
 
   test.each([
     [
-      'replaces what is not there',
+      'replaces a missing value',
       { op: 'replace', path: '/spec/template/spec/missing', value: 1 },
       'replace operation does not apply: doc is missing key: /spec/template/spec/missing: missing value',
     ],
     [
-      'adds below what is not there',
+      'adds below a missing value',
       { op: 'add', path: '/spec/template/spec/a/b', value: 1 },
       'add operation does not apply: doc is missing path: "/spec/template/spec/a/b": missing value',
     ],
     [
-      'removes what is not there',
+      'removes a missing value',
       { op: 'remove', path: '/spec/template/spec/missing' },
       "error in remove for path: '/spec/template/spec/missing': unable to remove nonexistent key: missing: missing value",
     ],
-  ])('a patch that %s says so', async (_, operation, problem) => {
+  ])('a patch that %s is reported', async (_, operation, problem) => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, [operation])]
     await expect(desire(aCluster(), { patches })).rejects.toThrow(
       `failed to apply patches: failed to apply patches for patch "p": failed to apply patch: error applying json patch (RFC6902): ${problem}`,
@@ -373,7 +377,7 @@ describe('the owner reference of the infrastructure cluster', () => {
     expect(owners({ ...reference, uid: 'another-uid' })).toEqual([reference])
   })
 
-  test('belongs to the Cluster controller alone once it has made the Cluster its controller', () => {
+  test('is left to the Cluster controller after it has made the Cluster its controller', () => {
     expect(owners({ ...reference, controller: true })).toBeUndefined()
   })
 })

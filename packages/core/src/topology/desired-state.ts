@@ -306,7 +306,7 @@ function machineDeploymentSpec(
   })
 }
 
-/** A MachinePool's bootstrap config and infrastructure are objects of its own, changed in place: nothing else is made from them. */
+/** Makes a MachinePool with its bootstrap config and infrastructure, which are objects, not templates, and change in place. */
 function machinePool(
   cluster: Cluster,
   topology: MachinePoolTopology,
@@ -320,7 +320,7 @@ function machinePool(
   const cloned = (part: 'bootstrap' | 'infrastructure') => {
     const existing = current?.[part]?.object
     const name = existing?.metadata.name ?? templateName(cluster, base, 'machinePools', topology.name, part)
-    // Their controller is the MachinePool.
+    // The MachinePool becomes their controller.
     return clone(blueprint[part], cluster, name, existing, { labels: label, owner: ownerReference(cluster, Cluster) })
   }
   const bootstrap = cloned('bootstrap')

@@ -28,23 +28,23 @@ const ab = owned({ 'f:a': {}, 'f:b': { 'f:c': {} } })
 const taints = (...keys: string[]) =>
   owned({ 'f:taints': Object.fromEntries(keys.map((key) => [`k:{"key":"${key}"}`, { '.': {}, 'f:key': {}, 'f:value': {} }])) })
 
-describe('what applying would change', () => {
+describe('the difference that applying would make', () => {
   test.each([
     ['nothing', desired({ a: 1, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ab), 'none'],
     [
-      'nothing, beside what others have added',
+      'none, beside fields of other managers',
       desired({ a: 1, b: { c: 2 } }),
       current({ a: 1, b: { c: 2, d: 3 }, e: 4 }, ab),
       'none',
     ],
     ['a value', desired({ a: 2, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
-    ['a value that somebody else has changed', desired({ a: 1 }), current({ a: 9 }, owned({})), 'spec'],
+    ['a value that another manager has changed', desired({ a: 1 }), current({ a: 9 }, owned({})), 'spec'],
     ['a new member', desired({ a: 1, b: { c: 2, d: 3 } }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
     ['a member that is no longer wanted', desired({ a: 1 }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
     ['a label', desired({ a: 1, b: { c: 2 } }, { a: '2' }), current({ a: 1, b: { c: 2 } }, ab), 'metadata'],
     ['a label that is no longer wanted', desired({ a: 1, b: { c: 2 } }, {}), current({ a: 1, b: { c: 2 } }, ab), 'metadata'],
     [
-      'nothing, beside labels of others',
+      'none, beside labels of other managers',
       desired({ a: 1, b: { c: 2 } }),
       current({ a: 1, b: { c: 2 } }, ab, { a: '1', b: '2' }),
       'none',
@@ -57,13 +57,13 @@ describe('what applying would change', () => {
     ],
     ['a list as a whole', desired({ l: [1] }), current({ l: [1, 2] }, owned({ 'f:l': {} })), 'spec'],
     [
-      'nothing in a list by key, beside items of others',
+      'none in a keyed list, beside items of other managers',
       desired({ taints: [{ key: 'a', value: '1' }] }),
       current({ taints: [{ key: 'x' }, { key: 'a', value: '1', set: true }] }, taints('a')),
       'none',
     ],
     [
-      'an item by key',
+      'an item of a keyed list',
       desired({ taints: [{ key: 'a', value: '2' }] }),
       current({ taints: [{ key: 'x' }, { key: 'a', value: '1' }] }, taints('a')),
       'spec',

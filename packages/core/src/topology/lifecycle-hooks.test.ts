@@ -44,7 +44,7 @@ const annotated = ({ metadata, ...rest }: Cluster, more: string | Record<string,
   metadata: { ...metadata, annotations: { ...metadata.annotations, ...(typeof more === 'string' ? { [more]: 'x' } : more) } },
 })
 
-describe('a blocking answer', () => {
+describe('a blocking response', () => {
   test('is cached until its retry time, without a call before', async () => {
     const clock = new VirtualClock()
     const { client, state } = aRuntime([{ retryAfterSeconds: 10, message: 'wait' }, { retryAfterSeconds: 0 }])
@@ -72,7 +72,7 @@ describe('a blocking answer', () => {
     expect(state.calls).toBe(2)
   })
 
-  test('is kept by the next process, which reads it from the record on the Cluster', async () => {
+  test('is restored by the next process from the record on the Cluster', async () => {
     const clock = new VirtualClock()
     const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600, message: 'wait' }])
     const first = await new LifecycleHooks(client, clock).call(BeforeClusterCreate, aCluster(), {}, context)
@@ -134,7 +134,7 @@ describe('a blocking answer', () => {
     expect([await calls(recorded(requested('x')), next), await calls(recorded(aCluster()), next)]).toEqual([1, 0])
   })
 
-  test('is forgotten with its Cluster, of which nothing is kept', async () => {
+  test('is dropped with its Cluster, of which no state is kept', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     for (let nth = 0; nth < 100; nth++) {
@@ -153,7 +153,7 @@ describe('a blocking answer', () => {
     expect([hooks.size, state.calls]).toEqual([1, 102])
   })
 
-  test('does not answer another question', async () => {
+  test('is not used for another request', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     const ask = (toKubernetesVersion: string) =>
@@ -178,15 +178,15 @@ describe('a blocking answer', () => {
       ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, resourceVersion: '8', generation: 9 } }),
       false,
     ],
-    ['what core notes on it: pending hooks', (cluster) => annotated(cluster, 'runtime.cluster.x-k8s.io/pending-hooks'), false],
-    ['what core notes on it: waiting hooks', (cluster) => annotated(cluster, 'runtime.capstan.dev/waiting-hooks'), false],
+    ['annotations of core: pending hooks', (cluster) => annotated(cluster, 'runtime.cluster.x-k8s.io/pending-hooks'), false],
+    ['annotations of core: waiting hooks', (cluster) => annotated(cluster, 'runtime.capstan.dev/waiting-hooks'), false],
     [
-      'what core notes on it: the step',
+      'annotations of core: the upgrade step',
       (cluster) => annotated(cluster, 'topology.internal.cluster.x-k8s.io/upgrade-step'),
       false,
     ],
   ]
-  test.each(changes)('holds for the Cluster as it was: after a change of %s', async (_, next, isAsked) => {
+  test.each(changes)('is valid for an equal request only: after a change of %s', async (_, next, isAsked) => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     await hooks.call(BeforeClusterCreate, aCluster(), {}, context)
@@ -194,7 +194,7 @@ describe('a blocking answer', () => {
     expect(state.calls).toBe(isAsked ? 2 : 1)
   })
 
-  test('whose handler changes the Cluster at each call is asked again ever later, not without end', async () => {
+  test('whose handler changes the Cluster at each call is requested again with growing delays', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const clock = new VirtualClock()
     const hooks = new LifecycleHooks(client, clock)
@@ -214,7 +214,7 @@ describe('a blocking answer', () => {
     expect(state.calls).toBe(11)
   })
 
-  test('is void when other handlers are there, and when the extension that gave it has changed', async () => {
+  test('is void when other handlers are registered, and when its extension has changed', async () => {
     const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     const again: string[] = []

@@ -35,7 +35,7 @@ export type HookAnswer =
 /** A non-blocking response contains the plan. */
 type PlanAnswer = (Extract<HookAnswer, { kind: 'go' }> & { readonly plan: UpgradePlan }) | Extract<HookAnswer, { kind: 'failed' }>
 
-/** What calling a hook needs of the reconcile context. */
+/** Members of the reconcile context that calling a hook needs. */
 export type CallContext = Pick<ReconcileContext, 'signal' | 'outside'>
 
 /** A blocking response, with its request. */
@@ -59,7 +59,7 @@ interface CachedPlan {
   readonly plan: UpgradePlan
 }
 
-/** What is known of one Cluster, until it is deleted. */
+/** State of one Cluster, until it is deleted. */
 interface ClusterState {
   readonly key: ObjectKey
   readonly uid: string
@@ -100,7 +100,7 @@ export class LifecycleHooks {
     return this.#runtime.ready
   }
 
-  /** Number of Clusters of which something is kept. */
+  /** Number of Clusters with state. */
   get size(): number {
     return this.#clusters.size
   }
@@ -189,7 +189,7 @@ export class LifecycleHooks {
     const question = digest([input, handlers, meaningOf(cluster)])
     const asked = this.#clock.now()
     const known = state.answers.get(name) ?? this.#restored(state, name, cluster, question)
-    const wait = known ? holdsUntil(known, question) - asked : 0
+    const wait = known ? validUntil(known, question) - asked : 0
     if (known && wait > 0) {
       const { message, until } = known
       const retryAfter = Math.max(seconds(1), Math.round(wait / 1000) * 1000)
@@ -314,7 +314,7 @@ export class LifecycleHooks {
  * Returns when the hook may be called again. A changed request is sent at once; when each call leads to another change, as with an
  * extension that writes the Cluster, with growing delays.
  */
-function holdsUntil({ asked, until, changes, ...known }: Answer, question: string): number {
+function validUntil({ asked, until, changes, ...known }: Answer, question: string): number {
   if (known.question === question) return until
   return Math.min(until, changes === 0 ? asked : asked + seconds(2 ** (changes - 1)))
 }

@@ -112,7 +112,7 @@ const reconciled = async () => {
 const nodeVersions = async () =>
   (await env.plane.workloads.clientFor(key('demo'))!.list(Node)).items.map(({ status }) => status?.nodeInfo?.kubeletVersion)
 
-test('a topology makes MachinePools from their class, with metadata, variables and patches', async () => {
+test('a topology creates MachinePools from their class, with metadata, variables and patches', async () => {
   env = await planeEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   const overrides = [{ name: 'nodeDelay', value: '3s' }]
@@ -175,7 +175,7 @@ test('a topology makes MachinePools from their class, with metadata, variables a
   expect((await env.client.get(Cluster, key('demo'))).status?.workers).toMatchObject({ desiredReplicas: 2, replicas: 2 })
 })
 
-test('infrastructure and bootstrap config of a pool are changed in place; a pool that is taken out is deleted', async () => {
+test('infrastructure and bootstrap config of a pool are changed in place; a pool that is removed from the topology is deleted', async () => {
   env = await planeEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   await aCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
@@ -244,7 +244,7 @@ test('pools upgrade after the control plane, one after the other, between the ho
   expect(await nodeVersions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
-test('a pool with defer-upgrade stays behind until the annotation goes; meanwhile no other upgrade may begin', async () => {
+test('a pool with defer-upgrade is upgraded after the annotation is removed; meanwhile no other upgrade may begin', async () => {
   env = await planeEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   const deferred = { annotations: { 'topology.cluster.x-k8s.io/defer-upgrade': '' } }
@@ -259,7 +259,7 @@ test('a pool with defer-upgrade stays behind until the annotation goes; meanwhil
   )
   expect((await poolOf('mp1')).spec.template.spec.version).toBe('v1.36.0')
   const { name } = (await poolOf('mp0')).metadata
-  // Otherwise the mark of AfterClusterUpgrade is reason enough.
+  // Otherwise the pending AfterClusterUpgrade hook would reject the upgrade first.
   const annotations = { 'runtime.cluster.x-k8s.io/pending-hooks': null }
   await env.client.patch(Cluster, key('demo'), { type: 'merge', body: { metadata: { annotations } } })
   await expect(upgrade('v1.36.1')).rejects.toSatisfy(

@@ -22,7 +22,7 @@ async function aCluster(pending?: string) {
   return { client: env.client, cluster }
 }
 
-test('marks are a sorted list, and the last one takes the annotation with it', async () => {
+test('pending hooks are a sorted list; the annotation is removed with the last one', async () => {
   const { client, cluster } = await aCluster()
   const marked = await changeCluster(client, cluster, { add: ['B', 'A'] }, signal)
   expect(marked.metadata.annotations?.[PendingHooks]).toBe('A,B')
@@ -31,7 +31,7 @@ test('marks are a sorted list, and the last one takes the annotation with it', a
   expect(clusterPatch(left, { remove: ['A'] })).toBeUndefined()
 })
 
-test('a mark that was removed meanwhile does not come back from an old copy', async () => {
+test('a pending hook that was removed meanwhile is not restored from a stale copy', async () => {
   const { client, cluster: old } = await aCluster('A,B')
   await changeCluster(client, old, { remove: ['A'] }, signal)
   const after = await changeCluster(client, old, { remove: ['B'], add: ['C'] }, signal)

@@ -106,9 +106,9 @@ async function settle(scope: TopologyScope): Promise<void> {
     return { decision, desired: await patchedState(scope, cluster, blueprint, current, versions) }
   })
   await withErrorContext('error reconciling the Cluster topology', async () => {
-    const untold = await callAfterHooks(scope, cluster, decision)
+    const failure = await callAfterHooks(scope, cluster, decision)
     await applyState(scope, desired, current, decision)
-    if (untold !== undefined) throw untold
+    if (failure !== undefined) throw failure
   })
 }
 
@@ -137,13 +137,13 @@ async function patchedState(
   const { context, memory } = scope
   const desired = withTerminalErrors(() => desiredState(cluster, blueprint, current, versions))
   const extensions = { runtime: memory.runtime, context }
-  tellIgnored(scope, await applyPatches(cluster, blueprint, desired, extensions))
+  reportIgnored(scope, await applyPatches(cluster, blueprint, desired, extensions))
   leaveEndpointToOthers(desired)
   return desired
 }
 
 /** As upstream, ignored parts of patches are no error, but they are reported, since their author could hardly find the cause. */
-function tellIgnored({ cluster, context, memory }: TopologyScope, ignored: readonly string[]): void {
+function reportIgnored({ cluster, context, memory }: TopologyScope, ignored: readonly string[]): void {
   const text = ignored.join('; ')
   const own = memory.of(cluster)
   if (text !== '' && text !== own.ignored) context.events.event(cluster, 'Warning', 'PatchPartsIgnored', text)
@@ -212,10 +212,10 @@ async function connectCluster(
 async function report(scope: TopologyScope, paused: boolean, error: unknown, request: string | undefined): Promise<void> {
   const { context, memory, blocking, upgrade } = scope
   let before = scope.cluster
-  const told = scope.failed ? [...blocking, scope.failed] : blocking
+  const waiting = scope.failed ? [...blocking, scope.failed] : blocking
   // A reconcile that failed before it reached a hook does not know whether it still blocks.
-  const mayHold = (hook: string) => error !== undefined && !isDeleting(before) && !scope.notBlocking.has(hook)
-  const annotations = paused ? before.metadata.annotations : withWaiting(before, told, context.clock.now(), mayHold)
+  const mayBlock = (hook: string) => error !== undefined && !isDeleting(before) && !scope.notBlocking.has(hook)
+  const annotations = paused ? before.metadata.annotations : withWaiting(before, waiting, context.clock.now(), mayBlock)
   if (!paused && request !== undefined && request === retryRequestOf(before) && isHonoured(scope, error)) {
     const removal = await removeRetryRequest(context.client, before, context.signal, annotations?.[WaitingHooksAnnotation])
     if (removal.removed) memory.hooks.retryRemoved(before)

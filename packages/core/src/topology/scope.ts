@@ -24,7 +24,7 @@ export class TopologyMemory {
     const name = keyText(keyOf(cluster))
     const known = this.#clusters.get(name)
     if (known?.uid === uid) return known
-    const fresh = { uid, applied: new AppliedObjects(), toldInitialized: false, ignored: '' }
+    const fresh = { uid, applied: new AppliedObjects(), initializedCalled: false, ignored: '' }
     this.#clusters.set(name, fresh)
     return fresh
   }
@@ -39,7 +39,7 @@ interface ClusterMemory {
   readonly uid: string
   readonly applied: AppliedObjects
   /** AfterControlPlaneInitialized was called, but its mark could not be removed yet. */
-  toldInitialized: boolean
+  initializedCalled: boolean
   /** Ignored parts of patches, as last reported. */
   ignored: string
 }

@@ -9,7 +9,7 @@ const aCluster = (more: { spec?: object; metadata?: object } = {}): Cluster =>
     spec: { infrastructureRef: { name: 'demo' }, topology: { version: 'v1.35.0' }, ...more.spec },
   }) as unknown as Cluster
 
-const tell = (report: Partial<TopologyReport>): string => {
+const reported = (report: Partial<TopologyReport>): string => {
   const given = {
     cluster: aCluster(),
     paused: false,
@@ -35,7 +35,7 @@ describe('TopologyReconciled', () => {
     ['failed', { error: new Error('no template') }, 'False ReconcileFailed: no template'],
     ['being deleted', { cluster: aCluster({ metadata: { deletionTimestamp: 'now' } }) }, 'False Deleting: Cluster is deleting'],
     [
-      'being deleted, held back',
+      'being deleted, blocked by a hook',
       { cluster: aCluster({ metadata: { deletionTimestamp: 'now' } }), blocking },
       'False Deleting: Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backup',
     ],
@@ -48,7 +48,7 @@ describe('TopologyReconciled', () => {
       'False ClusterCreating: Following hooks are blocking Cluster topology creation: BeforeClusterCreate',
     ],
   ] as [string, Partial<TopologyReport>, string][])('%s', (_, report, expected) => {
-    expect(tell(report)).toBe(expected)
+    expect(reported(report)).toBe(expected)
   })
 })
 
@@ -64,7 +64,7 @@ describe('TopologyReconciled in the form of v1beta1', () => {
   })
 })
 
-describe('an upgrade as users read it', () => {
+describe('the message of an upgrade', () => {
   const stable = { kind: 'version', version: 'v1.34.0', state: 'stable', pending: false, waitingForWorkers: false } as const
   const worker = (objectName: string, more: object = {}) => ({
     name: `t-${objectName}`,
@@ -86,7 +86,7 @@ describe('an upgrade as users read it', () => {
 
   test.each([
     [
-      'the control plane moves, more steps are ahead',
+      'the control plane upgrades, with further steps',
       { controlPlane: { ...stable, state: 'starting' }, plan: { controlPlane: ['v1.34.0', 'v1.35.0'], workers: [] } },
       'ClusterUpgrading',
       'DevControlPlane upgrading to version v1.34.0 (v1.35.0 pending)',
@@ -98,7 +98,7 @@ describe('an upgrade as users read it', () => {
       'DevControlPlane pending upgrade to version v1.35.0',
     ],
     [
-      'workers move, one by one, the others wait',
+      'one worker upgrades, the others wait',
       {
         plan: { controlPlane: [], workers: ['v1.35.0'] },
         controlPlane: { ...stable, version: 'v1.35.0' },
@@ -108,7 +108,7 @@ describe('an upgrade as users read it', () => {
       'MachineDeployment b upgrading to version v1.35.0\n  * MachineDeployment a pending upgrade to version v1.35.0',
     ],
     [
-      'many names are cut short',
+      'many names are truncated',
       {
         plan: { controlPlane: [], workers: ['v1.35.0'] },
         workers: ['e', 'd', 'c', 'b', 'a'].map((name) => worker(name, { state: 'pending' })),
@@ -158,10 +158,12 @@ describe('an upgrade as users read it', () => {
       'DevControlPlane upgrading to version v1.35.0\n  * MachineDeployment md-1 creation deferred while control plane upgrade is in progress',
     ],
   ])('%s', (_, more, reason, lines) => {
-    expect(tell({ upgrade: upgrade(more) })).toBe(`False ${reason}: Cluster is upgrading to v1.35.0\n  * ${lines}`)
+    expect(reported({ upgrade: upgrade(more) })).toBe(`False ${reason}: Cluster is upgrading to v1.35.0\n  * ${lines}`)
   })
 
   test('an upgrade lasts until its last hook was called', () => {
-    expect(tell({ upgrade: upgrade({}), upgradePending: true })).toBe('False ClusterUpgrading: Cluster is upgrading to v1.35.0')
+    expect(reported({ upgrade: upgrade({}), upgradePending: true })).toBe(
+      'False ClusterUpgrading: Cluster is upgrading to v1.35.0',
+    )
   })
 })

@@ -93,7 +93,7 @@ function upgrading(cluster: Cluster, report: UpgradeReport, blocking: readonly B
   return condition.false(reason, lines.join('\n  * '))
 }
 
-/** What there is to say of the workers of one kind, and whether annotations are all that holds them. */
+/** Returns the message lines about workers of one kind, and whether workers wait only because of annotations. */
 function linesOf(
   kind: 'MachineDeployment' | 'MachinePool',
   workers: readonly NamedVersion[],
@@ -120,7 +120,7 @@ function linesOf(
   return { lines, isDeferredOnly: deferred.length > 0 && moving.length === 0 && pending.length === 0 }
 }
 
-/** Upstream spells them in two ways. */
+/** Annotations that defer an upgrade, as upstream's messages name them. */
 const deferAnnotations = {
   MachineDeployment: 'defer-upgrade or hold-upgrade-sequence',
   MachinePool: 'topology.cluster.x-k8s.io/defer-upgrade or hold-upgrade-sequence',

@@ -231,7 +231,7 @@ async function comeUp(world: World, version = 'v1.34.0') {
 }
 
 describe('creation', () => {
-  test('waits for BeforeClusterCreate, then makes everything and connects the Cluster to it', async () => {
+  test('waits for BeforeClusterCreate, then creates all objects and writes their references to the Cluster', async () => {
     const world = await aWorld()
     let blocks = true
     world.runtime.on('BeforeClusterCreate', () => (blocks ? { retryAfterSeconds: 2, message: 'quota is being raised' } : {}))
@@ -312,7 +312,7 @@ describe('creation', () => {
       },
       'ReconcileFailed',
     ],
-  ])('%s that is longer than a condition allows is shown shortened', async (_, answer, reason) => {
+  ])('%s that is longer than a condition allows is truncated', async (_, answer, reason) => {
     const world = await aWorld()
     world.runtime.on('BeforeClusterCreate', () => answer('😀'.repeat(33_000)))
     await createClass(world)
@@ -327,7 +327,7 @@ describe('creation', () => {
     expect(record!.message).toMatch(/😀\.\.\. \(truncated\)$/)
   })
 
-  test('a handler that fails in other words each time is called ever later, not at once again because its words were written down', async () => {
+  test('a handler that fails with another message each time is called with growing delays, although its message is recorded', async () => {
     const world = await aWorld()
     let calls = 0
     world.runtime.on('BeforeClusterCreate', () => {
@@ -349,7 +349,7 @@ describe('creation', () => {
     expect(await world.reconciled()).toBe('False ReconcileFailed: request 14 failed')
   })
 
-  test('a hook that fails in between keeps its record, and so does one that a reconcile did not come to', async () => {
+  test('keeps the record of a hook that fails meanwhile, and of one that a reconcile did not reach', async () => {
     const world = await aWorld()
     let fails = false
     world.runtime.on('BeforeClusterCreate', () => {
@@ -497,7 +497,7 @@ describe('reports why an object cannot be created, and creates it later', () => 
       { workers: { machinePools: [{ class: 'p', name: 'mp-0' }] } },
       'spec.topology.workers.machinePools[0].class: Invalid value: "p": MachinePoolClass with name "p" does not exist in ClusterClass "quick"',
     ],
-  ])('%s is refused', async (_, more, message) => {
+  ])('%s is rejected', async (_, more, message) => {
     const world = await aWorld()
     await createClass(world)
     await expect(createCluster(world, more)).rejects.toThrow(`Cluster.cluster.x-k8s.io "demo" is invalid: ${message}`)
@@ -548,7 +548,7 @@ describe('an upgrade', () => {
     return state
   }
 
-  test('goes from the control plane to the workers, with a hook at each step', async () => {
+  test('upgrades the control plane, then the workers, with a hook at each step', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -663,7 +663,7 @@ describe('an upgrade', () => {
       expect((await world.cluster()).spec.topology!.version).toBe('v1.35.0')
     })
 
-    test('without the check, BeforeClusterUpgrade is called for it at once, and not at all for the present version', async () => {
+    test('without the check, BeforeClusterUpgrade is called for it at once, but not for the current version', async () => {
       const { world, setVersion } = await waitingFor('BeforeClusterUpgrade')
       await setVersion('v1.35.1', unchecked)
       expect(world.runtime.trace).toEqual(['BeforeClusterUpgrade v1.34.0 v1.35.1'])
@@ -676,7 +676,7 @@ describe('an upgrade', () => {
       expect(world.runtime.trace).toEqual(Array(2).fill('BeforeClusterUpgrade v1.34.0 v1.35.1'))
     })
 
-    test('without the check, an upgrade under way goes to it after its step, with one BeforeClusterUpgrade and one AfterClusterUpgrade', async () => {
+    test('without the check, a running upgrade continues to it after its step, with one BeforeClusterUpgrade and one AfterClusterUpgrade', async () => {
       const { world, state, setVersion } = await waitingFor('AfterControlPlaneUpgrade')
       await setVersion('v1.36.0', unchecked)
       state.blocks = false
@@ -693,7 +693,7 @@ describe('an upgrade', () => {
     })
   })
 
-  test('hooks are sent the Cluster with the marks that were written before', async () => {
+  test('requests contain the Cluster with its pending hooks', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -717,7 +717,7 @@ describe('an upgrade', () => {
     ])
   })
 
-  test('over several minors stops at the versions that the class knows; workers go there at once', async () => {
+  test('over several minors takes the versions of the class as steps; workers take one step', async () => {
     const world = await aWorld()
     world.runtime.all(...SixHooks)
     await createClass(world, { ...classSpec, kubernetesVersions: ['v1.34.0', 'v1.35.1', 'v1.36.2'] })
@@ -746,7 +746,7 @@ describe('an upgrade', () => {
     )
   })
 
-  test('goes the way that an extension plans, with four hooks around each step', async () => {
+  test('takes the steps that an extension plans, with four hooks around each step', async () => {
     const world = await aWorld()
     world.runtime.all(...SixHooks, 'BeforeControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade')
     const steps = (...versions: string[]) => versions.map((version) => ({ version }))
@@ -782,7 +782,7 @@ describe('an upgrade', () => {
     expect((await world.cluster()).metadata.annotations ?? {}).toEqual({})
   })
 
-  test('an extension that does not plan is among what the Cluster waits for', async () => {
+  test('a failing plan of an extension is among the records of waiting hooks', async () => {
     const world = await aWorld()
     let fails = true
     world.runtime.on('GenerateUpgradePlan', () => {
@@ -822,8 +822,8 @@ describe('an upgrade', () => {
   test.each([
     ['down', 'v1.33.0', 'version cannot be decreased from "1.34.0" to "1.33.0"'],
     ['two minors up', 'v1.36.0', 'version cannot be increased from "1.34.0" to "1.36.0"'],
-    ['to what is no version', 'v1.x', 'version must be a valid semantic version'],
-  ])('%s is refused', async (_, version, message) => {
+    ['to an invalid version', 'v1.x', 'version must be a valid semantic version'],
+  ])('%s is rejected', async (_, version, message) => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -833,7 +833,7 @@ describe('an upgrade', () => {
 })
 
 describe('changes', () => {
-  test('another size makes new templates, and the old one of the control plane goes', async () => {
+  test('another size creates new templates, and the old one of the control plane is deleted', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -844,12 +844,12 @@ describe('changes', () => {
     const after = await world.names(DevMachineTemplate)
     expect(after.filter((name) => !before.includes(name))).toHaveLength(2)
     const { items } = await world.client.list(Event, { namespace: 'default' })
-    const told = items.map(({ reason, message }) => `${reason} ${message}`.replaceAll(/demo[a-z0-9-]*/g, 'demo'))
-    expect(told).toContain(
+    const events = items.map(({ reason, message }) => `${reason} ${message}`.replaceAll(/demo[a-z0-9-]*/g, 'demo'))
+    expect(events).toContain(
       'TopologyCreate Created DevMachineTemplate "default/demo" as a replacement for "demo" (template rotation)',
     )
-    expect(told).toContain('TopologyUpdate Updated DevControlPlane "default/demo"')
-    expect(told, 'as upstream').not.toContain('TopologyDelete Deleted DevMachineTemplate "default/demo"')
+    expect(events).toContain('TopologyUpdate Updated DevControlPlane "default/demo"')
+    expect(events, 'as upstream').not.toContain('TopologyDelete Deleted DevMachineTemplate "default/demo"')
     const controlPlane = await world.only(DevControlPlane)
     const ref = (controlPlane['spec'] as { machineTemplate: { spec: { infrastructureRef: { name: string } } } }).machineTemplate
       .spec.infrastructureRef
@@ -861,7 +861,7 @@ describe('changes', () => {
     expect(world.store.revision).toBe(revision)
   })
 
-  test('a template of the class that changes reaches the Clusters of the class', async () => {
+  test('a changed template of the class is applied to the Clusters of the class', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -873,7 +873,7 @@ describe('changes', () => {
     expect(template['spec']).toEqual({ template: { spec: { disk: 2, size: 'm' } } })
   })
 
-  test('an edit of the class reaches its Clusters without a word of failure', async () => {
+  test('an edit of the class is applied to its Clusters without an error condition', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -898,7 +898,7 @@ describe('changes', () => {
     )
   })
 
-  test('labels of the topology reach templates in place, without a rollout', async () => {
+  test('labels of the topology are applied to templates in place, without a rollout', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -925,7 +925,7 @@ describe('changes', () => {
     })
   })
 
-  test('a MachineDeployment that the topology does not have any more is deleted, with its templates', async () => {
+  test('a MachineDeployment that is removed from the topology is deleted with its templates', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -986,15 +986,15 @@ function stopAfter(writes: number) {
 
 test('does not report repeated conflicts', async () => {
   let conflicts = 0
-  const told: string[] = []
+  const bodies: string[] = []
   const between = (transport: Transport): Transport => ({
     ...transport,
     watch: (request, signal) => transport.watch(request, signal),
     close: () => transport.close(),
     async send(request, signal) {
       if (request.verb === 'patch' && request.plural === 'clusters') {
-        told.push(JSON.stringify(request.body))
-        const isConnecting = request.subresource === undefined && told.at(-1)!.includes('infrastructureRef')
+        bodies.push(JSON.stringify(request.body))
+        const isConnecting = request.subresource === undefined && bodies.at(-1)!.includes('infrastructureRef')
         if (isConnecting && conflicts++ < 5) throw new StatusError('Conflict', 'the object has been modified')
       }
       return transport.send(request, signal)
@@ -1006,12 +1006,12 @@ test('does not report repeated conflicts', async () => {
   await world.advance(seconds(1))
   expect(conflicts).toBeGreaterThan(5)
   expect(await world.reconciled()).toBe('True ReconcileSucceeded')
-  expect(told.filter((body) => body.includes('ReconcileFailed'))).toEqual([])
+  expect(bodies.filter((body) => body.includes('ReconcileFailed'))).toEqual([])
 })
 
-describe('an old copy of the Cluster', () => {
+describe('a stale copy of the Cluster', () => {
   /** Reconciles once more, in a process whose cache is as old as `stale`. */
-  async function passWith(world: World, stale: Cluster) {
+  async function reconcileWith(world: World, stale: Cluster) {
     const { client, clock } = world
     const listed = <T extends KubeObject>(kind: Kind<T>) => client.list(kind, { namespace: stale.metadata.namespace! })
     const objects = new Map<string, KubeObject>()
@@ -1041,18 +1041,18 @@ describe('an old copy of the Cluster', () => {
     await reconcileTopology({ namespace: 'default', name: 'demo' }, context as unknown as ReconcileContext, memory)
   }
 
-  test('from before it was connected: nothing is made twice', async () => {
+  test('from before its references were written: no object is created twice', async () => {
     const world = await aWorld()
     await createClass(world)
     await world.manager.stop()
     const { metadata } = await world.create(Cluster, 'demo', { spec: { topology: topology() } })
     const stale = await world.cluster()
     expect(metadata.uid).toBe(stale.metadata.uid)
-    await passWith(world, stale)
+    await reconcileWith(world, stale)
     const before = await Promise.all(
       [DevCluster, DevControlPlane, MachineDeployment as Kind, DevMachineTemplate].map((kind) => world.names(kind)),
     )
-    await passWith(world, stale)
+    await reconcileWith(world, stale)
     const after = await Promise.all(
       [DevCluster, DevControlPlane, MachineDeployment as Kind, DevMachineTemplate].map((kind) => world.names(kind)),
     )
@@ -1060,7 +1060,7 @@ describe('an old copy of the Cluster', () => {
     expect(after).toEqual(before)
   })
 
-  test('from before its mark was removed: AfterControlPlaneInitialized is not called again', async () => {
+  test('from before its pending hook was removed: AfterControlPlaneInitialized is not called again', async () => {
     const world = await aWorld()
     world.runtime.all('AfterControlPlaneInitialized')
     await createClass(world)
@@ -1072,13 +1072,13 @@ describe('an old copy of the Cluster', () => {
     expect(initialized.metadata.annotations).toMatchObject({
       'runtime.cluster.x-k8s.io/pending-hooks': 'AfterControlPlaneInitialized',
     })
-    await passWith(world, initialized)
+    await reconcileWith(world, initialized)
     expect(world.runtime.trace).toEqual(['AfterControlPlaneInitialized'])
     expect((await world.cluster()).metadata.annotations?.['runtime.cluster.x-k8s.io/pending-hooks']).toBeUndefined()
   })
 })
 
-describe('a stop between any two writes changes nothing in the end', () => {
+describe('a stop between any two writes leads to the same result', () => {
   const kinds = [DevCluster, DevControlPlane, DevMachineTemplate, DevConfigTemplate, MachineDeployment] as Kind[]
   const inventory = async (world: World) =>
     Promise.all(kinds.map(async (kind) => `${kind.kind} ${(await world.names(kind)).length}`))
@@ -1122,7 +1122,7 @@ describe('a stop between any two writes changes nothing in the end', () => {
     return found
   }
 
-  test('no object is made twice, and no hook is left out', async () => {
+  test('no object is created twice, and no hook is skipped', async () => {
     const undisturbed = await live(10_000)
     expect(undisturbed.reconciled).toBe('True ReconcileSucceeded')
     const hooks = SixHooks.slice(0, 5)
@@ -1230,8 +1230,8 @@ describe('patches of extensions', () => {
     await comeUp(world)
     expect(await world.only(DevControlPlane)).toMatchObject({ spec: { version: 'v1.34.0', replicas: 1 } })
     const { items } = await world.client.list(Event, { namespace: 'default' })
-    const told = items.filter(({ reason }) => reason === 'PatchPartsIgnored')
-    expect(told.map(({ message }) => message?.replaceAll(/demo-[a-z0-9]{5}/g, 'demo-x'))).toEqual([
+    const events = items.filter(({ reason }) => reason === 'PatchPartsIgnored')
+    expect(events.map(({ message }) => message?.replaceAll(/demo-[a-z0-9]{5}/g, 'demo-x'))).toEqual([
       'patch "net" of DevControlPlaneTemplate for Cluster demo (spec.controlPlaneRef) does not change metadata.name: only spec, ' +
         'labels and annotations of a template can be patched; patches of DevControlPlane demo-x do not change spec.replicas, ' +
         'spec.version: that is given by the topology',
@@ -1250,7 +1250,7 @@ describe('patches of extensions', () => {
       'failed to apply patch: error applying json patch (RFC6902): ',
     ],
     [
-      'is no list of operations',
+      'is not a list of operations',
       (request: Request): Answer => ({ items: [{ uid: request.items[0]!.uid, patchType: 'JSONPatch', patch: base64({}) }] }),
       'failed to apply patch: error decoding json patch (RFC6902)',
     ],
@@ -1259,7 +1259,7 @@ describe('patches of extensions', () => {
       (request: Request): Answer => ({ items: [{ uid: request.items[0]!.uid, patchType: 'Other', patch: base64({}) }] }),
       'failed to apply patch: unknown patchType Other',
     ],
-  ])('an answer that %s fails the topology', async (_, generate, problem) => {
+  ])('a response that %s fails the topology', async (_, generate, problem) => {
     const { world } = await aPatchedCluster(generate)
     expect(await world.reconciled()).toMatch(
       /^False ReconcileFailed: error computing the desired state of the Cluster topology: failed to apply patches: failed to apply patches for patch "net": /,
@@ -1277,7 +1277,7 @@ describe('patches of extensions', () => {
     expect(await world.names(DevCluster)).toHaveLength(1)
   })
 
-  test('a topology that an extension does not accept is not applied', async () => {
+  test('a topology that an extension rejects is not applied', async () => {
     const world = await aWorld()
     const seen: Request[] = []
     let accepts = false

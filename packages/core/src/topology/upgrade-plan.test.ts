@@ -5,8 +5,8 @@ const chain = ['v1.30.0', 'v1.30.4', 'v1.31.2', 'v1.32.1', 'v1.33.0', 'v1.33.2',
 
 describe('upgrade plan', () => {
   test.each([
-    ['nothing to do while there is no control plane', 'v1.34.1', undefined, [], [], [], []],
-    ['nothing to do when all is there', 'v1.34.1', 'v1.34.1', ['v1.34.1'], [], [], []],
+    ['no steps without a control plane', 'v1.34.1', undefined, [], [], [], []],
+    ['no steps when all parts have the version', 'v1.34.1', 'v1.34.1', ['v1.34.1'], [], [], []],
     ['one minor in one step', 'v1.34.1', 'v1.33.2', ['v1.33.2', 'v1.33.2'], [], ['v1.34.1'], ['v1.34.1']],
     ['workers that lag behind', 'v1.34.1', 'v1.34.1', ['v1.33.2', 'v1.34.1'], [], [], ['v1.34.1']],
     ['no workers, no plan for them', 'v1.34.1', 'v1.33.2', [], [], ['v1.34.1'], []],
@@ -19,7 +19,7 @@ describe('upgrade plan', () => {
       ['v1.31.2', 'v1.32.1', 'v1.33.0'],
       ['v1.33.0'],
     ],
-    ['a patch in a chain goes straight', 'v1.30.4', 'v1.30.0', [], chain, ['v1.30.4'], []],
+    ['an upgrade to another patch version takes one step', 'v1.30.4', 'v1.30.0', [], chain, ['v1.30.4'], []],
     [
       'workers stop every third minor',
       'v1.35.0',
@@ -56,7 +56,7 @@ describe('upgrade plan', () => {
   })
 })
 
-describe('a plan that an extension gives', () => {
+describe('a plan of an extension', () => {
   const from = { desired: 'v1.36.0', controlPlane: 'v1.34.1', workers: ['v1.32.0'], known: [] }
   const steps = ['v1.35.0', 'v1.36.0']
   test.each([
@@ -66,7 +66,7 @@ describe('a plan that an extension gives', () => {
 
   test.each([
     [
-      'leads workers to a version that the control plane never has',
+      'contains a version for workers that the control plane never has',
       { workers: ['v1.33.0', 'v1.36.0'] },
       "invalid workers upgrade plan: versions v1.33.0 doesn't match any versions in the control plane upgrade plan nor the control plane version",
     ],
@@ -90,12 +90,12 @@ describe('a plan that an extension gives', () => {
       { controlPlane: ['v1.35.0'] },
       'invalid ControlPlane upgrade plan: control plane upgrade plan must end with version v1.36.0, ends with v1.35.0 instead',
     ],
-    ['is no version', { controlPlane: ['next'] }, 'failed to parse version next: it is not a semantic version'],
-  ])('is refused when it %s', (_, given, message) =>
+    ['contains an invalid version', { controlPlane: ['next'] }, 'failed to parse version next: it is not a semantic version'],
+  ])('is rejected when it %s', (_, given, message) =>
     expect(() => upgradePlan({ ...from, given: { controlPlane: steps, workers: [], ...given } })).toThrow(message),
   )
 
-  test('has nothing for workers that are not there', () =>
+  test('has no steps for workers when there are none', () =>
     expect(() => upgradePlan({ ...from, workers: [], given: { controlPlane: steps, workers: ['v1.36.0'] } })).toThrow(
       'invalid worker upgrade plan; there are no workers or workers already at the desired version',
     ))

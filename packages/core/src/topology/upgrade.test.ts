@@ -39,33 +39,33 @@ describe('the control plane version', () => {
       { controlPlane: at('v1.34.1', { upgrading: true }), pending: started },
       'v1.34.1 upgrading',
     ],
-    ['an upgrade begins by asking', {}, 'call BeforeClusterUpgrade'],
-    ['a blocking answer holds it', { answers: new Map([['BeforeClusterUpgrade', 'blocked']]) }, 'v1.33.2 pending'],
-    ['an unblocking answer leads to the step', { answers: clusterGoes }, 'call BeforeControlPlaneUpgrade'],
+    ['an upgrade begins with BeforeClusterUpgrade', {}, 'call BeforeClusterUpgrade'],
+    ['a blocking response delays the upgrade', { answers: new Map([['BeforeClusterUpgrade', 'blocked']]) }, 'v1.33.2 pending'],
+    ['a non-blocking response leads to the hook of the step', { answers: clusterGoes }, 'call BeforeControlPlaneUpgrade'],
     [
-      'a blocking answer holds the step',
+      'a blocking response delays the step',
       { answers: new Map([...clusterGoes, ['BeforeControlPlaneUpgrade', 'blocked']]) },
       'v1.33.2 pending',
     ],
-    ['an unblocking answer starts the step', { answers: stepGoes }, 'v1.34.1 starting'],
-    ['nobody is asked before workers have settled', { anyWorkerUpgrading: true }, 'v1.33.2 pending'],
+    ['a non-blocking response starts the step', { answers: stepGoes }, 'v1.34.1 starting'],
+    ['calls no hook while workers are upgrading', { anyWorkerUpgrading: true }, 'v1.33.2 pending'],
     [
-      'an upgrade under way asks for the step only',
+      'a running upgrade calls only the hook of the step',
       { pending: new Set(['AfterClusterUpgrade']) },
       'call BeforeControlPlaneUpgrade',
     ],
     [
-      'a step that was marked but never taken is taken now',
+      'repeats a step that was interrupted at its start',
       { pending: started, step: 'v1.34.1', answers: stepGoes },
       'v1.34.1 starting',
     ],
     [
-      'a step that was taken is told',
+      'calls AfterControlPlaneUpgrade after a step',
       { pending: started, step: 'v1.34.1', controlPlane: at('v1.34.1'), plan: done },
       'call AfterControlPlaneUpgrade',
     ],
     [
-      'workers are asked for when the control plane is told of',
+      'calls BeforeWorkersUpgrade after AfterControlPlaneUpgrade',
       {
         pending: new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']),
         controlPlane: at('v1.34.1'),
@@ -74,7 +74,7 @@ describe('the control plane version', () => {
       'call BeforeWorkersUpgrade',
     ],
     [
-      'workers that may not go are not waited for',
+      'is stable while BeforeWorkersUpgrade blocks the workers',
       {
         pending: new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']),
         controlPlane: at('v1.34.1'),
@@ -84,7 +84,7 @@ describe('the control plane version', () => {
       'v1.34.1 stable',
     ],
     [
-      'nobody is told of workers that still move',
+      'calls no AfterWorkersUpgrade while workers are upgrading',
       {
         pending: new Set(['AfterClusterUpgrade', 'AfterWorkersUpgrade']),
         controlPlane: at('v1.34.1'),
@@ -94,7 +94,7 @@ describe('the control plane version', () => {
       'v1.34.1 stable',
     ],
     [
-      'workers that have arrived are told of',
+      'calls AfterWorkersUpgrade when the workers are upgraded',
       {
         pending: new Set(['AfterClusterUpgrade', 'AfterWorkersUpgrade']),
         controlPlane: at('v1.34.1'),
@@ -103,12 +103,12 @@ describe('the control plane version', () => {
       'call AfterWorkersUpgrade',
     ],
     [
-      'a mark without a step is told',
+      'calls a pending AfterControlPlaneUpgrade without a recorded step',
       { pending: started, controlPlane: at('v1.34.1'), plan: done },
       'call AfterControlPlaneUpgrade',
     ],
     [
-      'a control plane that must not run ahead waits for its workers',
+      'a control plane that must not be further ahead waits for its workers',
       {
         desired: 'v1.35.0',
         plan: { controlPlane: ['v1.35.0'], workers: ['v1.33.2', 'v1.35.0'] },
@@ -117,7 +117,7 @@ describe('the control plane version', () => {
       'v1.33.2 pending, waits for workers',
     ],
     [
-      'one that has arrived is stable',
+      'an upgraded control plane is stable',
       { controlPlane: at('v1.34.1'), plan: { controlPlane: [], workers: [] } },
       'v1.34.1 stable',
     ],
@@ -154,16 +154,16 @@ describe('worker versions', () => {
   test('as many at once as the annotation allows', () => {
     expect(play({}, [worker('a'), worker('b'), worker('c')], 2)).toBe('a:v1.34.1 taking, b:v1.34.1 taking, c:v1.33.2 pending')
   })
-  test('one that still replaces its Machines counts', () => {
+  test('one that still replaces its Machines counts against the limit', () => {
     const a = worker('a', { current: 'v1.34.1', upgrading: true })
     expect(play({ anyWorkerUpgrading: true, plan: { controlPlane: [], workers: [] } }, [a, worker('b')])).toBe(
       'a:v1.34.1 settled, b:v1.33.2 pending',
     )
   })
-  test('a deferred one is passed over', () => {
+  test('skips a deferred one', () => {
     expect(play({}, [worker('a', { defer: true }), worker('b')])).toBe('a:v1.33.2 deferred, b:v1.34.1 taking')
   })
-  test('a hold holds all that follow', () => {
+  test('hold-upgrade-sequence defers all that follow', () => {
     expect(play({}, [worker('a'), worker('b', { hold: true }), worker('c')], 3)).toBe(
       'a:v1.34.1 taking, b:v1.33.2 deferred, c:v1.33.2 deferred',
     )
@@ -186,7 +186,7 @@ describe('worker versions', () => {
   })
 })
 
-test('an upgrade is over when nothing is pending, deferred or still moving', () => {
+test('an upgrade is complete when no part is pending, deferred or upgrading', () => {
   const given = facts({ controlPlane: at('v1.34.1'), plan: { controlPlane: [], workers: [] } })
   const decision = controlPlaneVersion(given)
   if (decision.kind === 'call') throw new Error('unexpected')

@@ -127,8 +127,8 @@ export interface WorkerVersion {
 }
 
 /**
- * The version that each worker topology of one kind should have after this reconcile, in the order in which the user lists them.
- * MachineDeployments and MachinePools are counted apart, as upstream does.
+ * Returns the version that each worker topology of one kind should have after this reconcile, in the user's order. The concurrency limit
+ * applies to MachineDeployments and MachinePools separately, as upstream.
  */
 export function workerVersions(
   facts: UpgradeFacts,

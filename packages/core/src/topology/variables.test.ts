@@ -47,7 +47,7 @@ describe('defaults', () => {
     ])
   })
 
-  test('a value is completed inside', () => {
+  test('defaults fields inside a value', () => {
     const { spec } = checkedVariables(aCluster({ net: { name: 'x' }, replicas: 1 }), aClass(schemas))
     expect(spec.topology!.variables).toEqual([
       { name: 'net', value: { name: 'x', mtu: 1500 } },
@@ -55,7 +55,7 @@ describe('defaults', () => {
     ])
   })
 
-  test('an override is completed but none is made', () => {
+  test('defaults fields inside an override, but adds no override', () => {
     const { spec } = checkedVariables(aCluster({}, { net: {} }), aClass(schemas))
     expect(spec.topology!.workers!.machineDeployments![0]!.variables!.overrides).toEqual([{ name: 'net', value: { mtu: 1500 } }])
   })
@@ -100,29 +100,29 @@ describe('errors have the texts of upstream', () => {
         properties: { low: { type: 'integer' }, high: { type: 'integer' } },
       },
     }
-    const told = (now: Cluster, old?: Cluster) =>
+    const errorsOf = (now: Cluster, old?: Cluster) =>
       defaultAndValidateVariables(now, aClass(ruled), old).map(({ field, text }) => `${field}: ${text}`)
 
-    test('are evaluated with the value that the variable had', () => {
-      expect(told(aCluster({ grows: 1 }))).toEqual([])
-      expect(told(aCluster({ grows: 1 }), aCluster({}))).toEqual([])
-      expect(told(aCluster({ grows: 1 }), aCluster({ grows: 2 }))).toEqual([
+    test('are evaluated with the old value of the variable', () => {
+      expect(errorsOf(aCluster({ grows: 1 }))).toEqual([])
+      expect(errorsOf(aCluster({ grows: 1 }), aCluster({}))).toEqual([])
+      expect(errorsOf(aCluster({ grows: 1 }), aCluster({ grows: 2 }))).toEqual([
         'spec.topology.variables[grows].value: Invalid value: "1": may not shrink',
       ])
     })
-    test('look for the value of an override in the same override', () => {
-      expect(told(aCluster({ grows: 5 }, { grows: 1 }), aCluster({ grows: 5 }))).toEqual([])
-      expect(told(aCluster({ grows: 5 }, { grows: 1 }), aCluster({ grows: 1 }, { grows: 2 }))).toEqual([
+    test('take the old value of an override from the same override', () => {
+      expect(errorsOf(aCluster({ grows: 5 }, { grows: 1 }), aCluster({ grows: 5 }))).toEqual([])
+      expect(errorsOf(aCluster({ grows: 5 }, { grows: 1 }), aCluster({ grows: 1 }, { grows: 2 }))).toEqual([
         'spec.topology.workers.machineDeployments[md-0].variables.overrides[grows].value: Invalid value: "1": may not shrink',
       ])
     })
-    test('hold for what an update leaves as it was as well', () => {
-      expect(told(aCluster({ small: 12 }), aCluster({ small: 12 }))).toEqual([
+    test('apply to unchanged values as well', () => {
+      expect(errorsOf(aCluster({ small: 12 }), aCluster({ small: 12 }))).toEqual([
         'spec.topology.variables[small].value: Invalid value: "12": too big: 12',
       ])
     })
     test('name a field', () => {
-      expect(told(aCluster({ net: { low: 2, high: 1 } }))).toEqual([
+      expect(errorsOf(aCluster({ net: { low: 2, high: 1 } }))).toEqual([
         'spec.topology.variables[net].value.high: Forbidden: failed rule: self.low <= self.high',
       ])
     })
@@ -140,7 +140,7 @@ describe('errors have the texts of upstream', () => {
     expect(errors).toMatchObject([{ field: 'spec.topology.workers.machineDeployments[md-0].variables.overrides[zone].value' }])
   })
 
-  test('the Cluster is refused as a whole', () => {
+  test('rejects the Cluster with all errors', () => {
     expect(() => checkedVariables(aCluster({ other: 1 }), aClass(schemas))).toThrow(
       'Cluster.cluster.x-k8s.io "demo" is invalid: spec.topology.variables[other]: Invalid value: "1": variable is not defined',
     )

@@ -79,19 +79,20 @@ export async function decideVersions(
       return { facts, plan, controlPlane, workers, pools }
     }
     const { hook } = controlPlane
-    const { goes, called } = await withErrorContext(computing, async () => {
+    const { proceeds, called } = await withErrorContext(computing, async () => {
       const answer = await askUpgradeHook(scope, hook, facts)
-      return { goes: scope.recordAnswer(answer), called: answer.called }
+      return { proceeds: scope.recordAnswer(answer), called: answer.called }
     })
-    answers.set(hook, goes ? 'go' : 'blocked')
+    answers.set(hook, proceeds ? 'go' : 'blocked')
     // Recorded so that the permission of BeforeClusterUpgrade is kept when the next hook blocks.
-    const hasBegun = (hook === 'BeforeClusterUpgrade' && goes && called) || (hook === 'BeforeControlPlaneUpgrade' && !goes)
+    const hasBegun =
+      (hook === 'BeforeClusterUpgrade' && proceeds && called) || (hook === 'BeforeControlPlaneUpgrade' && !proceeds)
     if (hasBegun) await scope.change({ add: ['AfterClusterUpgrade'] })
-    if (goes && isStepHook(hook)) await scope.change({ remove: [hook] })
+    if (proceeds && isStepHook(hook)) await scope.change({ remove: [hook] })
   }
 }
 
-/** The same with the names of the objects, for people. */
+/** Adds the names of the objects, for messages. */
 const named = (versions: readonly WorkerVersion[], objects: CurrentWorkers) =>
   versions.map((one) => ({ ...one, objectName: objects.get(one.name)?.object.metadata.name ?? one.name }))
 
@@ -106,7 +107,7 @@ export async function askUpgradeHook(
   { controlPlane, lowestWorker, desired, plan }: UpgradeFacts,
 ): Promise<HookAnswer> {
   const { hooks } = scope.memory
-  // The Cluster after this reconcile's marks were written.
+  // Includes the pending hooks that this reconcile has written.
   const { context, cluster } = scope
   const version = controlPlane?.version ?? desired
   const steps = {
@@ -204,7 +205,7 @@ const workerTopologies = (
     }
   })
 
-/** How many MachineDeployments, and how many MachinePools, may upgrade at once. Admission has refused what is no number. */
+/** Returns how many MachineDeployments, and how many MachinePools, may upgrade concurrently. Admission rejects other text than numbers. */
 function upgradeConcurrency({ metadata }: Cluster): number {
   const given = Number(metadata.annotations?.[ClusterTopologyUpgradeConcurrencyAnnotation] ?? 1)
   return Number.isInteger(given) && given >= 1 ? given : 1

@@ -39,7 +39,7 @@ export function isEmpty(value: Value): boolean {
   return Array.isArray(value) ? value.length === 0 : isMap(value) && Object.keys(value).length === 0
 }
 
-/** @throws unless `value` is a list, with the text of sprig's function `name` */
+/** Returns the list. @throws Error unless `value` is a list; the message is `complaint` followed by the type */
 export function listOf(value: Value, complaint: string): Value[] {
   if (Array.isArray(value)) return value
   throw new Error(`${complaint} type ${kindOf(value)}`)

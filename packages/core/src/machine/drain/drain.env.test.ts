@@ -17,7 +17,7 @@ async function open(): Promise<void> {
 interface PodOptions {
   namespace?: string
   labels?: { [key: string]: string }
-  /** Stays after its deletion until `letGo`. */
+  /** Keeps existing after its deletion until `letGo`. */
   sticky?: boolean
   daemonSet?: DaemonSet
   claims?: string[]
@@ -72,7 +72,7 @@ async function deletingLines(): Promise<string[]> {
   return conditionText(machine, 'Deleting')!.split('\n').slice(1)
 }
 
-test('rules decide which Pods are evicted, in which order, and which are left alone', async () => {
+test('MachineDrainRules determine which Pods are evicted, in which order, and which are skipped', async () => {
   await open()
   const rule = (name: string, drain: MachineDrainRule['spec']['drain'], app: string) =>
     env.create(MachineDrainRule, name, { spec: { drain, pods: [{ selector: { matchLabels: { app } } }] } })
@@ -112,7 +112,7 @@ test('rules decide which Pods are evicted, in which order, and which are left al
   expect(await exists('agent')).toBe(true)
 })
 
-test('a rule changed during a drain decides from its next step on', async () => {
+test('a rule that changes during a drain applies from the next step on', async () => {
   await open()
   await env.create(MachineDrainRule, 'wait', { spec: { drain: { behavior: 'WaitCompleted' } } })
   await aPod('web')

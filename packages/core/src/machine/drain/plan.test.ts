@@ -52,17 +52,17 @@ function decision(pod: Pod, more: Partial<PodsInput> = {}): string {
 
 // biome-ignore format: a table
 test.each<[string, Pod, string]>([
-  ['drains a Pod of a Deployment',                    aPod('a', by('ReplicaSet', 'rs')),                    'Drain 0'],
-  ['drains a Pod without controller',                 aPod('a'),                                            'Drain 0'],
-  ['skips a Pod of a DaemonSet',                      aPod('a', by('DaemonSet', 'exists')),                 'Skip'],
-  ['drains it once it has finished',                  aPod('a', { ...by('DaemonSet', 'exists'), phase: 'Failed' }), 'Drain 0'],
-  ['drains it when its DaemonSet does not exist',     aPod('a', by('DaemonSet', 'gone')),                   'Drain 0'],
-  ['skips a static Pod',                              aPod('a', { annotations: { 'kubernetes.io/config.mirror': 'x' } }), 'Skip'],
-  ['skips a Pod with the label skip',                 aPod('a', drainLabel('Skip')),                        'Skip'],
-  ['waits for a Pod with the label wait-completed',   aPod('a', drainLabel('wait-completed')),              'WaitCompleted'],
-  ['accepts the label without dash, in any case',     aPod('a', drainLabel('WaitCompleted')),               'WaitCompleted'],
-  ['removes one dash of the label, no more',          aPod('a', drainLabel('wait--completed')),             'Drain 0'],
-  ['ignores other values of the label',               aPod('a', drainLabel('later')),                       'Drain 0'],
+  ['drains a Pod of a Deployment',         aPod('a', by('ReplicaSet', 'rs')),                    'Drain 0'],
+  ['drains a Pod without controller',      aPod('a'),                                            'Drain 0'],
+  ['skips a Pod of a DaemonSet',           aPod('a', by('DaemonSet', 'exists')),                 'Skip'],
+  ['drains a finished Pod of a DaemonSet', aPod('a', { ...by('DaemonSet', 'exists'), phase: 'Failed' }), 'Drain 0'],
+  ['drains a Pod of a missing DaemonSet',  aPod('a', by('DaemonSet', 'gone')),                   'Drain 0'],
+  ['skips a static Pod',                   aPod('a', { annotations: { 'kubernetes.io/config.mirror': 'x' } }), 'Skip'],
+  ['skips a Pod with the label skip',      aPod('a', drainLabel('Skip')),                        'Skip'],
+  ['waits for a Pod with the label wait-completed', aPod('a', drainLabel('wait-completed')),              'WaitCompleted'],
+  ['accepts the label without dash, in any case', aPod('a', drainLabel('WaitCompleted')),               'WaitCompleted'],
+  ['removes only one dash of the label',   aPod('a', drainLabel('wait--completed')),             'Drain 0'],
+  ['ignores other values of the label',    aPod('a', drainLabel('later')),                       'Drain 0'],
 ])('%s', (_, pod, expected) => {
   expect(decision(pod)).toBe(expected)
 })
@@ -86,12 +86,12 @@ describe('MachineDrainRules', () => {
   // biome-ignore format: a table
   test.each<[string, MachineDrainRuleSpec['machines'], boolean]>([
     ['apply to all Machines without selectors', undefined, true],
-    ['apply when the selector matches', [{ selector: { matchLabels: { os: 'linux' } } }], true],
-    ['do not apply when it does not', [{ selector: { matchLabels: { os: 'windows' } } }], false],
-    ['apply when an empty selector is given', [{ selector: {} }], true],
-    ['apply when the clusterSelector matches', [{ clusterSelector: { matchLabels: { stage: 'production' } } }], true],
-    ['need both selectors of an entry', [{ selector: { matchLabels: { os: 'linux' } }, clusterSelector: { matchLabels: { stage: 'test' } } }], false],
-    ['need only one entry', [{ selector: { matchLabels: { os: 'windows' } } }, { clusterSelector: { matchLabels: { stage: 'production' } } }], true],
+    ['apply when the selector matches',         [{ selector: { matchLabels: { os: 'linux' } } }], true],
+    ['do not apply when it does not',           [{ selector: { matchLabels: { os: 'windows' } } }], false],
+    ['apply when an empty selector is given',   [{ selector: {} }], true],
+    ['apply when the clusterSelector matches',  [{ clusterSelector: { matchLabels: { stage: 'production' } } }], true],
+    ['need both selectors of an entry',         [{ selector: { matchLabels: { os: 'linux' } }, clusterSelector: { matchLabels: { stage: 'test' } } }], false],
+    ['need only one entry',                     [{ selector: { matchLabels: { os: 'windows' } } }, { clusterSelector: { matchLabels: { stage: 'production' } } }], true],
   ])('%s', (_, machines, expected) => {
     expect(applies(aRule('a', { ...skip, ...(machines ? { machines } : {}) }))).toEqual(expected ? ['a'] : [])
   })
@@ -114,7 +114,7 @@ describe('MachineDrainRules', () => {
     )
   })
 
-  test('decide by the first one that selects the Pod', () => {
+  test('apply by the first one that selects the Pod', () => {
     const rules = [
       aRule('a', {
         drain: { behavior: 'Drain', order: 5 },
@@ -134,7 +134,7 @@ describe('MachineDrainRules', () => {
     expect(decision(aPod('a', drainLabel('wait-completed')), { rules: [aRule('a', skip)] })).toBe('WaitCompleted')
   })
 
-  test('cannot decide about Pods of a namespace that does not exist', () => {
+  test('do not apply to Pods of a namespace that does not exist', () => {
     const pods = [
       aPod('b', { namespace: 'lost' }),
       aPod('a', { namespace: 'lost' }),

@@ -14,7 +14,7 @@ const violated =
   "evict pod as it would violate the pod's disruption budget. The disruption budget pdb needs 20 healthy pods and has 20 currently"
 
 // The texts are upstream's: TestEvictionResult_ConditionMessage.
-test('is described by all that the drain waits for', () => {
+test('lists all Pods that the drain waits for', () => {
   const result: DrainResult = {
     deleting: pods('d', 'a', 'b', 'c'),
     failed: [
