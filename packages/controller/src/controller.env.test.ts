@@ -127,7 +127,7 @@ describe('a controller', () => {
   test('creates nothing twice with a stale cache', async () => {
     env = await testEnv({ kinds, controllers: [parents()] })
     await env.client.create(Parent, aParent('a', 3))
-    // Not settled: the second event arrives while the children of the first pass are still on their way to the cache.
+    // Not settled: the second event arrives before the cache contains the children of the first reconcile.
     await env.client.patch(
       Parent,
       { namespace: 'default', name: 'a' },
@@ -426,7 +426,7 @@ test('a reconcile does not wait forever for a kind that is not served', async ()
     env.clock.step(env.clock.now() + seconds(1))
     await new Promise((resolve) => setImmediate(resolve))
   }
-  expect(String(failure)).toContain('Pass took longer')
+  expect(String(failure)).toContain('Reconcile took longer')
 })
 
 test('reconciles that change something are not rate-limited', async () => {
@@ -518,7 +518,7 @@ describe('work outside', () => {
     expect(most.workers).toBe(2)
   })
 
-  test('that fails, fails its reconcile, which is tried again', async () => {
+  test('fails its reconcile with its error, and the reconcile is retried', async () => {
     let calls = 0
     const failing = controller({
       name: 'failing',

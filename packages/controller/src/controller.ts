@@ -17,7 +17,7 @@ import type { Outcome } from './outcome.ts'
 export interface Cache extends Reader {
   /** Returns the cached object, or `undefined`. Never sends a request. @throws if the kind has no informer */
   peek<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined
-  /** All objects for which the index gave `value`. */
+  /** Objects with `value` in the index. */
   byIndex<T extends KubeObject>(index: Index<T>, value: string): readonly T[]
 }
 

@@ -19,7 +19,7 @@ export interface EventRecorders {
 
 /** Number of recent Events remembered for counting. */
 const Remembered = 1000
-/** Longest queue of unsent Events. Further ones are dropped, so that a slow server costs Events rather than memory. */
+/** Longest queue of unsent Events. Further ones are dropped, so that memory stays bounded when the server is slow. */
 const Waiting = 5000
 
 interface Recent {

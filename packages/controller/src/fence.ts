@@ -1,4 +1,4 @@
-/** Rejects writes of a manager that does not lead, however late it notices the loss of its Lease. */
+/** Rejects writes of a manager that is not the leader, also before the manager notices that it has lost its Lease. */
 import type { Transport } from '@capstan/kube'
 
 export interface Fence {

@@ -7,7 +7,7 @@ export interface InformerEvent<T extends KubeObject = KubeObject> {
   readonly key: ObjectKey
   readonly previous: T | undefined
   readonly object: T | undefined
-  /** Part of the initial list: the object existed before, but was not known yet. */
+  /** The event comes from a list of all objects, at the start or after an interrupted watch, and not from a watch event. */
   readonly initial: boolean
 }
 
@@ -146,7 +146,7 @@ export class Informer {
       if (previous) removeFrom(keys, values(previous), key)
       addTo(keys, values(object), key)
     }
-    this.#tell({ key: keyOf(object), previous, object, initial })
+    this.#notify({ key: keyOf(object), previous, object, initial })
   }
 
   #remove(key: string, last: KubeObject | undefined): void {
@@ -155,10 +155,10 @@ export class Informer {
     this.#objects.delete(key)
     if (previous.metadata.namespace !== undefined) removeFrom(this.#byNamespace, [previous.metadata.namespace], key)
     for (const { values, keys } of this.#indexes.values()) removeFrom(keys, values(previous), key)
-    this.#tell({ key: keyOf(previous), previous: last ?? previous, object: undefined, initial: false })
+    this.#notify({ key: keyOf(previous), previous: last ?? previous, object: undefined, initial: false })
   }
 
-  #tell(event: InformerEvent): void {
+  #notify(event: InformerEvent): void {
     for (const listener of this.#listeners) listener(event)
   }
 

@@ -237,7 +237,7 @@ test('the Lease of a crashed leader is acquired after its duration', async () =>
   expect(took).toBeLessThanOrEqual(15 + 2 * 4.4)
 })
 
-describe.each(['cut', 'deaf'] as const)('one whose line is %s', (how) => {
+describe.each(['cut', 'deaf'] as const)('a member whose connection is %s', (how) => {
   test('a leader cut off from the server stops before another one starts, and logs the reason', async () => {
     await client().create(ConfigMap, { metadata: beat })
     const [a, b] = [await join('a'), await join('b')]
@@ -283,7 +283,7 @@ test('a leader with late responses counts its deadline from the requests, so tha
 test.each([
   ['ahead', hours(1)],
   ['behind', -hours(1)],
-])('a clock that is far %s neither takes the Lease from its holder nor leaves it for ever', async (_, ahead) => {
+])('a clock that is far %s neither takes the Lease from its holder nor prevents a new holder', async (_, ahead) => {
   const [a, b] = [await join('a'), await join('b', { ahead })]
   await advance(minutes(2))
   expect([a.manager.leads, b.manager.leads]).toEqual([true, false])
@@ -294,7 +294,7 @@ test.each([
 test.each([
   ['forward', hours(1)],
   ['back', -hours(1)],
-])('a clock that is set %s makes nobody begin early or go on for too long', async (_, by) => {
+])('a clock that is set %s neither starts a leader early nor keeps one for too long', async (_, by) => {
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10.5))
   a.ahead += by
@@ -367,7 +367,7 @@ test('a leader whose preparation fails releases the Lease', async () => {
 })
 
 test.each([1, 2, 3, 4])(
-  'whatever happens to three of them, two never lead at once, and in the end one does (seed %i)',
+  'at most one of three managers leads during random failures, and one leads afterwards (seed %i)',
   async (seed) => {
     const random = seededRandom(seed)
     await client().create(ConfigMap, { metadata: beat })

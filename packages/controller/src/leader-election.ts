@@ -27,7 +27,7 @@ export interface LeaderElectionOptions {
   readonly terms?: LeaseTerms
 }
 
-interface Means {
+interface Dependencies {
   readonly client: Client
   readonly clock: Clock
   readonly random: Random
@@ -40,7 +40,7 @@ export class LeaderElection {
   readonly identity: string
   readonly #key: { readonly namespace: string; readonly name: string }
   readonly #terms: LeaseTerms
-  readonly #means: Means
+  readonly #dependencies: Dependencies
   /** The Lease as last read or written. */
   #lease: Lease | undefined
   #hasRunOut = false
@@ -50,20 +50,20 @@ export class LeaderElection {
   #hasResigned = false
   /** Time of the last attempt. */
   #sent = 0
-  #told = ''
+  #loggedHolder = ''
 
   /** @throws Error when these terms would allow two leaders at once */
-  constructor({ namespace, name, identity, terms = defaultLeaseTerms }: LeaderElectionOptions, means: Means) {
+  constructor({ namespace, name, identity, terms = defaultLeaseTerms }: LeaderElectionOptions, dependencies: Dependencies) {
     checkLeaseTerms(terms)
     this.identity = identity
     this.#key = { namespace, name }
     this.#terms = terms
-    this.#means = means
+    this.#dependencies = dependencies
   }
 
   /** Whether this candidate leads now. Also false when its timers fired too late, as after a suspended process. */
   get leads(): boolean {
-    return !this.#hasResigned && this.#means.clock.now() < this.#until
+    return !this.#hasResigned && this.#dependencies.clock.now() < this.#until
   }
 
   /** The Lease as last read or written. */
@@ -73,7 +73,7 @@ export class LeaderElection {
 
   /** Resolves when this candidate becomes the leader. Rejects when `signal` aborts. */
   async acquire(signal: AbortSignal): Promise<void> {
-    const { clock, random, log } = this.#means
+    const { clock, random, log } = this.#dependencies
     const { retryPeriod } = this.#terms
     log.info('Attempting to acquire leader lease', { lease: this.#text })
     while ((await this.#attempt(signal)) !== 'held') {
@@ -85,7 +85,7 @@ export class LeaderElection {
 
   /** Renews the Lease until that fails; resolves with the reason. Rejects when `signal` aborts. */
   async keep(signal: AbortSignal): Promise<string> {
-    const { clock } = this.#means
+    const { clock } = this.#dependencies
     const over = new AbortController()
     const lost = Promise.withResolvers<string>()
     const missed = () => lost.resolve(`the lease could not be renewed for ${this.#terms.renewDeadline / 1000}s`)
@@ -122,7 +122,7 @@ export class LeaderElection {
    * until the Lease expires.
    */
   async release(): Promise<void> {
-    const { client, clock, log } = this.#means
+    const { client, clock, log } = this.#dependencies
     this.resign()
     const lease = this.#lease
     if (!lease || holderOf(lease) !== this.identity) return
@@ -135,7 +135,7 @@ export class LeaderElection {
   }
 
   async #attempt(signal: AbortSignal): Promise<Attempt> {
-    const { clock, log } = this.#means
+    const { clock, log } = this.#dependencies
     const sent = clock.now()
     this.#sent = sent
     try {
@@ -152,15 +152,15 @@ export class LeaderElection {
     }
   }
 
-  /** @param knows the Lease is assumed to be as last written, so that one request suffices */
-  async #write(signal: AbortSignal, knows: boolean): Promise<boolean> {
-    const { client, clock } = this.#means
-    if (!knows) this.#see(await orAbsent(client.get(Lease, this.#key, { signal })))
+  /** @param isCurrent the Lease is assumed to be as last written, so that one request suffices */
+  async #write(signal: AbortSignal, isCurrent: boolean): Promise<boolean> {
+    const { client, clock } = this.#dependencies
+    if (!isCurrent) this.#see(await orAbsent(client.get(Lease, this.#key, { signal })))
     const contender = { identity: this.identity, terms: this.#terms, now: clock.now(), hasRunOut: this.#hasRunOut }
     const move = leaseMove(this.#lease, contender)
     switch (move.kind) {
       case 'wait':
-        this.#tellHolder(move.holder)
+        this.#logHolder(move.holder)
         return false
       case 'create':
         this.#see(await client.create(Lease, { metadata: this.#key, spec: move.spec }, { signal }))
@@ -170,7 +170,7 @@ export class LeaderElection {
           this.#see(await client.update(Lease, move.lease, { signal }))
           return true
         } catch (err) {
-          if (knows && isReason(err, 'Conflict', 'NotFound')) return this.#write(signal, false)
+          if (isCurrent && isReason(err, 'Conflict', 'NotFound')) return this.#write(signal, false)
           throw err
         }
     }
@@ -184,22 +184,22 @@ export class LeaderElection {
     this.#running?.cancel()
     this.#hasRunOut = false
     if (!lease || holderOf(lease) === this.identity) return
-    this.#running = this.#means.clock.schedule((lease.spec?.leaseDurationSeconds ?? 0) * 1000, () => {
+    this.#running = this.#dependencies.clock.schedule((lease.spec?.leaseDurationSeconds ?? 0) * 1000, () => {
       this.#hasRunOut = true
     })
   }
 
-  #tellHolder(holder: string): void {
-    if (holder === this.#told) return
-    this.#told = holder
-    this.#means.log.info('Another one leads', { lease: this.#text, holder })
+  #logHolder(holder: string): void {
+    if (holder === this.#loggedHolder) return
+    this.#loggedHolder = holder
+    this.#dependencies.log.info('Another one leads', { lease: this.#text, holder })
   }
 
   /** Limits each request so that another attempt fits before the deadline. */
   async #within<T>(work: (limit: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const limit = new AbortController()
     const timeout = this.#terms.renewDeadline / 2
-    const timer = this.#means.clock.schedule(timeout, () => limit.abort(new Error(`no answer within ${timeout / 1000}s`)))
+    const timer = this.#dependencies.clock.schedule(timeout, () => limit.abort(new Error(`no answer within ${timeout / 1000}s`)))
     try {
       const until = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal
       return await unlessAborted(work(limit.signal), until)
@@ -208,9 +208,9 @@ export class LeaderElection {
     }
   }
 
-  /** What is left of `period` since then. At most the whole period, also when the clock was set back. */
+  /** Remaining part of `period` since then. At most the whole period, also when the clock was set back. */
   #left(since: number, period: number): number {
-    return Math.min(period, Math.max(0, since + period - this.#means.clock.now()))
+    return Math.min(period, Math.max(0, since + period - this.#dependencies.clock.now()))
   }
 
   get #text(): string {

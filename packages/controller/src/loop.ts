@@ -8,7 +8,7 @@ import type { ControllerMetrics, LoopState } from './metrics.ts'
 import type { Outcome } from './outcome.ts'
 import { proceed } from './outcome.ts'
 import { onlyConflicts } from './only-conflicts.ts'
-import { noteWrites, within } from './own-writes.ts'
+import { recordWrites, within } from './own-writes.ts'
 import { Queue } from './queue.ts'
 import { unlessAborted } from './unless-aborted.ts'
 
@@ -33,11 +33,11 @@ export interface LoopOptions {
 /** Reconciles of one controller at once, as upstream. */
 const DefaultConcurrency = 10
 /** Time limit of one reconcile, as upstream. */
-const PassLimit = 60_000
+const ReconcileTimeout = 60_000
 /** Most reconciles that wait outside at once. Further ones keep their worker, so that memory stays bounded. */
 const MostOutside = 1000
 /** Longest wait of a key for its own writes to appear in the cache. */
-const EchoLimit = 10_000
+const OwnWritesTimeout = 10_000
 
 export class Loop {
   readonly controller: Controller
@@ -68,7 +68,7 @@ export class Loop {
     options.signal.addEventListener('abort', stop, { once: true })
   }
 
-  /** Nothing runs or is ready to run, and no key waits for its own writes: only `run`, time or an event brings work. */
+  /** True when no reconcile runs or is ready to run, and no key waits for its own writes: only `run`, time or an event causes work. */
   get idle(): boolean {
     return !this.#started || (this.#queue.depth === 0 && this.#queue.running === 0 && this.#holding === 0)
   }
@@ -158,19 +158,19 @@ export class Loop {
       // With an API server in the same process, reconciles could run one after another without yielding to the event loop.
       const pause = this.#options.clock.yieldIfDue?.()
       if (pause) await pause
-      else void this.#pass(this.#queue.take()!).finally(() => this.#pump())
+      else void this.#reconcile(this.#queue.take()!).finally(() => this.#pump())
     }
     this.#pumping = false
   }
 
-  async #pass(key: string): Promise<void> {
+  async #reconcile(key: string): Promise<void> {
     const { client, informers, clock, random, ids, events, metrics, signal } = this.#options
     const limit = new AbortController()
-    const timer = clock.schedule(PassLimit, () => {
+    const timer = clock.schedule(ReconcileTimeout, () => {
       metrics.timedOut(this.controller.name)
-      limit.abort(new Error(`Pass took longer than ${PassLimit / 1000}s`))
+      limit.abort(new Error(`Reconcile took longer than ${ReconcileTimeout / 1000}s`))
     })
-    const writes = noteWrites(client, informers)
+    const writes = recordWrites(client, informers)
     const log = this.#log.child({ [this.controller.for.kind]: key, reconcileID: randomUUID(ids) })
     const passSignal = AbortSignal.any([signal, limit.signal])
     const context: ReconcileContext = {
@@ -234,9 +234,9 @@ export class Loop {
   /** Keeps the key from running until the cache contains the writes of its reconcile. */
   async #hold(key: string, unseen: Promise<void>): Promise<void> {
     this.#holding++
-    const result = await within(unseen, EchoLimit, this.#options.clock)
+    const result = await within(unseen, OwnWritesTimeout, this.#options.clock)
     this.#holding--
-    if (result === 'late') this.#log.warn('Own writes have not been seen by the watch', { key, waitedMs: EchoLimit })
+    if (result === 'late') this.#log.warn('Own writes have not been seen by the watch', { key, waitedMs: OwnWritesTimeout })
     this.#queue.release(key)
   }
 
@@ -269,7 +269,7 @@ export class Loop {
 const keyOfMeta = ({ namespace, name }: { namespace?: string; name: string }): ObjectKey =>
   namespace === undefined ? { name } : { namespace, name }
 
-/** Upstream decides by the new object, or by the last state of a deleted one. */
+/** Combines the filter with a predicate. As upstream, the filter gets the new object, or the last state of a deleted one. */
 const allOf = (filter: LoopOptions['eventFilter'], when: Predicate | undefined): Predicate | undefined =>
   filter ? (change) => filter((change.object ?? change.previous)!) && (!when || when(change)) : when
 

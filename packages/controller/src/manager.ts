@@ -22,9 +22,9 @@ export interface ManagerOptions {
   readonly namespace?: string
   /** Only events of these objects cause reconciles; all when absent. Reads from the cache return other objects, too. */
   readonly eventFilter?: (object: KubeObject) => boolean
-  /** Milliseconds after which every object is reconciled again although nothing has changed; absent: never. */
+  /** Milliseconds after which every object is reconciled again although it has not changed; absent: never. */
   readonly syncPeriod?: number
-  /** Reconcile only while this manager holds the Lease; nothing is written before or after. Absent: reconcile from the start. */
+  /** Reconcile only while this manager holds the Lease, and write only then. Absent: reconcile from the start. */
   readonly leaderElection?: LeaderElectionOptions & {
     /** Work that only the leader may do before its reconciles begin, such as installing CRDs. */
     prepare?(signal: AbortSignal): Promise<void>
@@ -34,12 +34,12 @@ export interface ManagerOptions {
 export interface Manager {
   /** Resolves when every informer has synced. Reconciles begin then, or when this manager becomes the leader. */
   start(): Promise<void>
-  /** Aborts reconciles in progress and resolves when all watches have ended. Nothing is written after that. */
+  /** Aborts reconciles in progress and resolves when all watches have ended. No writes follow. */
   stop(): Promise<void>
   /** Resolves when the manager was stopped; rejects when it ended by itself, such as after losing the Lease. */
   readonly ended: Promise<void>
   readonly cache: Cache
-  /** Nothing runs or could run before time passes or an event arrives. */
+  /** True when no reconcile runs or is ready: only time or an event can start one. */
   readonly idle: boolean
   /** Every informer has synced. */
   readonly started: boolean

@@ -1,6 +1,6 @@
 /**
  * Metrics of a manager: controller-runtime's names, labels and buckets (v0.24), so that existing dashboards and alerts work. Counters and
- * histograms are written as things happen, gauges are read at each scrape.
+ * histograms are updated at each event, gauges are read at each scrape.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
@@ -8,7 +8,7 @@ export type ReconcileResult = 'success' | 'error' | 'requeue_after'
 
 export interface ControllerMetrics {
   readonly registry: Registry
-  /** A reconcile ended. `isTerminal`: with an error after which it is not tried again. */
+  /** A reconcile ended. `isTerminal`: with an error that is not retried. */
   reconciled(controller: string, result: ReconcileResult, durationMs: number, isTerminal: boolean): void
   /** A reconcile was ended by its time limit. */
   timedOut(controller: string): void
@@ -20,12 +20,12 @@ export interface QueueMetrics {
   added(): void
   /** Added with a delay: after a failure, for a later time, or because of the rate limit. */
   retried(): void
-  /** Taken from the queue, in which it was for so long. */
+  /** A key was taken from the queue after `waitedMs`. */
   taken(waitedMs: number): void
   done(workedMs: number): void
 }
 
-/** What is true of a controller at the moment of a scrape. */
+/** State of a controller at a scrape. */
 export interface LoopState {
   readonly name: string
   readonly concurrency: number
@@ -122,7 +122,7 @@ export function createMetrics(): ControllerMetrics {
   }
 }
 
-/** Registers the gauges that say how much the controllers have to do. */
+/** Registers the gauges for queue depth, active workers and waiting keys. */
 export function registerLoops({ registry }: ControllerMetrics, read: () => readonly LoopState[]): void {
   const gauge = (name: string, help: string, value: (state: LoopState) => number) =>
     new Gauge({

@@ -27,7 +27,7 @@ export interface PhaseResult {
   readonly errors: readonly unknown[]
 }
 
-/** Runs every phase in order, even after one has failed, as upstream's reconcilers do; status then covers them all. */
+/** Runs every phase in order, even after one has failed, as upstream's reconcilers do, so that the status covers all of them. */
 export async function runPhases<Scope, IO>(phases: readonly Phase<Scope, IO>[], scope: Scope, io: IO): Promise<PhaseResult> {
   const outcomes: Outcome[] = []
   const errors: unknown[] = []

@@ -31,7 +31,7 @@ const writing: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'dele
 const isRejected = (err: unknown): boolean => isReason(err, 'Invalid', 'Forbidden', 'BadRequest', 'RequestEntityTooLarge')
 
 /** Wraps `client` for one reconcile and records its writes. */
-export function noteWrites(client: Client, informers: Informers): OwnWrites {
+export function recordWrites(client: Client, informers: Informers): OwnWrites {
   const writes: OwnWrite[] = []
   const { transport } = client
   const rejectedStatus: unknown[] = []

@@ -73,7 +73,7 @@ describe('Queue', () => {
     expect(queue.take()).toBeUndefined()
   })
 
-  test('an event that arrives during a failing pass is not lost to the backoff', () => {
+  test('an event that arrives during a failing reconcile is not lost to the backoff', () => {
     const { queue, finish } = setup()
     queue.add('a')
     queue.take()

@@ -31,7 +31,7 @@ interface Entry {
   at: number
   timer: Timer | undefined
   due: number
-  /** When it entered its state, as far as that is ready or running. */
+  /** Time at which the key became ready or started to run. */
   since: number
 }
 
@@ -76,7 +76,7 @@ export class Queue {
     return count
   }
 
-  /** Enqueues a key as soon as its rate limit allows. Keys of the initial list have low priority: changes go first. */
+  /** Enqueues a key as soon as its rate limit allows. Keys of the initial list have low priority: keys of changed objects run first. */
   add(key: string, options: { lowPriority?: boolean } = {}): void {
     const entry = this.#entry(key)
     if (entry.state === 'running' || entry.held) {

@@ -7,18 +7,18 @@ import { mergeOutcomes, type Outcome, type Phase, proceed, runPhases, wait } fro
 
 type Reconcilable = KubeObject & { spec?: unknown; status?: { conditions?: Condition[]; observedGeneration?: number } }
 
-/** What differs between the reconcilers of kinds. The members are used in the order in which they are listed. */
+/** The parts of a reconciler that differ between kinds, in the order in which they are used. */
 export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO extends ReconcileContext> {
   readonly kind: Kind<T>
-  /** Drops what is remembered about an object that no longer exists. */
+  /** Discards cached data about an object that no longer exists. */
   readonly forget?: (key: ObjectKey, io: IO) => void
   /** Looks up objects that the phases depend on, such as the Cluster. */
   readonly related: (object: T, io: IO) => Promise<Related> | Related
-  /** Ends the reconcile early without any write, when there is nothing to do or a dependency is missing. */
+  /** Ends the reconcile early without any write, when no work is left or a dependency is missing. */
   readonly skip?: (object: T, related: Related, io: IO) => Outcome | undefined
   /** Added before anything else, also to paused objects: deletion of the object then waits for this reconciler. */
   readonly finalizer?: string
-  /** Returns the Paused condition. While it is True, nothing else is written. */
+  /** Returns the Paused condition. While it is True, only that condition is written. */
   readonly paused: (object: T, related: Related) => NewCondition
   /** Makes the scope that phases read and change. The object in it is a private draft of the cached one. */
   readonly scope: (object: T, related: Related, io: IO) => Scope

@@ -49,7 +49,7 @@ test('asks the API server once a minute for the same token and path', async () =
   expect(seen).toHaveLength(4)
 })
 
-test('lets nobody in while the API server does not answer', async () => {
+test('rejects requests while the API server fails', async () => {
   const { client, down } = scripted()
   down()
   expect(await new AccessReviewer(client, new VirtualClock(0)).review(ask('/metrics', 'good'))).toMatchObject({

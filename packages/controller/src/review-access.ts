@@ -9,9 +9,9 @@ export type Verdict =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'refused'; readonly status: 401 | 403 | 500; readonly message: string }
 
-/** How long an answer counts. Upstream: a token and a permission a minute, a refusal half a minute. */
+/** How long results are cached. As upstream: users and permissions for a minute, denials for half a minute. */
 const Ages = { user: minutes(1), allowed: minutes(1), refused: seconds(30) }
-/** Answers kept: one that scans tokens cannot fill the memory. */
+/** Limit of cached results, so that a client that tries many tokens cannot exhaust memory. */
 const MostKept = 1000
 
 interface User {
@@ -20,7 +20,7 @@ interface User {
   readonly groups?: readonly string[]
 }
 
-/** Decides about requests by their path and bearer token. Tokens are kept as hashes only. */
+/** Authorizes requests by path and bearer token. Only hashes of tokens are cached. */
 export class AccessReviewer {
   readonly #client: Client
   readonly #clock: Clock

@@ -94,7 +94,7 @@ test('an event filter decides by the new object, and by the last state of a dele
   await create('one', 'mine', { mine: 'yes' })
   await until('one/mine')
   expect(reconciled).toEqual(['one/mine'])
-  // The cache has what the filter leaves out.
+  // The filter does not limit the cache.
   expect(manager.cache.peek(ConfigMap, { namespace: 'one', name: 'other' })).toBeDefined()
 
   await label('mine', 'no')

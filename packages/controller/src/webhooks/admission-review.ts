@@ -33,7 +33,7 @@ export type Phase = 'default' | 'validate'
 export interface AdmittedKind {
   readonly kind: Kind
   readonly admissions: readonly Admission[]
-  /** Set when the functions asked for a webhook of their own. */
+  /** Set when the functions declare a webhook of their own. */
   readonly webhook?: SeparateWebhook
 }
 

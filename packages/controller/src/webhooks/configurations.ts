@@ -34,7 +34,7 @@ export async function removeWebhooks(client: Client, name: string): Promise<void
   for (const [, kind] of configurations) await orAbsent(client.delete(kind, { name }))
 }
 
-/** Upstream: the names, and that writes are rejected while a webhook cannot be called. */
+/** Webhooks for one phase. Names and the failure policy `Fail` are upstream's. */
 const webhooksOf = (admissions: readonly Admission[], phase: Phase, place: WebhookPlace): Webhook[] =>
   admittedKinds(admissions).flatMap((admitted) => {
     const { kind, webhook } = admitted

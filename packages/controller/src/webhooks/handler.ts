@@ -19,7 +19,7 @@ export interface WebhooksOptions {
   readonly kinds: readonly DeclaredKind[]
   /** Returns the version to use in references, for versions of a kind that contain one. */
   readonly apiVersionOf?: ApiVersionLookup
-  /** Absent where the API server calls admission functions directly. */
+  /** Absent when the API server calls admission functions directly. */
   readonly admission?: { readonly of: readonly Admission[]; readonly reader: Reader }
 }
 
@@ -59,7 +59,7 @@ export function webhookHandler({
 const unknownVersion: ApiVersionLookup = ({ group, kind }) =>
   Promise.reject(new Error(`no lookup of versions was given for ${kind}.${group}`))
 
-/** Parses the review; returns an error text when it is not one. */
+/** Parses the review; returns an error text for other bodies. */
 async function reviewIn(request: Request): Promise<object | string> {
   let text = ''
   const decoder = new TextDecoder()
