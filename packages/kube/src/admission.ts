@@ -1,6 +1,6 @@
 /**
- * Admission beyond schemas, as functions: the embedded server runs them in-process on every write, the webhook server of a
- * manager answers AdmissionReviews with the same ones.
+ * Admission functions of kinds, for rules that schemas cannot express. The embedded server calls them in-process on every write; the
+ * webhook server of a manager calls the same functions for AdmissionReviews.
  */
 import type { Reader } from './client.ts'
 import type { FieldError } from './errors.ts'
@@ -18,15 +18,15 @@ export interface RequestingUser {
 export interface AdmissionRequest<T extends KubeObject> extends AdmissionContext<T> {
   /** The requesting user, as authentication identified it. */
   readonly userInfo: RequestingUser
-  /** Reads other objects; what it finds may be older than the write under way. */
+  /** Reads other objects. They may be older than the current write. */
   readonly reader: Reader
   /** Adds a warning that the client shows to its user. */
   warn(message: string): void
 }
 
-/** How an API server calls one admission function, where it must not be called for every write of its kind. */
+/** Declares a separate webhook, for a function that must not be called on every write of its kind. */
 export interface SeparateWebhook {
-  /** Distinguishes it from other webhooks of the kind: a lower-case word. */
+  /** Distinguishes the webhook from others of the kind: a lower-case word. */
   readonly name: string
   /** What the API server does when the webhook cannot be called. */
   readonly failurePolicy: 'Fail' | 'Ignore'
@@ -34,13 +34,15 @@ export interface SeparateWebhook {
   readonly matchConditions: readonly { readonly name: string; readonly expression: string }[]
 }
 
-/** What one kind asks of admission. Both run for creates and updates; `validate` for deletions too if it names DELETE. */
+/**
+ * The admission functions of one kind. They run for creates and updates; `validate` also runs for deletions if `operations` names DELETE.
+ */
 export interface Admission<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>
   readonly operations?: readonly AdmissionContext<T>['operation'][]
-  /** Makes it a webhook of its own on API servers that call webhooks. Without it the functions of one kind share a webhook. */
+  /** Declares a webhook of its own on API servers that call webhooks. Without it the functions of one kind share a webhook. */
   readonly webhook?: SeparateWebhook
-  /** May change the object, and must give the same answer when run again. */
+  /** Sets defaults on the object. Must be idempotent. */
   default?(object: T, request: AdmissionRequest<T>): void | Promise<void>
   validate?(object: T, request: AdmissionRequest<T>): FieldError[] | Promise<FieldError[]>
 }
@@ -48,7 +50,7 @@ export interface Admission<T extends KubeObject = KubeObject> {
 /** Casts the admission of a kind to the general type, for a list of several kinds. */
 export const admission = <T extends KubeObject>(of: Admission<T>): Admission => of as unknown as Admission
 
-/** Admission as the declarations of kinds ask for it: what they default and validate beyond their schemas. */
+/** Admission functions that the declarations of kinds contain: their `default` and `validate`. */
 export const admissionOf = (kinds: readonly DeclaredKind[]): Admission[] =>
   kinds.flatMap((kind) =>
     kind.default || kind.validate

@@ -1,7 +1,7 @@
 /** Versions of APIs: v1, v1beta2, v2alpha1. */
 import { compareText } from './compare-text.ts'
 
-/** How much is promised of a version: alpha promises nothing. Names that are no versions count as alpha. */
+/** Stability level of an API version. Names that are not of the form `v1`, `v1beta1` or `v1alpha1` count as alpha. */
 export type Stability = 'alpha' | 'beta' | 'stable'
 
 export const stabilityOf = (version: string): Stability => stabilities[parse(version)?.stability ?? 0]!

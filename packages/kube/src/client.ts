@@ -15,7 +15,7 @@ export type PatchType =
   | 'application/strategic-merge-patch+json'
   | 'application/apply-patch+yaml'
 
-/** Query parameters of the API, under their own names. Which of them count depends on the verb. */
+/** Query parameters of the API, under their own names. The verb determines which of them apply. */
 export interface RequestOptions {
   labelSelector?: string
   fieldSelector?: string
@@ -32,7 +32,7 @@ export interface RequestOptions {
   force?: boolean
 }
 
-/** One request to an API server, whatever carries it. */
+/** One request to an API server, independent of the transport. */
 export interface ApiRequest {
   readonly verb: Verb
   readonly group: string
@@ -43,14 +43,14 @@ export interface ApiRequest {
   readonly name?: string
   readonly subresource?: string
   readonly options?: RequestOptions
-  /** The object to create or update, the patch, or DeleteOptions. Never changed by the receiver, nor kept without a copy. */
+  /** The object to create or update, the patch, or DeleteOptions. The receiver never changes it, and copies it before keeping it. */
   readonly body?: unknown
-  /** What only the text of the body shows: keys that are there twice, in the words of field validation. */
+  /** Duplicate keys in the text of the body, in the form in which field validation reports them. The parsed body no longer shows them. */
   readonly duplicates?: readonly string[]
-  /** Paths of all fields in the order of a body with duplicate fields; those are listed at each of their places. */
+  /** Paths of all fields in the order of the text, for a body with duplicate fields, which are listed once for each occurrence. */
   readonly written?: readonly string[]
   readonly patchType?: PatchType
-  /** Of a list: nothing but the metadata of its items is wanted. A server that is far away then sends no more than that. */
+  /** For lists: only the metadata of items is needed. A remote server then sends only that. */
   readonly metadataOnly?: true
 }
 
@@ -59,7 +59,7 @@ export interface WatchEvent<T extends KubeObject = KubeObject> {
   readonly object: T
 }
 
-/** Carries requests to one API server. Failures are thrown as StatusError; what a watch meets, too. */
+/** Carries requests to one API server. All failures, also those of watches, are thrown as StatusError. */
 export interface Transport {
   send(request: ApiRequest, signal?: AbortSignal): Promise<unknown>
   /** Resolves once the server has accepted the watch; the iterable ends when the server ends the stream or `signal` aborts. */
@@ -74,10 +74,10 @@ export interface ListOptions {
   fieldSelector?: string
   resourceVersion?: string
   resourceVersionMatch?: 'Exact' | 'NotOlderThan'
-  /** Items per page; absent means all in one answer. */
+  /** Items per page; absent: all in one response. */
   limit?: number
   continue?: string
-  /** Nothing else of the items will be read: they may come without it, and as PartialObjectMetadata. */
+  /** The caller reads only the metadata of items: they may be PartialObjectMetadata. */
   metadataOnly?: true
   signal?: AbortSignal
 }
@@ -121,7 +121,7 @@ export type JsonPatchOperation =
   | { op: 'remove'; path: string }
   | { op: 'move' | 'copy'; from: string; path: string }
 
-/** What a caller gives to create or apply an object: the server fills in the rest of metadata, and type comes from the kind. */
+/** Input for creating or applying an object: apiVersion and kind come from the kind, and the server sets the remaining metadata. */
 export type Input<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
   apiVersion?: string
   kind?: string
@@ -135,29 +135,29 @@ export interface Reader {
 }
 
 /**
- * The verbs of the Kubernetes API. What comes back is frozen and may be shared: take a `draft` before changing it.
+ * The verbs of the Kubernetes API. Returned objects are frozen and may be shared: take a `draft` before changing one.
  *
- * @throws StatusError for whatever the server refuses, and for transport failures (ServiceUnavailable, Timeout)
+ * @throws StatusError for each request that the server rejects, and for transport failures (ServiceUnavailable, Timeout)
  */
 export interface Client extends Reader {
   watch<T extends KubeObject>(kind: Kind<T>, options: WatchOptions): Promise<AsyncIterable<WatchEvent<T>>>
   create<T extends KubeObject>(kind: Kind<T>, object: Input<T>, options?: WriteOptions): Promise<T>
   update<T extends KubeObject>(kind: Kind<T>, object: T, options?: WriteOptions): Promise<T>
   patch<T extends KubeObject>(kind: Kind<T>, key: ObjectKey, patch: Patch, options?: WriteOptions): Promise<T>
-  /** Server-side apply. `fieldManager` names who owns the fields that `object` holds. */
+  /** Server-side apply. `fieldManager` becomes the owner of the fields that `object` sets. */
   apply<T extends KubeObject>(
     kind: Kind<T>,
     object: Input<T>,
     options: WriteOptions & { fieldManager: string; force?: boolean },
   ): Promise<T>
-  /** The object as it now is when something still holds it (finalizers), `undefined` when it is gone. */
+  /** Deletes the object. Returns it when finalizers or a grace period delay the deletion, `undefined` when it is gone. */
   delete<T extends KubeObject>(kind: Kind<T>, key: ObjectKey, options?: DeleteOptions): Promise<T | undefined>
   deleteCollection(
     kind: Kind,
     selection: Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>,
     options?: DeleteOptions,
   ): Promise<void>
-  /** A request in the raw, for what the verbs above do not cover. */
+  /** Sends requests directly, for those that the verbs above do not cover. */
   readonly transport: Transport
 }
 

@@ -1,7 +1,4 @@
-/**
- * Time as an argument. Nothing but a program's `main.ts` picks the real clock; a plane on the virtual clock runs an hour of
- * rollout in a millisecond.
- */
+/** Time as an argument. Only a program's `main.ts` uses the real clock. On the virtual clock an hour of rollout takes a millisecond. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number
@@ -23,7 +20,7 @@ export const seconds = (n: number): number => n * 1000
 export const minutes = (n: number): number => n * 60_000
 export const hours = (n: number): number => n * 3_600_000
 
-/** A time as the Kubernetes API writes it: RFC 3339, UTC, whole seconds. */
+/** A time in the format of the Kubernetes API: RFC 3339, UTC, whole seconds. */
 export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`
 
 /** Resolves after `ms`; rejects with the signal's reason when aborted first. */
@@ -54,21 +51,21 @@ export async function inPieces<T>(clock: Clock, work: Generator<unknown, T>): Pr
 /** Browsers have no setImmediate. */
 const nextTurn: (callback: () => void) => unknown = globalThis.setImmediate ?? setTimeout
 
-/** Milliseconds of work in one turn of the event loop, after which the rest waits for the next. */
+/** Milliseconds of work in one turn of the event loop, after which further work waits for the next turn. */
 const LongestTurn = 10
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   schedule(after, callback) {
-    // Node clamps longer delays to one millisecond; nothing here waits 24 days, and what asks for it may come back early.
+    // Node clamps delays above 24 days to one millisecond. A longer timer fires early instead.
     const timer = setTimeout(callback, Math.min(after, 2 ** 31 - 1))
     return { cancel: () => clearTimeout(timer) }
   },
-  // The event loop is one for the whole process, and so is what is known of its last turn.
+  // One yielder for the process, because the process has one event loop.
   yieldIfDue: eventLoopYielder({ now: () => performance.now(), turn: () => new Promise((resolve) => void nextTurn(resolve)) }),
 }
 
-/** What `yieldIfDue` returns, from when it was first asked since the event loop has turned. */
+/** Returns a `yieldIfDue` for an event loop. The time of a turn is measured from its first call in that turn. */
 export function eventLoopYielder(loop: { now(): number; turn(): Promise<void> }): () => Promise<void> | undefined {
   let turn: { readonly since: number; readonly over: Promise<void> } | undefined
   return () => {
@@ -110,12 +107,12 @@ export class VirtualClock implements Clock {
     }
   }
 
-  /** When the next callback is due, if any is. */
+  /** Time of the next callback; `undefined` when none is scheduled. */
   get nextDue(): number | undefined {
     return this.#due[0]?.at
   }
 
-  /** Moves to `time` at the latest and runs the one callback that is due first. False when none is due by then. */
+  /** Runs the next callback due by `time` and moves to its time. Without one, moves to `time` and returns false. */
   step(time: number): boolean {
     const next = this.#due[0]
     if (!next || next.at > time) {

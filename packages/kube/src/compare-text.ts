@@ -1,2 +1,2 @@
-/** Compares texts by their UTF-16 code units, as `sort` does by default: for orders that have further keys. */
+/** Compares strings by UTF-16 code units, as `sort` does by default; for comparators with several keys. */
 export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

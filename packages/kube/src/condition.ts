@@ -1,7 +1,7 @@
 /** Conditions declared as a table: types and reasons that are not in the table do not compile. */
 import type { Condition } from './schema.ts'
 
-/** A condition as computed in one pass, before it meets the one that the object already has. */
+/** A condition computed by a reconcile, before it is merged with the condition that the object has. */
 export interface NewCondition {
   readonly type: string
   readonly status: Condition['status']
@@ -11,7 +11,7 @@ export interface NewCondition {
   readonly lastTransitionTime?: string
 }
 
-/** One declared condition: makes values of it with reasons from its own list. */
+/** One declared condition: creates conditions with the reasons from its list. */
 export interface ConditionType<Type extends string = string, Reason extends string = string> {
   readonly type: Type
   readonly reasons: readonly Reason[]

@@ -1,4 +1,4 @@
-/** From declared kinds to the CustomResourceDefinition that makes an API server serve them. */
+/** Creates CustomResourceDefinitions from declared kinds. */
 import type { Input } from './client.ts'
 import type { Column, DeclaredKind, ScaleSubresource } from './kind.ts'
 import type { CustomResourceDefinition } from './kinds/custom-resource-definition.ts'

@@ -1,4 +1,4 @@
-/** Finds out at run time how an API server serves a kind that is known only by apiVersion and kind. */
+/** Discovers at run time the resource of a kind that is known only by apiVersion and kind. */
 import type { Client } from './client.ts'
 import { orAbsent } from './errors.ts'
 import { type Kind, unknownKind } from './kind.ts'
@@ -12,8 +12,8 @@ interface ResourceList {
 }
 
 /**
- * Asks the server for the resources of each group and version once, and again for a kind that was not among them: its
- * CustomResourceDefinition may have been created since. The promise rejects with upstream's text when there is no such kind.
+ * Returns a finder that requests the resources of each group and version once, and again for a kind that was not among them, because its
+ * CustomResourceDefinition may have been created since. The promise rejects with upstream's text when the kind does not exist.
  * Upstream: sigs.k8s.io/controller-runtime/pkg/client/apiutil, restmapper.go.
  */
 export function kindFinder({ transport }: Client): KindFinder {

@@ -1,4 +1,4 @@
-/** Durations as Go writes them: `1h30m`, `1.5s`, `100ms`. Here they are milliseconds. */
+/** Durations in Go's format: `1h30m`, `1.5s`, `100ms`. Values are milliseconds. */
 
 /** @throws Error with Go's text when it is not a duration */
 export function parseDuration(text: string): number {
@@ -21,7 +21,7 @@ export function parseDuration(text: string): number {
   return sign * total
 }
 
-/** The text that Go prints: the largest unit first, hours and minutes never alone (`1h0m0s`), below a second `1.5ms`. */
+/** Formats a duration as Go does: the largest unit first, hours and minutes with all smaller units (`1h0m0s`), below a second `1.5ms`. */
 export function durationText(milliseconds: number): string {
   const nanoseconds = BigInt(Math.round(Math.abs(milliseconds) * 1e6))
   if (nanoseconds === 0n) return '0s'

@@ -1,7 +1,7 @@
 import { goText } from './go-text.ts'
 import { writeJSON } from './json-text.ts'
 /**
- * Failures as the Kubernetes API states them: one table of reasons, one error class, and the field errors of validation.
+ * Errors of the Kubernetes API: one table of reasons, one error class, and the field errors of validation.
  * Upstream: k8s.io/apimachinery/pkg/api/errors and pkg/util/validation/field, v0.36.
  */
 
@@ -45,7 +45,7 @@ export interface StatusDetails {
   retryAfterSeconds?: number
 }
 
-/** The body that a Kubernetes API server answers when it refuses or has nothing else to say. */
+/** The body of error responses, and of successful ones without an object. */
 export interface Status {
   kind: 'Status'
   apiVersion: 'v1'
@@ -59,13 +59,13 @@ export interface Status {
 
 export interface StatusErrorOptions extends ErrorOptions {
   details?: StatusDetails
-  /** For the few answers whose code is not the reason's usual one. */
+  /** HTTP code, for the few errors whose code is not the usual one of their reason. */
   code?: number
 }
 
 /**
- * A failure as the Kubernetes API states it: thrown by the client when a server answers `kind: Status`, and by the embedded
- * server to make that answer. `reason` is empty where a real server gives none.
+ * Error of the Kubernetes API: thrown by the client when a server returns `kind: Status`, and by the embedded server to return one.
+ * `reason` is empty where a real server gives none.
  *
  * @example
  * try { await client.get(Machine, key) } catch (err) { if (!isReason(err, 'NotFound')) throw err }
@@ -75,7 +75,7 @@ export class StatusError extends Error {
   readonly reason: StatusReason | ''
   readonly code: number
   readonly details: StatusDetails | undefined
-  /** What a server has to say beside refusing: texts for `Warning` headers. */
+  /** Warnings that the server sends with the error, as `Warning` headers. */
   warnings: readonly string[] = []
 
   constructor(reason: StatusReason | '', message: string, options: StatusErrorOptions = {}) {
@@ -85,7 +85,7 @@ export class StatusError extends Error {
     this.details = options.details
   }
 
-  /** The body a server answers with. */
+  /** Body of the error response. */
   get status(): Status {
     return {
       kind: 'Status',
@@ -112,12 +112,12 @@ export class StatusError extends Error {
   }
 }
 
-/** True when `err` is a StatusError for one of `reasons`, whichever copy of this module made it. */
+/** True when `err` is a StatusError with one of `reasons`, even if another copy of this module created it. */
 export function isReason(err: unknown, ...reasons: StatusReason[]): err is StatusError {
   return err instanceof Error && err.name === 'StatusError' && reasons.includes((err as StatusError).reason as StatusReason)
 }
 
-/** The answer of `promise`, or `undefined` when the object is not there: absence is often normal. */
+/** Resolves with the value of `promise`, or with `undefined` when the object does not exist. */
 export async function orAbsent<T>(promise: Promise<T>): Promise<T | undefined> {
   try {
     return await promise
@@ -128,10 +128,10 @@ export async function orAbsent<T>(promise: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * True when a server said no, in `err` or in what caused it: what was asked for has not happened. False when no answer came, or
- * one that leaves it open: it may have happened all the same, and nothing that it would need may be taken back.
+ * Whether a server rejected the request, by `err` or one of its causes: the request then had no effect. False for server errors and without
+ * a response: the request may have succeeded, so its prerequisites must stay.
  */
-export function wasRefused(err: unknown): boolean {
+export function wasRejected(err: unknown): boolean {
   for (let cause = err; cause instanceof Error; cause = cause.cause) {
     if (cause.name === 'StatusError') return (cause as StatusError).code < 500
   }
@@ -143,7 +143,7 @@ export class TerminalError extends Error {
   override readonly name = 'TerminalError'
 }
 
-/** What the API answers about one resource: its name with group, as in `machines.cluster.x-k8s.io "m1" not found`. */
+/** Resource in error messages: its name with group, as in `machines.cluster.x-k8s.io "m1" not found`. */
 export interface NamedResource {
   group: string
   plural: string
@@ -188,7 +188,7 @@ export type FieldErrorType =
   | 'InternalError'
   | 'FieldValueTypeInvalid'
 
-/** What is wrong with one field. `field` is the full path, such as `spec.topology.workers.machineDeployments[0].class`. */
+/** Validation error of one field. `field` is the full path, such as `spec.topology.workers.machineDeployments[0].class`. */
 export interface FieldError {
   readonly type: FieldErrorType
   readonly field: string
@@ -247,9 +247,9 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
   text: `Too many: ${count}: must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
 })
 
-/** The 422 answer for one or more field errors, in the words of a real API server. */
+/** The 422 error for one or more field errors, with the text of a real API server. */
 export function invalidObject(kind: { group: string; kind: string }, name: string, errors: readonly FieldError[]): StatusError {
-  // Upstream: what is wrong twice is one sentence, but two causes.
+  // Upstream: equal field errors appear once in the message, but each in the causes.
   const lines = [...new Set(errors.map((e) => `${e.field}: ${e.text}`))]
   const text = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
   const kindText = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
@@ -263,7 +263,7 @@ export function invalidObject(kind: { group: string; kind: string }, name: strin
   })
 }
 
-/** What a thrown value says, for messages and logs. */
+/** Message of a thrown value, for messages and logs. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : (JSON.stringify(thrown) ?? 'undefined')
 

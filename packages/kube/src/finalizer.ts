@@ -6,14 +6,14 @@ export const hasFinalizer = (
   finalizer: string,
 ): boolean => object.metadata.finalizers?.includes(finalizer) ?? false
 
-/** Adds a finalizer to a draft. False when it is there, or when the object is being deleted: then no new ones are accepted. */
+/** Adds a finalizer to a draft. Returns false when it exists, or when the object is being deleted, since it then accepts no new ones. */
 export function addFinalizer(object: KubeObject, finalizer: string): boolean {
   if (object.metadata.deletionTimestamp !== undefined || hasFinalizer(object, finalizer)) return false
   object.metadata.finalizers = [...(object.metadata.finalizers ?? []), finalizer]
   return true
 }
 
-/** Takes a finalizer out of a draft. False when it is not there. */
+/** Removes a finalizer from a draft. Returns false when it does not exist. */
 export function removeFinalizer(object: KubeObject, finalizer: string): boolean {
   if (!hasFinalizer(object, finalizer)) return false
   const left = (object.metadata.finalizers ?? []).filter((other) => other !== finalizer)

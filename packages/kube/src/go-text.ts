@@ -1,7 +1,7 @@
 import { isInt64, isNumeric, writeJSON } from './json-text.ts'
 import { isRecord } from './json.ts'
 
-/** A JSON value as Go's `%v` prints it, for messages that carry values so: `map[a:1 b:[x y]]`. */
+/** Formats a JSON value as Go's `%v` does, for messages that contain such texts: `map[a:1 b:[x y]]`. */
 export function goText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`
   if (isRecord(value)) {
@@ -12,7 +12,7 @@ export function goText(value: unknown): string {
   return typeof value === 'string' ? value : value === null || value === undefined ? '<nil>' : writeJSON(value)
 }
 
-/** A number as Go's `%v` prints it: integers plainly, floats in their shortest form. */
+/** Formats a number as Go's `%v` does: integers with all digits, floats in their shortest form. */
 const numberText = (value: number): string => (Number.isSafeInteger(value) ? String(value) : goFloat(value))
 
 /** A float in its shortest form: with an exponent from 1e+06 on or below 1e-04. */
@@ -24,14 +24,17 @@ export function goFloat(value: number | bigint): string {
   return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
 }
 
-/** What Go's decoder of JSON calls a value that it cannot make `wanted` of, a type of Go: numbers with their digits where that is an integer. */
+/**
+ * Name of a value's JSON type in errors of Go's decoder. `wanted` is the Go type that it cannot be decoded to; for integer types numbers
+ * have their digits.
+ */
 export function jsonTypeName(value: unknown, wanted = ''): string {
   if (isNumeric(value)) return wanted.startsWith('int') ? `number ${value}` : 'number'
   if (typeof value === 'boolean') return 'bool'
   return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
 }
 
-/** What Go makes of a JSON value of which it knows no more, as `%T` prints it. */
+/** Go type of a JSON value that is decoded without a schema, as `%T` prints it. */
 export function goTypeName(value: unknown): string {
   if (isNumeric(value)) return isInt64(value) ? 'int64' : 'float64'
   if (typeof value === 'boolean') return 'bool'
@@ -39,15 +42,15 @@ export function goTypeName(value: unknown): string {
   return value === null ? '<nil>' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}'
 }
 
-/** A text as Go's `%q` prints it. */
+/** Quotes a text as Go's `%q` does. */
 export const quotedGo = (text: string): string => `"${Array.from(text, quotedGoChar).join('')}"`
 
-/** A character as it stands between the quotes of Go's `%q`. Upstream: strconv.Quote, Go 1.26. */
+/** Escapes a character for the quotes of Go's `%q`. Upstream: strconv.Quote, Go 1.26. */
 export function quotedGoChar(char: string): string {
   const short = shortForms[char]
   if (short !== undefined) return short
   const code = char.codePointAt(0)!
-  // Letters, marks, numbers, punctuation, symbols and the space: all else is named by its number.
+  // Letters, marks, numbers, punctuation, symbols and the space are printed as they are; all others as escapes.
   if (/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)) return char
   if (code < 0x80) return hex('x', code, 2)
   return code < 0x10000 ? hex('u', code, 4) : hex('U', code, 8)

@@ -1,4 +1,4 @@
-/** Text from outside, as no user would write it: what is wrong with it is said, by an error of ours, and in time. */
+/** Malformed text from untrusted sources is rejected with one of our own errors, in bounded time. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseDuration } from './duration.ts'
@@ -49,7 +49,7 @@ const readers: { readonly [what: string]: readonly [fc.Arbitrary<string>, (text:
 }
 
 describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
-  test('that make no sense are refused, not stumbled over', () => {
+  test('that are malformed are rejected with an expected error', () => {
     fc.assert(
       fc.property(texts, (text) => {
         try {
@@ -62,7 +62,7 @@ describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
     )
   })
 
-  test('of any length are read in a time that grows with it', () => {
+  test('of any length are parsed in bounded time', () => {
     fc.assert(
       fc.property(texts, (text) => {
         try {
@@ -76,7 +76,7 @@ describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
   })
 })
 
-test('invalid kubeconfigs are refused with the reason', async () => {
+test('invalid kubeconfigs are rejected with the reason', async () => {
   await fc.assert(
     fc.asyncProperty(changed, async (text) => {
       try {

@@ -128,7 +128,7 @@ export function scanJSON(text: string): JSONScan {
   }
 }
 
-/** How many keys the objects of a JSON text have in all, and how deep they go; found without building them. */
+/** Counts the keys of all objects in a JSON text and its depth, without parsing it. */
 export function measureJSON(text: string): { keys: number; depth: number } {
   let keys = 0
   let depth = 0
@@ -149,7 +149,7 @@ export function measureJSON(text: string): { keys: number; depth: number } {
 
 const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9'
 
-/** A character as Go quotes it: printable ones as they are, others by their number. */
+/** Quotes a character as Go does: printable ones as they are, others as escapes. */
 function quoteChar(char: string): string {
   if (char === "'") return `'\\''`
   if (char === '"') return `'"'`

@@ -41,11 +41,11 @@ describe('a text', () => {
     ['{"a":0.12345678901234567}', false],
     ['{"a":123456789012345.1234567890123456}', false],
     ['', false],
-  ])('%j may hold integers that doubles do not: %s', (text, expected) => {
+  ])('%j may contain integers beyond the precision of doubles: %s', (text, expected) => {
     expect(hasLongInteger(text)).toBe(expected)
   })
 
-  it('is searched wherever the integer begins', () => {
+  it('is searched at every position of the integer', () => {
     for (let before = 0; before < 40; before++) {
       const value = { pad: 'x'.repeat(before), exact: 9007199254740993n }
       expect(readJSON(`{"pad":"${value.pad}","exact":9007199254740993}`)).toEqual(value)
@@ -79,7 +79,7 @@ it('numbers round-trip with every digit', () => {
   )
 })
 
-it('every integer has one form', () => {
+it('every integer has one representation', () => {
   fc.assert(
     fc.property(fc.bigInt({ min, max }), (integer) => {
       const value = exactInteger(integer)
@@ -90,11 +90,11 @@ it('every integer has one form', () => {
   )
 })
 
-it('a float is no int64, whole or not', () => {
+it('a float is not an int64, even if it is whole', () => {
   expect([1.5, 1e18, 2 ** 53, Number.NaN, '1', null].filter(isInt64)).toEqual([])
 })
 
-it('other invalid JSON is still refused', () => {
+it('other invalid JSON is rejected', () => {
   const circle: { [name: string]: unknown } = {}
   circle['self'] = circle
   expect(() => writeJSON(circle)).toThrow(TypeError)
@@ -105,7 +105,7 @@ it('exact integers are written with spaces, too', () => {
   expect(writeJSON({ a: [max] }, 2)).toBe('{\n  "a": [\n    9223372036854775807\n  ]\n}')
 })
 
-test('integers of more digits than 64 bits hold are not read exactly, which would take long', () => {
+test('integers with more digits than 64 bits allow are not parsed as bigints, which would be slow', () => {
   const exact = vi.spyOn(globalThis, 'BigInt')
   try {
     expect(readJSON(`[${'9'.repeat(1000)}]`)).toEqual([Number.POSITIVE_INFINITY])

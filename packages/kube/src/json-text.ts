@@ -7,24 +7,24 @@
 /** @throws SyntaxError */
 export const readJSON = (text: string): unknown => (hasLongInteger(text) ? parseWithSource(text, exactly) : JSON.parse(text))
 
-/** As `JSON.stringify` writes it; integers beyond doubles with all their digits. */
+/** Like `JSON.stringify`, but bigints are written with all their digits. */
 export function writeJSON(value: unknown, space?: number): string {
   try {
     return JSON.stringify(value, undefined, space)
   } catch (err) {
-    // Nearly nothing holds a bigint: looking for one first would cost everybody.
+    // Values with a bigint are rare, so they are detected by this error instead of a search.
     if (!(err instanceof TypeError)) throw err
     return JSON.stringify(value, digits, space)
   }
 }
 
-/** An integer of 64 bits in its one form. */
+/** Returns a 64-bit integer as a number if that is safe, otherwise as a bigint. */
 export const exactInteger = (value: bigint): number | bigint => (isSafe(value) ? Number(value) : value)
 
-/** Whether the value is a number, however it is held. */
+/** Whether the value is a number or a bigint. */
 export const isNumeric = (value: unknown): value is number | bigint => typeof value === 'number' || typeof value === 'bigint'
 
-/** Whether the value is what Go holds as an int64; what is a whole number beside that is a float. */
+/** Whether Go decodes the value as int64. Whole numbers outside of that range are floats. */
 export const isInt64 = (value: unknown): value is number | bigint => typeof value === 'bigint' || Number.isSafeInteger(value)
 
 const isSafe = (value: bigint): boolean => value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
@@ -52,14 +52,14 @@ const isDigit = (text: string, at: number): boolean => {
   return code >= 0x30 && code <= 0x39
 }
 
-/** Also of nothing at all, at the beginning of the text. */
+/** Characters that may precede an integer, besides the beginning of the text. */
 const MayPrecede = ' :,[-\n\r\t'
 
 type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
 
 const parseWithSource = JSON.parse as (text: string, reviver: Reviver) => unknown
 
-/** No integer of 64 bits has more digits, and BigInt takes half a second for a million. */
+/** No 64-bit integer has more digits, and BigInt takes half a second for a million digits. */
 const Int64Text = /^-?\d{1,19}$/
 
 const exactly: Reviver = (_key, value, { source }) => {

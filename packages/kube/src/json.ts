@@ -1,4 +1,4 @@
-/** Values as JSON knows them, and the few operations on them that everything needs: copy, freeze, compare. */
+/** JSON values, and the basic operations on them: copy, freeze, compare. */
 export type Json = string | number | bigint | boolean | null | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }
 
@@ -17,17 +17,17 @@ export function draft<T>(value: T): T {
   return copy as T
 }
 
-/** The object's own member: what it inherits, such as `constructor`, is not data. */
+/** Returns an own member of the object. Inherited ones, such as `constructor`, are not data. */
 export const getMember = (object: Readonly<Record<string, unknown>>, key: string): unknown =>
   Object.hasOwn(object, key) ? object[key] : undefined
 
-/** Sets a member by a name that came from outside: `__proto__` too is only a name. */
+/** Sets a member whose name is untrusted input: `__proto__` is an ordinary name, too. */
 export function setMember(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
   else object[key] = value
 }
 
-/** Freezes a JSON value and all below it. Stops at what is frozen already, so sharing parts costs nothing. */
+/** Freezes a JSON value and everything in it. Skips frozen parts, so that sharing them costs little. */
 export function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   for (const key of Object.keys(value)) freeze((value as Record<string, unknown>)[key])
@@ -63,7 +63,7 @@ export function valueKey(value: unknown): string | number | bigint | boolean | n
   return textOf(value)
 }
 
-/** An exact integer that a double holds has the key of the double. */
+/** An integer that a double represents exactly has the key of the double. */
 const integerKey = (value: bigint): number | bigint => (BigInt(Number(value)) === value ? Number(value) : value)
 
 function textOf(value: unknown): string {
@@ -78,7 +78,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value) : String(typeof value === 'bigint' ? integerKey(value) : value)
 }
 
-/** Whether an exact integer is what a number says: 10n ** 18n and 1e18. */
+/** Whether an exact integer and a number are equal: 10n ** 18n and 1e18. */
 function sameInteger(a: unknown, b: unknown): boolean {
   if (typeof a === 'bigint') return Number.isInteger(b) && a === BigInt(b as number)
   return typeof b === 'bigint' && sameInteger(b, a)

@@ -5,7 +5,7 @@ import type { KubeObject, ObjectMeta } from './object.ts'
 import { apiVersionOf } from './object.ts'
 import type { JSONSchema, ObjectOfShape, Schema, Shape } from './schema.ts'
 
-/** What a client needs to know to reach objects of a kind. `T` is their static type. */
+/** Identifies the resource of a kind for clients. `T` is the static type of its objects. */
 export interface Kind<T extends KubeObject = KubeObject> {
   readonly group: string
   readonly version: string
@@ -33,7 +33,7 @@ export interface ScaleSubresource {
   readonly labelSelectorPath?: string
 }
 
-/** What admission knows of a write beside the object itself. */
+/** Facts about a write that admission functions can use besides the object. */
 export interface AdmissionContext<T> {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
   readonly oldObject: T | undefined
@@ -50,12 +50,12 @@ interface KindOptions<Spec extends Schema, Status extends Schema, Fields extends
   shortNames?: readonly string[]
   categories?: readonly string[]
   scope: 'Namespaced' | 'Cluster'
-  /** What an object of this kind is, in a sentence: `kubectl explain` shows it. */
+  /** Description of the kind in a sentence, for `kubectl explain`. */
   doc?: string
   spec?: Spec
-  /** Declaring it also gives the kind its status subresource, unless `statusSubresource` says no. */
+  /** Declaring it also gives the kind its status subresource, unless `statusSubresource` is false. */
   status?: Status
-  /** Fields beside apiVersion, kind, metadata, spec and status. */
+  /** Fields besides apiVersion, kind, metadata, spec and status. */
   fields?: Fields
   statusSubresource?: boolean
   /** The schema requires `metadata`, as the CustomResourceDefinitions of some kinds do. */
@@ -66,9 +66,9 @@ interface KindOptions<Spec extends Schema, Status extends Schema, Fields extends
   labels?: { readonly [key: string]: string }
   /** Other versions of the same resource. */
   versions?: readonly KindVersion[]
-  /** Fills in what the schema cannot: it may change the object it is given. Must give the same answer when run again. */
+  /** Sets defaults that the schema cannot express, in place. Must be idempotent. */
   default?(object: ObjectOfParts<Spec, Status, Fields>, context: AdmissionContext<ObjectOfParts<Spec, Status, Fields>>): void
-  /** What is wrong with the object, beyond its schema. */
+  /** Returns validation errors that the schema cannot express. */
   validate?(
     object: ObjectOfParts<Spec, Status, Fields>,
     context: AdmissionContext<ObjectOfParts<Spec, Status, Fields>>,
@@ -83,16 +83,16 @@ export type ObjectOfParts<Spec extends Schema, Status extends Schema, Fields ext
   (unknown extends Status['_t'] ? unknown : { status?: Status['_t'] }) &
   ObjectOfShape<Fields>
 
-/** Names a kind whatever its version. */
+/** Identifies a kind independent of its version. */
 export type GroupKind = Pick<Kind, 'group' | 'kind'>
 
-/** What an object is once converted: all but apiVersion and kind. Without metadata, that of the object stays. */
+/** Result of a conversion: the object without apiVersion and kind. Without metadata, the object keeps its own. */
 export type ConvertedObject<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
   readonly metadata?: ObjectMeta
 }
 
 export interface ConversionContext {
-  /** The apiVersion of objects of a kind that `references` named. */
+  /** The apiVersion of objects of a kind that `references` returned. */
   apiVersionOf(of: GroupKind): string
 }
 
@@ -102,22 +102,22 @@ export interface ConversionContext {
  */
 export interface KindVersion<Other extends KubeObject = KubeObject, Stored extends KubeObject = KubeObject> {
   readonly kind: DeclaredKind<Other>
-  /** Whether the server warns clients that use it. */
+  /** Whether the server sends a deprecation warning to clients that use it. */
   readonly deprecated?: boolean
-  /** Kinds that the object refers to without a version, where this version shows one. */
+  /** Kinds whose objects the stored object references without a version, and this version with one. */
   references?(object: Stored): readonly GroupKind[]
   toStored(object: Other): ConvertedObject<Stored>
   fromStored(object: Stored, context: ConversionContext): ConvertedObject<Other>
 }
 
-/** A kind declared here, with everything the API promises about it. */
+/** A declared kind, with its schema, versions and admission functions. */
 export interface DeclaredKind<T extends KubeObject = KubeObject> extends Kind<T> {
   readonly singular: string
   readonly listKind: string
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
   readonly doc: string
-  /** Schema of the whole object, metadata left to the server. Frozen: servers in this process keep it as it is, and compile it once. */
+  /** Schema of the whole object; the server adds that of metadata. Frozen: servers in this process share it, and compile it once. */
   readonly schema: JSONSchema
   readonly statusSubresource: boolean
   readonly scale: ScaleSubresource | undefined
@@ -175,7 +175,7 @@ export function defineKind<Spec extends Schema = Schema, Status extends Schema =
   }
 }
 
-/** A kind known only by name, such as a provider's: its objects are read by path. */
+/** Returns a kind that is known only by name, such as a provider's. Its objects are read by path. */
 export const unknownKind = (of: {
   apiVersion: string
   kind: string
@@ -192,22 +192,22 @@ export const unknownKind = (of: {
   }
 }
 
-/** `apiVersion` and `kind` as an object of this kind carries them. */
+/** `apiVersion` and `kind` of objects of this kind. */
 export const typeMeta = (kind: Kind): { apiVersion: string; kind: string } => ({
   apiVersion: apiVersionOf(kind),
   kind: kind.kind,
 })
 
-/** `plural.group`: names a resource in maps, logs and messages; the core group adds nothing. */
+/** `plural.group`, which identifies a resource in maps, logs and messages; without the group for the core group. */
 export const resourceName = ({ group, plural }: Pick<Kind, 'group' | 'plural'>): string =>
   group === '' ? plural : `${plural}.${group}`
 
-/** A printer column. */
+/** Declares a printer column. */
 export const column = (
   name: string,
   jsonPath: string,
   more: { type?: Column['type']; description?: string; priority?: number; format?: string } = {},
 ): Column => ({ name, jsonPath, ...more, type: more.type ?? 'string' })
 
-/** The usual last column. */
+/** The column `Age`, usually the last one. */
 export const age = (): Column => column('Age', '.metadata.creationTimestamp', { type: 'date' })

@@ -5,7 +5,7 @@ export function appendAll<T>(to: T[], ...lists: readonly Iterable<T>[]): void {
   for (const list of lists) for (const one of list) to.push(one)
 }
 
-/** For each key, whether an earlier one is the same. */
+/** For each key, whether an equal one precedes it. */
 export function repeats(keys: readonly unknown[]): boolean[] {
   const seen = new Set<unknown>()
   return keys.map((key) => {
@@ -15,7 +15,7 @@ export function repeats(keys: readonly unknown[]): boolean[] {
   })
 }
 
-/** All members of the records in one; of two with the same name, the later one. */
+/** Merges records into one; of members with the same name, the last one wins. */
 export function merged<T>(records: Iterable<Readonly<Record<string, T>> | undefined>): Record<string, T> {
   const result: Record<string, T> = {}
   for (const record of records) Object.assign(result, record)

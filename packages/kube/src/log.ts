@@ -1,6 +1,6 @@
 /**
- * Structured logs for the people who run the system. The message is a constant; facts follow as fields. There is no logger of
- * the module: it is an argument, and what is bound once (controller, object, cluster) comes along in a child.
+ * Structured logs for operators. The message is a constant; facts are fields. A logger is an argument, never a global, and fields such as
+ * controller, object or cluster are bound in a child.
  */
 export interface Logger {
   debug(message: string, fields?: LogFields): void
@@ -12,7 +12,7 @@ export interface Logger {
 
 export type LogFields = { readonly [name: string]: unknown }
 
-/** An object as logs show it: never its content. */
+/** Identifies an object in logs by namespace and name, without its content. */
 export const ref = ({ metadata }: { metadata: { name: string; namespace?: string } }): string =>
   metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name
 

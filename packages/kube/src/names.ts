@@ -1,5 +1,5 @@
 /**
- * What Kubernetes accepts as a name, a label and the like. Each function gives the texts of what is wrong, none when all is well.
+ * Validates names, labels and similar texts. Each function returns error texts, none for a valid text.
  * Upstream: k8s.io/apimachinery/pkg/util/validation and pkg/api/validate/content, v0.36.
  */
 
@@ -14,7 +14,7 @@ export function labelKeyProblems(key: string): string[] {
   return qualifiedParts(parts)
 }
 
-/** Names such as finalizers and condition types have: a name with, perhaps, a domain before it. */
+/** Validates names such as those of finalizers and condition types: a name with an optional domain prefix. */
 export function qualifiedNameProblems(name: string): string[] {
   const parts = name.split('/')
   if (parts.length > 2) {
@@ -30,25 +30,25 @@ export const labelValueProblems = (value: string): string[] => [
   ...(matches(LabelValue, value) ? [] : [notOfForm(LabelValue, 'MyValue', 'my_value', '12345')]),
 ]
 
-/** The form of most object names. */
+/** Validates a DNS subdomain, the form of most object names. */
 export const subdomainProblems = (value: string, unit: 'bytes' | 'characters' = 'characters'): string[] => [
   ...(value.length > 253 ? [tooLongText(253, unit)] : []),
   ...(matches(Subdomain, value) ? [] : [notOfForm(Subdomain, 'example.com')]),
 ]
 
-/** A subdomain of which the first part may be anything: `*.example.com`. */
+/** Validates a subdomain whose first label may be a wildcard: `*.example.com`. */
 export const wildcardSubdomainProblems = (value: string): string[] => [
   ...(value.length > 253 ? [tooLongText(253, 'characters')] : []),
   ...(matches(WildcardSubdomain, value) ? [] : [notOfForm(WildcardSubdomain, '*.example.com')]),
 ]
 
-/** What may be a part of a path, and no more is asked for. Upstream: path.ValidatePathSegmentName. */
+/** Validates only that the name can be a segment of a path. Upstream: path.ValidatePathSegmentName. */
 export function pathSegmentProblems(name: string): string[] {
   if (name === '.' || name === '..') return [`may not be '${name}'`]
   return ['/', '%'].filter((character) => name.includes(character)).map((character) => `may not contain '${character}'`)
 }
 
-/** The form of the names of namespaces. */
+/** Validates a DNS label, the form of namespace names. */
 export const dnsLabelProblems = (value: string): string[] => [
   ...(value.length > 63 ? [tooLongText(63, 'characters')] : []),
   ...(matches(DNSLabel, value)
@@ -58,7 +58,7 @@ export const dnsLabelProblems = (value: string): string[] => [
       : [notOfForm(DNSLabel, 'my-name', '123-abc')]),
 ]
 
-/** The form of the names of Services, of resources and of kinds in lower case. */
+/** Validates an RFC 1035 label, the form of names of Services, resources and kinds in lower case. */
 export const dns1035LabelProblems = (value: string): string[] => [
   ...(value.length > 63 ? [tooLongText(63, 'characters')] : []),
   ...(matches(DNS1035Label, value) ? [] : [notOfForm(DNS1035Label, 'my-name', 'abc-123')]),
@@ -119,6 +119,6 @@ const tooLongText = (max: number, unit: 'bytes' | 'characters'): string => `must
 const notOfForm = ({ rule, pattern }: Form, ...examples: string[]): string =>
   `${rule} (e.g. ${examples.map((example) => `'${example}'`).join(',  or ')}, regex used for validation is '${pattern}')`
 
-/** `a, b, c, ... (2 more)`: the first `most` of the names, in their order. */
+/** Lists the first `most` names: `a, b, c, ... (2 more)`. */
 export const shortList = (names: readonly string[], most: number): string =>
   names.slice(0, most).join(', ') + (names.length > most ? `, ... (${names.length - most} more)` : '')

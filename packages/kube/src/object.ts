@@ -10,7 +10,7 @@ export interface OwnerReference {
   blockOwnerDeletion?: boolean
 }
 
-/** Which fields one manager owns, as server-side apply records it. */
+/** One entry of managedFields: the fields of one manager, as server-side apply records them. */
 export interface ManagedFieldsEntry {
   manager: string
   operation: 'Apply' | 'Update'
@@ -39,7 +39,7 @@ export interface ObjectMeta {
   selfLink?: string
 }
 
-/** Any object of the Kubernetes API. What a client hands out is deeply frozen and shared: take a `draft` to change it. */
+/** Any object of the Kubernetes API. Objects that a client returns are deeply frozen and shared: take a `draft` to change one. */
 export interface KubeObject {
   apiVersion: string
   kind: string
@@ -64,7 +64,7 @@ export interface ObjectList<T extends KubeObject = KubeObject> {
   items: T[]
 }
 
-/** Names one object among its kind. `namespace` is absent for cluster-scoped kinds. */
+/** Identifies one object of a kind. `namespace` is absent for cluster-scoped kinds. */
 export interface ObjectKey {
   readonly namespace?: string
   readonly name: string
@@ -73,7 +73,7 @@ export interface ObjectKey {
 export const keyOf = ({ metadata }: { metadata: { name: string; namespace?: string } }): ObjectKey =>
   metadata.namespace === undefined ? { name: metadata.name } : { namespace: metadata.namespace, name: metadata.name }
 
-/** `namespace/name`, or `name` for what has no namespace: how logs, queues and messages print a key. */
+/** Text of a key in logs, queues and messages: `namespace/name`, or `name` for cluster-scoped objects. */
 export const keyText = ({ namespace, name }: ObjectKey): string => (namespace ? `${namespace}/${name}` : name)
 
 export const parseKey = (text: string): ObjectKey => {

@@ -38,7 +38,7 @@ test('an owner is identified by group, kind and name: a new version or uid repla
   expect(isOwnedBy(child, object('p'), { group: 'other.com', kind: 'Parent' })).toBe(false)
 })
 
-test('an owner becomes the controller, and a second one is refused', () => {
+test('an owner becomes the controller, and a second controller is rejected', () => {
   const child = object('child')
   ensureOwnerReference(child, ownerReference(object('p'), Parent))
   expect(setControllerReference(child, object('p'), Parent)).toBe(true)
@@ -50,7 +50,7 @@ test('an owner becomes the controller, and a second one is refused', () => {
   )
 })
 
-test('an owner of another namespace is refused', () => {
+test('an owner of another namespace is rejected', () => {
   expect(() => setControllerReference(object('child', { namespace: 'other' }), object('p'), Parent)).toThrow(
     "cross-namespace owner references are disallowed, owner's namespace ns, obj's namespace other",
   )

@@ -1,4 +1,4 @@
-/** Owner references: who owns an object, and which one of them controls it. */
+/** Owner references, and the one among them that is the controller. */
 import type { GroupKind, Kind } from './kind.ts'
 import { typeMeta } from './kind.ts'
 import type { KubeObject, OwnerReference } from './object.ts'
@@ -6,18 +6,18 @@ import { parseApiVersion } from './object.ts'
 
 type Owned = { readonly metadata: { readonly ownerReferences?: readonly OwnerReference[] } }
 
-/** A reference to `owner`, which must exist: references are held by uid. */
+/** Returns a reference to `owner`, which must exist, because references contain its uid. */
 export const ownerReference = (
   owner: { metadata: { name: string; uid: string } },
   kind: Kind,
   more: Pick<OwnerReference, 'controller' | 'blockOwnerDeletion'> = {},
 ): OwnerReference => ({ ...typeMeta(kind), name: owner.metadata.name, uid: owner.metadata.uid, ...more })
 
-/** A reference that makes `owner` the one controller of an object. */
+/** Returns a reference that makes `owner` the controller of an object. */
 export const controllerReference = (owner: { metadata: { name: string; uid: string } }, kind: Kind): OwnerReference =>
   ownerReference(owner, kind, { controller: true, blockOwnerDeletion: true })
 
-/** The reference to the owner that controls the object, if there is one. */
+/** Returns the reference to the controller of the object, if it has one. */
 export const controllerOf = (object: Owned): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find((reference) => reference.controller === true)
 
@@ -25,17 +25,17 @@ export const controllerOf = (object: Owned): OwnerReference | undefined =>
 export const sameOwner = (a: OwnerReference, b: OwnerReference): boolean =>
   a.kind === b.kind && a.name === b.name && parseApiVersion(a.apiVersion).group === parseApiVersion(b.apiVersion).group
 
-/** The object is owned by `owner`, as controller or beside one. */
+/** Whether `owner` owns the object, as its controller or as another owner. */
 export const isOwnedBy = (object: Owned, owner: { metadata: { name: string } }, kind: GroupKind): boolean =>
   (object.metadata.ownerReferences ?? []).some((reference) => refersTo(reference, owner, kind))
 
-/** The object is controlled by `owner`. */
+/** Whether `owner` is the controller of the object. */
 export function isControlledBy(object: Owned, owner: { metadata: { name: string } }, kind: GroupKind): boolean {
   const reference = controllerOf(object)
   return reference !== undefined && refersTo(reference, owner, kind)
 }
 
-/** The first owner of this kind, whatever its version. */
+/** The first owner of this kind, of any version. */
 export const ownerOfKind = (object: Owned, { group, kind }: GroupKind): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find(
     (reference) => reference.kind === kind && parseApiVersion(reference.apiVersion).group === group,
@@ -44,7 +44,7 @@ export const ownerOfKind = (object: Owned, { group, kind }: GroupKind): OwnerRef
 const refersTo = (reference: OwnerReference, owner: { metadata: { name: string } }, { group, kind }: GroupKind): boolean =>
   reference.kind === kind && reference.name === owner.metadata.name && parseApiVersion(reference.apiVersion).group === group
 
-/** Adds the reference to a draft, or replaces the one to the same owner. True when that changed anything. */
+/** Adds the reference to a draft, or replaces the one to the same owner. Returns whether the draft changed. */
 export function ensureOwnerReference(object: KubeObject, reference: OwnerReference): boolean {
   const references = object.metadata.ownerReferences ?? []
   const index = references.findIndex((existing) => sameOwner(existing, reference))
@@ -54,7 +54,7 @@ export function ensureOwnerReference(object: KubeObject, reference: OwnerReferen
   return true
 }
 
-/** Takes the reference to this owner out of a draft. True when it was there. */
+/** Removes the reference to this owner from a draft. Returns whether it existed. */
 export function removeOwnerReference(object: KubeObject, reference: OwnerReference): boolean {
   const references = object.metadata.ownerReferences ?? []
   const left = references.filter((existing) => !sameOwner(existing, reference))
@@ -65,9 +65,9 @@ export function removeOwnerReference(object: KubeObject, reference: OwnerReferen
 }
 
 /**
- * Makes `owner` the controller of a draft. True when that changed anything.
+ * Makes `owner` the controller of a draft. Returns whether the draft changed.
  *
- * @throws Error when another object controls it, or when the owner cannot be seen from the object's namespace
+ * @throws Error when the object has another controller, or when the owner's namespace does not allow the reference
  */
 export function setControllerReference(object: KubeObject, owner: KubeObject, kind: Kind): boolean {
   const { namespace, name } = object.metadata

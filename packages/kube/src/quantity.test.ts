@@ -49,7 +49,7 @@ test('quantities round-trip', () => {
   )
 })
 
-test('sums do not depend on order, and grow with what is added', () => {
+test('sums do not depend on order, and increase with each positive summand', () => {
   fc.assert(
     fc.property(amount, amount, (a, b) => {
       const [x, y] = [parseQuantity(a), parseQuantity(b)]

@@ -1,11 +1,11 @@
-/** Amounts such as `500m`, `1.5Gi` and `1e3`. Upstream: k8s.io/apimachinery/pkg/api/resource, v0.36. */
+/** Resource quantities such as `500m`, `1.5Gi` and `1e3`. Upstream: k8s.io/apimachinery/pkg/api/resource, v0.36. */
 
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
-/** An exact amount, in the billionths that are the smallest part Kubernetes keeps. */
+/** An exact amount in billionths, the smallest unit that Kubernetes keeps. */
 export interface Quantity {
   readonly nano: bigint
-  /** How it is written. */
+  /** Notation of the text. */
   readonly format: QuantityFormat
 }
 
@@ -22,7 +22,7 @@ export function parseQuantity(text: string): Quantity {
   let { format } = unit
   if (format === 'BinarySI') {
     if (nano > MaxBinary) nano = MaxBinary
-    // Less than one is never written as a power of two.
+    // Amounts below one have no binary suffix.
     if (nano > 0n && nano < One) format = 'DecimalSI'
   }
   return { nano: sign === '-' ? -nano : nano, format }
@@ -50,10 +50,10 @@ export function quantityText({ nano, format }: Quantity): string {
   return `${amount}${DecimalSuffixes[exponent / 3 + 3]}`
 }
 
-/** Negative, zero or positive, as a is less than, equal to or more than b. */
+/** Returns a negative number, zero or a positive number, as a is less than, equal to or more than b. */
 export const compareQuantities = (a: Quantity, b: Quantity): number => (a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0)
 
-/** The sum, written like the first that is not zero. */
+/** The sum, in the format of the first quantity that is not zero. */
 export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
   nano: a.nano + b.nano,
   format: a.nano === 0n ? b.format : a.format,
@@ -77,12 +77,15 @@ function unitOf(suffix: string): Unit | undefined {
   const binary = BinarySuffixes.indexOf(suffix)
   if (binary > 0) return { format: 'BinarySI', base: 2n, exponent: binary * 10 }
   const exponent = /^[eE]([+-]?\d+)$/.exec(suffix)
-  // Beyond this every digit is lost or the number is longer than anything could mean.
+  // Limit for exponents, beyond which numbers are too small or too long to be useful.
   if (!exponent || Math.abs(Number(exponent[1])) > 300) return undefined
   return { format: 'DecimalExponent', base: 10n, exponent: Number(exponent[1]) }
 }
 
-/** `digits` with `decimals` of them behind the point, in billionths. What is smaller counts as one: a little is not nothing. */
+/**
+ * Billionths of `digits`, with the last `decimals` of them behind the decimal point. Rounded up, so that a positive amount never becomes
+ * zero.
+ */
 function scaled(digits: bigint, { base, exponent }: Unit, decimals: number): bigint {
   const numerator = digits * One * (exponent > 0 ? base ** BigInt(exponent) : 1n)
   const denominator = 10n ** BigInt(decimals) * (exponent < 0 ? base ** BigInt(-exponent) : 1n)

@@ -1,4 +1,4 @@
-/** Chance as an argument: the same seed gives the same names, and so the same log. */
+/** Randomness as an argument: the same seed gives the same names, and therefore the same log. */
 export interface Random {
   /** A number in [0, 1). */
   next(): number
@@ -6,7 +6,7 @@ export interface Random {
 
 export const systemRandom: Random = { next: () => Math.random() }
 
-/** A small, fast generator (mulberry32) that repeats itself for the same seed. Not for secrets. */
+/** A small, fast generator (mulberry32) with a repeatable sequence for each seed. Not for secrets. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0
   return {
@@ -19,13 +19,13 @@ export function seededRandom(seed: number): Random {
   }
 }
 
-/** A generator of its own, so that how often it is asked does not change what the other one says next. */
+/** Returns a separate generator, whose use does not change the further sequence of `random`. */
 export const forkRandom = (random: Random): Random => seededRandom(Math.floor(random.next() * 2 ** 32))
 
 /** Letters and digits of generated names. Upstream: k8s.io/apimachinery/pkg/util/rand, chosen so that no words appear. */
 const NameAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 
-/** A suffix such as Kubernetes appends to `generateName`. */
+/** A random suffix as Kubernetes appends to `generateName`. */
 export function randomSuffix(random: Random, length = 5): string {
   let suffix = ''
   for (let i = 0; i < length; i++) suffix += NameAlphabet[Math.floor(random.next() * NameAlphabet.length)]

@@ -1,4 +1,4 @@
-/** Where an `ApiRequest` goes over HTTP, and which one a URL means. Pure: nothing is sent. */
+/** Converts between an `ApiRequest` and its HTTP method and URL. Pure. */
 import type { ApiRequest, RequestOptions, Verb } from './client.ts'
 import { apiVersionOf } from './object.ts'
 
@@ -36,7 +36,7 @@ function queryOf({ dryRun, ...options }: RequestOptions): URLSearchParams {
   return query
 }
 
-/** The resource that a path names. What the method makes of it is `verbOf`. */
+/** The resource that a path names. `verbOf` returns the verb for a method. */
 export interface ResourcePath {
   readonly group: string
   readonly version: string
@@ -44,13 +44,13 @@ export interface ResourcePath {
   readonly namespace?: string
   readonly name?: string
   readonly subresource?: string
-  /** The path has the old `/watch/` in it, and means a watch whatever the query says. */
+  /** The path contains the deprecated `/watch/`, which makes it a watch independent of the query. */
   readonly watch?: true
 }
 
 /**
- * Reads a path below `/api/VERSION` or `/apis/GROUP/VERSION`. `undefined` for any other, for what is a discovery document, and
- * for what has more parts than a resource can.
+ * Parses a path below `/api/VERSION` or `/apis/GROUP/VERSION`. Returns `undefined` for other paths, discovery documents, and paths with
+ * more segments than a resource has.
  * Upstream: k8s.io/apiserver/pkg/endpoints/request, RequestInfoFactory.
  */
 export function parseResourcePath(path: string): ResourcePath | undefined {
@@ -70,7 +70,7 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
   } catch {
     return undefined
   }
-  // `namespaces//pods` names no namespace; nothing else may be missing.
+  // An empty segment is allowed only for the namespace: `namespaces//pods`.
   if (
     decoded.length === 0 ||
     decoded.some((part, at) => part === '' && !(at === 1 && decoded[0] === 'namespaces' && decoded.length > 2))
@@ -78,7 +78,7 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
     return undefined
   const head = { group, version, ...(watch ? { watch: true as const } : {}) }
 
-  // `namespaces/x` and `namespaces/x/status` are the Namespace itself; anything longer is inside of it.
+  // `namespaces/x` and `namespaces/x/status` are the Namespace itself; longer paths are resources in it.
   const [first, namespace, third] = decoded
   const isInside =
     first === 'namespaces' && third !== undefined && !(group === '' && namespaceSubresources.has(third) && decoded.length === 3)
@@ -95,7 +95,7 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
 
 const namespaceSubresources: ReadonlySet<string> = new Set(['status', 'finalize'])
 
-/** What a method does at a path; `undefined` where the method is not allowed. */
+/** The verb of a method at a path; `undefined` when the method is not allowed. */
 export function verbOf(method: string, path: ResourcePath, query: URLSearchParams): Verb | undefined {
   const isCollection = path.name === undefined
   switch (method) {
@@ -115,7 +115,7 @@ export function verbOf(method: string, path: ResourcePath, query: URLSearchParam
   }
 }
 
-/** Upstream: whatever is not false or 0 counts as true. */
+/** Upstream: every value except false and 0 counts as true. */
 function asksForWatch(query: URLSearchParams): boolean {
   const value = query.get('watch')
   return value !== null && value.toLowerCase() !== 'false' && value !== '0'

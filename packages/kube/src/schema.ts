@@ -1,12 +1,12 @@
 /**
- * The structural schema builder. `s` can express only what a CustomResourceDefinition accepts: if it compiles, a real
- * kube-apiserver takes it. A schema is its static type (`Infer`) and its OpenAPI form (`json`) in one; `structural.ts`
- * compiles the latter into pruning, defaulting and validation.
+ * The structural schema builder. `s` expresses only schemas that a CustomResourceDefinition accepts: if it compiles, a real kube-apiserver
+ * accepts it. A schema combines its static type (`Infer`) and its OpenAPI form (`json`); `structural.ts` compiles the latter into pruning,
+ * defaulting and validation.
  *
- * Types are read by indexed access on a phantom member, never inferred conditionally: that keeps checking fast and hovers short.
+ * Types are read by indexed access on a phantom member, never inferred conditionally, which keeps type checking fast and hovers short.
  */
 
-/** The subset of OpenAPI v3 that a CustomResourceDefinition may hold (`JSONSchemaProps`). */
+/** The subset of OpenAPI v3 that CustomResourceDefinitions allow (`JSONSchemaProps`). */
 export interface JSONSchema {
   type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
   format?: string
@@ -36,7 +36,7 @@ export interface JSONSchema {
   anyOf?: JSONSchema[]
   oneOf?: JSONSchema[]
   not?: JSONSchema
-  /** Only where no API server reads it: `#/definitions/NAME` of the outermost schema, for what holds itself. */
+  /** Only in schemas that no API server reads: `#/definitions/NAME` of the outermost schema, for recursive schemas. */
   $ref?: string
   definitions?: { [name: string]: JSONSchema }
   'x-kubernetes-int-or-string'?: boolean
@@ -46,10 +46,10 @@ export interface JSONSchema {
   'x-kubernetes-list-map-keys'?: string[]
   'x-kubernetes-map-type'?: 'granular' | 'atomic'
   'x-kubernetes-validations'?: ValidationRule[]
-  /** Only for kinds that are built in: how strategic merge patch treats a list or object, where its list type does not say. */
+  /** Only for built-in kinds: how strategic merge patch treats a list or object, if its list type does not determine that. */
   'x-kubernetes-patch-merge-key'?: string
   'x-kubernetes-patch-strategy'?: string
-  /** Only for kinds that are built in: what a field is that was left out, where nothing is filled in. Items may be known by it. */
+  /** Only for built-in kinds: value of an omitted field without a default. List items may be identified by it. */
   'x-capstan-zero'?: unknown
 }
 
@@ -63,7 +63,7 @@ export interface ValidationRule {
   optionalOldSelf?: boolean
 }
 
-/** A schema of values of type `T`. `Optional` says whether an object may leave the field out. */
+/** A schema of values of type `T`. `Optional` tells whether an object may omit the field. */
 export class Schema<T = unknown, Optional extends boolean = boolean> {
   /** Phantom: exists for the type checker only. */
   declare readonly _t: T
@@ -76,7 +76,7 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     this.isOptional = isOptional
   }
 
-  /** What users read in `kubectl explain`. */
+  /** Description for `kubectl explain`. */
   doc(description: string): Schema<T, Optional> {
     return this.with({ description })
   }
@@ -86,17 +86,17 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return new Schema(this.json, true)
   }
 
-  /** The server fills the field in when it is absent, so clients need not send it and readers always find it. */
+  /** The server sets the default when the field is absent, so that clients may omit it and readers always find it. */
   default(value: T): Schema<T, Optional> {
     return new Schema({ ...this.json, default: value }, true) as Schema<T, Optional>
   }
 
-  /** `null` is kept as a value of its own rather than dropped. */
+  /** `null` is a value of the field; without this it is dropped. */
   nullable(): Schema<T | null, Optional> {
     return this.with({ nullable: true }) as Schema<T | null, Optional>
   }
 
-  /** Adds a CEL rule over `self` (and `oldSelf`, which makes it a rule for changes). */
+  /** Adds a CEL rule over `self` (and `oldSelf`, which makes it a transition rule). */
   rule(rule: string, message: string, more: Omit<ValidationRule, 'rule' | 'message'> = {}): Schema<T, Optional> {
     const rules = this.json['x-kubernetes-validations'] ?? []
     return this.with({ 'x-kubernetes-validations': [...rules, { rule, message, ...more }] })
@@ -107,7 +107,7 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return this.rule('self == oldSelf', message)
   }
 
-  /** Items are identified by the values of `keys`: server-side apply merges them one by one. */
+  /** Items are identified by the values of `keys`: server-side apply merges them individually. */
   listMap(...keys: T extends readonly (infer Item)[] ? (keyof Item & string)[] : never): Schema<T, Optional> {
     return this.with({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys })
   }
@@ -122,7 +122,7 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return this.with(this.json.type === 'array' ? { 'x-kubernetes-list-type': 'atomic' } : { 'x-kubernetes-map-type': 'atomic' })
   }
 
-  /** Any further keyword. */
+  /** Adds other keywords. */
   with(keywords: JSONSchema): Schema<T, Optional> {
     return new Schema({ ...this.json, ...keywords }, this.isOptional)
   }
@@ -181,15 +181,15 @@ export const s = {
   list: <V>(item: Schema<V>, limits: ListLimits = {}): Schema<V[], false> =>
     new Schema({ type: 'array', ...limits, items: item.json }),
 
-  /** An object of which nothing is known: all its fields are kept. */
+  /** An object without declared fields: all its fields are preserved. */
   unknownObject: (): Schema<{ [field: string]: unknown }, false> =>
     new Schema({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true }),
   /** Any JSON value. */
   any: (): Schema<unknown, false> => new Schema({ 'x-kubernetes-preserve-unknown-fields': true }),
-  /** A schema of a type that refers to itself, spelled out as far as needed: the static type cannot be inferred. */
+  /** A schema in JSON form, for types that refer to themselves, whose static type cannot be inferred. */
   of: <T>(json: JSONSchema): Schema<T, false> => new Schema(json),
 
-  /** `status.conditions` as metav1.Condition declares it, merged by type. */
+  /** `status.conditions` as in metav1.Condition, merged by type. */
   conditions: (limits: ListLimits = { maxItems: 32 }): Schema<Condition[], true> =>
     s
       .list<Condition>(

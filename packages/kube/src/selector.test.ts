@@ -46,7 +46,7 @@ describe('label selectors', () => {
     expect(() => parseLabelSelector(selector)).toThrow(expect.objectContaining({ reason: 'BadRequest', message }))
   })
 
-  test('the text is the same whatever the order it was written in', () => {
+  test('the text does not depend on the order of requirements', () => {
     expect(parseLabelSelector('c notin (z, y),!b,a==1').text).toBe('a==1,!b,c notin (y,z)')
   })
 
@@ -59,11 +59,11 @@ describe('label selectors', () => {
     expect([selector.matches({ app: 'web', tier: 'c' }), selector.matches({ app: 'web', tier: 'a' })]).toEqual([true, false])
   })
 
-  test('no selector selects nothing, an empty one everything', () => {
+  test('an absent selector selects no object, an empty one all', () => {
     expect([labelSelector(undefined), labelSelector({})]).toEqual([nothing, everything])
   })
 
-  test('an expression with an unknown operator is refused', () => {
+  test('an expression with an unknown operator is rejected', () => {
     expect(() => labelSelector({ matchExpressions: [{ key: 'a', operator: 'Like' }] })).toThrow(
       '"Like" is not a valid label selector operator',
     )

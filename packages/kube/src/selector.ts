@@ -1,6 +1,6 @@
 /**
- * Label selectors, in the grammar of `kubectl get -l` and as the objects that specs hold, and field selectors.
- * Upstream: k8s.io/apimachinery/pkg/labels and pkg/fields, v0.36, with their texts.
+ * Label selectors, in the grammar of `kubectl get -l` and as objects in specs, and field selectors. Upstream:
+ * k8s.io/apimachinery/pkg/labels and pkg/fields, v0.36, with their error texts.
  */
 import { compareText } from './compare-text.ts'
 import { badRequest, type FieldError, forbidden, invalid, required } from './errors.ts'
@@ -12,7 +12,7 @@ export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' 
 export interface LabelRequirement {
   readonly key: string
   readonly operator: LabelOperator
-  /** Sorted, each once. */
+  /** Sorted, without duplicates. */
   readonly values: readonly string[]
 }
 
@@ -24,7 +24,7 @@ export interface LabelSelector {
   matchExpressions?: { key: string; operator: string; values?: string[] }[]
 }
 
-/** A selector ready for use. `text` is its form in a query, for instance `a=b,c in (d,e)`. */
+/** A parsed selector. `text` is its form in a query, for instance `a=b,c in (d,e)`. */
 export interface Selector {
   readonly requirements: readonly LabelRequirement[]
   readonly text: string
@@ -33,16 +33,16 @@ export interface Selector {
 
 /** Selects every object. */
 export const everything: Selector = { requirements: [], text: '', matches: () => true }
-/** Selects no object: what an absent LabelSelector means. */
+/** Selects no object, as an absent LabelSelector does. */
 export const nothing: Selector = { requirements: [], text: '', matches: () => false }
 
-/** @throws StatusError BadRequest with upstream's text when the selector is not well-formed */
+/** @throws StatusError BadRequest with upstream's text when the selector is malformed */
 export function parseLabelSelector(text: string): Selector {
   return selectorOf(parse(scan(text)))
 }
 
 /**
- * The selector of a spec. Absent selects nothing, empty everything.
+ * Parses the selector of a spec. An absent selector selects no objects, an empty one all.
  *
  * @throws StatusError BadRequest when an expression is not valid
  */
@@ -54,13 +54,13 @@ export function labelSelector(selector: LabelSelector | undefined): Selector {
     const isKnown = Object.hasOwn(ExpressionOperators, operator)
     const parsed = ExpressionOperators[operator as keyof typeof ExpressionOperators]
     if (!isKnown) throw badRequest(`${JSON.stringify(operator)} is not a valid label selector operator`)
-    // Upstream copies the values: none become null.
+    // Upstream copies the values, but an empty list becomes null.
     requirements.push(requirement(key, parsed, values, values.length === 0 ? 'null' : undefined))
   }
   return selectorOf(requirements)
 }
 
-/** What is wrong with the selector that stands at `path`. Upstream: metav1 validation, ValidateLabelSelector. */
+/** Validation errors of the selector at `path`. Upstream: metav1 validation, ValidateLabelSelector. */
 export function labelSelectorErrors(selector: LabelSelector | undefined, path: string): FieldError[] {
   const errors: FieldError[] = []
   const add = (field: string, value: unknown, problems: readonly string[]) => {
@@ -138,7 +138,7 @@ function requirementText({ key, operator, values }: LabelRequirement): string {
   }
 }
 
-/** Checks a requirement as upstream does; `path` is where its texts say it is. */
+/** Validates a requirement as upstream does; `path` appears in the error texts. */
 function requirement(
   key: string,
   operator: LabelOperator,
@@ -167,7 +167,7 @@ function requirement(
 const invalidText = (path: string, value: string, why: string): string =>
   `${path}: Invalid value: ${JSON.stringify(value)}: ${why}`
 
-/** A 64-bit integer as Go's ParseInt takes it. */
+/** Parses a 64-bit integer as Go's ParseInt does. */
 function integer(text: string | undefined): bigint | undefined {
   if (text === undefined || !/^[+-]?\d+$/.test(text)) return undefined
   const value = BigInt(text.replace(/^\+/, ''))
@@ -194,7 +194,7 @@ function scan(text: string): Token[] {
 function parse(tokens: readonly Token[]): LabelRequirement[] {
   let position = 0
   const End: Token = { kind: 'end', text: '' }
-  // `in` and `notin` are operators only where an operator can stand.
+  // `in` and `notin` are operators only at the place of an operator.
   const asValue = (token: Token): Token =>
     token.kind === 'in' || token.kind === 'notin' ? { kind: 'identifier', text: token.text } : token
   const peek = () => asValue(tokens[position] ?? End)
@@ -230,7 +230,7 @@ function parse(tokens: readonly Token[]): LabelRequirement[] {
     if (open.kind !== '(') throw unparsable(`found '${open.text}' expected: '('`)
     const first = peek()
     if (first.kind === ')') {
-      // Upstream: no value is the empty one.
+      // Upstream: an empty list of values contains the empty value.
       take()
       return ['']
     }
@@ -246,7 +246,7 @@ function parse(tokens: readonly Token[]): LabelRequirement[] {
         if (next.kind === ')') break
         if (next.kind !== ',') throw unparsable(`found '${next.text}', expected: ',' or ')'`)
       } else if (token.kind === ',') {
-        // Commas at the ends or side by side enclose the empty value.
+        // Upstream: leading, trailing and repeated commas enclose the empty value.
         if (values.length === 0) values.push('')
         if (peek().kind === ')') {
           values.push('')
@@ -298,7 +298,7 @@ export interface FieldRequirement {
 }
 
 /**
- * The terms of a field selector, all of which must hold. Which fields a resource knows is for the caller to check.
+ * Parses the terms of a field selector, all of which must match. The caller checks whether the resource supports the fields.
  *
  * @throws StatusError BadRequest with upstream's text
  */
@@ -311,7 +311,7 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
   })
 }
 
-/** Whether an object whose fields `read` gives is selected. A field that is not there reads as the empty string. */
+/** Whether the requirements match an object whose fields `read` returns. A missing field is the empty string. */
 export const matchesFields = (requirements: readonly FieldRequirement[], read: (field: string) => string): boolean =>
   requirements.every(({ field, value, equals }) => (read(field) === value) === equals)
 

@@ -1,9 +1,9 @@
-/** What the end of a shortened text is replaced with. */
+/** Replaces the end of a shortened text. */
 const Mark = '... (truncated)'
 
 /**
- * The text when it has at most `longest` characters; otherwise its beginning and a mark, together at most that long. Characters are
- * Unicode code points, as in the limits of schemas: none is cut in two. A surrogate without its partner becomes U+FFFD, as on the wire.
+ * Shortens a text to at most `longest` characters, with a mark at its end; returns shorter texts unchanged. Characters are Unicode code
+ * points, as in the limits of schemas. An unpaired surrogate becomes U+FFFD, as in UTF-8.
  */
 export function shortened(text: string, longest: number, mark = Mark): string {
   if (text.length <= longest) return text.toWellFormed()

@@ -40,12 +40,12 @@ test.each<[string, WatcherState, WatcherInput, WatcherState]>([
   expect(nextState(state, input)).toEqual(next)
 })
 
-test('waiting doubles up to half a minute, and up to as much again is left to chance', () => {
+test('the delay doubles up to 30 seconds, plus a random part of at most the same length', () => {
   const delays = [0, 1, 2, 3, 20].map((failures) => backoff(unlisted(failures), { next: () => 0.5 }))
   expect(delays).toEqual([0, 150, 300, 600, 45_000])
 })
 
-/** A server that plays a script: each request takes the next answer. */
+/** A scripted server: each request gets the next response. */
 function scripted(...answers: (object | Error | (WatchEvent | Error | 'hang')[])[]) {
   const asked: string[] = []
   const next = (request: ApiRequest) => {
@@ -79,7 +79,7 @@ const list = (resourceVersion: string, ...names: string[]) => ({
 })
 const ConfigMap = unknownKind({ apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' })
 
-test('a watcher survives refused lists, dropped watches and expired versions, and ends when aborted', async () => {
+test('a watcher survives rejected lists, dropped watches and expired versions, and ends when aborted', async () => {
   const clock = new VirtualClock(0)
   const stop = new AbortController()
   const { client, asked } = scripted(

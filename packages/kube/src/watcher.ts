@@ -19,13 +19,13 @@ import type { KubeObject } from './object.ts'
 import type { Random } from './random.ts'
 
 export type WatcherEvent<T extends KubeObject = KubeObject> =
-  /** These objects and no others exist. */
+  /** The complete list of existing objects. */
   | { readonly kind: 'replaced'; readonly objects: readonly T[]; readonly resourceVersion: string }
   /** The object was created or changed. */
   | { readonly kind: 'applied'; readonly object: T }
-  /** The object is gone; this is the last that was seen of it. */
+  /** The object was deleted; contains its last known state. */
   | { readonly kind: 'deleted'; readonly object: T }
-  /** Nothing else has happened up to this version. */
+  /** No other events occurred up to this version. */
   | { readonly kind: 'progress'; readonly resourceVersion: string }
 
 export interface WatcherOptions {
@@ -45,7 +45,7 @@ export async function* watchObjects<T extends KubeObject>(
 ): AsyncGenerator<WatcherEvent<T>, void, undefined> {
   let state: WatcherState = { state: 'unlisted', failures: 0 }
   while (!signal.aborted) {
-    // Each attempt has a signal of its own, so that a watch is closed whichever way this pass is left.
+    // Each attempt has its own signal, so that its watch is closed however the attempt ends.
     const attempt = new AbortController()
     const abort = () => attempt.abort(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
@@ -81,9 +81,9 @@ export async function* watchObjects<T extends KubeObject>(
 
 /** State of a watcher. `failures` counts attempts since the server last sent an event of a watch. */
 export type WatcherState =
-  /** Nothing is known, or what is known cannot be brought up to date: list. */
+  /** No list is known, or its version has expired: list. */
   | { readonly state: 'unlisted'; readonly failures: number }
-  /** All is known up to a version: watch from there. */
+  /** The state at a version is known: watch from there. */
   | { readonly state: 'listed'; readonly resourceVersion: string; readonly failures: number }
   /** A watch is open. */
   | { readonly state: 'watching'; readonly resourceVersion: string; readonly failures: number }
@@ -92,11 +92,11 @@ export type WatcherInput =
   | { readonly kind: 'listed'; readonly resourceVersion: string }
   | { readonly kind: 'opened' }
   | { readonly kind: 'event'; readonly event: WatchEvent }
-  /** The server closed the watch in good order, as it does now and then. */
+  /** The server closed the watch without an error, as it does regularly. */
   | { readonly kind: 'ended' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
-/** Pure: what a watcher does next follows from where it stood and what it met. */
+/** Computes the next state of a watcher from its state and an input. Pure. */
 export function nextState(state: WatcherState, input: WatcherInput): WatcherState {
   switch (input.kind) {
     case 'listed':
@@ -106,7 +106,7 @@ export function nextState(state: WatcherState, input: WatcherInput): WatcherStat
     case 'opened':
       return state.state === 'listed' ? { ...state, state: 'watching' } : state
     case 'ended':
-      // A watch that ends before it said anything counts as a failure: a server that closes each at once must not be hammered.
+      // A watch that ends without an event counts as a failure, so that a server that closes each watch at once is not overloaded.
       return state.state === 'watching' ? { ...state, state: 'listed', failures: state.failures + 1 } : state
     case 'failed': {
       const failures = state.failures + 1
@@ -119,13 +119,13 @@ export function nextState(state: WatcherState, input: WatcherInput): WatcherStat
 const firstDelay = 100
 const longestDelay = seconds(30)
 
-/** How long to wait before the next attempt, in milliseconds: doubling, with as much again at random, so that many do not come at once. */
+/** Delay before the next attempt in milliseconds: doubled each time, plus a random part, so that clients do not retry at the same time. */
 export function backoff({ failures }: WatcherState, random: Random): number {
   if (failures === 0) return 0
   return Math.min(firstDelay * 2 ** (failures - 1), longestDelay) * (1 + random.next())
 }
 
-/** The server can no longer, or not yet, continue from our version. */
+/** The server cannot continue the watch from the version, because it is too old or too new. */
 const isExpired = (error: unknown): boolean =>
   isReason(error, 'Expired', 'Gone') ||
   (isReason(error, 'Timeout') && (error.details?.causes ?? []).some(({ reason }) => reason === 'ResourceVersionTooLarge'))

@@ -20,7 +20,7 @@ import {
   type StatusReason,
   type UnknownObject,
   type WebhookRule,
-  whyNot,
+  failureText,
 } from '@capstan/kube'
 import { type Authorizer, forbiddenTo } from '../auth/authorizer.ts'
 import { permissionCheck } from '../auth/permissions.ts'
@@ -160,7 +160,7 @@ export class Policies {
           oldObject: oldObject ?? null,
           request: requestOf({ resource: version, kind, object, oldObject }, write),
           namespaceObject: isIn ? (store.get({ resource: 'namespaces', namespace: '', name: namespace }) ?? null) : null,
-          rights: permissionCheck(authorizer, write.caller),
+          checkPermission: permissionCheck(authorizer, write.caller),
         }
       }
       for (const param of params) judge(policy, binding, { ...input, params: param ?? null }, write, denials)
@@ -292,7 +292,7 @@ function judge(policy: Policy, binding: Binding, input: AdmissionInput, { warn }
   const known: KnownVariables = new Map()
   for (const validation of policy.validations) {
     const result = validation.expression.run(input, known)
-    if (result.kind !== 'value') broken(whyNot(validation.source, result))
+    if (result.kind !== 'value') broken(failureText(validation.source, result))
     else if (result.value !== true) failed(messageOf(validation, input, known), validation.reason ?? 'Invalid')
   }
 }

@@ -194,8 +194,8 @@ export class Webhooks {
       namespace === undefined || isNamespace
         ? null
         : (this.#options.store.get({ resource: 'namespaces', namespace: '', name: namespace }) ?? null)
-    const rights = permissionCheck(this.#options.authorizer, write.caller)
-    const result = holds(hook, { object, oldObject, request: requestOf(question, write), namespaceObject, rights })
+    const checkPermission = permissionCheck(this.#options.authorizer, write.caller)
+    const result = holds(hook, { object, oldObject, request: requestOf(question, write), namespaceObject, checkPermission })
     if (result.kind === 'value') return result.matches ? question : undefined
     if (hook.webhook.failurePolicy === 'Ignore') return undefined
     const { target, name } = write

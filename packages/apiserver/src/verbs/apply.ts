@@ -9,7 +9,7 @@ import {
   type KubeObject,
   notFound,
   parseApiVersion,
-  refuseUntypable,
+  checkFitsSchema,
   required,
   type UnknownObject,
 } from '@capstan/kube'
@@ -79,7 +79,7 @@ function readApplied(context: RequestContext): UnknownObject {
   const managed = (body.metadata as { managedFields?: unknown } | undefined)?.managedFields
   if (managed !== undefined && managed !== null) throw badRequest('metadata.managedFields must be nil')
   // Unknown and mistyped metadata fields would be dropped before the whole object is checked.
-  const refuse = () => refuseUntypable(request.body as KubeObject, info)
+  const refuse = () => checkFitsSchema(request.body as KubeObject, info)
   const wrongType = (why: string) => {
     refuse()
     return badRequest(why)

@@ -1,5 +1,5 @@
 import { clonedKind, fromTemplate, Machine, MachineSet } from '@capstan/api'
-import { type Kind, keyOf, messageOf, ownerReference, type UnknownObject, wasRefused } from '@capstan/kube'
+import { type Kind, keyOf, messageOf, ownerReference, type UnknownObject, wasRejected } from '@capstan/kube'
 import { applyIntent, handOverMetadata } from '../apply-intent.ts'
 import { type ContractRef, type External, refTo } from '../external/get.ts'
 import { type Observed } from '../external/observed.ts'
@@ -55,7 +55,7 @@ export async function createMachine(
   } catch (err) {
     scope.creationFailure = { reason: failure, message: messageOf(err) }
     // Unless the request was rejected, the Machine may exist and need them. The next reconcile deletes what nothing refers to.
-    for (const { kind, object } of wasRefused(err) ? made.toReversed() : []) {
+    for (const { kind, object } of wasRejected(err) ? made.toReversed() : []) {
       await client.delete(kind, keyOf(object), { preconditions: { uid: object.metadata.uid } }).catch((cause: unknown) => {
         log.warn('Cannot delete what was made for a Machine that was not', { [kind.kind]: keyOf(object), err: cause })
       })

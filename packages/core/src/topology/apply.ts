@@ -30,7 +30,7 @@ import {
   orAbsent,
   type StatusError,
   type UnknownObject,
-  wasRefused,
+  wasRejected,
   writeJSON,
 } from '@capstan/kube'
 import type { External } from '../external/get.ts'
@@ -71,7 +71,7 @@ export async function applyControlPlane(applier: Applier, desired: DesiredState,
     const versionOf = (object: object) => readField(object, ControlPlaneContract.version, controlPlane.contract)
     await applyObject(applier, controlPlane, current.controlPlane, versionOf)
   } catch (err) {
-    if (template?.isNew && wasRefused(err)) await discard(applier, template.object)
+    if (template?.isNew && wasRejected(err)) await discard(applier, template.object)
     throw err
   }
   if (template && existing) await removeFormerTemplates(applier, template.object)
@@ -146,7 +146,7 @@ async function applyMachinePool(
     await applyObject(applier, asDesiredObject(MachinePool, object), current, versionOfWorkers)
   } catch (err) {
     // Unless the request was rejected, the MachinePool may exist and need them.
-    if (!current && wasRefused(err)) for (const part of [infrastructure, bootstrap]) await discard(applier, part)
+    if (!current && wasRejected(err)) for (const part of [infrastructure, bootstrap]) await discard(applier, part)
     throw err
   }
 }
@@ -181,7 +181,7 @@ async function applyMachineDeployment(
     await applyObject(applier, asDesiredObject(MachineDeployment, desired.object), current, versionOfWorkers)
   } catch (err) {
     // Unless the request was rejected, the MachineDeployment may exist and need them.
-    for (const template of wasRefused(err) ? made : []) await discard(applier, template)
+    for (const template of wasRejected(err) ? made : []) await discard(applier, template)
     throw err
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Expressions of admission: conditions of webhooks, and all that a policy is made of. They look at what is written and at who writes
- * it; a policy adds its parameters, and variables that are worked out when one asks for them.
+ * CEL expressions of admission: match conditions of webhooks, and the expressions of admission policies. They read the object, the old
+ * object and the request; those of a policy also read its parameters, and its variables, which are evaluated on first use.
  * Upstream: k8s.io/apiserver/pkg/admission/plugin/cel, v0.36.
  */
 import type { JSONSchema } from '../schema.ts'
@@ -12,25 +12,25 @@ import { CompileError } from './syntax.ts'
 import { dyn, type Type, typeText } from './type.ts'
 import { CelMap, EvaluationError, OutOfBudget, type Value } from './value.ts'
 
-/** What expressions look at. */
+/** Values that expressions can read. */
 export interface AdmissionInput {
   readonly object: unknown
   readonly oldObject: unknown
   /** The request of an AdmissionReview. */
   readonly request: Readonly<Record<string, unknown>>
-  /** The namespace that the object is in, if it is in one. */
+  /** Namespace of the object; null for cluster-scoped objects. */
   readonly namespaceObject: unknown
-  /** What the sender may do. */
-  readonly rights: CheckPermission
+  /** Checks permissions of the requesting user. */
+  readonly checkPermission: CheckPermission
   readonly params?: unknown
 }
 
-/** What expressions of one place may look at beside the request. */
+/** Variables that expressions can use besides those about the request. */
 export interface AdmissionScope {
   readonly hasParams?: boolean
-  /** Absent: yes. */
+  /** Whether `authorizer` is declared. Default true. */
   readonly hasAuthorizer?: boolean
-  /** Each may use those before it. */
+  /** Each may use the ones before it. */
   readonly variables?: readonly { readonly name: string; readonly expression: AdmissionExpression }[]
 }
 
@@ -39,7 +39,7 @@ export interface AdmissionExpression {
   run(input: AdmissionInput, known?: KnownVariables): Result
 }
 
-/** Values of variables, for the expressions of one policy and one request. */
+/** Cached values of variables, for the expressions of one policy and one request. */
 export type KnownVariables = Map<string, Value | EvaluationError>
 
 const text: JSONSchema = { type: 'string' }
@@ -97,10 +97,13 @@ function declared({ hasParams, hasAuthorizer = true, variables = [] }: Admission
   ]
 }
 
-/** What one expression may cost. Upstream: celconfig.PerCallLimit. */
+/** Cost limit of one expression. Upstream: celconfig.PerCallLimit. */
 const CostLimit = 1_000_000
 
-/** `returns`: kinds of types that it may come to; absent: any. The answer is a text when it cannot be used: why. */
+/**
+ * Compiles an expression. `returns`: allowed kinds of the result type; absent: any. Returns an error text when the expression does not
+ * compile or has another type.
+ */
 export function admissionExpression(
   source: string,
   scope: AdmissionScope = {},
@@ -126,18 +129,18 @@ function valuesOf(input: AdmissionInput, scope: AdmissionScope, known: KnownVari
   return [
     dynamicView.view(input.object),
     dynamicView.view(input.oldObject),
-    // Names of these fields are not spelled out: `namespace` is one.
+    // These field names are not escaped: `namespace` is a keyword, but usable here.
     new ObjectValue(input.request, fieldNamed, false),
     dynamicView.view(input.namespaceObject),
     ...(scope.hasParams ? [dynamicView.view(input.params)] : []),
     ...(scope.variables?.length ? [new Variables(input, scope.variables, known)] : []),
     ...((scope.hasAuthorizer ?? true)
-      ? [authorizerValue(input.rights), requestResourceValue(input.rights, aboutRequest(input.request))]
+      ? [authorizerValue(input.checkPermission), requestResourceValue(input.checkPermission, aboutRequest(input.request))]
       : []),
   ]
 }
 
-/** Variables are worked out when they are first looked at. */
+/** Evaluates variables on first use. */
 class Variables extends CelMap {
   readonly #input: AdmissionInput
   readonly #variables: NonNullable<AdmissionScope['variables']>
@@ -162,12 +165,12 @@ class Variables extends CelMap {
     const variable = this.#variables.find(({ name }) => name === key)
     if (!variable) return undefined
     let value = this.#known.get(variable.name)
-    if (value === undefined) this.#known.set(variable.name, (value = this.#workOut(variable)))
+    if (value === undefined) this.#known.set(variable.name, (value = this.#evaluate(variable)))
     if (value instanceof EvaluationError) throw value
     return value
   }
 
-  #workOut({ name, expression: of }: NonNullable<AdmissionScope['variables']>[number]): Value | EvaluationError {
+  #evaluate({ name, expression: of }: NonNullable<AdmissionScope['variables']>[number]): Value | EvaluationError {
     const result = of.run(this.#input, this.#known)
     if (result.kind === 'value') return result.value
     if (result.kind === 'out of budget') throw new OutOfBudget('actual cost limit exceeded')
@@ -188,8 +191,8 @@ function aboutRequest(request: AdmissionInput['request']): Record<string, string
   }
 }
 
-/** Why a run came to nothing, in the words of upstream. */
-export const whyNot = (source: string, result: Exclude<Result, { kind: 'value' }>): string =>
+/** Error text of a run that returned no value. The text is upstream's. */
+export const failureText = (source: string, result: Exclude<Result, { kind: 'value' }>): string =>
   `expression '${source}' resulted in error: ${
     result.kind === 'error'
       ? result.message

@@ -1,13 +1,13 @@
 /**
- * What calls cost at most, and how large their results are, by the sizes of what they are given.
+ * Estimates the cost of calls and the size of their results from the sizes of their arguments.
  * Upstream: cel-go checker/cost.go and ext v0.26, apiserver/pkg/cel/library/cost.go v0.36.
  */
 import type { Type } from './type.ts'
 
-/** Upstream counts in 64 bits, and stops there. */
+/** Upstream's estimates are 64-bit integers that saturate at the maximum. */
 const Most = 2 ** 64
 
-/** Between so much and so much. */
+/** A range of costs or sizes, from the least to the greatest. */
 export class Range {
   readonly min: number
   readonly max: number
@@ -22,7 +22,7 @@ export class Range {
   times(other: Range): Range {
     return new Range(this.min * other.min, this.max * other.max)
   }
-  /** Rounded up. */
+  /** Multiplies by a factor and rounds up. */
   by(factor: number): Range {
     return new Range(Math.ceil(this.min * factor), Math.ceil(this.max * factor))
   }
@@ -33,25 +33,25 @@ export class Range {
 
 export const unknownRange = new Range(0, Most)
 
-/** An argument of a call, or what it is called on. */
+/** An argument of a call, or the target of a method call. */
 export interface Part {
   readonly type: Type
   readonly size: Range
-  /** Of a list its items, of a map its keys. */
+  /** Items of a list, or keys of a map. */
   readonly items?: { readonly type: Type; readonly size: Range }
   readonly literal?: number
 }
 
 export interface CallOfOverload {
   readonly name: string
-  /** Of the overload; of a method the first is what it is called on. */
+  /** Parameter types of the overload. The first one of a method is its target. */
   readonly parameters: readonly Type[]
   readonly target: Part | undefined
   readonly args: readonly Part[]
 }
 
 export interface CallCost {
-  /** Without that of the arguments. */
+  /** Cost without the cost of the arguments. */
   readonly cost: Range
   readonly size?: Range
 }
@@ -74,7 +74,7 @@ const isText = ({ kind }: Type): boolean => kind === 'string' || kind === 'bytes
 const ofFirst: Cost = ({ args }) => args[0] && { cost: traversal(args[0].size) }
 const ofTarget: Cost = ({ target }) => target && { cost: traversal(target.size), size: target.size }
 
-/** One look at each item, and at each letter of it. */
+/** Visits each item, and each character of items that are texts. */
 const ofItems: Cost = ({ target }) => {
   if (!target) return undefined
   if (!target.items) return { cost: traversal(target.size) }
@@ -98,7 +98,7 @@ const ofFind: Cost = ({ target, args: [expression] }) =>
 const ofOrder: Cost = ({ parameters, args: [a, b] }) =>
   isText(parameters[0]!) ? { cost: comparison(a!.size, b!.size) } : undefined
 
-/** The shorter one decides how long it takes. */
+/** The shorter of two texts determines the cost. */
 function comparison(a: Range, b: Range): Range {
   const max = Math.min(a.max, b.max)
   return new Range(max > 0 ? 1 : 0, max).by(PerLetter)
@@ -106,7 +106,7 @@ function comparison(a: Range, b: Range): Range {
 
 const ofEquality: Cost = ({ args: [a, b] }) => ({ cost: comparison(a!.size, b!.size) })
 
-/** Types of Kubernetes are compared as what they are. */
+/** Values of Kubernetes' own types have their own comparison costs. */
 const ofEqual: Cost = (call) => {
   const [a, b] = call.args as [Part, Part]
   if (a.type.kind === 'opaque' && b.type.kind === 'opaque' && a.type.name === b.type.name) {
@@ -201,7 +201,7 @@ const costs: { readonly [name: string]: Cost } = {
   startsWith: ofFirst,
   endsWith: ofFirst,
   contains: ({ target, args: [part] }) => target && { cost: traversal(target.size).times(traversal(part!.size)) },
-  // Upstream: the function, unlike the method, is taken for one that costs nothing much.
+  // Upstream: the function has no cost estimator of its own, unlike the method, so its cost is that of a flat call.
   matches: ({ target, args: [expression] }) => target && { cost: pattern(target.size, expression!.size) },
   find: ofFind,
   findAll: ofFind,

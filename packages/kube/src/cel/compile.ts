@@ -1,6 +1,5 @@
 /**
- * Checks the types of an expression and makes it a function, in one walk. What types leave open (`dyn`) is decided when the
- * function runs.
+ * Checks the types of an expression and compiles it to a function, in one walk. Checks that types leave open (`dyn`) happen at run time.
  */
 import { compilePattern } from '../structural/pattern.ts'
 import {
@@ -57,7 +56,7 @@ export interface Variable {
   readonly type: Type
 }
 
-/** What was found out about a part of an expression: its type, and which functions it may come to call. */
+/** Result of type checking one node: its type, and the overloads that a call may use. */
 export interface Fact {
   readonly type: Type
   readonly name?: string
@@ -65,7 +64,10 @@ export interface Fact {
   readonly isMethod?: boolean
 }
 
-/** The variables take the first slots of a run, in order. `facts` is given what is found out. @throws CompileError */
+/**
+ * Compiles a checked expression. The variables take the first slots of a run, in order. Type information is added to `facts`. @throws
+ * CompileError
+ */
 export function compile(
   source: string,
   node: Node,
@@ -96,20 +98,20 @@ const within = (scope: Scope, added: readonly Variable[]): Scope => ({
   size: scope.size + added.length,
 })
 
-/** Names of types, which are values too. */
+/** Names of types, which are also values. */
 const TypeNames: ReadonlySet<string> = new Set(
   `bool int uint double string bytes list map null_type type optional_type google.protobuf.Timestamp google.protobuf.Duration
    net.IP net.CIDR kubernetes.URL kubernetes.Quantity kubernetes.NamedFormat kubernetes.Semver`.split(/\s+/),
 )
 
-/** What has been found wrong already is not found wrong again further out. */
-const broken: Compiled = { type: dyn, evaluate: () => null }
+/** Result for a node with an error. It has type `dyn`, so that outer nodes report no further error. */
+const failed: Compiled = { type: dyn, evaluate: () => null }
 
 class Compiler {
   readonly #functions: Functions
   readonly #facts: Map<Node, Fact> | undefined
   readonly issues: Issue[] = []
-  /** Above zero where lists and maps may be of several types. */
+  /** Above zero while literals of lists and maps may have items of different types. */
   #mixed = 0
 
   constructor(functions: Functions, facts: Map<Node, Fact> | undefined) {
@@ -117,9 +119,9 @@ class Compiler {
     this.#facts = facts
   }
 
-  #wrong(at: number, message: string): Compiled {
+  #fail(at: number, message: string): Compiled {
     this.issues.push({ at, message })
-    return broken
+    return failed
   }
 
   compile(node: Node, scope: Scope): Compiled {
@@ -163,7 +165,7 @@ class Compiler {
       const { slot, type } = variable
       return { type, evaluate: (run) => run.slots[slot]! }
     }
-    return typeLiteral(name) ?? this.#wrong(at, `undeclared reference to '${name}' (in container '')`)
+    return typeLiteral(name) ?? this.#fail(at, `undeclared reference to '${name}' (in container '')`)
   }
 
   #select(node: NodeOf<'select'> | NodeOf<'has'>, scope: Scope): Compiled {
@@ -178,7 +180,7 @@ class Compiler {
     const of = this.compile(node.of, scope)
     const operand = of.type.kind === 'optional' ? of.type.of : of.type
     const type = this.#fieldType(operand, field, at)
-    if (type === undefined) return broken
+    if (type === undefined) return failed
     const { evaluate } = of
     if (node.kind === 'has') {
       return { type: bool, evaluate: (run) => (spend(run, 1), lookUpPlain(evaluate(run), field) !== undefined) }
@@ -204,12 +206,12 @@ class Compiler {
     if (of.kind === 'map') return of.value
     if (of.kind === 'object') {
       const type = of.field(field)
-      if (!type) this.#wrong(at, `undefined field '${field}'`)
+      if (!type) this.#fail(at, `undefined field '${field}'`)
       return type
     }
     const isStruct = of.kind === 'opaque' && of.name.startsWith('kubernetes.')
-    if (isStruct) this.#wrong(at, `unexpected failed resolution of '${of.name}'`)
-    else this.#wrong(at, `type '${typeText(of)}' does not support field selection`)
+    if (isStruct) this.#fail(at, `unexpected failed resolution of '${of.name}'`)
+    else this.#fail(at, `type '${typeText(of)}' does not support field selection`)
     return undefined
   }
 
@@ -222,13 +224,13 @@ class Compiler {
     const overloads = free ?? this.#functions.get(withTarget ? `.${name}` : name)
     const shown = free ? `${namespace}.${name}` : name
     const nodes = withTarget ? [target, ...node.args] : node.args
-    // Upstream: what is written into a text may be of any types.
+    // Upstream: the arguments of `format` may have any types.
     if (name === 'format') this.#mixed++
     const args = nodes.map((arg) => this.compile(arg, scope))
     if (name === 'format') this.#mixed--
     const isOther = !overloads && this.#functions.has(withTarget ? name : `.${name}`)
-    if (!overloads && !isOther) return this.#wrong(at, `undeclared reference to '${shown}' (in container '')`)
-    if (args.includes(broken)) return broken
+    if (!overloads && !isOther) return this.#fail(at, `undeclared reference to '${shown}' (in container '')`)
+    if (args.includes(failed)) return failed
     const candidates: { overload: Overload; result: Type }[] = []
     for (const overload of overloads ?? []) {
       if (overload.parameters.length !== args.length) continue
@@ -239,7 +241,7 @@ class Compiler {
     if (candidates.length === 0) {
       const types = args.map(({ type }) => typeText(type))
       const applied = withTarget ? `${types[0]}.(${types.slice(1).join(', ')})` : `(${types.join(', ')})`
-      return this.#wrong(at, `found no matching overload for '${shown}' applied to '${applied}'`)
+      return this.#fail(at, `found no matching overload for '${shown}' applied to '${applied}'`)
     }
     const [{ result }] = candidates as [(typeof candidates)[0]]
     this.#facts?.set(node, {
@@ -277,7 +279,7 @@ class Compiler {
         const [argument] = nodes
         const read = name === 'duration' ? durationOf : timestampOf
         if (argument?.kind === 'literal' && typeof argument.value === 'string' && !succeeds(read, argument.value)) {
-          this.#wrong(argument.at, `invalid ${name} argument`)
+          this.#fail(argument.at, `invalid ${name} argument`)
         }
         break
       }
@@ -286,7 +288,7 @@ class Compiler {
         if (pattern?.kind === 'literal' && typeof pattern.value === 'string') {
           const literal = pattern.value
           const compiled = compilePattern(literal)
-          if (compiled.error !== undefined) this.#wrong(pattern.at, 'invalid matches argument')
+          if (compiled.error !== undefined) this.#fail(pattern.at, 'invalid matches argument')
           return (run) => {
             const text = first(run)
             if (typeof text !== 'string') throw noOverload()
@@ -299,7 +301,7 @@ class Compiler {
     const evaluates = args.map(({ evaluate }) => evaluate)
     const overloads = candidates.map(({ overload }) => overload)
     const cost = costOf(name)
-    // Types alone do not decide: a schema may say `string`, and the value be null.
+    // The overload is chosen by values, not by types alone: a value may be null although the schema says `string`.
     return (run) => {
       const values = evaluates.map((evaluate) => evaluate(run))
       const overload = overloads.find(({ parameters }) => parameters.every((type, index) => accepts(type, values[index]!)))
@@ -358,7 +360,7 @@ class Compiler {
     }
   }
 
-  /** Upstream: what is listed in one literal is of one type. */
+  /** Returns the common item type of a literal. Upstream: all items of one literal must have the same type. */
   #common(parts: readonly { readonly type: Type; readonly at: number }[]): Type {
     let common: Type | undefined
     for (const { type, at } of parts) {
@@ -366,7 +368,7 @@ class Compiler {
       if (!common) common = type
       else if (isAny(common) !== isAny(type) || !fits(common, type, new Map())) {
         if (this.#mixed > 0) return dyn
-        this.#wrong(at, `expected type '${typeText(common)}' but found '${typeText(type)}'`)
+        this.#fail(at, `expected type '${typeText(common)}' but found '${typeText(type)}'`)
       }
     }
     return !common || parts.some(({ type }) => type.kind === 'dyn' && !isAny(type)) ? dyn : common
@@ -381,7 +383,7 @@ class Compiler {
   }
 
   #mustBeBool(type: Type, at: number): void {
-    if (isKnown(type) && type.kind !== 'bool') this.#wrong(at, `expected type 'bool' but found '${typeText(type)}'`)
+    if (isKnown(type) && type.kind !== 'bool') this.#fail(at, `expected type 'bool' but found '${typeText(type)}'`)
   }
 
   #choice(node: NodeOf<'choice'>, scope: Scope): Compiled {
@@ -390,7 +392,7 @@ class Compiler {
     const no = this.compile(node.no, scope)
     if ((isKnown(condition.type) && condition.type.kind !== 'bool') || !fits(yes.type, no.type, new Map())) {
       const types = [condition, yes, no].map(({ type }) => typeText(type)).join(', ')
-      return this.#wrong(node.at, `found no matching overload for '_?_:_' applied to '(${types})'`)
+      return this.#fail(node.at, `found no matching overload for '_?_:_' applied to '(${types})'`)
     }
     const isOpen = isAny(yes.type) || isAny(no.type)
     return {
@@ -416,7 +418,7 @@ class Compiler {
     const types = rangeTypes(range.type, node.variables.length)
     if (!types) {
       const why = `expression of type '${typeText(range.type)}' cannot be range of a comprehension (must be list, map, or dynamic)`
-      return this.#wrong(node.range.at, why)
+      return this.#fail(node.range.at, why)
     }
     const inner = within(
       scope,
@@ -425,12 +427,12 @@ class Compiler {
     const filter = node.filter && this.compile(node.filter, inner)
     const body = this.compile(node.body, inner)
     if (node.macro === 'all' || node.macro === 'exists') this.#mustBeBool(body.type, node.body.at)
-    // Upstream: these macros are conditional expressions, and said to be such.
+    // Upstream expands these macros to conditional expressions, and reports type errors as errors of the `?:` operator.
     const condition = node.macro === 'existsOne' || node.macro === 'filter' ? body : filter
     if (condition && isKnown(condition.type) && condition.type.kind !== 'bool') {
       const made = typeText(node.macro === 'existsOne' ? int : listOf(node.macro === 'filter' ? types[0]! : body.type))
       const applied = `(${typeText(condition.type)}, ${made}, ${made})`
-      this.#wrong(node.at, `found no matching overload for '_?_:_' applied to '${applied}'`)
+      this.#fail(node.at, `found no matching overload for '_?_:_' applied to '${applied}'`)
     }
     const loop: Loop = { range: range.evaluate, slot: scope.size, two: node.variables.length === 2 }
     const step = { filter: filter?.evaluate, body: body.evaluate }
@@ -479,7 +481,7 @@ class Compiler {
     const of = this.compile(node.of, scope)
     if (isKnown(of.type) && of.type.kind !== 'optional') {
       const name = node.flat ? 'optFlatMap' : 'optMap'
-      return this.#wrong(node.at, `found no matching overload for '${name}' applied to '${typeText(of.type)}.()'`)
+      return this.#fail(node.at, `found no matching overload for '${name}' applied to '${typeText(of.type)}.()'`)
     }
     const type = of.type.kind === 'optional' ? of.type.of : dyn
     const body = this.compile(node.body, within(scope, [{ name: node.variable, type }]))

@@ -1,4 +1,4 @@
-/** The conformance suite of the language, as far as Kubernetes turns the language on. */
+/** The conformance suite of CEL, for the parts that Kubernetes enables. */
 import { tests } from '@bufbuild/cel-spec/testdata/conformance.js'
 import { expect, test } from 'vitest'
 import { expression } from './expression.ts'
@@ -27,7 +27,7 @@ type Literal = { readonly [kind: string]: never }
 /** Messages, enums, and extensions that Kubernetes does not have. */
 const elsewhere =
   /^(?:enums|proto|wrappers|dynamic|encoders|block|math_ext|type_deduction|unknowns|network|bindings|namespace)|qualified_identifier|quoted_map_fields/
-/** Upstream has these turned off too: literals of several types. */
+/** Literals of several types, which upstream disables, too. */
 const isMixed = (err: unknown): boolean => err instanceof CompileError && /expected type '.*' but found '/.test(err.message)
 const isMixedRange = (expr: string): boolean => /\bin [[{].*(?:'\w+'|b'|\du)/.test(expr)
 
@@ -49,7 +49,7 @@ test('expressions mean what the specification says', () => {
   expect(passed).toBeGreaterThan(1200)
 })
 
-/** True when it is as it should be, `undefined` when the case is of no concern here. */
+/** Returns true when the case passes, an error text when it fails, `undefined` when it does not apply here. */
 function outcome({ expr, bindings = {}, value, evalError }: Case): true | string | undefined {
   const names = Object.keys(bindings)
   let given: Value[]

@@ -1,6 +1,6 @@
 /**
- * How large values can be at most, as their schema says it: the longest string, the most items. Where it does not, what fits into
- * one request is the limit.
+ * Maximum sizes of values by their schema (`maxLength`, `maxItems`, `maxProperties`). Where the schema sets no limit, the size limit of a
+ * request applies.
  * Upstream: apiserver/pkg/cel/common/schemas.go and apiserver/pkg/cel/limits.go, v0.36.
  */
 import { largest } from '../lists.ts'
@@ -8,15 +8,15 @@ import type { JSONSchema } from '../schema.ts'
 import { expressionName } from './schema-view.ts'
 
 export interface DeclaredSize {
-  /** Characters, bytes, items or entries. */
+  /** Maximum number of characters, bytes, items or entries. */
   readonly max: number
-  /** The least that a value takes in JSON. */
+  /** Minimum length of a value in JSON. */
   readonly serialized: number
-  /** By their names in expressions. */
+  /** Declared fields, by their names in expressions. */
   readonly fields?: { readonly [name: string]: DeclaredSize }
-  /** Members that have no name of their own in the declaration. */
+  /** Members of an object that are not declared by name. */
   readonly others?: DeclaredSize
-  /** Of a map. */
+  /** Keys of a map. */
   readonly key?: DeclaredSize
   /** Items of a list, values of a map. */
   readonly item?: DeclaredSize
@@ -24,14 +24,14 @@ export interface DeclaredSize {
 
 const MaxRequest = 3 * 1024 * 1024
 
-/** How often a value can be in one object at most, where the schemas around it do not say. Upstream: maxCardinality. */
+/** How many times a value can occur in one object, if the schemas around it set no limits. Upstream: maxCardinality. */
 export const mostOccurrences = ({ serialized }: DeclaredSize): number => Math.floor(MaxRequest / (serialized + 1))
 
 const scalar = (serialized: number, max = 0): DeclaredSize => ({ max, serialized })
 const MinString = 2
 const stringSize = scalar(MinString)
 
-/** `undefined` where expressions cannot see values of the schema. `isRoot`: of a whole object of the API. */
+/** Returns `undefined` when expressions cannot access values of the schema. `isRoot`: the schema is that of a whole API object. */
 export function declaredSize(schema: JSONSchema, isRoot: boolean): DeclaredSize | undefined {
   if (schema['x-kubernetes-int-or-string']) return scalar(1, lengthLimit(schema))
   switch (schema.type) {
@@ -52,7 +52,7 @@ export function declaredSize(schema: JSONSchema, isRoot: boolean): DeclaredSize 
 }
 
 const inner = (schema: JSONSchema) => declaredSize(schema, schema['x-kubernetes-embedded-resource'] === true)
-/** A limit may be given as an exact integer. */
+/** Limits may be bigints. */
 const atLeastZero = (limit: number): number => Math.max(0, Number(limit))
 
 function sizeOfList({ items, maxItems }: JSONSchema): DeclaredSize | undefined {
@@ -108,5 +108,5 @@ function sizeOfString(schema: JSONSchema): DeclaredSize {
   }
 }
 
-/** Upstream: characters may take four bytes each. */
+/** Upstream: a character may take four bytes. */
 const lengthLimit = ({ maxLength }: JSONSchema): number => (maxLength === undefined ? MaxRequest - 2 : atLeastZero(maxLength) * 4)

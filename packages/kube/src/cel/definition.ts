@@ -1,25 +1,26 @@
 /**
- * Rules as they are written in a definition: their form, and whether they compile.
+ * Validates the rules (`x-kubernetes-validations`) in the schemas of a CustomResourceDefinition: their form, compilation and estimated
+ * cost.
  * Upstream: apiextensions-apiserver pkg/apis/apiextensions/validation, v0.36.
  */
 import { type FieldError, forbidden, invalid, notSupported, required } from '../errors.ts'
 import type { JSONSchema, ValidationRule } from '../schema.ts'
 import { declaredSize, mostOccurrences } from './declared-size.ts'
 import { compileRules } from './rules.ts'
-import { brokenRules, hasRules } from './validate-rules.ts'
+import { ruleErrorsOfValue, hasRules } from './validate-rules.ts'
 
 export interface RulesOfDefinition {
-  /** Where the schema stands in the definition. */
+  /** Path of the schema in the CustomResourceDefinition. */
   readonly path: string
-  /** False when the schema itself is wrong: types of expressions come from it. */
+  /** False when the schema itself is invalid: the types of expressions are derived from it. */
   readonly canCompile: boolean
-  /** The schema is that of a whole object, whose rules see its name too. */
+  /** The schema is that of a whole object, so its rules can read `metadata.name`. */
   readonly isRoot: boolean
-  /** The schema was there before: what a single rule of it may cost is not looked at again. */
+  /** The stored CRD has the same schema: the cost limit of single rules is then not checked again. */
   readonly isUnchanged?: boolean
 }
 
-/** What is wrong with the rules of a schema and of all within. */
+/** Validation errors of the rules of a schema and all schemas within it. */
 export function ruleErrors(schema: JSONSchema, place: RulesOfDefinition): FieldError[] {
   const found: Found = { form: [], rules: [], costs: [] }
   checkAllRules(schema, { ...place, uncorrelatable: undefined, occurrences: 1 }, found)
@@ -27,11 +28,11 @@ export function ruleErrors(schema: JSONSchema, place: RulesOfDefinition): FieldE
   return [...found.form, ...found.rules, ...totalErrors(found.costs, place.path)]
 }
 
-/** What is filled in must keep to the rules, too. */
+/** Default values must satisfy the rules. */
 function checkDefaults(schema: JSONSchema, path: string, errors: FieldError[]): void {
   const { properties, additionalProperties, items, default: value } = schema
   if (value !== undefined && value !== null && hasRules(schema)) {
-    for (const { detail: _, ...error } of brokenRules(schema, value))
+    for (const { detail: _, ...error } of ruleErrorsOfValue(schema, value))
       errors.push({ ...error, field: error.field === '<nil>' ? `${path}.default` : `${path}.default.${error.field}` })
   }
   for (const [name, property] of Object.entries(properties ?? {})) checkDefaults(property, `${path}.properties[${name}]`, errors)
@@ -52,11 +53,11 @@ interface Found {
 interface Place extends RulesOfDefinition {
   /** The surrounding list whose items cannot be correlated, so that none of them has an old value. */
   readonly uncorrelatable: string | undefined
-  /** How many values of the schema an object may have; absent where nothing around it says. */
+  /** Maximum number of values of this schema in one object; absent when the schemas around it set no limit. */
   readonly occurrences: number | undefined
 }
 
-/** Inner schemas come first: rules are compiled only where the form of all below is right. The answer says whether it is. */
+/** Validates inner schemas first: rules are compiled only if the form of all inner schemas is valid. Returns whether the form is valid. */
 function checkAllRules(schema: JSONSchema, place: Place, found: Found): boolean {
   const { properties, additionalProperties, items } = schema
   const members = mostMembers(schema)
@@ -81,7 +82,10 @@ function checkAllRules(schema: JSONSchema, place: Place, found: Found): boolean 
   return isRight
 }
 
-/** How many values a schema may hold of each that is in it; `undefined` when it does not say. Upstream: extractMaxElements. */
+/**
+ * Maximum number of values that one value of the schema contains of each inner schema; `undefined` without a limit. Upstream:
+ * extractMaxElements.
+ */
 function mostMembers({ type, additionalProperties, maxProperties, maxItems }: JSONSchema): number | undefined {
   const limit = (most: number | undefined) => (most === undefined ? undefined : Math.max(0, Number(most)))
   if (type === 'array') return limit(maxItems)
@@ -114,7 +118,7 @@ function checkRules(schema: JSONSchema, place: Place, found: Found): void {
   })
 }
 
-/** Rules that are each cheap enough may be too costly together; the dearest are named. */
+/** Errors when the total cost of all rules exceeds the limit; names the most expensive rules. */
 function totalErrors(costs: Found['costs'], path: string): FieldError[] {
   const total = costs.reduce((all, { cost }) => all + cost, 0)
   if (total <= CostLimitOfDefinition) return []
@@ -166,11 +170,11 @@ function checkForm(validation: ValidationRule, schema: JSONSchema, at: string, e
   if (fieldPath === '') return
   if (fieldPath.trim() === '') errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must be non-empty if specified'))
   if (hasLineBreak(fieldPath)) errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must not contain line breaks'))
-  if (!leadsSomewhere(schema, fieldPath)) errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must be a valid path'))
+  if (!isDeclaredPath(schema, fieldPath)) errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must be a valid path'))
 }
 
-/** `.a.b`, `.a['b']`: a path to a member that the schema declares. */
-function leadsSomewhere(schema: JSONSchema, fieldPath: string): boolean {
+/** Whether a field path (`.a.b`, `.a['b']`) leads to a field that the schema declares. */
+function isDeclaredPath(schema: JSONSchema, fieldPath: string): boolean {
   const members = fieldPath.match(/\.[^.[\]']+|\['(?:[^'\\]|\\.)+'\]/g) ?? []
   if (members.length === 0 || members.join('') !== fieldPath) return false
   let at: JSONSchema = schema

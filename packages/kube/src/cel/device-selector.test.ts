@@ -3,7 +3,7 @@ import { deviceSelectorProblem } from './device-selector.ts'
 
 const value = 'device.attributes["a"].b'
 
-/** What a kube-apiserver of v1.36.2 said of each. */
+/** Expected results are those of kube-apiserver v1.36.2. */
 describe('an expression that selects devices', () => {
   test.each([
     'device.driver == "a" && device.allowMultipleAllocations',
@@ -40,10 +40,10 @@ describe('an expression that selects devices', () => {
     [`[${value}, 1].size() == 2`, "compilation failed: ERROR: <input>:1:28: expected type 'any' but found 'int'"],
   ])('cannot be %s', (source, message) => {
     const problem = deviceSelectorProblem(source)
-    expect(problem?.kind === 'wrong' && problem.message.slice(0, message.length)).toBe(message)
+    expect(problem?.kind === 'invalid' && problem.message.slice(0, message.length)).toBe(message)
   })
 
-  /** How often each may stand in three loops, joined with `&&`. */
+  /** How often each may occur in three nested loops, joined with `&&`. */
   test.each<[string, number]>([
     ['device.driver == "a"', 9],
     ['device.driver.startsWith("abc")', 9],

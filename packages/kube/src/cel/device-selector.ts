@@ -1,5 +1,5 @@
 /**
- * Expressions that select devices by what drivers say of them.
+ * CEL expressions that select devices by the attributes that their drivers publish.
  * Upstream: k8s.io/dynamic-resource-allocation/cel, v0.36, with the features that are on by default.
  */
 import { CompileError } from './syntax.ts'
@@ -8,22 +8,22 @@ import { estimatedCost } from './estimate.ts'
 import { expression } from './expression.ts'
 import { any, bool, isAny, mapOf, string, type Type, typeText } from './type.ts'
 
-/** Why an expression cannot select devices. */
-export type DeviceSelectorProblem = { readonly kind: 'wrong'; readonly message: string } | { readonly kind: 'too costly' }
+/** Validation error of an expression that selects devices. */
+export type DeviceSelectorProblem = { readonly kind: 'invalid'; readonly message: string } | { readonly kind: 'too costly' }
 
-/** `undefined` for one that can be used. */
+/** Returns `undefined` for a valid expression. */
 export function deviceSelectorProblem(source: string): DeviceSelectorProblem | undefined {
   let type: Type
   try {
     type = expression(source, variables, dialect).type
   } catch (err) {
-    if (err instanceof CompileError) return { kind: 'wrong', message: `compilation failed: ${err.message}` }
+    if (err instanceof CompileError) return { kind: 'invalid', message: `compilation failed: ${err.message}` }
     throw err
   }
   if (type.kind !== 'bool' && !isAny(type)) {
-    // Where an expression is typed as a whole, upstream calls the type by its full name.
+    // Upstream prints the full name of the type `any` here.
     const name = typeText(type).replaceAll(/\bany\b/g, 'google.protobuf.Any')
-    return { kind: 'wrong', message: `must evaluate to bool or the unknown type, not ${name}` }
+    return { kind: 'invalid', message: `must evaluate to bool or the unknown type, not ${name}` }
   }
   return estimatedCost(source, variables, deviceSize, { ...dialect, root: 'device' }) > CostLimit
     ? { kind: 'too costly' }

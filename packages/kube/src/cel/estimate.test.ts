@@ -1,4 +1,4 @@
-/** What cel-go and the estimator of apiextensions-apiserver v0.36.2 said of the same rules: recorded in `testdata/upstream.json`. */
+/** Expected costs are those of cel-go and the estimator of apiextensions-apiserver v0.36.2, recorded in `testdata/upstream.json`. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { JSONSchema } from '../schema.ts'
@@ -35,7 +35,7 @@ function problemOf(compile: () => unknown): string {
 }
 
 describe.each(costs)('of $schema.type $#', ({ schema, rules, occurrences }) => {
-  test('there are as many values in an object', () => {
+  test('has as many values in one object as upstream estimates', () => {
     expect(mostOccurrences(declaredSize(schema, false)!)).toBe(occurrences)
   })
 
@@ -45,7 +45,7 @@ describe.each(costs)('of $schema.type $#', ({ schema, rules, occurrences }) => {
   })
 })
 
-describe.each(texts)('wrong in $schema.type $#', ({ schema, rules }) => {
+describe.each(texts)('errors in $schema.type $#', ({ schema, rules }) => {
   test.each(Object.entries(rules))('%s', (rule, text) => {
     expect(problemOf(() => costOf(rule, schema))).toBe(text)
   })

@@ -1,7 +1,7 @@
 /**
- * What an expression may cost at most, known before it ever runs: every step at its dearest, for the largest values that the schema
- * admits. A definition whose rules could cost too much is refused.
- * Upstream: cel-go checker/cost.go v0.26, with the environment of apiserver v0.36. Macros are counted as what upstream makes of them.
+ * Estimates the maximum cost of an expression before it runs: every step at its highest cost, for the largest values that the schema
+ * allows. A CRD whose rules could cost too much is rejected.
+ * Upstream: cel-go checker/cost.go v0.26, with the environment of apiserver v0.36. Macros cost what upstream's expansions of them cost.
  */
 import { callCost, type Part, Range, unknownRange } from './call-cost.ts'
 import { compile, type Fact, type Variable } from './compile.ts'
@@ -12,11 +12,11 @@ import type { Node } from './syntax.ts'
 import { dyn, type Type } from './type.ts'
 
 interface Options extends Dialect {
-  /** The one variable that is declared; absent: all are as large as the root. */
+  /** Name of the variable whose size `root` gives; absent: it gives the size of all variables. */
   readonly root?: string
 }
 
-/** The expression compiles, and its variables are as large as `root` at most. */
+/** Returns the maximum cost of an expression that compiles. `root` is the maximum size of its variables. */
 export function estimatedCost(source: string, variables: readonly Variable[], root: DeclaredSize, options: Options = {}): number {
   const node = parse(source, options)
   const facts = new Map<Node, Fact>()
@@ -24,7 +24,7 @@ export function estimatedCost(source: string, variables: readonly Variable[], ro
   return new Estimator(facts, root, options.root).estimate(node, new Map()).cost.max
 }
 
-/** A variable of a macro: where its values are declared, and how large they are where that is known in another way. */
+/** A variable of a macro: the place where its values are declared, and their size if it is known otherwise. */
 interface Local {
   readonly place: Place
   readonly size?: Range | undefined
@@ -33,10 +33,10 @@ interface Local {
 
 type Scope = ReadonlyMap<string, Local>
 
-/** Where in the schema a value is declared. Absent for what is not read from an object. */
+/** Place in the schema at which a value is declared; `undefined` for values that are not read from an object. */
 type Place = { readonly size: DeclaredSize | undefined } | undefined
 
-/** How large keys (or positions) and values of a list or a map are. */
+/** Sizes of the keys (or indexes) and values of a list or map. */
 interface Entry {
   readonly of: 'list' | 'map'
   readonly key: Range
@@ -52,7 +52,7 @@ interface Estimate {
 }
 
 const fixed = (cost: number) => new Range(cost, cost)
-const nothing = fixed(0)
+const noCost = fixed(0)
 const one = fixed(1)
 const ListBase = fixed(10)
 const MapBase = fixed(30)
@@ -74,7 +74,7 @@ class Estimator {
     const type = this.#facts.get(node)?.type ?? dyn
     switch (node.kind) {
       case 'literal':
-        return this.#made(type, nothing, fixed(literalSize(node.value)))
+        return this.#made(type, noCost, fixed(literalSize(node.value)))
       case 'name': {
         const local = scope.get(node.name)
         const place = local ? local.place : this.#rootOf(node.name)
@@ -122,7 +122,7 @@ class Estimator {
     }
   }
 
-  /** What is not read from an object. */
+  /** Estimate for a value that is not read from an object. */
   #made(type: Type, cost: Range, size = sizeOfType(type)): Estimate {
     return { type, cost, size, entry: undefined, place: undefined }
   }
@@ -139,7 +139,7 @@ class Estimator {
   #items = (place: Place): Place => this.#member(place, ({ item }) => item)
 
   #select(node: NodeOf<'select'>, type: Type, scope: Scope): Estimate {
-    // The name of a type.
+    // The selection is the name of a type.
     if (type.kind === 'type' && !this.#facts.has(node.of)) return this.#made(type, one)
     const of = this.estimate(node.of, scope)
     if (node.optional) return this.#made(type, of.cost.plus(one))
@@ -208,7 +208,7 @@ class Estimator {
     const cost = (init: number, each: Range, result: number) =>
       range.cost.plus(fixed(init)).plus(fixed(result)).plus(count.times(each))
     const filtered = (step: Range) => (filter ? filter.plus(step.union(one)) : step)
-    // Accumulators are variables too: reading one costs as much as any.
+    // Upstream's expansions read accumulator variables, which costs as much as reading any variable.
     switch (node.macro) {
       case 'all':
         return this.#made(type, cost(0, fixed(2).plus(new Range(1, body.cost.max + 1)), 1), one)
@@ -227,7 +227,7 @@ class Estimator {
     }
   }
 
-  /** A list that a macro makes: as long as what it goes through, or shorter. */
+  /** Estimate for a list that a macro returns: at most as long as the range of the macro. */
   #list(type: Type, cost: Range, count: Range, item: Pick<Local, 'place' | 'size'>): Estimate {
     const size = sizeAt(item.place) ?? item.size ?? unknownRange
     return { ...this.#made(type, cost, count), entry: { of: 'list', key: one, value: new Range(0, size.max) } }
@@ -243,10 +243,10 @@ class Estimator {
   }
 }
 
-/** Upstream: what is sorted is made once and given a name, by which its keys are made. */
+/** Upstream's expansion of `sortBy` binds the list to a variable, so that it is evaluated once. */
 const boundOnce = (cost: Range, target: Range): Range => new Range(cost.min - target.min + 12, cost.max - target.max + 12)
 
-const sum = (costs: readonly Range[]): Range => costs.reduce((total, cost) => total.plus(cost), nothing)
+const sum = (costs: readonly Range[]): Range => costs.reduce((total, cost) => total.plus(cost), noCost)
 
 const sizeAt = (place: Place): Range | undefined => (place?.size ? new Range(0, place.size.max) : undefined)
 
@@ -260,9 +260,9 @@ function literalSize(value: NodeOf<'literal'>['value']): number {
   return value instanceof Uint8Array ? value.length : 1
 }
 
-/** How large the smallest and the largest can be. */
+/** Range from the smallest to the largest size. */
 const union = (parts: readonly Estimate[]): Range =>
-  parts.length === 0 ? nothing : parts.map(({ size }) => size ?? unknownRange).reduce((all, size) => all.union(size))
+  parts.length === 0 ? noCost : parts.map(({ size }) => size ?? unknownRange).reduce((all, size) => all.union(size))
 
 const unionOf = (a: Entry | undefined, b: Entry | undefined): Entry | undefined =>
   a && b && { of: a.of, key: a.key.union(b.key), value: a.value.union(b.value) }

@@ -1,4 +1,4 @@
-/** What expressions are made of when they run. Every step is counted, so that none runs for long whatever it is given. */
+/** Run-time operations of compiled expressions. Every step adds to the cost of the run, so that no expression runs for long. */
 import { largest } from '../lists.ts'
 import {
   CelList,
@@ -13,7 +13,7 @@ import {
   type Value,
 } from './value.ts'
 
-/** One run of an expression: its variables, and what it has spent. */
+/** State of one evaluation: the values of its variables, and the cost so far. */
 export interface Run {
   readonly slots: Value[]
   spent: number
@@ -29,14 +29,14 @@ export function spend(run: Run, cost: number): void {
 
 export const noOverload = (): EvaluationError => new EvaluationError('no such overload')
 
-/** The member of a map or an object; absent too where an optional is empty. */
+/** Returns the member of a map or an object; `undefined` for an empty optional, too. */
 export function lookUp(value: Value, field: string): Value | undefined {
   if (value instanceof Optional) return value.value === undefined ? undefined : lookUp(value.value, field)
   if (value instanceof CelMap) return value.get(field)
   throw noOverload()
 }
 
-/** Like `lookUp`, for selections without optionals. Upstream: null and scalars have no fields, and `has` is false of them. */
+/** Like `lookUp`, for selections without optionals. Upstream: null and scalars have no fields, and `has` returns false for them. */
 export const lookUpPlain = (value: Value, field: string): Value | undefined =>
   value instanceof Optional || value instanceof CelMap || value instanceof CelList ? lookUp(value, field) : undefined
 
@@ -59,13 +59,13 @@ export function indexed(of: Value, index: Value): Value {
   throw new EvaluationError(of instanceof CelList ? `index out of bounds: ${text}` : `no such key: ${text}`)
 }
 
-/** What making or passing on a value costs, without looking into it. */
+/** Cost of creating or passing on a value, without its content. */
 export function sizeOf(value: Value): number {
   if (typeof value === 'string' || value instanceof Uint8Array) return value.length / 10
   return value instanceof CelList || value instanceof CelMap ? value.size / 10 : 0
 }
 
-/** What there is to be looked at in a value, all the way down. */
+/** Cost of visiting all content of a value, recursively. */
 function weightOf(value: unknown): number {
   if (typeof value === 'string' || value instanceof Uint8Array) return 1 + value.length / 10
   if (typeof value !== 'object' || value === null) return 1
@@ -77,13 +77,13 @@ function weightOf(value: unknown): number {
   return Object.values(value).reduce((total: number, member) => total + weightOf(member), 1)
 }
 
-/** A pattern goes over the text once for each of its parts. */
+/** Cost of matching a pattern: proportional to the lengths of text and pattern. */
 export const matchingCost = (text: string, pattern: string): number => 1 + (text.length * (pattern.length + 4)) / 40
 
-/** What a call of the function costs with such arguments. */
+/** Returns the cost of a call of the function, by its arguments. */
 export function costOf(name: string): (values: readonly Value[]) => number {
   if (Cheap.has(name)) return () => 1
-  // Upstream: two questions about rights are as much as one expression may ask.
+  // Upstream: an expression may check at most two permissions.
   if (name === 'check') return () => 350_000
   if (Matching.has(name)) return ([text, pattern]) => matchingCost(text as string, pattern as string)
   return (values) => {
@@ -95,7 +95,7 @@ export function costOf(name: string): (values: readonly Value[]) => number {
 
 const Cheap: ReadonlySet<string> = new Set('size type dyn hasValue value orValue or _<_ _>_ _<=_ _>=_ first last'.split(' '))
 const Matching: ReadonlySet<string> = new Set(['matches', 'find', 'findAll'])
-/** Each item is compared with each. */
+/** Functions that compare each item with each other item. */
 const Quadratic: ReadonlySet<string> = new Set(
   'distinct sets.contains sets.equivalent sets.intersects indexOf lastIndexOf'.split(' '),
 )
@@ -116,9 +116,7 @@ export function isIn(run: Run, value: Value, where: Value): boolean {
   throw noOverload()
 }
 
-/**
- * `&&` and `||` over any number of conditions: the deciding value wins over failures on either side.
- */
+/** Evaluates `&&` and `||` over any number of operands. An operand with the decisive value wins over errors of the others. */
 export function decided(run: Run, operands: readonly Evaluate[], decisive: boolean): boolean {
   let failure: EvaluationError | undefined
   for (const operand of operands) {
@@ -130,7 +128,7 @@ export function decided(run: Run, operands: readonly Evaluate[], decisive: boole
   return !decisive
 }
 
-/** The decision of a condition, or its failure, which may come to matter or not. */
+/** Value of an operand, or its error, which counts only if no operand decides. */
 function outcome(run: Run, condition: Evaluate): boolean | EvaluationError {
   try {
     const value = condition(run)
@@ -142,7 +140,7 @@ function outcome(run: Run, condition: Evaluate): boolean | EvaluationError {
   }
 }
 
-/** Failures take longer than anything else. */
+/** Creating an error takes longer than other steps. */
 const CostOfFailure = 20
 
 export interface Loop {
@@ -151,7 +149,7 @@ export interface Loop {
   readonly two: boolean
 }
 
-/** Puts each item of the range into its slots, and says what the first variable is. */
+/** Assigns each item of the range to the slots of the loop, and yields the value of the first variable. */
 export function* each(run: Run, { range, slot, two }: Loop, filter?: Evaluate): Generator<Value> {
   const over = range(run)
   const keys = over instanceof CelMap ? over.keys() : undefined

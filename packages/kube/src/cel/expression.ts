@@ -1,4 +1,4 @@
-/** An expression that has been compiled, and its runs. */
+/** Compiled expressions and their results. */
 import { appendAll } from '../lists.ts'
 import { compile, type Variable } from './compile.ts'
 import { kubernetesFunctions } from './environment.ts'
@@ -15,14 +15,17 @@ export interface Expression {
   run(values: () => Value[], limit: number): Result
 }
 
-/** What an evaluation came to, and what it cost. */
+/** Result of an evaluation, with its cost. */
 export type Result = { readonly cost: number } & (
   | { readonly kind: 'value'; readonly value: Value }
   | { readonly kind: 'error'; readonly message: string }
   | { readonly kind: 'out of budget' }
 )
 
-/** `run` takes a value for each variable, in order, and fails too when one of them cannot be made. @throws CompileError */
+/**
+ * Compiles an expression. `run` takes a value for each variable, in order; an error thrown by `values` becomes the result. @throws
+ * CompileError
+ */
 export function expression(source: string, variables: readonly Variable[], dialect?: Dialect): Expression {
   const node = parse(source, dialect)
   const { type, evaluate } = compile(source, node, variables, kubernetesFunctions)
@@ -44,7 +47,7 @@ export function expression(source: string, variables: readonly Variable[], diale
   }
 }
 
-/** Upstream looks at names alone: a variable of a macro that hides the other counts too. */
+/** Upstream compares names alone: a macro variable that shadows the variable counts, too. */
 function mentions(part: unknown, name: string): boolean {
   if (Array.isArray(part)) return part.some((one) => mentions(one, name))
   if (typeof part !== 'object' || part === null) return false

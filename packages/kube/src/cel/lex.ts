@@ -1,4 +1,4 @@
-/** Expressions as tokens. Upstream: the grammar of cel-go. */
+/** Splits the text of an expression into tokens. Upstream: the grammar of cel-go. */
 import { appendAll } from '../lists.ts'
 import type { Issue, Node } from './syntax.ts'
 
@@ -9,7 +9,7 @@ export type Token = { readonly at: number; readonly text: string } & (
   | { readonly kind: 'literal'; readonly value: Literal }
 )
 
-/** Thrown inside the parser only; what leaves it is a CompileError. */
+/** Syntax error inside the parser, which callers get as a CompileError. */
 export class SyntaxProblem extends Error implements Issue {
   readonly at: number
   constructor(at: number, message: string) {
@@ -68,7 +68,7 @@ function wordOf(text: string, at: number): Token {
   return text === 'in' ? { kind: 'operator', at, text } : { kind: 'name', at, text }
 }
 
-/** The limits of signed integers are checked where the sign is known. */
+/** The parser checks the limits of signed integers, because it knows the sign. */
 function integerOf([text, digits, suffix]: RegExpExecArray, at: number): Token {
   const value = BigInt(digits!)
   if (suffix === '') return { kind: 'literal', at, text, value }

@@ -37,11 +37,11 @@ describe('errors of an expression have a position', () => {
   test.each(cases)('%s', (source, text) => expect(problem(source)).toBe(text))
 })
 
-test('long conditions are no deep ones', () => {
+test('a long condition does not make a deep syntax tree', () => {
   expect(problem(Array.from({ length: 5000 }, () => 'self == ""').join(' || '))).toBe('compiles')
 })
 
-describe('anything that is sent', () => {
+describe('any text', () => {
   const words = [
     'self',
     '.',
@@ -81,7 +81,7 @@ describe('anything that is sent', () => {
     '__proto__',
     'constructor',
   ]
-  test('compiles or is refused with a CompileError', () => {
+  test('compiles, or is rejected with a CompileError', () => {
     const source = fc.oneof(
       fc.string(),
       fc.array(fc.constantFrom(...words, ...more), { maxLength: 40 }).map((all) => all.join('')),
@@ -93,7 +93,7 @@ describe('anything that is sent', () => {
       { numRuns: 2000, seed: 7 },
     )
   })
-  test('takes no longer for being strange', () => {
+  test('compiles in linear time', () => {
     for (const text of [
       '"'.repeat(50_000),
       "'''".repeat(30_000),

@@ -1,9 +1,9 @@
-/** From the text of an expression to its syntax tree. Upstream: cel-go's parser, with the macros that Kubernetes turns on. */
+/** Parses the text of an expression to a syntax tree. Upstream: cel-go's parser, with the macros that Kubernetes enables. */
 import { isReserved } from './identifier.ts'
 import { SyntaxProblem, type Token, tokens } from './lex.ts'
 import { CompileError, type Macro, type Node } from './syntax.ts'
 
-/** Macros that not every place of Kubernetes has. */
+/** Macros that only some environments of Kubernetes have. */
 export interface Dialect {
   /** `cel.bind(name, value, body)`. */
   readonly bindings?: boolean
@@ -128,7 +128,7 @@ class Parser {
     if (!this.#is('!') && !this.#is('-')) return this.#member()
     let times = 0
     while (this.#skip(text)) times++
-    // A minus belongs to the number behind it: the smallest integer has no positive twin.
+    // A minus before a number is part of the literal: the smallest integer has no positive counterpart.
     const literal = this.#next
     if (text === '-' && literal.kind === 'literal' && (typeof literal.value === 'bigint' || typeof literal.value === 'number')) {
       const member = this.#member(true)
@@ -146,7 +146,7 @@ class Parser {
       if (this.#skip('.')) {
         const optional = this.#skip('?')
         const token = this.#next
-        // Upstream: Kubernetes escapes names in its own way (`__dash__`), and does not turn on CEL's.
+        // Upstream: Kubernetes escapes names in its own way (`__dash__`), and does not enable CEL's quoted identifiers.
         if (token.kind === 'quoted') throw new SyntaxProblem(token.at, "unsupported syntax: '`'")
         if (token.kind !== 'name') throw this.#unexpected('IDENTIFIER')
         this.#index++
@@ -241,7 +241,7 @@ class Parser {
 
 const Starts = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 
-/** By name: what the macro is, with how many variables, and with how many arguments behind them. */
+/** Macros by name: allowed numbers of variables, and whether a filter argument may precede the body. */
 const Macros: { readonly [name: string]: { macro: Macro; variables: readonly number[]; filter: boolean } } = {
   all: { macro: 'all', variables: [1, 2], filter: false },
   exists: { macro: 'exists', variables: [1, 2], filter: false },

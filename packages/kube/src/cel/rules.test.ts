@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { JSONSchema } from '../schema.ts'
 import { compileRules } from './rules.ts'
 
-/** Every rule of a schema and of what is in it, with what is wrong with it. */
+/** Compile errors of the rules of a schema and its inner schemas. */
 function problems(schema: JSONSchema, path = '', isRoot = true): string[] {
   const found = compileRules(schema, isRoot).map(
     ({ rule, error, messageError }) => `${path} ${rule.rule}: ${error ?? messageError ?? 'compiles'}`,

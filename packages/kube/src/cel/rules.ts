@@ -11,7 +11,7 @@ import { CompileError } from './syntax.ts'
 import { optionalOf } from './type.ts'
 import { none, Optional, type Value } from './value.ts'
 
-/** The value that there was before, if there was one. */
+/** Old value of an update, if there is one. */
 type Before = { readonly value: unknown } | undefined
 
 interface Message {
@@ -20,26 +20,28 @@ interface Message {
   readonly isOutOfBudget: boolean
 }
 
-/** One rule: compiled, or why it could not be. */
+/** A compiled rule, or the reason why it does not compile. */
 export interface CompiledRule {
   readonly rule: ValidationRule
-  /** What is wrong with the rule itself, as a definition with it is refused. */
+  /** Compile error, in the form in which a CRD with the rule is rejected. */
   readonly error?: string
   readonly messageError?: string
-  /** The rule is about a change: it looks at what was there before. */
+  /** True for a transition rule: it reads the old value. */
   readonly usesOldSelf: boolean
-  /** What the rule and its message may cost for one value, whose size is known; absent when there is an error. */
+  /**
+   * Estimated cost of the rule and of its message expression for one value, by the declared size of values. Absent when there is an error.
+   */
   estimates?(size: DeclaredSize): { readonly rule: number; readonly message?: number }
-  /** Of an object's value and of what it was before, both as they are in the object. Absent when there is an error. */
+  /** Evaluates the rule for a value and the old value, both in JSON form. Absent when there is an error. */
   evaluate?(self: unknown, old: Before, limit: number): Result
-  /** The message that the rule computes; absent when it has none that can be used. */
+  /** Evaluates the message expression; absent when the rule has none that is valid. */
   message?(self: unknown, old: Before, limit: number): Message
 }
 
 const compiled = new WeakMap<JSONSchema, readonly CompiledRule[]>()
 const compiledRoots = new WeakMap<JSONSchema, readonly CompiledRule[]>()
 
-/** Compiles the rules of this schema, not of those within, once. Rules at the root see the name of the object as well. */
+/** Compiles the rules of this schema, without those of inner schemas, once. Rules at the root can also read `metadata.name`. */
 export function compileRules(schema: JSONSchema, isRoot: boolean): readonly CompiledRule[] {
   const cache = isRoot ? compiledRoots : compiled
   let known = cache.get(schema)
@@ -57,11 +59,11 @@ function compileRule(rule: ValidationRule, { type, view }: SchemaView): Compiled
     { name: 'self', type },
     { name: 'oldSelf', type: isOptional ? optionalOf(type) : type },
   ]
-  // An empty rule is refused for being empty, and otherwise says nothing.
+  // An empty rule is rejected as empty, without further errors.
   if (!rule.rule?.trim()) return { rule, usesOldSelf: false }
   const condition = attempt(rule.rule, variables)
   const text = rule.messageExpression?.trim() ? attempt(rule.messageExpression.trim(), variables) : undefined
-  // Upstream: what the message looks at makes no difference.
+  // Upstream: `oldSelf` in the message expression does not make a transition rule.
   const usesOldSelf = condition.compiled?.uses('oldSelf') === true
   const valuesOf = (self: unknown, old: Before) => (): Value[] => {
     const before = old && view(old.value)
@@ -104,7 +106,7 @@ function attempt(source: string, variables: readonly Variable[]): { compiled?: E
 
 const MaxMessage = 5 * 1024
 
-/** Upstream: one line, not empty, not long. */
+/** Upstream: the message must be one line, not empty, and at most 5 KiB. */
 function usable(value: Value): string | undefined {
   if (typeof value !== 'string') return undefined
   const text = value.trim()

@@ -1,6 +1,6 @@
 /**
- * Objects of the API as expressions see them: the schema says what is an `int` and what a `double`, which strings are times, and
- * by which names properties go. Views look into the object itself; nothing is copied.
+ * API objects as values of expressions. The schema determines which numbers are `int` or `double`, which strings are timestamps, and the
+ * names of properties. Views read the object itself; no part is copied.
  * Upstream: apiserver/pkg/cel/common, v1.36.
  */
 import { isNumeric, isInt64, writeJSON } from '../json-text.ts'
@@ -17,7 +17,7 @@ export interface SchemaView {
 
 const views = new WeakMap<JSONSchema, SchemaView>()
 
-/** `undefined` when expressions cannot see values of the schema: it does not say what they are. */
+/** Returns `undefined` when expressions cannot access values of the schema, because it declares no type for them. */
 export function schemaView(schema: JSONSchema): SchemaView | undefined {
   const known = views.get(schema)
   if (known) return known
@@ -26,7 +26,7 @@ export function schemaView(schema: JSONSchema): SchemaView | undefined {
   return made
 }
 
-/** The view of a whole object of the API, of which the schema says less than is there. */
+/** View of a whole API object, whose schema does not declare apiVersion, kind and metadata. */
 export const objectSchemaView = (schema: JSONSchema): SchemaView => objectView(withTypeAndMetadata(schema))
 
 function viewOf(schema: JSONSchema): SchemaView | undefined {
@@ -41,9 +41,9 @@ function viewOf(schema: JSONSchema): SchemaView | undefined {
     case 'string':
       return stringView(schema.format)
     case 'boolean':
-      return viewing(bool, (raw) => (typeof raw === 'boolean' ? raw : unfit(raw, 'boolean')))
+      return viewing(bool, (raw) => (typeof raw === 'boolean' ? raw : typeMismatch(raw, 'boolean')))
     case 'number':
-      return viewing({ kind: 'double' }, (raw) => (isNumeric(raw) ? Number(raw) : unfit(raw, 'number')))
+      return viewing({ kind: 'double' }, (raw) => (isNumeric(raw) ? Number(raw) : typeMismatch(raw, 'number')))
     case 'integer':
       return viewing(int, (raw) => integer(raw, 'integer'))
     case undefined:
@@ -51,7 +51,7 @@ function viewOf(schema: JSONSchema): SchemaView | undefined {
   }
 }
 
-/** Null is null whatever the schema: only a nullable field still has one. */
+/** Null is null for every schema. Only nullable fields still contain one: nulls of other fields are dropped before. */
 const viewing = (type: Type, view: (raw: unknown) => Value): SchemaView => ({
   type,
   view: (raw) => (raw === null || raw === undefined ? null : view(raw)),
@@ -76,7 +76,7 @@ function objectView({ properties = {} }: JSONSchema): SchemaView {
   return viewing({ kind: 'object', field }, (raw) => new ObjectValue(record(raw), byName, true))
 }
 
-/** What every object of the API has beside what its schema declares. */
+/** Adds the fields that every API object has, although its schema does not declare them. */
 const withTypeAndMetadata = (schema: JSONSchema): JSONSchema => ({
   ...schema,
   properties: {
@@ -111,14 +111,14 @@ function stringView(format: string | undefined): SchemaView {
   }
 }
 
-/** What an update leaves as it was may be of another type than the schema of today says. */
-function unfit(raw: unknown, type: string): never {
+/** An unchanged value may have another type than the current schema declares. */
+function typeMismatch(raw: unknown, type: string): never {
   const found = Array.isArray(raw) ? 'array' : isNumeric(raw) ? 'number' : typeof raw
   throw new EvaluationError(`invalid data, expected ${type} to match the provided schema, got ${found}`)
 }
 
-const textOf = (raw: unknown): string => (typeof raw === 'string' ? raw : unfit(raw, 'string'))
-const integer = (raw: unknown, type: string): bigint => (isInt64(raw) ? BigInt(raw) : unfit(raw, type))
+const textOf = (raw: unknown): string => (typeof raw === 'string' ? raw : typeMismatch(raw, 'string'))
+const integer = (raw: unknown, type: string): bigint => (isInt64(raw) ? BigInt(raw) : typeMismatch(raw, type))
 
 function bytesOf(text: string): Uint8Array {
   try {
@@ -129,12 +129,14 @@ function bytesOf(text: string): Uint8Array {
 }
 
 function record(raw: unknown): Readonly<Record<string, unknown>> {
-  return typeof raw === 'object' && raw !== null && !Array.isArray(raw) ? (raw as Record<string, unknown>) : unfit(raw, 'object')
+  return typeof raw === 'object' && raw !== null && !Array.isArray(raw)
+    ? (raw as Record<string, unknown>)
+    : typeMismatch(raw, 'object')
 }
 
-const array = (raw: unknown): readonly unknown[] => (Array.isArray(raw) ? raw : unfit(raw, 'array'))
+const array = (raw: unknown): readonly unknown[] => (Array.isArray(raw) ? raw : typeMismatch(raw, 'array'))
 
-/** An object or a map of the API. `raw` lets unchanged parts be compared without looking at them value by value. */
+/** An object or map of the API. Two values with the same `raw` object are equal, which saves a comparison of their content. */
 export class ObjectValue extends CelMap {
   readonly raw: Readonly<Record<string, unknown>>
   readonly #viewOf: (property: string) => SchemaView | undefined
@@ -168,7 +170,7 @@ export class ObjectValue extends CelMap {
   }
 }
 
-/** A value of which the schema says nothing: it can be compared, and nothing else. */
+/** A value whose schema declares no type: it can only be compared. */
 class Unknown extends Opaque {
   readonly type = 'kubernetes.Unknown'
   readonly text: string
@@ -180,10 +182,10 @@ class Unknown extends Opaque {
     return other instanceof Unknown && other.text === this.text
   }
 }
-/** Values of schemas that do not say what they are. */
+/** View of values whose schema declares no type. */
 export const unknownView: SchemaView = viewing(dyn, (raw) => new Unknown(raw))
 
-/** Values without a schema, as they are: numbers that are whole are integers. */
+/** View of values without a schema: whole numbers are `int`. */
 export const dynamicView: SchemaView = viewing(dyn, (raw) => {
   if (Array.isArray(raw)) return new CelList(raw, dynamicView.view)
   if (typeof raw === 'object') return new ObjectValue(record(raw), () => dynamicView, false)
@@ -192,13 +194,13 @@ export const dynamicView: SchemaView = viewing(dyn, (raw) => {
 
 const Escapes: { readonly [name: string]: string } = { underscores: '__', dot: '.', dash: '-', slash: '/' }
 
-/** The name by which an expression calls a property: what could not stand in one is spelled out (`a-b` is `a__dash__b`). */
+/** Name of a property in expressions: characters that identifiers cannot contain are escaped (`a-b` is `a__dash__b`). */
 export function expressionName(property: string): string {
   if (isKeyword(property)) return `__${property}__`
   return property.replaceAll(/__|[.\-/]/g, (part) => `__${Object.keys(Escapes).find((name) => Escapes[name] === part)}__`)
 }
 
-/** The property that an expression means; `undefined` when the name spells none. */
+/** Property that a name in an expression stands for; `undefined` for an invalid escape. */
 function propertyName(name: string): string | undefined {
   if (!name.includes('__')) return isKeyword(name) ? undefined : name
   const keyword = /^__(\w+?)__$/.exec(name)?.[1]

@@ -1,11 +1,11 @@
 /**
- * Functions of expressions, each written down as its signature: `string.charAt(int): string` is a method,
- * `sets.contains(list<T>, list<T>): bool` a function; a single capital letter stands for any type.
+ * Declarations of functions by their signatures: `string.charAt(int): string` is a method, `sets.contains(list<T>, list<T>): bool` a
+ * function; a single capital letter is a type parameter.
  */
 import { bool, dyn, int, listOf, mapOf, optionalOf, string, type Type } from './type.ts'
 import type { Value } from './value.ts'
 
-/** By signature. An implementation may rely on the types of its arguments. */
+/** Functions by signature. An implementation may rely on the types of its arguments. */
 export interface Library {
   // biome-ignore lint/suspicious/noExplicitAny: the signature says what the arguments are
   readonly [signature: string]: (...args: any[]) => Value
@@ -20,7 +20,7 @@ export interface Overload {
 /** Overloads by name; names of methods begin with a dot. */
 export type Functions = Pick<ReadonlyMap<string, readonly Overload[]>, 'get' | 'has'>
 
-/** Signatures are read when a function is first looked for: many programs have no expressions. */
+/** Signatures are parsed at the first lookup, because many programs use no expressions. */
 export function functionsOf(libraries: readonly Library[]): Functions {
   let read: Functions | undefined
   const functions = () => (read ??= overloadsIn(libraries))
@@ -93,7 +93,7 @@ const Plain: { readonly [name: string]: Type } = {
   Semver: { kind: 'opaque', name: 'kubernetes.Semver' },
 }
 
-/** `undefined` when the text is no type but the namespace of a function. */
+/** Returns `undefined` when the text is not a type but the namespace of a function. */
 function typeOf(text: string): Type | undefined {
   if (/^[A-Z]$/.test(text)) return { kind: 'parameter', name: text }
   const [, generic, inner] = /^(list|map|optional)<(.*)>$/.exec(text) ?? []

@@ -1,6 +1,9 @@
-/** The syntax tree of an expression. Macros are nodes of their own, so that they can be checked and run as what they are. */
+/**
+ * The syntax tree of an expression. Macros have their own nodes and are not expanded, so that errors and run-time behaviour are those of
+ * the macro.
+ */
 
-/** Where a node begins in the source: for calls the bracket, for operators and selections the operator, as upstream counts. */
+/** Position of a node in the source, as upstream counts: of calls the bracket, of operators and selections the operator. */
 interface At {
   readonly at: number
 }
@@ -20,7 +23,7 @@ export type Node = At &
         readonly kind: 'map'
         readonly entries: readonly { readonly key: Node; readonly value: Node; readonly optional: boolean }[]
       }
-    /** Any number of operands: long conditions must not make a deep tree. */
+    /** Any number of operands, so that long conditions do not make a deep tree. */
     | { readonly kind: 'all' | 'any'; readonly operands: readonly Node[] }
     | { readonly kind: 'choice'; readonly condition: Node; readonly yes: Node; readonly no: Node }
     | {
@@ -33,19 +36,19 @@ export type Node = At &
         readonly body: Node
       }
     | { readonly kind: 'optMap'; readonly of: Node; readonly variable: string; readonly body: Node; readonly flat: boolean }
-    /** `cel.bind`: a value gets a name. */
+    /** `cel.bind`: binds a value to a name. */
     | { readonly kind: 'bind'; readonly variable: string; readonly value: Node; readonly body: Node }
   )
 
 export type Macro = 'all' | 'exists' | 'existsOne' | 'map' | 'filter' | 'transformMap' | 'transformMapEntry'
 
-/** What is wrong with the text of an expression, and where. */
+/** An error in the text of an expression, with its position. */
 export interface Issue {
   readonly at: number
   readonly message: string
 }
 
-/** An expression that cannot be compiled. The message is what upstream shows: each issue with its line and a mark below it. */
+/** Error of an expression that does not compile. The message has upstream's form: each issue with its line and a mark below it. */
 export class CompileError extends Error {
   override readonly name = 'CompileError'
   constructor(source: string, issues: readonly Issue[]) {
@@ -59,7 +62,7 @@ export class CompileError extends Error {
 }
 
 function shown(source: string, { at, message }: Issue): string {
-  // Upstream: there is no line to show.
+  // Upstream prints no source line for an empty expression.
   if (source === '') return `ERROR: <input>:1:0: ${message}`
   const before = source.slice(0, at).split('\n')
   const column = Array.from(before.at(-1)!).length

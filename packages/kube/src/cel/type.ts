@@ -2,7 +2,7 @@
 import { CelList, CelMap, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts'
 
 export type Type =
-  /** `any` is that of a value that was given without one: expressions may look at it, but not go through it. */
+  /** `any` is the type of a value that is declared without a more precise type: expressions may compare it, but not iterate over it. */
   | { readonly kind: 'dyn'; readonly shown?: 'any' }
   | {
       readonly kind: 'bool' | 'int' | 'uint' | 'double' | 'string' | 'bytes' | 'null' | 'timestamp' | 'duration' | 'type'
@@ -58,10 +58,13 @@ export function typeText(type: Type): string {
   }
 }
 
-/** Types that parameters of a signature stand for in one call. */
+/** Types that the type parameters of a signature are bound to in one call. */
 export type Bindings = Map<string, Type>
 
-/** Whether a value of type `given` may stand where `wanted` is. What is not known yet may: it is looked at when it is there. */
+/**
+ * Whether a value of type `given` can be used where `wanted` is required. A type that is known only at run time fits: its values are
+ * checked then.
+ */
 export function fits(wanted: Type, given: Type, bindings: Bindings): boolean {
   if (wanted.kind === 'parameter') {
     const bound = bindings.get(wanted.name)
@@ -82,11 +85,11 @@ export function fits(wanted: Type, given: Type, bindings: Bindings): boolean {
   return fits(wanted.key, key, bindings) && fits(wanted.value, value, bindings)
 }
 
-/** Upstream: scalars, lists and maps are never null, whatever their schema says. */
+/** Upstream: scalars, lists and maps are never null, whatever their schema declares. */
 const mayBeNull = ({ kind }: Type): boolean =>
   kind === 'null' || kind === 'object' || kind === 'opaque' || kind === 'optional' || kind === 'timestamp' || kind === 'duration'
 
-/** `type` with its parameters replaced by what they stand for. */
+/** `type` with its type parameters replaced by the types that they are bound to. */
 export function bound(type: Type, bindings: Bindings): Type {
   if (type.kind === 'parameter') return bindings.get(type.name) ?? dyn
   if (type.kind === 'list') return listOf(bound(type.item, bindings))
@@ -95,10 +98,10 @@ export function bound(type: Type, bindings: Bindings): Type {
   return type
 }
 
-/** Whether the type leaves anything to be found out at run time that a function could trip over. */
+/** Whether values of the type need no check at run time. */
 export const isKnown = ({ kind }: Type): boolean => kind !== 'dyn' && kind !== 'null'
 
-/** Whether a value is of the type. Lists and maps are not looked into. */
+/** Whether a value has the type. Items of lists and maps are not checked. */
 export function accepts(type: Type, value: Value): boolean {
   switch (type.kind) {
     case 'dyn':

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { JSONSchema, ValidationRule } from '../schema.ts'
 import { structural } from '../structural/structural.ts'
-import { brokenRules } from './validate-rules.ts'
+import { ruleErrorsOfValue } from './validate-rules.ts'
 
 const rule = (text: string, more: Partial<ValidationRule> = {}): ValidationRule[] => [{ rule: text, ...more }]
 const spec = (properties: { [name: string]: JSONSchema }, rules: ValidationRule[] = []): JSONSchema => ({
   type: 'object',
   properties: { spec: { type: 'object', properties, 'x-kubernetes-validations': rules } },
 })
-const told = (schema: JSONSchema, now: object, before?: object): string[] =>
+const errorTexts = (schema: JSONSchema, now: object, before?: object): string[] =>
   structural(schema)
     .validate({ spec: now }, before && { spec: before })
     .map(({ field, text }) => `${field}: ${text}`)
@@ -72,8 +72,10 @@ describe('values that rules see', () => {
     ['isSemver(self.v, true) && semver(self.v, true).isLessThan(semver("1.10.0"))', { v: text }, { v: 'v1.9' }],
   ]
   test.each(cases)('%s', (condition, properties, value) => {
-    expect(told(spec(properties, rule(condition)), value)).toEqual([])
-    expect(told(spec(properties, rule(`!(${condition})`)), value)).toEqual([`spec: Invalid value: failed rule: !(${condition})`])
+    expect(errorTexts(spec(properties, rule(condition)), value)).toEqual([])
+    expect(errorTexts(spec(properties, rule(`!(${condition})`)), value)).toEqual([
+      `spec: Invalid value: failed rule: !(${condition})`,
+    ])
   })
 
   test('the root has a name and a kind, but nothing else of its metadata', () => {
@@ -85,7 +87,7 @@ describe('values that rules see', () => {
   })
 })
 
-describe('rules about changes', () => {
+describe('transition rules', () => {
   const number: JSONSchema = { type: 'integer', 'x-kubernetes-validations': rule('self >= oldSelf') }
   const list = (kind: 'map' | 'atomic'): JSONSchema => ({
     type: 'array',
@@ -93,12 +95,14 @@ describe('rules about changes', () => {
     ...(kind === 'map' ? { 'x-kubernetes-list-map-keys': ['k'] } : {}),
     items: { type: 'object', properties: { k: { type: 'string' }, n: number } },
   })
-  test('are left alone at creation, and where there was nothing', () => {
-    expect(told(spec({ n: number }), { n: 1 })).toEqual([])
-    expect(told(spec({ n: number }), { n: 1 }, {})).toEqual([])
-    expect(told(spec({ n: number }), { n: 1 }, { n: 2 })).toEqual(['spec.n: Invalid value: 1: failed rule: self >= oldSelf'])
+  test('are not evaluated for a create, and for a value without an old value', () => {
+    expect(errorTexts(spec({ n: number }), { n: 1 })).toEqual([])
+    expect(errorTexts(spec({ n: number }), { n: 1 }, {})).toEqual([])
+    expect(errorTexts(spec({ n: number }), { n: 1 }, { n: 2 })).toEqual([
+      'spec.n: Invalid value: 1: failed rule: self >= oldSelf',
+    ])
   })
-  test('find items of maps by their keys, and items of other lists not at all', () => {
+  test('correlate items of list maps by their keys, and no items of other lists', () => {
     const [now, before] = [
       {
         l: [
@@ -108,29 +112,31 @@ describe('rules about changes', () => {
       },
       { l: [{ k: 'a', n: 2 }] },
     ]
-    expect(told(spec({ l: list('map') }), now, before)).toEqual(['spec.l[1].n: Invalid value: 1: failed rule: self >= oldSelf'])
-    expect(told(spec({ l: list('atomic') }), now, before)).toEqual([])
+    expect(errorTexts(spec({ l: list('map') }), now, before)).toEqual([
+      'spec.l[1].n: Invalid value: 1: failed rule: self >= oldSelf',
+    ])
+    expect(errorTexts(spec({ l: list('atomic') }), now, before)).toEqual([])
   })
-  test('see that there was nothing when they ask for it', () => {
+  test('see an absent old value with optionalOldSelf', () => {
     const once: JSONSchema = {
       type: 'string',
       'x-kubernetes-validations': rule('!oldSelf.hasValue()', { optionalOldSelf: true, message: 'is set once' }),
     }
-    expect(told(spec({ a: once }), { a: 'x' })).toEqual([])
-    expect(told(spec({ a: once }), { a: 'x' }, { a: 'x' })).toEqual(['spec.a: Invalid value: "x": is set once'])
+    expect(errorTexts(spec({ a: once }), { a: 'x' })).toEqual([])
+    expect(errorTexts(spec({ a: once }), { a: 'x' }, { a: 'x' })).toEqual(['spec.a: Invalid value: "x": is set once'])
   })
 })
 
 describe('an unchanged part of an update', () => {
   const small: JSONSchema = { type: 'integer', 'x-kubernetes-validations': rule('self < 10') }
   const atomic: JSONSchema = { type: 'array', items: small }
-  test('may break the rules', () => {
-    expect(told(spec({ n: small, m: small }), { n: 50, m: 1 }, { n: 50, m: 2 })).toEqual([])
-    expect(told(spec({ n: small, m: small }), { n: 51, m: 1 }, { n: 50, m: 1 })).toHaveLength(1)
+  test('may violate the rules', () => {
+    expect(errorTexts(spec({ n: small, m: small }), { n: 50, m: 1 }, { n: 50, m: 2 })).toEqual([])
+    expect(errorTexts(spec({ n: small, m: small }), { n: 51, m: 1 }, { n: 50, m: 1 })).toHaveLength(1)
   })
-  test('is the whole of an atomic list or nothing of it', () => {
-    expect(told(spec({ l: atomic, m: small }), { l: [50], m: 1 }, { l: [50], m: 2 })).toEqual([])
-    expect(told(spec({ l: atomic }), { l: [50, 1] }, { l: [50] })).toEqual([
+  test('is an atomic list as a whole, not its items', () => {
+    expect(errorTexts(spec({ l: atomic, m: small }), { l: [50], m: 1 }, { l: [50], m: 2 })).toEqual([])
+    expect(errorTexts(spec({ l: atomic }), { l: [50, 1] }, { l: [50] })).toEqual([
       'spec.l[0]: Invalid value: 50: failed rule: self < 10',
     ])
   })
@@ -154,25 +160,25 @@ describe('errors report', () => {
     ['that it is forbidden', { message: 'm', reason: 'FieldValueForbidden' }, 'spec: Forbidden: m'],
     ['that it is required', { message: 'm', reason: 'FieldValueRequired', fieldPath: '.a' }, 'spec.a: Required value: m'],
   ]
-  test.each(failing)('%s', (_what, more, text) => expect(told(schema(more), { a: 'x' })).toEqual([text]))
+  test.each(failing)('%s', (_what, more, text) => expect(errorTexts(schema(more), { a: 'x' })).toEqual([text]))
 
-  test('what went wrong in a rule, by its message if it has one', () => {
+  test('an evaluation error, with the message of the rule if it has one', () => {
     const object = spec({ a: { type: 'string' } }, [{ rule: 'self.a == "x"' }, { rule: 'dyn(self.a) + 1 == 2', message: 'm' }])
-    expect(told(object, {})).toEqual([
+    expect(errorTexts(object, {})).toEqual([
       'spec: Invalid value: "object": no such key: a evaluating rule: self.a == "x"',
       'spec: Invalid value: "object": no such key: a evaluating rule: m',
     ])
-    expect(told(object, { a: 'x' })).toEqual([
+    expect(errorTexts(object, { a: 'x' })).toEqual([
       `spec: Invalid value: "object": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: m`,
     ])
   })
-  test('what a rule says about values that are not what the schema leads to expect', () => {
+  test('an evaluation error for values of an unexpected type', () => {
     const nullable: JSONSchema = { type: 'string', nullable: true }
-    expect(told(spec({ a: nullable }, rule('self.a.startsWith("x")', { message: 'm' })), { a: null })).toEqual([
+    expect(errorTexts(spec({ a: nullable }, rule('self.a.startsWith("x")', { message: 'm' })), { a: null })).toEqual([
       `spec: Invalid value: "object": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: m`,
     ])
     const wait: JSONSchema = { type: 'string', format: 'duration', 'x-kubernetes-validations': rule('self > duration("1s")') }
-    expect(told(spec({ wait }), { wait: '3 days' })).toEqual([
+    expect(errorTexts(spec({ wait }), { wait: '3 days' })).toEqual([
       `spec.wait: Invalid value: "string": type conversion error from 'string' to 'google.protobuf.Duration' evaluating rule: self > duration("1s")`,
     ])
   })
@@ -181,14 +187,14 @@ describe('errors report', () => {
     [{ type: 'string' }, 7, 'expected string to match the provided schema, got number'],
     [{ type: 'object', additionalProperties: { type: 'string' } }, [], 'expected object to match the provided schema, got array'],
     [{ 'x-kubernetes-int-or-string': true }, {}, 'expected int-or-string to match the provided schema, got object'],
-  ])('that a value which an older schema let in is not what %o says', (a, value, why) => {
+  ])('that a value from an older schema does not match %o', (a, value, why) => {
     const schema = spec({ a, b: { type: 'integer' } }, rule('self.a == self.a && self.b > 0', { message: 'm' }))
-    expect(told(schema, { a: value, b: 1 }, { a: value, b: 2 })).toEqual([
+    expect(errorTexts(schema, { a: value, b: 1 }, { a: value, b: 2 })).toEqual([
       `spec: Invalid value: "object": invalid data, ${why} evaluating rule: m`,
     ])
   })
-  test('that rules were not looked at when the object is not what they expect', () => {
-    expect(told(spec({ a: { type: 'string' } }, rule('false')), { a: 1 })).toEqual([
+  test('that rules were not evaluated because the object violates its schema', () => {
+    expect(errorTexts(spec({ a: { type: 'string' } }, rule('false')), { a: 1 })).toEqual([
       'spec.a: Invalid value: "integer": spec.a in body must be of type string: "integer"',
       '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
     ])
@@ -213,7 +219,9 @@ describe('a default', () => {
     },
     { rule: 'self.size > 1', value: { size: 1 }, text: ['Invalid value: failed rule: self.size > 1'] },
   ])('$value must keep to $rule as an update from itself', ({ rule: text, value, text: expected }) => {
-    expect(brokenRules({ ...size, 'x-kubernetes-validations': rule(text) }, value).map((error) => error.text)).toEqual(expected)
+    expect(ruleErrorsOfValue({ ...size, 'x-kubernetes-validations': rule(text) }, value).map((error) => error.text)).toEqual(
+      expected,
+    )
   })
 })
 
@@ -232,7 +240,7 @@ describe('a costly rule', () => {
     ['patterns over long texts', "self.l.all(a, self.t.matches('^(a|aa)+$|b{100}|(a*)*c'))"],
   ]
   test.each(cases)('is stopped: %s', (_what, text) => {
-    const errors = told(spec({ l: list, t: { type: 'string' } }, rule(text, { message: 'm' })), {
+    const errors = errorTexts(spec({ l: list, t: { type: 'string' } }, rule(text, { message: 'm' })), {
       l: numbers(200),
       t: 'a'.repeat(10_000),
     })

@@ -39,7 +39,7 @@ export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
  * Returns errors of a single value in a schema, such as a default. Upstream: the value is validated as an update from itself, so that
  * transition rules run as well; without errors, then as a create.
  */
-export function brokenRules(schema: JSONSchema, value: unknown): RuleError[] {
+export function ruleErrorsOfValue(schema: JSONSchema, value: unknown): RuleError[] {
   const check = compileCheck(schema, false)
   const errorsWith = (old: Old): RuleError[] => {
     const state: State = { errors: [], budget: BudgetOfObject, ratcheting: false, isOnlyUnchanged: false }
@@ -80,7 +80,7 @@ interface Check {
   run(value: unknown, path: string, state: State, before: Before): void
 }
 
-/** `undefined` when there is nothing to validate. */
+/** Returns `undefined` when the schema and its inner schemas have no rules. */
 function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   if (!hasRules(schema)) return undefined
   const own = schema['x-kubernetes-validations']?.length ? compileRules(schema, isRoot) : undefined
@@ -123,7 +123,7 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   return { usesOldSelf, run }
 }
 
-/** Compares identity always, content only where needed: otherwise each level would compare everything below it again. */
+/** Compares identity always, content only where needed: otherwise each level would compare all inner levels again. */
 const same = (value: unknown, old: unknown, isCompared: boolean): boolean => value === old || (isCompared && equal(value, old))
 
 interface Subject {
@@ -137,8 +137,8 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
   const { rule, usesOldSelf } = compiled
   if (state.budget < 0) return
   // Ratcheting: an unchanged value may violate rules, which may be newer than the object.
-  const isHeldAgainst = usesOldSelf || !before.isUnchanged
-  if (isHeldAgainst === state.isOnlyUnchanged) return
+  const isEnforced = usesOldSelf || !before.isUnchanged
+  if (isEnforced === state.isOnlyUnchanged) return
   if (usesOldSelf && !before.old && !rule.optionalOldSelf) return
   const field = path === '' ? '<nil>' : path
   const wrong = (detail: string) => state.errors.push({ ...invalid(field, schema.type ?? '', detail), detail })
@@ -195,7 +195,7 @@ function failed({ reason }: ValidationRule, field: string, { type }: JSONSchema,
   return { type: 'FieldValueInvalid', field, text: `Invalid value: ${message}` }
 }
 
-/** `.max` and `['a.b']` behind the path of the value: `spec.max`, `spec[a.b]`. */
+/** Appends the field path of a rule (`.max`, `['a.b']`) to the path of the value: `spec.max`, `spec[a.b]`. */
 function joined(path: string, fieldPath: string | undefined): string {
   const below = (fieldPath ?? '').trim().replaceAll(/\['([^']*)'\]/g, '[$1]')
   const whole = path + below

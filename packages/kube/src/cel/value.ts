@@ -1,6 +1,6 @@
 /**
- * The values of expressions. Null, booleans, strings and bytes are what they are in JavaScript; `int` is a bigint, `double` a
- * number. Objects of the API are looked at through views (`schema-view.ts`), never copied.
+ * Values of expressions. Null, booleans, strings and bytes are JavaScript values; `int` is a bigint, `double` a number. API objects are
+ * read through views (`schema-view.ts`), never copied.
  */
 
 export type Value =
@@ -19,12 +19,12 @@ export type Value =
   | TypeValue
   | Opaque
 
-/** A failure of an evaluation, in upstream's words. `&&` and `||` pass over it when the other side decides. */
+/** Evaluation error with upstream's text. `&&` and `||` ignore it when the other operand decides. */
 export class EvaluationError extends Error {
   override readonly name = 'EvaluationError'
 }
 
-/** The evaluation has used up what it may spend. Nothing passes over this. */
+/** Error of an evaluation that exceeds its cost limit. Unlike EvaluationError, `&&` and `||` do not ignore it. */
 export class OutOfBudget extends Error {
   override readonly name = 'OutOfBudget'
 }
@@ -73,16 +73,16 @@ export class Optional {
 }
 export const none = new Optional()
 
-/** A value that only functions of a library look into. */
+/** A value whose content only functions of a library can read. */
 export abstract class Opaque {
   abstract readonly type: string
   abstract equals(other: Opaque): boolean
 }
 
-/** How two lists of an API object are compared and joined: by order, as sets, or by the keys of their items. */
+/** How lists of an API object are compared and concatenated: by order, as sets, or by the keys of their items. */
 export type ListKind = 'atomic' | 'set' | { readonly keys: readonly string[] }
 
-/** A list, of values or of what a view makes values of. */
+/** A list of values, or of raw items that a view converts to values. */
 export class CelList {
   readonly raw: readonly unknown[]
   readonly kind: ListKind
@@ -98,7 +98,7 @@ export class CelList {
     return this.raw.length
   }
 
-  /** The caller has checked the index. */
+  /** Returns an item. The caller has checked the index. */
   at(index: number): Value {
     const item = this.raw[index]
     return this.#view ? this.#view(item) : (item as Value)
@@ -115,7 +115,7 @@ export abstract class CelMap {
   abstract keys(): readonly Value[]
 }
 
-/** A map that an expression made. */
+/** A map that an expression created. */
 export class LiteralMap extends CelMap {
   readonly #entries = new Map<string, { readonly key: Value; readonly value: Value }>()
 
@@ -142,7 +142,7 @@ export class LiteralMap extends CelMap {
   }
 }
 
-/** Keys that are equal have the same text: 1, 1u and 1.0 are. */
+/** Text that is the same for equal keys: 1, 1u and 1.0 are equal. */
 function keyId(key: Value): string | undefined {
   if (typeof key === 'string') return `s${key}`
   if (typeof key === 'bigint') return `n${key}`
@@ -156,13 +156,13 @@ function keyId(key: Value): string | undefined {
 const numeric = (value: Value): bigint | number | undefined =>
   typeof value === 'bigint' || typeof value === 'number' ? value : value instanceof Uint ? value.value : undefined
 
-/** Upstream: an integer that is compared with a double is made one, and loses digits as it does. */
+/** Upstream: an integer is converted to a double for the comparison, and may lose digits. */
 function compareNumbers(a: bigint | number, b: bigint | number): number | undefined {
   const [left, right] = typeof a === typeof b ? [a, b] : [Number(a), Number(b)]
   return left < right ? -1 : left > right ? 1 : left === right ? 0 : undefined
 }
 
-/** Called for each step of a comparison, which may be long, with its cost. */
+/** Called with the cost of each step of a comparison. */
 export type Step = (cost: number) => void
 
 export function equalValues(a: Value, b: Value, step?: Step): boolean {
@@ -206,7 +206,7 @@ function equalLists(a: CelList, b: CelList, step?: Step): boolean {
 }
 
 function equalMaps(a: CelMap, b: CelMap, step?: Step): boolean {
-  // Most comparisons are of what has not changed.
+  // Most comparisons are of unchanged values.
   if ('raw' in a && 'raw' in b && a.raw === b.raw) return true
   if (a.size !== b.size) return false
   for (const key of a.keys()) {
@@ -230,7 +230,7 @@ export const sameKeys = (a: Value, b: Value, keys: readonly string[], step?: Ste
     return left === undefined || right === undefined ? left === right : equalValues(left, right, step)
   })
 
-/** Negative, zero or positive; `undefined` for values without an order, NaN among them. */
+/** Returns a negative number, zero or a positive number; `undefined` for values without an order, such as NaN. */
 export function compareValues(a: Value, b: Value): number | undefined {
   const left = numeric(a)
   const right = numeric(b)
@@ -243,7 +243,7 @@ export function compareValues(a: Value, b: Value): number | undefined {
   throw new EvaluationError('no such overload')
 }
 
-/** By code points: JavaScript alone would compare halves of surrogate pairs. */
+/** Compares by code points; JavaScript's own comparison is by UTF-16 code units. */
 function compareText(a: string, b: string): number {
   if (a === b) return 0
   const size = Math.min(a.length, b.length)
@@ -261,7 +261,7 @@ function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return a.length - b.length
 }
 
-/** The name of a value's type, as `type()` has it. */
+/** Name of a value's type, as `type()` returns it. */
 export function typeName(value: Value): string {
   if (value === null) return 'null_type'
   if (typeof value === 'bigint') return 'int'

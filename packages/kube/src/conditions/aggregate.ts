@@ -6,7 +6,7 @@ import { GenericReasons, MergePriorities, mergedStatus, nested, topPriority, usu
 import type { ReportedCondition } from './read.ts'
 import { getCondition } from './read.ts'
 
-/** An object as its conditions are aggregated and named in messages. */
+/** An object whose conditions are aggregated, and which messages name. */
 export interface AggregatedObject {
   readonly kind: string
   readonly metadata: { readonly name: string; readonly labels?: { readonly [key: string]: string } }
@@ -14,20 +14,20 @@ export interface AggregatedObject {
 }
 
 export interface AggregateOptions<Reason extends string = string> {
-  /** The condition to make; by default it has the type of its sources. */
+  /** The resulting condition; by default it has the type of its sources. */
   readonly as?: string | ConditionType<string, Reason>
-  /** The source condition is well when False, and so is the result. */
+  /** The source condition is good when False, and so is the result. */
   readonly negative?: boolean
   readonly reasons?: MergeReasons<Reason>
-  /** Replaces the usual judgement of what counts as an issue. The result is then of positive polarity unless `negative`. */
+  /** Replaces the default classification of conditions as issues. The result is then of positive polarity unless `negative`. */
   readonly priority?: (condition: ReportedCondition) => MergePriority
 }
 
 /**
- * One condition about many objects: False when any reports an issue, else Unknown when any does, else True. The message names
+ * Aggregates one condition of many objects: False when any reports an issue, else Unknown when any is Unknown, else True. The message names
  * the objects behind the three most important messages and counts the rest.
  *
- * @throws Error without objects: what an empty list means is for the caller to say
+ * @throws Error without objects: the caller decides what an empty list means
  *
  * @example aggregate(machines, 'Ready', { as: MachineSetConditions.MachinesReady, reasons: { issue: 'NotReady', … } })
  */
@@ -57,27 +57,27 @@ export function aggregate<Reason extends string>(
   })
   const top = topPriority(reports.map((report) => report.priority))
   // Messages of objects without issues appear only when there are no issues, and only if they are not empty.
-  const told = reports.filter((report) => (top === 'info' ? report.message !== '' : report.priority !== 'info'))
+  const reported = reports.filter((report) => (top === 'info' ? report.message !== '' : report.priority !== 'info'))
   return {
     type: typeof as === 'string' ? as : as.type,
     status: mergedStatus(top, negative),
     reason: reasons[top],
-    message: messageOf(told),
+    message: messageOf(reported),
   }
 }
 
-/** What one object says. */
+/** The report of one object. */
 interface Report {
   readonly kind: string
   readonly name: string
-  /** Whether its message comes before others: upstream lists control plane machines first. */
+  /** Whether its message is listed before others: upstream lists control plane machines first. */
   readonly first: boolean
   readonly message: string
   readonly since: string
   readonly priority: MergePriority
 }
 
-/** Objects of one kind that say the same. */
+/** Objects of one kind with the same message. */
 interface Group {
   readonly message: string
   readonly names: string[]
@@ -115,7 +115,7 @@ function messageOf(reports: readonly Report[]): string {
   return lines.join('\n')
 }
 
-/** Groups of equal messages per kind. A message that several kinds share has its most pressing rank everywhere. */
+/** Groups of equal messages per kind. A message that several kinds share has its highest priority in all of them. */
 function groupsByKind(reports: readonly Report[]): [kind: string, groups: Group[]][] {
   const ordered = [...reports].sort((a, b) => rankOf(a) - rankOf(b) || compareText(a.since, b.since))
   const best = new Map<string, { first: boolean; rank: number }>()
@@ -151,7 +151,7 @@ const rankOf = ({ priority }: Report): number => MergePriorities.indexOf(priorit
 const isControlPlaneMachine = ({ kind, metadata }: AggregatedObject): boolean =>
   kind === 'Machine' && metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined
 
-/** The kind's name as it is read before one or several names. */
+/** Name of the kind after a count: singular or plural. */
 function counted(kind: string, count: number): string {
   if (count === 1) return kind
   if (/(s|x|z|ch|sh)$/.test(kind)) return `${kind}es`

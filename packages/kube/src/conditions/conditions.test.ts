@@ -42,12 +42,12 @@ describe('setConditions', () => {
     })
   })
 
-  test('a mirrored condition brings the time of its source along, cut to seconds', () => {
+  test('a mirrored condition keeps the time of its source, cut to seconds', () => {
     const mirrored = mirror([condition('Ready', 'True', '', '2025-05-05T05:05:05.999Z')], 'Ready')
     expect(setConditions(undefined, [mirrored], { now })[0]?.lastTransitionTime).toBe('2025-05-05T05:05:05Z')
   })
 
-  test('an unchanged result is the same list, so that nothing is written', () => {
+  test('an unchanged result is the same list, so that no write follows', () => {
     const old = freeze([{ ...condition('Ready', 'True'), reason: 'Ready', observedGeneration: 1 }])
     expect(setConditions(old, [Conditions.Ready.true('Ready')], { now, generation: 1 })).toBe(old)
   })

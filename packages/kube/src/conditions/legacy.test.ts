@@ -26,7 +26,7 @@ const text = (condition: NewLegacyCondition | undefined): string => {
 }
 
 describe('setLegacyConditions', () => {
-  test('Ready comes first, the rest is alphabetical, and what was not computed stays', () => {
+  test('Ready comes first, the rest is alphabetical, and conditions that were not computed stay', () => {
     const existing = [since(legacyTrue('Ready')), since(legacyTrue('B'))]
     const set = setLegacyConditions(existing, [legacyTrue('C'), legacyTrue('A'), legacyTrue('Zed')], now)
     expect(set.map(({ type }) => type)).toEqual(['Ready', 'A', 'B', 'C', 'Zed'])
@@ -82,7 +82,7 @@ describe('mirrors of Ready', () => {
     expect(mirrored.type).toBe('InfrastructureReady')
   })
 
-  test('of one of our own: the legacy one, with its time', () => {
+  test('of one of our own objects: its legacy condition, with its time', () => {
     const status = {
       conditions: [since(legacyTrue('Ready'))],
       deprecated: { v1beta1: { conditions: [since(legacyFalse('Ready', 'No', 'Info'))] } },

@@ -1,6 +1,6 @@
 /**
- * Conditions in the form of v1beta1, which objects of v1beta2 carry beside theirs under `status.deprecated.v1beta1`. They have a
- * severity, no generation, and need no reason when True. Pure. Upstream: util/conditions/deprecated/v1beta1, v1.14.
+ * Conditions of v1beta1, which v1beta2 objects contain in `status.deprecated.v1beta1`. They have a severity, no observedGeneration, and
+ * need no reason when True. Pure. Upstream: util/conditions/deprecated/v1beta1, v1.14.
  */
 import { smallest } from '../lists.ts'
 import { timestamp } from '../clock.ts'
@@ -11,7 +11,7 @@ import { shortened } from '../shortened.ts'
 export interface LegacyCondition {
   readonly type: string
   readonly status: string
-  /** How bad it is; only of what is not as it should be. */
+  /** Severity of a condition that is False; absent otherwise. */
   readonly severity?: string
   readonly lastTransitionTime: string
   readonly reason?: string
@@ -20,7 +20,7 @@ export interface LegacyCondition {
 
 export type Severity = 'Error' | 'Warning' | 'Info'
 
-/** A legacy condition as computed in one pass. Only a mirrored one has a time. */
+/** A legacy condition computed by a reconcile. Only a mirrored one has a time. */
 export type NewLegacyCondition = Omit<LegacyCondition, 'lastTransitionTime'> & { readonly lastTransitionTime?: string }
 
 export const legacyTrue = (type: string): NewLegacyCondition => ({ type, status: 'True' })
@@ -40,16 +40,16 @@ export const legacyUnknown = (type: string, reason: string, message = ''): NewLe
   message,
 })
 
-/** The condition that sums the others up. */
+/** The condition that summarizes the others. */
 const Ready = 'Ready'
 
-/** What the schema of these conditions lets through. */
+/** Length limits of the schema of these conditions. */
 const Longest = { reason: 256, message: 10240 } as const
 
 /**
- * The legacy conditions of an object after a pass: `computed` replace those of their type, the others stay; Ready is first, the
- * rest alphabetical. A transition time moves with status, reason, severity or message. Gives back `existing` itself when nothing
- * is different, so that no write follows.
+ * Merges computed legacy conditions into those of an object: `computed` replace those of their type, the others stay; Ready is first, the
+ * rest alphabetical. The transition time changes with status, reason, severity or message. Returns `existing` itself when all are equal, so
+ * that no write follows.
  */
 export function setLegacyConditions(
   existing: readonly LegacyCondition[] | undefined,
@@ -64,14 +64,14 @@ export function setLegacyConditions(
     const state = {
       type,
       status,
-      // Empty is absent: the schema wants at least one character.
+      // Empty fields are omitted: the schema requires at least one character.
       ...(severity ? { severity } : {}),
       ...(reason ? { reason: shortened(reason, Longest.reason, '') } : {}),
       ...(message ? { message: shortened(message, Longest.message) } : {}),
     }
     if (old && sameState(old, state)) continue
     changed = true
-    // Upstream: a mirrored condition brings its time along only the first time.
+    // Upstream: a mirrored condition keeps the time of its source only when it is added.
     const since = old || lastTransitionTime === undefined ? Number.NaN : Date.parse(lastTransitionTime)
     const next = { ...state, lastTransitionTime: timestamp(Number.isNaN(since) ? now : since) }
     if (old) merged[index] = next
@@ -93,7 +93,7 @@ const byType = (a: { readonly type: string }, b: { readonly type: string }): num
 /** An object whose shape may be known only at run time. */
 type WithStatus = UnknownObject | { readonly status?: unknown }
 
-/** The legacy conditions that an object of v1beta2 carries. */
+/** The legacy conditions of a v1beta2 object. */
 export function legacyConditionsOf({ status }: WithStatus): readonly LegacyCondition[] {
   const deprecated = isRecord(status) ? status.deprecated : undefined
   const legacy = isRecord(deprecated) ? deprecated.v1beta1 : undefined
@@ -101,14 +101,14 @@ export function legacyConditionsOf({ status }: WithStatus): readonly LegacyCondi
 }
 
 /**
- * Ready of a provider's object, of whichever contract, as a legacy condition of this type; the fallback, if there is one, while
- * it reports none. Upstream: conditions of contract v1beta2 are taken as they stand, so without a severity.
+ * Mirrors Ready of a provider's object, of any contract version, as a legacy condition of this type; returns the fallback while Ready is
+ * not reported. Upstream: conditions of contract v1beta2 are mirrored as they are, so without a severity.
  */
 export function mirrorProviderReady({ status }: WithStatus, type: string, fallback: NewLegacyCondition): NewLegacyCondition {
   return renamed(isRecord(status) ? listOf(status.conditions) : [], type) ?? fallback
 }
 
-/** The legacy Ready of one of our own objects as a legacy condition of this type; the fallback while it has none. */
+/** Mirrors the legacy Ready of one of our own objects as a legacy condition of this type; returns the fallback while it has none. */
 export const mirrorLegacyReady = (source: WithStatus, type: string, fallback: NewLegacyCondition): NewLegacyCondition =>
   renamed(legacyConditionsOf(source), type) ?? fallback
 
@@ -117,7 +117,7 @@ function renamed(conditions: readonly LegacyCondition[], type: string): NewLegac
   return ready && { ...ready, type }
 }
 
-/** What of a list can be taken for conditions; lists of providers may hold anything. */
+/** Reads a list of conditions. Providers' lists may contain other values, which are dropped. */
 function listOf(value: unknown): readonly LegacyCondition[] {
   return Array.isArray(value) ? value.filter(isCondition) : []
 }
@@ -131,13 +131,13 @@ const isCondition = (value: unknown): value is LegacyCondition =>
   )
 
 export interface LegacySummaryOptions {
-  /** Types to sum up, those that are there; the first of the worst gives reason and message. */
+  /** Types to summarize if reported. The first one with the worst status gives reason and message. */
   readonly of: readonly string[]
-  /** Types to count as steps while no other of `of` is there: the message is then `1 of 2 completed`. */
+  /** Types to count as steps while no other type of `of` is reported: the message is then `1 of 2 completed`. */
   readonly steps?: readonly string[]
 }
 
-/** The legacy Ready condition of an object from its others; none while it has none of them. */
+/** Summarizes the conditions of an object in its legacy Ready condition; `undefined` while none of them is reported. */
 export function legacySummary(
   conditions: readonly NewLegacyCondition[],
   { of, steps }: LegacySummaryOptions,
@@ -154,8 +154,8 @@ interface Named {
 }
 
 /**
- * Aggregates the legacy Ready of several objects to one legacy condition; none while no object has it. The message counts the Ready
- * objects, and the reason names the object it is from.
+ * Aggregates the legacy Ready of several objects to one legacy condition; `undefined` while no object has it. The message counts the Ready
+ * objects, and the reason names the object that it comes from.
  */
 export function legacyAggregate(objects: readonly Named[], type: string): NewLegacyCondition | undefined {
   const inScope: NewLegacyCondition[] = []
@@ -170,7 +170,7 @@ export function legacyAggregate(objects: readonly Named[], type: string): NewLeg
 const byName = (a: Named, b: Named): number =>
   a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0
 
-/** The worst decides. `total` asks for a count of what is well instead of a message. */
+/** Merges conditions: the worst one decides. With `total`, the message counts True conditions. */
 function merge(
   type: string,
   conditions: readonly NewLegacyCondition[],
@@ -189,7 +189,7 @@ function merge(
     : { type, status: 'Unknown', reason, message }
 }
 
-/** Upstream: False without severity, as conditions of contract v1beta2 are, comes last. */
+/** Rank of a condition, the worst first. Upstream: False without severity, as conditions of contract v1beta2 are, is last. */
 function rankOf({ status, severity = '' }: NewLegacyCondition): number {
   if (status === 'True') return 3
   if (status === 'Unknown') return 4

@@ -9,16 +9,16 @@ export const NoReasonReported = 'NoReasonReported'
 export const InvalidConditionReported = 'InvalidConditionReported'
 
 export interface MirrorOptions {
-  /** The condition to make; by default it has the type of its source. */
+  /** The resulting condition; by default it has the type of its source. */
   readonly as?: string | Pick<ConditionType, 'type'>
-  /** What to say while the source does not report the condition. Its type is replaced. */
+  /** Returned, with the type replaced, while the source does not report the condition. */
   readonly fallback?: Omit<NewCondition, 'type'>
   /** Replaces `NoReasonReported` when the source is True and gives no reason, as objects of older contracts do. */
   readonly trueReason?: string
 }
 
 /**
- * A copy of another object's condition: its status, reason, message and the time since when it is so.
+ * Copies another object's condition: its status, reason, message and transition time.
  *
  * @example mirror(infraMachine, 'Ready', { as: MachineConditions.InfrastructureReady, fallback })
  */
@@ -46,7 +46,7 @@ export function mirror(
 }
 
 /**
- * Returns why the conditions of a source cannot be read. One invalid condition makes the whole list invalid, even if another one is
+ * Returns the reason why the conditions of a source are invalid. One invalid condition makes the whole list invalid, even if another one is
  * mirrored. Upstream: UnstructuredGetAll in util/conditions.
  */
 function invalidConditions(source: ConditionSource): string | undefined {

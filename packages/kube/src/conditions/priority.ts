@@ -1,14 +1,14 @@
 import type { Condition } from '../schema.ts'
 import type { ReportedCondition } from './read.ts'
 
-/** How much a condition matters when several become one. */
+/** Priority of a condition when several are merged. */
 export type MergePriority = 'issue' | 'unknown' | 'info'
 
-/** Priorities in the order of the message. */
+/** Priorities, the highest first. */
 export const MergePriorities = ['issue', 'unknown', 'info'] as const satisfies readonly MergePriority[]
 
 /**
- * The usual priority: what is not as it should be is an issue. Conditions in `negative` are well when False.
+ * The default priority: conditions that are not True are issues; those in `negative` are issues when True.
  *
  * @example priority: (condition) => (isBeingDeleted(condition) ? 'info' : usualPriority(['Deleting'])(condition))
  */
@@ -22,10 +22,10 @@ export const usualPriority =
 /** Reasons of a merged condition, by the priority that decided it. */
 export type MergeReasons<Reason extends string = string> = { readonly [P in MergePriority]: Reason }
 
-/** Upstream: used when a merge names no reasons of its own. */
+/** Upstream: reasons for a merge that declares none of its own. */
 export const GenericReasons: MergeReasons = { issue: 'IssuesReported', unknown: 'UnknownReported', info: 'InfoReported' }
 
-/** The most pressing of several priorities. */
+/** The highest of several priorities. */
 export function topPriority(priorities: readonly MergePriority[]): MergePriority {
   return MergePriorities.find((priority) => priorities.includes(priority)) ?? 'info'
 }
@@ -36,9 +36,7 @@ export function mergedStatus(top: MergePriority, negativeTarget: boolean): Condi
   return (top === 'issue') === negativeTarget ? 'True' : 'False'
 }
 
-/**
- * A message behind its bullet: on the same line, or, when it has several lines or bullets of its own, indented below it.
- */
+/** Formats a message after its bullet: on the same line, or indented below it when it has several lines or bullets of its own. */
 export function nested(message: string): string {
   if (!message.includes('\n') && !hasBullet(message)) return ` ${message}`
   const lines = message.split('\n')
@@ -46,5 +44,5 @@ export function nested(message: string): string {
   return `\n${lines.map((line) => (!mixed ? '  ' : hasBullet(line) ? '    ' : '  * ') + line).join('\n')}`
 }
 
-// Upstream: the pattern is not anchored, so an asterisk before a blank counts as a bullet wherever it stands.
+// Upstream: the pattern is not anchored, so an asterisk before white space counts as a bullet at any place.
 const hasBullet = (line: string): boolean => /\*\s/.test(line)

@@ -2,7 +2,7 @@ import { isRecord } from '../json.ts'
 import type { UnknownObject } from '../object.ts'
 import type { Condition } from '../schema.ts'
 
-/** A condition as found: complete on our own kinds, perhaps without reason, message or time on a provider's. */
+/** A condition as read from an object: complete on our own kinds, perhaps without reason, message or time on a provider's. */
 export interface ReportedCondition {
   readonly type: string
   readonly status: Condition['status']
@@ -15,8 +15,8 @@ export interface ReportedCondition {
 export type ConditionSource = readonly ReportedCondition[] | UnknownObject | { readonly status?: unknown }
 
 /**
- * The conditions of an object whose shape may be known only at run time. What is not a condition is left out.
- * Upstream: `status.v1beta2.conditions` of objects in transition come before `status.conditions`.
+ * Reads the conditions of an object whose schema may be known only at run time. Invalid entries are dropped. Upstream:
+ * `status.v1beta2.conditions` of objects in transition is used before `status.conditions`.
  */
 export function conditionsOf(source: ConditionSource): readonly ReportedCondition[] {
   if (isList(source)) return source
@@ -32,11 +32,11 @@ export function getCondition(source: ConditionSource, type: string): ReportedCon
   return conditionsOf(source).find((condition) => condition.type === type)
 }
 
-/** The condition is there and True. */
+/** Whether the object reports the condition as True. */
 export const isTrue = (source: ConditionSource, type: string): boolean => getCondition(source, type)?.status === 'True'
-/** The condition is there and False: absent is not False. */
+/** Whether the object reports the condition as False. An absent condition is not False. */
 export const isFalse = (source: ConditionSource, type: string): boolean => getCondition(source, type)?.status === 'False'
-/** The condition is Unknown or was never reported. Upstream: what is missing counts as Unknown. */
+/** Whether the condition is Unknown or not reported. Upstream: a missing condition counts as Unknown. */
 export const isUnknown = (source: ConditionSource, type: string): boolean =>
   (getCondition(source, type)?.status ?? 'Unknown') === 'Unknown'
 

@@ -4,20 +4,20 @@ import type { Condition } from '../schema.ts'
 import { shortened } from '../shortened.ts'
 
 export interface SetOptions {
-  /** Milliseconds since the Unix epoch: the transition time of what changes status now. */
+  /** Milliseconds since the Unix epoch: the transition time of conditions whose status changes. */
   readonly now: number
   /** `metadata.generation` of the object that the conditions were computed for. */
   readonly generation?: number | undefined
-  /** Types in their order. Others come after them, alphabetically; `Paused` and `Deleting` always close the list. */
+  /** Types in their order. Others follow alphabetically; `Paused` and `Deleting` are always last. */
   readonly order?: readonly string[]
 }
 
-/** What the schema of conditions allows; messages contain texts of extensions, providers and nodes, which have no limit. */
+/** Limit in the schema of conditions. Messages may contain long texts of extensions, providers and nodes. */
 const LongestMessage = 32768
 
 /**
- * The conditions of an object after a pass: `computed` replace those of their type, the others stay. A transition time moves
- * only when the status does. Gives back `existing` itself when nothing is different, so that no write follows.
+ * Merges computed conditions into those of an object: `computed` replace those of their type, the others stay. The transition time changes
+ * only with the status. Returns `existing` itself when all are equal, so that no write follows.
  */
 export function setConditions(
   existing: readonly Condition[] | undefined,
@@ -46,7 +46,7 @@ export function setConditions(
   return merged.sort(byOrder(order))
 }
 
-/** A mirrored condition keeps the time of its source, in whole seconds; all others begin now. */
+/** A mirrored condition keeps the time of its source, cut to whole seconds; all others get the current time. */
 function transitionTime({ lastTransitionTime }: NewCondition, now: number): string {
   const given = lastTransitionTime === undefined ? Number.NaN : Date.parse(lastTransitionTime)
   return timestamp(Number.isNaN(given) ? now : given)

@@ -6,23 +6,23 @@ import type { ConditionSource, ReportedCondition } from './read.ts'
 import { conditionsOf } from './read.ts'
 
 export interface SummaryOptions<Reason extends string = string> {
-  /** Types to sum up, in order of relevance: the message follows it. */
+  /** Types to summarize, in order of relevance, which is the order of the message. */
   readonly of: readonly string[]
-  /** Those of them that are well when False. */
+  /** Types that are good when False. */
   readonly negative?: readonly string[]
-  /** Those of them that need not be there; others count as Unknown while missing. */
+  /** Types that may be missing; other missing types count as Unknown. */
   readonly ignoreIfMissing?: readonly string[]
-  /** Stand in for the object's condition of the same type, to say it in other words. The object must have it. */
+  /** Replace the object's condition of the same type, for another reason or message. The object must have it. */
   readonly overrides?: readonly NewCondition[]
   readonly reasons?: MergeReasons<Reason>
-  /** Replaces the usual judgement of what counts as an issue; `negative` is then the caller's business. */
+  /** Replaces the default classification of conditions as issues, which uses `negative`. */
   readonly priority?: (condition: ReportedCondition) => MergePriority
-  /** Last word on the lines of the message. */
+  /** Changes the lines of the message before they are joined. */
   readonly lines?: (lines: string[]) => string[]
 }
 
 /**
- * One condition that sums up several of the same object: False when any is an issue, else Unknown when any is, else True.
+ * Summarizes several conditions of one object: False when any is an issue, else Unknown when any is Unknown, else True.
  *
  * @example summary(conditions, MachineConditions.Ready, {
  *   of: ['Deleting', 'InfrastructureReady'], negative: ['Deleting'],
@@ -40,14 +40,14 @@ export function summary<Reason extends string>(
   if (conditions.length === 0) throw new Error(`condition ${type} sums up no conditions: none of ${of.join(', ')} is reported`)
 
   const top = topPriority(conditions.map(priority))
-  const told = conditions.filter((condition) => priority(condition) !== 'info' || (top === 'info' && !!condition.message))
-  const message = lines(told.map((condition) => `* ${condition.type}:${text(condition)}`)).join('\n')
+  const listed = conditions.filter((condition) => priority(condition) !== 'info' || (top === 'info' && !!condition.message))
+  const message = lines(listed.map((condition) => `* ${condition.type}:${text(condition)}`)).join('\n')
   return { type, status: mergedStatus(top, false), reason: reasons[top], message }
 }
 
 const text = ({ message, reason = '' }: ReportedCondition): string => (message ? nested(message) : ` ${reason}`)
 
-/** The conditions to merge, in order of relevance, with what is missing filled in as Unknown. */
+/** The conditions to merge, in order of relevance. Missing ones are Unknown. */
 function inScope(
   source: ConditionSource,
   target: string,

@@ -1,4 +1,4 @@
-/** Reviews of a user's identity, and tokens that identify a process. None of them is stored. */
+/** Reviews of a user's identity, and tokens for processes. These objects are not stored. */
 import { type FieldError, invalid } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { type Infer, s } from '../schema.ts'
@@ -46,7 +46,7 @@ export const TokenReview = defineKind({
 })
 export type TokenReview = ObjectOf<typeof TokenReview>
 
-/** Body and answer of the subresource `serviceaccounts/token`; no resource of its own. */
+/** Request and response of the subresource `serviceaccounts/token`; not a resource of its own. */
 export const TokenRequest = defineKind({
   group,
   version,

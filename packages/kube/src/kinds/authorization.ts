@@ -1,4 +1,4 @@
-/** Questions to the server about who may do what. Nothing is stored: the answer is the object that comes back. */
+/** Access reviews: clients ask whether a user has a permission. These objects are not stored; the response contains the decision. */
 import { type FieldError, forbidden, invalid, required } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { labelKeyProblems, labelValueProblems } from '../names.ts'
@@ -138,7 +138,7 @@ export const SelfSubjectRulesReview = defineKind({
 })
 export type SelfSubjectRulesReview = ObjectOf<typeof SelfSubjectRulesReview>
 
-/** To Go, a specification that is not there is an empty one. */
+/** Go decodes a missing spec as an empty one. */
 export function emptySpec(review: { spec?: object }): void {
   review.spec ??= {}
 }
@@ -213,7 +213,7 @@ function subjectReviewErrors(spec: Infer<typeof subjectSpec>): FieldError[] {
   return errors
 }
 
-/** As Go prints it. */
+/** Formats non-resource attributes as Go does. */
 const printedPath = ({ path = '', verb = '' }: { readonly path?: string; readonly verb?: string }): unknown => ({
   Path: path,
   Verb: verb,

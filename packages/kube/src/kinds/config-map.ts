@@ -61,7 +61,7 @@ export function keyErrors(field: string, key: string): FieldError[] {
   return key.startsWith('..') ? [invalid(field, key, "must not start with '..'")] : []
 }
 
-/** What an object with `immutable: true` refuses. */
+/** Errors for changes of an object with `immutable: true`. */
 export function immutableErrors<T extends { immutable?: boolean }>(
   now: T,
   old: T,
@@ -76,6 +76,6 @@ export function immutableErrors<T extends { immutable?: boolean }>(
 const encoder = new TextEncoder()
 const byteLength = (text: string): number => encoder.encode(text).length
 
-/** Length of what a base64 text stands for. */
+/** Length of the bytes that a base64 text encodes. */
 export const decodedLength = (base64: string): number =>
   Math.floor((base64.length * 3) / 4) - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0)

@@ -1,6 +1,6 @@
 import { s } from '../schema.ts'
 
-/** The schema of a selector by labels. `labelSelectorErrors` says what it has to satisfy. */
+/** Schema of a label selector. `labelSelectorErrors` validates it further. */
 export const labelSelector = s
   .object({
     matchLabels: s.map(s.string()).optional(),

@@ -76,7 +76,7 @@ test.each<[string, Omit<RoleBinding, keyof typeof object>, string[], string[]]>(
   expect(texts(ClusterRoleBinding.validate!({ ...object, ...binding }, context))).toEqual(cluster)
 })
 
-test('groups of users and roles are filled in, and roles cannot be changed', () => {
+test('apiGroups of subjects and roleRefs are defaulted, and roleRefs are immutable', () => {
   const binding = { ...object, roleRef: { kind: 'ClusterRole', name: 'view' }, subjects: [{ kind: 'Group', name: 'devs' }] }
   RoleBinding.default!(binding, context)
   expect(binding).toMatchObject({ roleRef: { apiGroup: group }, subjects: [{ apiGroup: group }] })

@@ -30,7 +30,7 @@ const subject = s.object({
 export type Subject = Infer<typeof subject>
 
 const roleRef = s.object({
-  // The server fills it in, as upstream does.
+  // The server defaults it, as upstream does.
   apiGroup: s.string().optional(),
   kind: s.string(),
   name: s.string(),

@@ -62,7 +62,7 @@ export type Secret = ObjectOf<typeof Secret>
 
 const ServiceAccountName = 'kubernetes.io/service-account.name'
 
-/** Keys that a secret of the type cannot be without. Upstream: core validation, ValidateSecret. */
+/** Keys that a Secret of the type must have. Upstream: core validation, ValidateSecret. */
 const requiredKeys: { readonly [type: string]: readonly string[] } = {
   'kubernetes.io/tls': ['tls.crt', 'tls.key'],
   'kubernetes.io/dockercfg': ['.dockercfg'],

@@ -1,6 +1,6 @@
 import { s } from '../schema.ts'
 
-/** Where a webhook is: at a URL, or behind a Service. */
+/** Address of a webhook: a URL or a Service. */
 export interface WebhookClientConfig {
   url?: string
   service?: { namespace: string; name: string; path?: string; port?: number }
@@ -8,7 +8,7 @@ export interface WebhookClientConfig {
   caBundle?: string
 }
 
-/** Its schema. Required fields are checked by code, which names them in its messages. */
+/** Schema of the address. Required fields are validated in code, with upstream's messages. */
 export const webhookClientConfig = s.object({
   url: s.string().optional(),
   service: s

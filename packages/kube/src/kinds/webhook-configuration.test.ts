@@ -41,7 +41,7 @@ test('a complete webhook is accepted', () => {
   expect(ValidatingWebhookConfiguration.validate?.(configuration(valid), context)).toEqual([])
 })
 
-describe('refused is', () => {
+describe('rejects', () => {
   const rule = valid.rules![0]!
   test.each<[what: string, change: object, field: string, text: string]>([
     [
@@ -131,7 +131,7 @@ describe('refused is', () => {
     )
   })
 
-  test('a name that is there twice', () => {
+  test('a duplicate name', () => {
     expect(ValidatingWebhookConfiguration.validate?.(configuration(valid, valid), context)).toContainEqual(
       expect.objectContaining({ field: 'webhooks[1].name', text: 'Duplicate value: "a.example.com"' }),
     )

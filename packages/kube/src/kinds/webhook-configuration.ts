@@ -1,5 +1,5 @@
 /**
- * Which webhooks an API server asks about which writes.
+ * Configurations of admission webhooks.
  * Upstream: k8s.io/api/admissionregistration/v1 with its defaults, and pkg/apis/admissionregistration/validation, v1.36.
  */
 import { appendAll, repeats } from '../lists.ts'
@@ -22,7 +22,7 @@ export interface WebhookRule {
   scope?: string
 }
 
-/** One webhook, as the server keeps it: defaults are filled in. */
+/** One webhook as stored, with defaults. */
 export interface Webhook {
   name: string
   clientConfig: WebhookClientConfig
@@ -35,7 +35,7 @@ export interface Webhook {
   timeoutSeconds?: number
   admissionReviewVersions: string[]
   matchConditions?: { name: string; expression: string }[]
-  /** Only of mutating webhooks. */
+  /** Only for mutating webhooks. */
   reinvocationPolicy?: string
 }
 
@@ -95,7 +95,7 @@ const declaredMutating = defineKind({
   },
   default({ webhooks = [] }) {
     for (const one of webhooks as Webhook[]) {
-      fillIn(one)
+      setDefaults(one)
       one.reinvocationPolicy ??= 'Never'
     }
   },
@@ -113,13 +113,13 @@ const declaredValidating = defineKind({
   doc: 'Webhooks that may refuse what is written.',
   fields: { webhooks: s.list(s.object(webhook)).listMap('name').optional() },
   default({ webhooks = [] }) {
-    for (const one of webhooks as Webhook[]) fillIn(one)
+    for (const one of webhooks as Webhook[]) setDefaults(one)
   },
   validate: ({ webhooks = [] }) => webhookErrors(webhooks as Webhook[], false),
 })
 export const ValidatingWebhookConfiguration = declaredValidating as unknown as DeclaredKind<ValidatingWebhookConfiguration>
 
-function fillIn(one: Webhook): void {
+function setDefaults(one: Webhook): void {
   one.failurePolicy ??= 'Fail'
   one.matchPolicy ??= 'Equivalent'
   one.namespaceSelector ??= {}
@@ -192,7 +192,7 @@ function reviewVersionErrors(versions: readonly string[], field: string): FieldE
 
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 
-/** What is wrong with a rule, of a webhook or of a policy. */
+/** Validation errors of a rule of a webhook or a policy. */
 export function admissionRuleErrors(rule: WebhookRule, at: string): FieldError[] {
   const errors: FieldError[] = []
   const wildcard = (field: 'apiGroups' | 'apiVersions' | 'operations', what: string) => {
@@ -247,7 +247,7 @@ function resourceErrors(resources: readonly string[], field: string): FieldError
 
 const MaxConditions = 64
 
-/** What is wrong with conditions, of a webhook or of a policy. */
+/** Validation errors of match conditions of a webhook or a policy. */
 export function matchConditionErrors(
   conditions: NonNullable<Webhook['matchConditions']>,
   field: string,
@@ -271,7 +271,7 @@ export function matchConditionErrors(
   })
 }
 
-/** What is wrong with the place of a webhook, of admission or of conversion. */
+/** Validation errors of the address of an admission or conversion webhook. */
 export function clientConfigErrors(config: WebhookClientConfig | undefined, at: string): FieldError[] {
   const { url, service } = config ?? {}
   if ((url === undefined) === (service === undefined)) return [required(at, 'exactly one of url or service is required')]

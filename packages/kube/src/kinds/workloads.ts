@@ -1,12 +1,11 @@
 /**
- * What runs in a workload cluster, as far as Cluster API looks at it. What a pod's specification holds beside the fields named
- * here is kept as it came.
+ * Pods and DaemonSets of workload clusters, with the fields that Cluster API reads. Other fields of a pod spec are preserved as they are.
  */
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { type Schema, s } from '../schema.ts'
 import { labelSelector } from './label-selector.ts'
 
-/** Declared fields are typed and checked, all others kept. */
+/** Declared fields have types and are validated, all others are preserved. */
 const open = <T, O extends boolean>(schema: Schema<T, O>): Schema<T, O> =>
   schema.with({ 'x-kubernetes-preserve-unknown-fields': true })
 

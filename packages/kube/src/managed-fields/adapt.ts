@@ -1,4 +1,4 @@
-/** Fits field sets that were recorded under an older schema to the schema of today. */
+/** Adapts field sets that were recorded for an older schema to the current schema. */
 import type { FieldSet } from './field-set.ts'
 import { fieldSet, isEmpty, leaf } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
@@ -9,8 +9,8 @@ import { deducedType, memberType } from './type.ts'
 const adapted = new WeakMap<FieldSet, WeakMap<Type, FieldSet>>()
 
 /**
- * When a list or map has become atomic, a manager of anything in it owns it as a whole. Sets that fit are returned unchanged. Upstream: the
- * change from atomic to granular changes no ownership.
+ * When a list or map has become atomic, a manager of any part of it owns all of it. Sets that need no change are returned unchanged.
+ * Upstream: the change from atomic to granular changes no ownership.
  */
 export function adaptToType(type: Type, set: FieldSet): FieldSet {
   const known = adapted.get(set)?.get(type)

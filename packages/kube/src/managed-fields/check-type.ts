@@ -1,4 +1,4 @@
-/** Whether a value has the shape of its type: what server-side apply refuses before it merges anything. */
+/** Validates that a value has the form of its type. Server-side apply rejects other values before it merges. */
 import { isNumeric, writeJSON } from '../json-text.ts'
 import { goText, goTypeName } from '../go-text.ts'
 import { isRecord } from '../json.ts'
@@ -7,14 +7,14 @@ import { elementText, fieldElement } from './path-element.ts'
 import type { ListType, MapType, ScalarType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
-/** What is wrong, in upstream's words: `.spec.replicas: expected numeric (int or float), got string`. */
+/** Returns upstream's error texts: `.spec.replicas: expected numeric (int or float), got string`. */
 export function typeProblems(type: Type, value: unknown, options: { allowDuplicates: boolean }): string[] {
   const problems: string[] = []
   check(type, value, '', (path, text) => problems.push(path === '' ? text : `${path}: ${text}`), options.allowDuplicates)
   return problems
 }
 
-/** Several problems in one text, as upstream lays them out. */
+/** Joins several errors to one text in upstream's format. */
 export const problemsText = (problems: readonly string[]): string =>
   problems.length === 1 ? problems[0]! : ['errors:', ...problems.map((problem) => `  ${problem}`)].join('\n')
 
@@ -75,7 +75,7 @@ function checkMap(map: MapType, value: unknown, path: string, report: Report, du
   }
 }
 
-/** A value as Go's %#v prints it. */
+/** Formats a value as Go's %#v does. */
 function goLiteral(value: unknown): string {
   if (Array.isArray(value)) return `[]interface {}{${value.map(goLiteral).join(', ')}}`
   if (!isRecord(value)) return value === null ? 'interface {}(nil)' : writeJSON(value)

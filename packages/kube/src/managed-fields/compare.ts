@@ -1,4 +1,4 @@
-/** Which fields differ between two versions of an object. */
+/** Compares two versions of an object field by field. */
 import { equal, isRecord } from '../json.ts'
 import type { FieldSet } from './field-set.ts'
 import { difference, emptySet, fieldSet, leaf, recursiveDifference, union } from './field-set.ts'
@@ -25,11 +25,11 @@ export function compareTyped(type: Type, before: unknown, after: unknown): Compa
   const [oldForm, newForm] = [formsOf(type, before), formsOf(type, after)]
   if (after === undefined) return asMember(compareForm(oldForm, before, after), before, after)
   if (before === undefined || sameForm(oldForm, newForm)) return asMember(compareForm(newForm, before, after), before, after)
-  // A value that changed its form is reported in both forms.
+  // A value that changed its form is compared in both forms.
   return both(compareForm(oldForm, before, after).fields, compareForm(newForm, before, after).fields)
 }
 
-/** Removes fields, and all below them, that have no manager. */
+/** Removes fields, and all fields below them, that have no manager. */
 export const withoutFields = (comparison: Comparison, ignored: FieldSet | undefined): Comparison =>
   ignored === undefined
     ? comparison
@@ -39,17 +39,17 @@ export const withoutFields = (comparison: Comparison, ignored: FieldSet | undefi
         modified: recursiveDifference(comparison.modified, ignored),
       }
 
-/** The given fields, less all that the comparison found to differ. */
+/** The given fields without those that differ. */
 export const withoutDifferences = (set: FieldSet, { added, removed, modified }: Comparison): FieldSet =>
   difference(difference(difference(set, modified), added), removed)
 
-/** What differs, and whether the place is one value as a whole. */
+/** The differences at a place, and whether its value is a leaf. */
 interface Found {
   readonly fields: Comparison
   readonly isLeaf: boolean
 }
 
-/** Containers that appear or go are fields themselves. */
+/** A container that is added or removed counts as a field itself. */
 function asMember({ fields, isLeaf }: Found, before: unknown, after: unknown): Comparison {
   if (isLeaf) return fields
   if (before === undefined) return { ...fields, added: { ...fields.added, owned: true } }
@@ -97,7 +97,7 @@ function compareList(list: ListType, before: unknown, after: unknown): Found {
   return { fields: parts.comparison(), isLeaf: false }
 }
 
-/** Items of one element: usually one, but live lists may hold duplicates, which count as one value together. */
+/** Compares the items of one path element: usually one, but live lists may contain duplicates, which count as one value together. */
 function compareItems(type: Type, before: readonly unknown[], after: readonly unknown[]): Comparison {
   if (before.length <= 1 && after.length <= 1) return compareTyped(type, before[0], after[0])
   if (before.length > 1 && after.length > 1) return equal(before, after) ? same : modifiedLeaf
@@ -122,7 +122,7 @@ const both = (a: Comparison, b: Comparison): Comparison => ({
   modified: union(a.modified, b.modified),
 })
 
-/** Collects the differences below a node; a node without any allocates nothing. */
+/** Collects the differences below a node; allocates nothing for a node without differences. */
 class Parts {
   #added: [PathElement, FieldSet][] | undefined
   #removed: [PathElement, FieldSet][] | undefined

@@ -1,4 +1,4 @@
-/** The part of a value that a set of fields covers: what one manager owns of an object. */
+/** Extracts the part of a value that a set of fields covers, such as the fields of one manager. */
 import { isRecord, setMember } from '../json.ts'
 import type { FieldSet } from './field-set.ts'
 import { itemElement } from './list-item.ts'
@@ -7,11 +7,11 @@ import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
 export interface ExtractOptions {
-  /** List items bring their keys along even where these are not in the set. */
+  /** List items keep their keys even if the set does not contain them. */
   readonly keepKeys?: boolean
 }
 
-/** Returns the fields of the set, with everything below atomic ones. Null when the value has none of them. */
+/** Returns the fields of the set, with all content of atomic ones. Null when the value has none of them. */
 export function extractFields(type: Type, value: unknown, fields: FieldSet, options: ExtractOptions = {}): unknown {
   const { map, scalar, list } = formsOf(type, value)
   if (map) return isRecord(value) ? extractMembers(map, value, fields, options) : null

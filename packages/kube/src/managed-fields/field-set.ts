@@ -1,14 +1,14 @@
 /**
- * Sets of fields of an object, as trees: a node says whether the field itself is in the set, its children what is below it. Sets
- * never change; operations share what stays the same, and give back one of their arguments when nothing differs from it.
+ * Sets of fields of an object, as trees: `owned` of a node says whether the field itself is in the set, its children are the fields below
+ * it. Sets are immutable; operations share unchanged parts, and return one of their arguments when the result equals it.
  */
 import type { PathElement } from './path-element.ts'
 import { compareElements, elementText } from './path-element.ts'
 
 export interface FieldSet {
-  /** The field at this node is in the set. Says nothing at the root. */
+  /** Whether the set contains the field of this node. Has no meaning at the root. */
   readonly owned: boolean
-  /** Never an empty set. */
+  /** Contains no empty sets. */
   readonly children: ReadonlyMap<PathElement, FieldSet>
 }
 
@@ -17,12 +17,12 @@ export type Path = readonly PathElement[]
 const NoChildren: ReadonlyMap<PathElement, FieldSet> = new Map()
 
 export const emptySet: FieldSet = { owned: false, children: NoChildren }
-/** One field without anything below it. */
+/** One field without fields below it. */
 export const leaf: FieldSet = { owned: true, children: NoChildren }
 
 export const isEmpty = (set: FieldSet | undefined): boolean => set === undefined || (!set.owned && set.children.size === 0)
 
-/** A node with these children, of which the empty ones are left out. */
+/** A node with these children, without the empty ones. */
 export function fieldSet(owned: boolean, children: Iterable<readonly [PathElement, FieldSet | undefined]>): FieldSet {
   const kept = new Map<PathElement, FieldSet>()
   for (const [element, child] of children) if (child !== undefined && !isEmpty(child)) kept.set(element, child)
@@ -58,7 +58,7 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   return grown ? { owned: a.owned || b.owned, children } : a
 }
 
-/** What is in both. */
+/** Fields that are in both sets. */
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return a
   const [small, large] = a.children.size <= b.children.size ? [a, b] : [b, a]
@@ -70,12 +70,12 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return fieldSet(a.owned && b.owned, children)
 }
 
-/** What is in `a` but not in `b`, field by field: what is below a field of `b` stays. */
+/** Fields of `a` that are not in `b`. Fields below a field of `b` stay. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   return without(a, b, (mine, theirs) => difference(mine, theirs))
 }
 
-/** What is in `a` but neither in `b` nor below a field that is in `b`. */
+/** Fields of `a` that are neither in `b` nor below a field of `b`. */
 export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
   return without(a, b, (mine, theirs) => (theirs.owned ? emptySet : recursiveDifference(mine, theirs)))
 }
@@ -97,7 +97,7 @@ function without(a: FieldSet, b: FieldSet, below: (mine: FieldSet, theirs: Field
   return fieldSet(owned, children ?? a.children)
 }
 
-/** The fields of the set that have nothing of the set below them. */
+/** Fields of the set without other fields of the set below them. */
 export function leavesOf(set: FieldSet): FieldSet {
   if (set.children.size === 0) return set
   return fieldSet(
@@ -128,7 +128,7 @@ export function hasPath(set: FieldSet, path: Path): boolean {
   return node?.owned ?? false
 }
 
-/** The paths of the set: at each node its own fields in their order, then what is below them. */
+/** Paths of the set: at each node its own fields in order, then the fields below them. */
 export function pathsOf(set: FieldSet): Path[] {
   const paths: Path[] = []
   const visit = (node: FieldSet, prefix: Path) => {
@@ -142,5 +142,5 @@ export function pathsOf(set: FieldSet): Path[] {
 
 export const sortedElements = (set: FieldSet): PathElement[] => [...set.children.keys()].sort(compareElements)
 
-/** A path as messages show it: `.spec.ports[port=443].name`. */
+/** Formats a path for messages: `.spec.ports[port=443].name`. */
 export const pathText = (path: Path): string => path.map(elementText).join('')

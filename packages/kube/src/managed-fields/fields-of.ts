@@ -1,4 +1,4 @@
-/** The fields that a value consists of, and what is left of a value without some of them. */
+/** Computes the fields that a value sets, and removes fields from a value. */
 import { isRecord, setMember } from '../json.ts'
 import type { FieldSet } from './field-set.ts'
 import { emptySet, fieldSet, leaf } from './field-set.ts'
@@ -9,8 +9,8 @@ import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
 /**
- * The fields that applying this value sets: its leaves, the items of its lists, and containers that are empty or not declared.
- * Declared containers are not among them: setting a field does not claim what it stands in.
+ * Fields that applying this value sets: its leaves, the items of its lists, and containers that are empty or not declared. Declared
+ * containers are not included: setting a field does not own its parent.
  */
 export function fieldsOf(type: Type, value: unknown): FieldSet {
   const { map, scalar, list } = formsOf(type, value)
@@ -39,13 +39,13 @@ function fieldsOfList(list: ListType, value: unknown): FieldSet {
   const children = new Map<PathElement, FieldSet>()
   for (const item of value) {
     const element = itemElement(list, item)
-    // Duplicates are one value together, with nothing below.
+    // Duplicate items are one value together, without fields below.
     children.set(element, children.has(element) ? leaf : { ...fieldsOf(list.element, item), owned: true })
   }
   return fieldSet(false, children)
 }
 
-/** Adds to a set the declared containers on the way to its fields, so that they can go when all below them goes. */
+/** Adds the declared parents of the fields to the set, so that a parent can be removed with all its fields. */
 export function withDeclaredParents(type: Type, set: FieldSet): FieldSet {
   if (set.children.size === 0) return set
   const { map, list } = type
@@ -60,7 +60,7 @@ export function withDeclaredParents(type: Type, set: FieldSet): FieldSet {
   return { owned: set.owned, children: new Map(children) }
 }
 
-/** The value without the fields of the set, nor anything below them. Null when nothing is left of a value that had something. */
+/** Removes the fields of the set, with everything below them, from a value. Returns null when a non-empty value becomes empty. */
 export function removeFields(type: Type, value: unknown, fields: FieldSet): unknown {
   const { map, scalar, list } = formsOf(type, value)
   if (map) return removeFromMap(map, value, fields)
@@ -94,7 +94,7 @@ function removeFromList(list: ListType, value: unknown, fields: FieldSet): unkno
   return left.length > 0 || isTouched ? left : null
 }
 
-/** A container that stays although all in it goes stays as an empty one. */
+/** Removes fields from a container that itself stays, possibly empty. */
 function removeBelow(type: Type, value: unknown, fields: FieldSet): unknown {
   const left = removeFields(type, value, fields)
   if (left !== null) return left

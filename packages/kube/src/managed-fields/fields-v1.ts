@@ -1,4 +1,4 @@
-/** Field sets as managedFields entries hold them. */
+/** Decodes and encodes field sets in the format of managedFields entries. */
 import { freeze, isRecord, setMember } from '../json.ts'
 import type { FieldSet } from './field-set.ts'
 import { emptySet, fieldSet, leaf, sameSet, sortedElements, union } from './field-set.ts'
@@ -7,7 +7,7 @@ import { parseElement } from './path-element.ts'
 
 export type FieldsV1 = { [element: string]: unknown }
 
-// Entries of stored objects are frozen and met again with every write of the object.
+// Entries of stored objects are frozen, and decoded again with every write of the object.
 const decoded = new WeakMap<object, FieldSet>()
 const encoded = new WeakMap<FieldSet, FieldsV1>()
 
@@ -25,7 +25,7 @@ export function decodeFields(fields: unknown): FieldSet {
   return set
 }
 
-/** What one manager wrote into objects of one kind reads the same in all of them. Memory, not state: the last so many, unless they are long. */
+/** Cache of decoded texts: entries of one manager are often equal in all objects of a kind. Bounded by count and text length. */
 const texts = new Map<string, FieldSet>()
 const MostTexts = 64
 const LongestText = 8192
@@ -57,11 +57,11 @@ function decodeChildren(fields: Record<string, unknown>, owned: boolean): FieldS
   return fieldSet(owned, children)
 }
 
-/** Those that were encoded last: what one manager writes into objects of one kind are mostly the same fields. Memory, not state. */
+/** Sets that were encoded last: entries of one manager are often equal in all objects of a kind. */
 const recent: FieldSet[] = []
 const MostRecent = 16
 
-/** FieldsV1 of a set, elements in their order. Frozen, and the same object for the same set. */
+/** Encodes a set as FieldsV1, elements in order. Frozen, and the same object for the same set. */
 export function encodeFields(set: FieldSet): FieldsV1 {
   const known = encoded.get(set)
   if (known) return known

@@ -1,4 +1,4 @@
-/** How `kubectl apply --server-side` takes over from client-side apply. */
+/** Migration from client-side apply to `kubectl apply --server-side`. */
 import { readJSON } from '../json-text.ts'
 import { draft, isRecord } from '../json.ts'
 import type { KubeObject } from '../object.ts'
@@ -11,7 +11,7 @@ import type { Typed } from './updater.ts'
 
 const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Fields that client-side apply set and that still have the value it gave them. */
+/** Fields that client-side apply set and whose value has not changed since. */
 export function unchangedSinceLastApplied(live: KubeObject, current: Typed): FieldSet | undefined {
   const text = live.metadata.annotations?.[LastApplied]
   if (!text) return undefined
@@ -27,7 +27,7 @@ export function unchangedSinceLastApplied(live: KubeObject, current: Typed): Fie
   return withoutDifferences(fieldsOf(type, last), compareTyped(type, last, current.value))
 }
 
-/** Upstream: the annotation of client-side apply, once there, follows what kubectl applies. */
+/** Upstream: when the annotation of client-side apply exists, server-side apply of kubectl updates it. */
 export function renewLastApplied(result: KubeObject, applied: KubeObject): void {
   if (!result.metadata.annotations?.[LastApplied]) return
   const plain = draft(applied)

@@ -44,7 +44,7 @@ const widget = (more: object = {}, metadata: object = {}): KubeObject =>
     ...more,
   }) as KubeObject
 
-/** A stored object: frozen, with what the server gave it. */
+/** A stored object: frozen, with the fields that the server sets. */
 const stored = (object: KubeObject): KubeObject =>
   freeze({
     ...draft(object),
@@ -71,7 +71,7 @@ const update = (
 }
 
 /** One line an entry: `m Apply 00:01 {...}`. */
-const books = (object: KubeObject) =>
+const entryTexts = (object: KubeObject) =>
   (object.metadata.managedFields ?? []).map(
     ({ manager, operation, time, fieldsV1, subresource }) =>
       `${manager} ${operation} ${time?.slice(11, 16) ?? '-'}${subresource ? ` ${subresource}` : ''} ${JSON.stringify(fieldsV1)}`,
@@ -80,7 +80,7 @@ const books = (object: KubeObject) =>
 describe('apply', () => {
   test('creates an object and owns what it sets, list items by their keys with defaults', () => {
     const created = apply(undefined, 'm', { replicas: 1, ports: [{ port: 80 }], tags: ['a'], free: { deep: { k: 1 } } })
-    expect(books(created)).toEqual([
+    expect(entryTexts(created)).toEqual([
       'm Apply 00:00 {"f:spec":{"f:free":{"f:deep":{".":{},"f:k":{}}},"f:ports":{"k:{\\"port\\":80,\\"protocol\\":\\"TCP\\"}":{".":{},"f:port":{}}},"f:replicas":{},"f:tags":{"v:\\"a\\"":{}}}}',
     ])
   })
@@ -92,10 +92,13 @@ describe('apply', () => {
     expect(second.spec).toEqual({ replicas: 1, tags: ['b'] })
   })
 
-  test('a manager that joins a field with the value it has gets an entry without a time, and the object does not change', () => {
+  test('a manager that applies an existing value gets an entry without a time, and the object does not change', () => {
     const live = stored(apply(undefined, 'm', { replicas: 1 }))
     const joined = apply(live, 'second', { replicas: 1 }, 5)
-    expect(books(joined)).toEqual(['second Apply - {"f:spec":{"f:replicas":{}}}', 'm Apply 00:00 {"f:spec":{"f:replicas":{}}}'])
+    expect(entryTexts(joined)).toEqual([
+      'second Apply - {"f:spec":{"f:replicas":{}}}',
+      'm Apply 00:00 {"f:spec":{"f:replicas":{}}}',
+    ])
   })
 
   test('a conflict names the managers and fields, and changes no ownership', () => {
@@ -122,7 +125,7 @@ describe('apply', () => {
 
   test('forced, it takes the fields from their managers', () => {
     const live = stored(apply(undefined, 'm1', { replicas: 1, color: 'red' }))
-    expect(books(apply(live, 'm2', { replicas: 2 }, 1, true))).toEqual([
+    expect(entryTexts(apply(live, 'm2', { replicas: 2 }, 1, true))).toEqual([
       'm1 Apply 00:00 {"f:spec":{"f:color":{}}}',
       'm2 Apply 00:01 {"f:spec":{"f:replicas":{}}}',
     ])
@@ -130,7 +133,7 @@ describe('apply', () => {
 
   test('the first apply to an object without managedFields records the existing fields', () => {
     const bare = stored(widget({ spec: { replicas: 1 } }, { labels: { a: 'b' } }))
-    expect(books(apply(bare, 'm', { color: 'red' }, 3))).toEqual([
+    expect(entryTexts(apply(bare, 'm', { color: 'red' }, 3))).toEqual([
       'm Apply 00:03 {"f:spec":{"f:color":{}}}',
       'before-first-apply Update 00:03 {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{".":{},"f:replicas":{}}}',
     ])
@@ -138,7 +141,7 @@ describe('apply', () => {
 
   test('status in the request gets no manager', () => {
     const created = applyPatch(undefined, widget({ status: { phase: 'x' } }), { ...context('m'), force: false })
-    expect(books(created)).toEqual([])
+    expect(entryTexts(created)).toEqual([])
   })
 
   test.each<[string, object, object, string]>([
@@ -162,7 +165,7 @@ describe('apply', () => {
     expect(() => applyPatch(undefined, widget(more, metadata), { ...context('m'), force: false })).toThrow(message)
   })
 
-  test('another version is refused', () => {
+  test('another version is rejected', () => {
     const other = { ...widget(), apiVersion: 'shop.example.com/v2' }
     expect(() => applyPatch(undefined, other, { ...context('m'), force: false })).toThrow(
       'Incorrect version specified in apply patch. Specified patch version: shop.example.com/v2, expected: shop.example.com/v1',
@@ -188,7 +191,7 @@ describe('apply', () => {
 })
 
 describe('update', () => {
-  test('its manager owns what it changed, containers that appear included, and others lose it', () => {
+  test('its manager owns the changed fields and added containers, and others lose them', () => {
     const live = stored(apply(undefined, 'm', { replicas: 1, color: 'red' }))
     const next = update(
       live,
@@ -199,23 +202,23 @@ describe('update', () => {
       },
       1,
     )
-    expect(books(next)).toEqual([
+    expect(entryTexts(next)).toEqual([
       'm Apply 00:00 {"f:spec":{"f:color":{}}}',
       'ctl Update 00:01 {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:replicas":{}}}',
     ])
   })
 
-  test('setting an equal value gives no ownership, and needs no write', () => {
+  test('setting an equal value changes no ownership, and causes no write', () => {
     const live = stored(update(undefined, 'a', (w) => (w.spec = { replicas: 1 })))
     const next = update(live, 'b', (w) => (w.spec.replicas = 1), 1)
-    expect(books(next)).toEqual(books(live))
+    expect(entryTexts(next)).toEqual(entryTexts(live))
     expect(keepTimes(live, next)).toBe(true)
   })
 
   test('the spec of a kind that always has one is not owned by the manager that creates the object', () => {
     const next = widget({ spec: { replicas: 1 } })
     updateManagedFields(undefined, next, { ...context('m'), blank: { spec: {} } })
-    expect(books(next)).toEqual(['m Update 00:00 {"f:spec":{"f:replicas":{}}}'])
+    expect(entryTexts(next)).toEqual(['m Update 00:00 {"f:spec":{"f:replicas":{}}}'])
     const applied = applyPatch(undefined, widget(), { ...context('m'), blank: { spec: {} }, force: false })
     expect(applied).not.toHaveProperty('spec')
   })
@@ -232,14 +235,14 @@ describe('update', () => {
       1,
       'status',
     )
-    expect(books(next)).toEqual([
+    expect(entryTexts(next)).toEqual([
       'a Update 00:00 {"f:spec":{".":{},"f:replicas":{}}}',
       'ctl Update 00:01 status {"f:status":{".":{},"f:phase":{}}}',
     ])
   })
 
   test.each<[string, unknown, string[]]>([
-    ['no list keeps the books', undefined, ['m Apply 00:00 {"f:spec":{"f:replicas":{}}}']],
+    ['no list keeps the entryTexts', undefined, ['m Apply 00:00 {"f:spec":{"f:replicas":{}}}']],
     ['an empty list ends them', [], []],
     ['a list of one empty entry ends them', [{}], []],
     [
@@ -262,10 +265,10 @@ describe('update', () => {
     ],
   ])('of the managedFields that the update brings, %s', (_, managedFields, expected) => {
     const live = stored(apply(undefined, 'm', { replicas: 1 }))
-    expect(books(update(live, 'ctl', (w) => (w.metadata.managedFields = managedFields)))).toEqual(expected)
+    expect(entryTexts(update(live, 'ctl', (w) => (w.metadata.managedFields = managedFields)))).toEqual(expected)
   })
 
-  test('more than ten managers become ancient changes, the oldest first', () => {
+  test('if there are more than ten managers, the oldest are merged to ancient-changes', () => {
     let live: KubeObject | undefined
     for (let index = 0; index < 12; index++) {
       live = stored(update(live, `m${index}`, (w) => (w.metadata.labels = { ...w.metadata.labels, [`l${index}`]: 'x' }), index))
@@ -278,9 +281,9 @@ describe('update', () => {
     })
   })
 
-  test('an object that its schema does not describe is written without books', () => {
+  test('an object that its schema does not describe is written without managedFields', () => {
     const live = stored(update(undefined, 'a', (w) => (w.spec = { ports: [{ port: 1 }] })))
-    expect(books(update(live, 'b', (w) => (w.spec.ports = [null])))).toEqual([])
+    expect(entryTexts(update(live, 'b', (w) => (w.spec.ports = [null])))).toEqual([])
   })
 })
 
@@ -291,7 +294,7 @@ test('an apply that changes nothing keeps every time', () => {
   expect(again).toEqual(live)
 })
 
-test('a container stays, empty, when only what was in it is removed', () => {
+test('a container stays, empty, when only its fields are removed', () => {
   const fields = decodeFields({ 'f:spec': { 'f:free': { 'f:a': {} } } })
   expect(removeFields(typeOfSchema(schema), { spec: { free: { a: 1 } } }, fields)).toEqual({ spec: { free: {} } })
 })

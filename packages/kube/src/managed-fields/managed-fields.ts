@@ -17,7 +17,7 @@ import { typeOfSchema } from './type.ts'
 import type { Managers, Typed, Versions } from './updater.ts'
 import { ApplyConflicts, applyConfig, conflictsText, ownersAfterUpdate } from './updater.ts'
 
-/** The request, as far as managedFields depend on it. */
+/** Facts about a request that managedFields depend on. */
 export interface ManagedFieldsContext {
   /** Version of the request and of the given objects, with its schema. */
   readonly apiVersion: string
@@ -38,8 +38,8 @@ export interface ManagedFieldsContext {
   /** Upstream records no time for updates through the scale subresource. */
   readonly untimed?: boolean
   /**
-   * Converts an object to another version of its kind. Absent, or returning `undefined`: there is no such version, and its managers are
-   * forgotten. Throws a StatusError to reject an apply for that reason.
+   * Converts an object to another version of its kind. Absent, or returning `undefined`: the version does not exist, and its managers are
+   * removed. Throws a StatusError to reject an apply for that reason.
    */
   readonly convert?: (object: KubeObject, apiVersion: string) => { object: KubeObject; schema: JSONSchema } | undefined
 }
@@ -51,7 +51,7 @@ export function resetFields(endpoint: { subresource?: string; hasStatusSubresour
   return endpoint.hasStatusSubresource ? MainResets : emptySet
 }
 
-/** The set of fields at these paths. */
+/** Returns the set of the fields with these paths. */
 export const fieldsAt = (paths: readonly (readonly string[])[]): FieldSet => setOf(paths.map((names) => names.map(fieldElement)))
 
 const path = (...names: string[]): Path => names.map(fieldElement)
@@ -111,7 +111,7 @@ function accountFor(
   const { apiVersion, now } = context
   const before = typed(live ?? (context.blank as KubeObject | undefined), context)
   const owners = ownersAfterUpdate(before, typed(next, context), ownersOf(entries), Current, versionsOf(context))
-  takeOwners(entries, owners)
+  setOwners(entries, owners)
   const current = owners.get(Current)
   const fields = current && difference(current.fields, NeverOwned)
   if (fields && !isEmpty(fields)) {
@@ -169,7 +169,7 @@ export function applyPatch(
   const config = typedPatch(applied, context)
   const current = typed(live, context)
   const liveProblems = live ? typeProblems(current.type, current.value, { allowDuplicates: true }) : []
-  if (live && liveProblems.length > 0) throw untypable('live', live, liveProblems)
+  if (live && liveProblems.length > 0) throw schemaMismatch('live', live, liveProblems)
 
   const entries = decodeLive(live)
   if (live && entries.size === 0)
@@ -179,7 +179,7 @@ export function applyPatch(
   const id = managerId(applier)
   const { object, owners } = applyOrTakeOver(live, current, config, ownersOf(entries), id, context)
   const since = entries.get(id)?.time
-  takeOwners(entries, owners)
+  setOwners(entries, owners)
   const mine = owners.get(id)
   const fields = mine && difference(mine.fields, NeverOwned)
   if (fields && !isEmpty(fields)) {
@@ -193,15 +193,15 @@ export function applyPatch(
   return result
 }
 
-/** @throws StatusError without a reason when the applied object does not fit the schema */
-export function refuseUntypable(applied: KubeObject, context: SchemaContext): void {
+/** Rejects an applied object that does not fit the schema. @throws StatusError without a reason */
+export function checkFitsSchema(applied: KubeObject, context: SchemaContext): void {
   typedPatch(applied, context)
 }
 
 function typedPatch(applied: KubeObject, context: SchemaContext) {
   const config = typed(applied, context)
   const problems = typeProblems(config.type, config.value, { allowDuplicates: false })
-  if (problems.length > 0) throw untypable('patch', applied, problems)
+  if (problems.length > 0) throw schemaMismatch('patch', applied, problems)
   return config
 }
 
@@ -252,19 +252,23 @@ function conflictError(conflicts: ApplyConflicts['conflicts']): StatusError {
   })
 }
 
-function untypable(what: 'patch' | 'live', { kind, apiVersion, metadata }: KubeObject, problems: readonly string[]): StatusError {
+function schemaMismatch(
+  what: 'patch' | 'live',
+  { kind, apiVersion, metadata }: KubeObject,
+  problems: readonly string[],
+): StatusError {
   const { group, version } = parseApiVersion(apiVersion)
   const named = `${metadata.namespace ?? ''}/${(metadata.name as string | undefined) ?? ''}; ${group}/${version}, Kind=${kind}`
   return new StatusError('', `failed to create typed ${what} object (${named}): ${problemsText(problems)}`)
 }
 
 /**
- * Restores the times of `live`'s entries in a draft that differs from it only in times. Returns true when nothing differs any more, so that
+ * Restores the times of `live`'s entries in a draft that differs from it only in times. Returns true when the two are then equal, so that
  * no write is needed.
  */
 export function keepTimes(live: KubeObject, next: KubeObject): boolean {
   const [before, after] = [live.metadata.managedFields, next.metadata.managedFields]
-  if (!sameEntriesButTimes(before, after) || !equal(unmanaged(live), unmanaged(next))) return false
+  if (!sameEntriesButTimes(before, after) || !equal(withoutManagedFields(live), withoutManagedFields(next))) return false
   if (before) next.metadata.managedFields = draft(before)
   return true
 }
@@ -281,7 +285,7 @@ function sameEntriesButTimes(before: readonly ManagedFieldsEntry[] = [], after: 
 }
 
 /** The object without managedFields. */
-function unmanaged(object: KubeObject): KubeObject {
+function withoutManagedFields(object: KubeObject): KubeObject {
   if (object.metadata?.managedFields === undefined) return object
   const { managedFields: _, ...metadata } = object.metadata
   return { ...object, metadata }
@@ -292,7 +296,7 @@ type SchemaContext = Pick<ManagedFieldsContext, 'apiVersion' | 'schema'>
 const typed = (object: KubeObject | undefined, { apiVersion, schema }: SchemaContext): Typed => ({
   apiVersion,
   type: typeOfSchema(schema),
-  value: object ? unmanaged(object) : {},
+  value: object ? withoutManagedFields(object) : {},
 })
 
 function versionsOf({ convert, ignored }: ManagedFieldsContext): Versions {
@@ -308,7 +312,7 @@ function versionsOf({ convert, ignored }: ManagedFieldsContext): Versions {
 const ownersOf = (entries: Entries): Managers => new Map([...entries].map(([id, { owned }]) => [id, owned]))
 
 /** Updates the entries from the current owners; removes entries of managers that own nothing. */
-function takeOwners(entries: Entries, owners: Managers): void {
+function setOwners(entries: Entries, owners: Managers): void {
   for (const [id, entry] of entries) {
     const owned = owners.get(id)
     if (!owned) entries.delete(id)

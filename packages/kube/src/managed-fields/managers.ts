@@ -1,11 +1,11 @@
-/** `metadata.managedFields`, read and written: who owns what, and since when. */
+/** Decodes and encodes `metadata.managedFields`: the entries of managers with their fields and times. */
 import { compareText } from '../compare-text.ts'
 import type { ManagedFieldsEntry } from '../object.ts'
 import { union } from './field-set.ts'
 import { decodeFields, encodeFields } from './fields-v1.ts'
 import type { Owned } from './updater.ts'
 
-/** Identity of an entry's manager. Its text is a unique key, and the sort order. */
+/** Identity of an entry's manager. Its id is a unique key and the sort order. */
 export interface Manager {
   readonly manager: string
   readonly operation: ManagedFieldsEntry['operation']
@@ -20,7 +20,7 @@ export interface Entry extends Manager {
 
 export type Entries = Map<string, Entry>
 
-/** Upstream: who applies is the same in every version; who updates is another one in each. */
+/** Key of a manager. Upstream: the version is part of the key for Update entries, not for Apply entries. */
 export const managerId = ({ manager, operation, apiVersion, subresource }: Manager): string =>
   JSON.stringify({
     manager,
@@ -29,14 +29,14 @@ export const managerId = ({ manager, operation, apiVersion, subresource }: Manag
     ...(subresource === '' ? {} : { subresource }),
   })
 
-/** A manager as conflicts name it: `"kubectl-edit" with subresource "scale" using apps/v1`. */
+/** Names a manager in conflict messages: `"kubectl-edit" with subresource "scale" using apps/v1`. */
 export function managerText(id: string): string {
   const { manager, operation, apiVersion, subresource } = JSON.parse(id) as Partial<Manager>
   const named = JSON.stringify(manager) + (subresource ? ` with subresource ${JSON.stringify(subresource)}` : '')
   return operation === 'Update' ? `${named} using ${apiVersion}` : named
 }
 
-/** @throws Error when an entry is not one that this server could have written */
+/** @throws Error when an entry is invalid */
 export function decodeEntries(list: readonly ManagedFieldsEntry[] | undefined): Entries {
   const entries: Entries = new Map()
   for (const [index, { manager = '', operation, apiVersion, subresource = '', time, fieldsType, fieldsV1 }] of (
@@ -88,7 +88,7 @@ const secondsOf = ({ time }: Entry): number => (time === undefined ? 0 : Math.fl
 const MaxUpdaters = 10
 const AncientChanges = 'ancient-changes'
 
-/** Upstream: of more than ten managers that update, the oldest become one per version. */
+/** Upstream: if more than ten managers have Update entries, the oldest entries are merged to one per version. */
 export function mergeOldest(entries: Entries): void {
   const updaters = [...entries].filter(([, { operation }]) => operation === 'Update')
   let count = updaters.length

@@ -1,13 +1,13 @@
-/** The object that results when an applied configuration is laid over the live one. */
+/** Merges an applied configuration into the live object. */
 import { isRecord, setMember } from '../json.ts'
 import { itemElement } from './list-item.ts'
 import type { PathElement } from './path-element.ts'
 import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
-/** `undefined` stands for absence on either side. The result shares parts with its arguments. */
+/** Merges two values. `undefined` stands for absence on either side. The result shares parts with its arguments. */
 export function mergeTyped(type: Type, live: unknown, applied: unknown): unknown {
-  // Where a type takes several forms, the form of what is applied decides.
+  // For a type with several forms, the applied value determines the form.
   const { map, scalar, list } = formsOf(type, applied === undefined ? live : applied)
   if (map) return mergeMap(map, live, applied)
   if (list && !scalar) return mergeList(list, live, applied)
@@ -16,7 +16,7 @@ export function mergeTyped(type: Type, live: unknown, applied: unknown): unknown
 
 function mergeMap(map: MapType, live: unknown, applied: unknown): unknown {
   const [left, right] = [asRecord(live), asRecord(applied)]
-  // Of two that are empty or null, which of the two it is must not get lost.
+  // Keeps the difference between an empty map and null when neither side has members.
   if (map.atomic || (!left && !right)) return applied === undefined ? live : applied
   const merged: Record<string, unknown> = {}
   for (const name of Object.keys(left ?? {})) {
@@ -31,8 +31,8 @@ function mergeMap(map: MapType, live: unknown, applied: unknown): unknown {
 }
 
 /**
- * Live items keep their places among one another, applied items theirs; where the two orders disagree about shared items, the
- * applied one wins. Live duplicates collapse when they are applied.
+ * Merges two lists. Live items keep their relative order, and so do applied items; if the two orders differ for shared items, the applied
+ * one wins. Live duplicates are replaced by one item when they are applied.
  */
 function mergeList(list: ListType, live: unknown, applied: unknown): unknown {
   const [left, right] = [asList(live), asList(applied)]
@@ -60,7 +60,7 @@ function mergeList(list: ListType, live: unknown, applied: unknown): unknown {
         continue
       }
       if (rightItems.byElement.has(mine) && nextShared < shared.length && shared[nextShared] !== mine) {
-        // Shared, but the applied order has another shared item first.
+        // A shared item, but another shared item precedes it in the applied order.
         l++
         continue
       }
@@ -88,7 +88,7 @@ function indexItems(
   const byElement = new Map<PathElement, unknown>()
   const elements = items.map((item) => {
     const element = itemElement(list, item)
-    // Nothing is merged into one of several that look the same.
+    // Duplicate items are replaced, not merged.
     byElement.set(element, byElement.has(element) ? null : item)
     return element
   })

@@ -1,7 +1,6 @@
 /**
- * One step of a path into an object, as FieldsV1 writes it: `f:name` a field, `k:{"name":"a"}` an item by its keys, `v:"a"` an
- * item by its value, `i:0` an item by its place. Elements are kept in that text, in one canonical form, so that equal elements
- * are equal strings.
+ * One step of a path into an object, in the format of FieldsV1: `f:name` a field, `k:{"name":"a"}` an item by its keys, `v:"a"` an item by
+ * its value, `i:0` an item by its index. Elements are strings in canonical form, so that equal elements are equal strings.
  */
 import { isNumeric, readJSON, writeJSON } from '../json-text.ts'
 import { isRecord } from '../json.ts'
@@ -13,13 +12,13 @@ export const fieldElement = (name: string): PathElement => `f:${name}`
 export const keyElement = (keys: { readonly [name: string]: unknown }): PathElement => `k:${stableText(keys)}`
 export const valueElement = (value: unknown): PathElement => `v:${stableText(value)}`
 
-/** The name of a field element, `undefined` for items of lists. */
+/** Name of a field element; `undefined` for items of lists. */
 export const fieldName = (element: PathElement): string | undefined => (element.startsWith('f:') ? element.slice(2) : undefined)
 
 /**
- * Reads an element and brings it into canonical form. `undefined` when its prefix is not known: newer writers may have more.
+ * Parses an element and returns its canonical form; `undefined` for an unknown prefix, which a newer server may have written.
  *
- * @throws Error when what follows the prefix is not what it promises
+ * @throws Error when the text after the prefix is invalid
  */
 export function parseElement(text: string): PathElement | undefined {
   if (text.length < 2 || text[1] !== ':') throw new Error(`missing colon: ${JSON.stringify(text)}`)
@@ -43,7 +42,7 @@ export function parseElement(text: string): PathElement | undefined {
   }
 }
 
-/** The element as messages show it: `.name`, `[name="a"]`, `[="a"]`, `[0]`. */
+/** Formats the element for messages: `.name`, `[name="a"]`, `[="a"]`, `[0]`. */
 export function elementText(element: PathElement): string {
   const rest = element.slice(2)
   switch (element.charAt(0)) {
@@ -70,7 +69,7 @@ function valueText(value: unknown): string {
     .join('')
 }
 
-/** The order in which sets list their elements: fields, keys, values, indexes. */
+/** Sort order of the elements of sets: fields, keys, values, indexes. */
 export function compareElements(a: PathElement, b: PathElement): number {
   if (a[0] !== b[0]) return Kinds.indexOf(a[0]!) - Kinds.indexOf(b[0]!)
   if (a[0] === 'f') return a < b ? -1 : a > b ? 1 : 0
@@ -78,7 +77,7 @@ export function compareElements(a: PathElement, b: PathElement): number {
 }
 const Kinds = 'fkvi'
 
-/** Numbers before texts before booleans before lists before objects before null. */
+/** Sort order of values: numbers, strings, booleans, lists, objects, null. */
 function compareValues(a: unknown, b: unknown): number {
   const [rankA, rankB] = [valueRank(a), valueRank(b)]
   if (rankA !== rankB) return rankA - rankB

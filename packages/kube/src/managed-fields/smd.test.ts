@@ -26,7 +26,7 @@ import { atomicType, deducedType } from './type.ts'
 import type { Managers, Typed } from './updater.ts'
 import { ApplyConflicts, applyConfig, ownersAfterUpdate } from './updater.ts'
 
-// Scenarios and cases that the reference implementation, structured-merge-diff v6.4.2, has been run on: see testdata/README.md.
+// Scenarios and cases with results of the reference implementation, structured-merge-diff v6.4.2: see testdata/README.md.
 const read = (file: string) => JSON.parse(readFileSync(new URL(`testdata/${file}`, import.meta.url), 'utf8'))
 
 // Schemas in the reference implementation's own form
@@ -104,7 +104,7 @@ interface Case {
   steps: Step[]
 }
 
-/** How objects move between versions in these scenarios; `undefined` for a version that an object cannot have. */
+/** Converters between versions in these scenarios; they return `undefined` for a version that does not exist. */
 const converters: Record<string, (value: unknown, from: string, to: string) => unknown> = {
   identity: (value) => value,
   renameVersionSuffix: (value, from, to) =>
@@ -124,7 +124,7 @@ function renameKeys(value: unknown, rename: (key: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [rename(key), renameKeys(member, rename)]))
 }
 
-/** Below the first line every key is its first letter, repeated as often as the version says. */
+/** Below the top level every key is its first letter, repeated as often as the version number. */
 function repeatLetters(value: unknown, times: number, top = true): unknown {
   if (!isRecord(value)) return value
   return Object.fromEntries(
@@ -184,13 +184,13 @@ function play({ schemaRef, type, converter, ignoreFilter, ignoredFields, steps }
         act()
       } catch (err) {
         const { conflicts, message } = err as ApplyConflicts
-        const told = conflicts.map(({ manager: other, path }) => `${other} ${pathText(path)}`)
-        expect(told.sort()).toEqual(expected.conflicts.map(({ manager: other, field }) => `${other} ${field.string}`).sort())
+        const texts = conflicts.map(({ manager: other, path }) => `${other} ${pathText(path)}`)
+        expect(texts.sort()).toEqual(expected.conflicts.map(({ manager: other, field }) => `${other} ${field.string}`).sort())
         if (expected.conflictMessage) expect(message).toBe(expected.conflictMessage)
       }
     } else act()
     const value = live?.value ?? null
-    // The converter of these scenarios writes no values, so that what is empty comes back as null.
+    // The converter of these scenarios writes no values, so that empty containers become null.
     if (converter === 'repeatLetters') expect(hollowAsNull(value)).toEqual(expected.live)
     else if (!('liveInV6_3_2' in expected && equal(value, expected.liveInV6_3_2))) expect(value).toEqual(expected.live)
     const owners = Object.fromEntries(
@@ -252,7 +252,7 @@ describe('removing and extracting fields', () => {
   test.each(unit('typed-removeExtract'))('%s', (_, one) => {
     const fields = decodeFields(one.fieldsV1)
     expect(extractFields(typeIn(one), one.object, fields)).toEqual(one.extracted)
-    // What removal empties is null in v6.4.2, and stays an empty container in v6.3.2, which Kubernetes 1.36 and we use.
+    // A container that becomes empty is null in v6.4.2, and an empty container in v6.3.2, which Kubernetes 1.36 and we use.
     expect(hollowAsNull(removeFields(typeIn(one), one.object, fields))).toEqual(hollowAsNull(one.afterRemove))
   })
   test.each(unit('typed-reversibleExtract'))('%s', (_, one) => {

@@ -1,9 +1,9 @@
-/** What server-side apply needs to know of a schema: what is one value, what is merged, and by which keys. */
+/** Types of server-side apply, derived from schemas: which values are atomic, which are merged, and by which keys. */
 import { isNumeric } from '../json-text.ts'
 import type { JSONSchema } from '../schema.ts'
 import { ObjectMetaSchema } from '../structural/object-meta.ts'
 
-/** A value may have several forms; most types have exactly one. */
+/** A type may allow several forms of values; most types allow one. */
 export interface Type {
   readonly scalar?: ScalarType
   readonly list?: ListType
@@ -13,7 +13,7 @@ export interface Type {
 export type ScalarType = 'string' | 'numeric' | 'boolean' | 'untyped'
 
 export interface ListType {
-  /** Whether the list is one value. Otherwise items are identified by `keys`, or by their value if there are none. */
+  /** Whether the list is atomic. Otherwise items are identified by `keys`, or by their value if there are none. */
   readonly atomic: boolean
   readonly keys: readonly string[]
   readonly element: Type
@@ -22,7 +22,7 @@ export interface ListType {
 export interface MapType {
   readonly atomic: boolean
   readonly fields: ReadonlyMap<string, Field>
-  /** Type of members that are not declared; without it there may be none. */
+  /** Type of members that are not declared; absent when only declared members are allowed. */
   readonly element: Type | undefined
 }
 
@@ -33,21 +33,21 @@ export interface Field {
 
 const NoFields: ReadonlyMap<string, Field> = new Map()
 
-/** Nothing is known: one value, whatever it is. */
+/** Type of values without a schema: any value, atomic. */
 export const atomicType: Type = recursive((self) => ({
   scalar: 'untyped',
   list: { atomic: true, keys: [], element: self },
   map: { atomic: true, fields: NoFields, element: self },
 }))
 
-/** Nothing is declared: objects are merged member by member, lists are one value. */
+/** Type of values without declared fields: objects are merged member by member, lists are atomic. */
 export const deducedType: Type = recursive((self) => ({
   scalar: 'untyped',
   list: { atomic: true, keys: [], element: atomicType },
   map: { atomic: false, fields: NoFields, element: self },
 }))
 
-/** A type that mentions itself. */
+/** Creates a type that refers to itself. */
 function recursive(make: (self: Type) => Type): Type {
   const self: Type = {}
   return Object.assign(self, make(self))
@@ -55,7 +55,7 @@ function recursive(make: (self: Type) => Type): Type {
 
 const types = new WeakMap<JSONSchema, Type>()
 
-/** The type of whole objects with this schema, made once for each schema object. */
+/** Returns the type of whole objects with this schema. Created once for each schema object. */
 export function typeOfSchema(schema: JSONSchema): Type {
   let type = types.get(schema)
   if (!type) types.set(schema, (type = convert(schema, true)))
@@ -118,7 +118,7 @@ function convertMap(schema: JSONSchema, preserve: boolean, isResource: boolean):
 
 const metadataType: Type = convert(ObjectMetaSchema, false)
 
-/** The form in which a type takes a value, where it has several; the first that it has, where none fits or there is no value. */
+/** Selects the form of a type that fits the value. Without a value, or if no form fits, returns the type unchanged. */
 export function formsOf(type: Type, value: unknown): Type {
   if (typeof value === 'string' || isNumeric(value) || typeof value === 'boolean') {
     return type.scalar && (type.list || type.map) ? { scalar: type.scalar } : type

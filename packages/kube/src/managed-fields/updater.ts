@@ -1,5 +1,5 @@
 /**
- * Who owns what after an update or an apply: the part of server-side apply that knows nothing of metadata and managedFields.
+ * Computes owners of fields after an update or apply: the part of server-side apply that does not depend on metadata.
  * Upstream: sigs.k8s.io/structured-merge-diff/v6, merge.Updater.
  */
 import { equal } from '../json.ts'
@@ -19,7 +19,7 @@ export interface Typed {
   readonly value: unknown
 }
 
-/** What one manager owns. */
+/** The fields of one manager, in the version in which it set them. */
 export interface Owned {
   readonly apiVersion: string
   readonly applied: boolean
@@ -29,13 +29,13 @@ export interface Owned {
 export type Managers = ReadonlyMap<string, Owned>
 
 export interface Versions {
-  /** The object in another version, `undefined` when there is no such version (any more). */
+  /** Converts an object to another version; returns `undefined` for a version that does not exist. */
   convert(object: Typed, apiVersion: string): Typed | undefined
-  /** Fields of a version that are never owned. */
+  /** Fields of a version that have no manager. */
   ignored(apiVersion: string): FieldSet | undefined
 }
 
-/** A field that another manager owns and that would change. */
+/** A field of another manager that an apply would change. */
 export interface FieldConflict {
   readonly manager: string
   readonly path: Path
@@ -52,7 +52,7 @@ export class ApplyConflicts extends Error {
   }
 }
 
-/** Conflicts by manager: on one line if there is one, otherwise as lists. */
+/** Formats conflicts by manager: on one line for a single one, otherwise as lists. */
 export function conflictsText(conflicts: readonly FieldConflict[], managerText: (manager: string) => string): string {
   const [first, ...more] = conflicts
   if (first && more.length === 0) return `conflict with ${managerText(first.manager)}: ${pathText(first.path)}`
@@ -80,7 +80,7 @@ export function ownersAfterUpdate(live: Typed, next: Typed, managers: Managers, 
 }
 
 /**
- * The object after `manager` applied `config`, and who owns what then. The object is `undefined` when nothing about it changes.
+ * Returns the object after `manager` has applied `config`, and the owners. The object is `undefined` when it does not change.
  *
  * @throws ApplyConflicts unless forced
  */
@@ -97,7 +97,7 @@ export function applyConfig(
   const fields = withoutIgnored(fieldsOf(config.type, config.value), versions.ignored(config.apiVersion))
   const last = before.get(manager)
   const claimed = new Map(before).set(manager, { apiVersion: config.apiVersion, applied: true, fields })
-  // A manager that still applies all that it applied before removes nothing.
+  // A manager that applies all fields of its last apply again removes no fields.
   const drops = last && (last.apiVersion !== config.apiVersion || !isEmpty(difference(last.fields, fields)))
   const next = drops ? prune(merged, claimed, last, config.apiVersion, versions) : merged
   const { owners } = settle(live, next, claimed, manager, versions, options)
@@ -107,7 +107,7 @@ export function applyConfig(
 const withoutIgnored = (fields: FieldSet, ignored: FieldSet | undefined): FieldSet =>
   ignored === undefined ? fields : recursiveDifference(fields, ignored)
 
-/** Brings the sets of all managers to the schemas of today. */
+/** Adapts the sets of all managers to the current schemas. */
 function adaptManagers(live: Typed, managers: Managers, versions: Versions): Managers {
   const adapted = new Map<string, Owned>()
   for (const [manager, owned] of managers) {
@@ -120,7 +120,7 @@ function adaptManagers(live: Typed, managers: Managers, versions: Versions): Man
 const inVersion = (object: Typed, apiVersion: string, versions: Versions): Typed | undefined =>
   object.apiVersion === apiVersion ? object : versions.convert(object, apiVersion)
 
-/** Takes from everybody else what has changed or gone. */
+/** Removes changed and removed fields from all other managers. @throws ApplyConflicts unless forced */
 function settle(
   live: Typed,
   next: Typed,
@@ -171,7 +171,7 @@ const without = (object: Typed, fields: FieldSet): Typed => ({
 })
 const allFields = ({ type, value }: Typed): FieldSet => withDeclaredParents(type, fieldsOf(type, value))
 
-/** Puts back what any manager owns, in the versions in which they own it; the version of what was pruned comes first. */
+/** Restores fields that any manager owns, in the versions of the managers, beginning with the version of the pruned object. */
 function keepOwned(merged: Typed, pruned: Typed, managers: Managers, versions: Versions): Typed {
   const byVersion = new Map<string, FieldSet>()
   const inOrder = [...managers.values()].sort(
@@ -189,7 +189,7 @@ function keepOwned(merged: Typed, pruned: Typed, managers: Managers, versions: V
   return left
 }
 
-/** Puts back what the manager did not own last time: it is not its to remove. */
+/** Restores fields that the manager did not own before: its apply must not remove them. */
 function keepOthers(merged: Typed, pruned: Typed, last: Owned, versions: Versions): Typed {
   const left = inVersion(pruned, last.apiVersion, versions)
   if (!left) return merged

@@ -30,11 +30,11 @@ test('an authority with an RSA key issues certificates as well', async () => {
   expect([issued.checkIssued(own), issued.verify(own.publicKey), own.verify(own.publicKey)]).toEqual([true, true, true])
 })
 
-test('a key that cannot be used is named', () => {
+test('the error for an unsupported key names its type', () => {
   expect(() => authority('ed25519').make()).toThrow('Cannot sign with a key of type ed25519: expected EC P-256 or RSA')
 })
 
-test('times beyond 2050 are written out', () => {
+test('years from 2050 on are encoded with four digits', () => {
   const until = Date.UTC(2060, 1, 3, 4, 5, 6)
   expect(Date.parse(new X509Certificate(authority('ec', clock.now(), until).make()).validTo)).toBe(until)
   expect(
@@ -65,7 +65,7 @@ test.each([
   expect(new X509Certificate(certificate).subjectAltName).toBe(name)
 })
 
-test('an issuer is named as it names itself', () => {
+test('the name of the issuer is copied from its certificate', () => {
   const { make, spki } = authority('ec')
   const { name, keyIdentifier: own } = subjectOf(new X509Certificate(make()).raw)
   expect(name).toEqual(distinguishedName('made elsewhere', ['example']))
@@ -91,7 +91,7 @@ test('encoded lengths round-trip', () => {
   )
 })
 
-test('bytes that are no DER are refused, and reading them ends', () => {
+test('invalid DER is rejected, and parsing it ends', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 30 }), (bytes) => {
       try {

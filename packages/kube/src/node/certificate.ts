@@ -1,4 +1,4 @@
-/** X.509 certificates as bytes: those we sign, and what we need of the one that signs them. Upstream: RFC 5280. */
+/** Encodes and signs X.509 certificates, and reads the fields of an issuer's certificate. Upstream: RFC 5280. */
 import { createHash, type KeyObject, randomBytes, sign } from 'node:crypto'
 import {
   bits,
@@ -7,7 +7,7 @@ import {
   elements,
   identifier,
   integer,
-  nothing,
+  nullElement,
   octets,
   sequence,
   sequenceOf,
@@ -16,20 +16,20 @@ import {
   utf8,
 } from './der.ts'
 
-/** What a certificate may be used for; `any` is anyExtendedKeyUsage. */
+/** Allowed usage of a certificate; `any` is anyExtendedKeyUsage. */
 export type CertificateUsage = 'server' | 'client' | 'any'
 
 export interface CertificateFields {
-  /** The name of the subject, DER. */
+  /** Name of the subject, DER. */
   readonly subject: Buffer
-  /** Who signs, and is named as issuer. */
+  /** Name and key of the issuer. */
   readonly issuer: { readonly name: Buffer; readonly keyIdentifier: Buffer; readonly key: KeyObject }
   /** The subject's key: SubjectPublicKeyInfo, DER. */
   readonly publicKey: Buffer
-  /** Milliseconds, of which whole seconds count. */
+  /** Milliseconds, rounded down to seconds. */
   readonly from: number
   readonly until: number
-  /** Signs others, and nothing else; or what it may be used for, and the names it holds for. */
+  /** A certificate authority, or the usages and names that the certificate is valid for. */
   readonly use:
     | 'authority'
     | { readonly usages: readonly CertificateUsage[]; readonly dnsNames: readonly string[]; readonly ips: readonly string[] }
@@ -51,23 +51,23 @@ export function certificatePEM({ subject, issuer, publicKey, from, until, use }:
   return pem('CERTIFICATE', sequence(content, algorithm, bits(sign('sha256', content, issuer.key))))
 }
 
-/** A name of organizations and one common name. */
+/** A distinguished name with organizations and one common name. */
 export const distinguishedName = (commonName: string, organizations: readonly string[] = []): Buffer =>
   sequenceOf([...organizations.map((one) => attribute(ids.organization, one)), attribute(ids.commonName, commonName)])
 
-/** By which a certificate says whose key it is and whose key has signed it. */
+/** Key identifier that links a certificate with the key of its issuer. */
 export function keyIdentifier(publicKey: Buffer): Buffer {
   const [info] = elements(publicKey)
   const key = elements(info!.content)[1]!.content.subarray(1)
   return createHash('sha1').update(key).digest()
 }
 
-/** What a certificate says about its subject, for whom it is the issuer of another. @throws Error when it cannot be read */
+/** Reads the subject of a certificate, as the issuer of another. @throws Error when it cannot be read */
 export function subjectOf(certificate: Buffer): { readonly name: Buffer; readonly keyIdentifier: Buffer } {
   const [outer] = elements(certificate)
   const [content] = elements(outer!.content)
   const fields = elements(content!.content)
-  // The version comes first where it is not 1.
+  // The version comes first, except for version 1.
   const [, , , , subject, publicKey, ...more] = fields[0]!.tag === 0xa0 ? fields.slice(1) : fields
   const listed = more.find(({ tag }) => tag === 0xa3)
   for (const extension of listed ? elements(elements(listed.content)[0]!.content) : []) {
@@ -102,17 +102,17 @@ const ids = {
 
 const attribute = (id: Buffer, text: string): Buffer => set(sequence(id, utf8(text)))
 
-/** Positive, and long enough that no two are the same. */
+/** A positive random number that is unique in practice. */
 function serialNumber(): Buffer {
   const bytes = randomBytes(16)
   bytes[0] = (bytes[0]! & 0x7f) | 0x40
   return bytes
 }
 
-/** @throws Error for a key that cannot sign certificates here */
+/** @throws Error for key types that are not supported here */
 function signatureAlgorithm(key: KeyObject): Buffer {
   const type = key.asymmetricKeyType
-  if (type === 'rsa') return sequence(ids.rsaWithSHA256, nothing)
+  if (type === 'rsa') return sequence(ids.rsaWithSHA256, nullElement)
   if (type === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1') return sequence(ids.ecdsaWithSHA256)
   throw new Error(`Cannot sign with a key of type ${type}: expected EC P-256 or RSA`)
 }
@@ -124,7 +124,7 @@ function extensions(own: Buffer, issuers: Buffer, use: CertificateFields['use'])
   if (use === 'authority') {
     return [
       critical(ids.basicConstraints, sequence(boolean(true))),
-      // Digital signature, signing of certificates and of lists of revoked ones.
+      // digitalSignature, keyCertSign, cRLSign.
       critical(ids.keyUsage, bits(Buffer.from([0x86]), 1)),
       ownIdentifier,
     ]
@@ -135,7 +135,7 @@ function extensions(own: Buffer, issuers: Buffer, use: CertificateFields['use'])
   ]
   return [
     critical(ids.basicConstraints, sequence()),
-    // Digital signature and encipherment of keys.
+    // digitalSignature, keyEncipherment.
     critical(ids.keyUsage, bits(Buffer.from([0xa0]), 5)),
     plain(ids.extendedKeyUsage, sequenceOf(use.usages.map((usage) => ids[usage]))),
     ownIdentifier,
@@ -144,10 +144,10 @@ function extensions(own: Buffer, issuers: Buffer, use: CertificateFields['use'])
   ]
 }
 
-/** Four bytes, or sixteen. */
+/** Bytes of an IPv4 (4) or IPv6 address (16). */
 function ipBytes(ip: string): Buffer {
   if (!ip.includes(':')) return Buffer.from(ip.split('.').map(Number))
-  // The URL parser writes any form of it in groups of hexadecimal digits.
+  // The URL parser normalizes every form to groups of hexadecimal digits.
   const [head = '', tail] = new URL(`http://[${ip}]`).hostname.slice(1, -1).split('::')
   const groups = (text: string) => text.split(':').filter(Boolean)
   const [before, after] = [groups(head), groups(tail ?? '')]

@@ -1,7 +1,7 @@
-/** The few shapes of DER that a certificate is made of (X.690), written and read. */
+/** Writes and reads the elements of DER (X.690) that certificates consist of. */
 import { appendAll } from '../lists.ts'
 
-/** One element: its tag, and what is in it. */
+/** Encodes one element from its tag and content. */
 export const element = (tag: number, ...contents: readonly Uint8Array[]): Buffer => elementOf(tag, contents)
 
 function elementOf(tag: number, contents: readonly Uint8Array[]): Buffer {
@@ -9,7 +9,7 @@ function elementOf(tag: number, contents: readonly Uint8Array[]): Buffer {
   return Buffer.concat([Buffer.from([tag, ...lengthOf(length)]), ...contents])
 }
 
-/** Below 128 the length itself; above, how many bytes it has, and those. */
+/** Below 128 the length itself; otherwise the number of length bytes, followed by them. */
 function lengthOf(length: number): number[] {
   if (length < 0x80) return [length]
   const bytes: number[] = []
@@ -23,12 +23,12 @@ export const set = (...parts: readonly Uint8Array[]): Buffer => element(0x31, ..
 export const octets = (content: Uint8Array): Buffer => element(0x04, content)
 export const boolean = (value: boolean): Buffer => element(0x01, Buffer.from([value ? 0xff : 0]))
 export const utf8 = (text: string): Buffer => element(0x0c, Buffer.from(text, 'utf8'))
-export const nothing: Buffer = element(0x05)
+export const nullElement: Buffer = element(0x05)
 
-/** Whole bytes, or without the last `unused` bits. */
+/** Encodes a bit string of whole bytes, without the last `unused` bits. */
 export const bits = (content: Uint8Array, unused = 0): Buffer => element(0x03, Buffer.from([unused]), content)
 
-/** A number that is not negative, of any size. */
+/** Encodes a non-negative integer of any size. */
 export function integer(bytes: Uint8Array): Buffer {
   let start = 0
   while (start < bytes.length - 1 && bytes[start] === 0) start++
@@ -36,7 +36,7 @@ export function integer(bytes: Uint8Array): Buffer {
   return digits[0]! >= 0x80 ? element(0x02, Buffer.from([0]), digits) : element(0x02, digits)
 }
 
-/** An object identifier, such as 2.5.4.3. */
+/** Encodes an object identifier, such as 2.5.4.3. */
 export function identifier(text: string): Buffer {
   const [first = 0, second = 0, ...rest] = text.split('.').map(Number)
   const bytes = [first * 40 + second]
@@ -48,7 +48,7 @@ export function identifier(text: string): Buffer {
   return element(0x06, Buffer.from(bytes))
 }
 
-/** A moment in whole seconds. Certificates write years from 2050 on with all four digits (RFC 5280, 4.1.2.5). */
+/** Encodes a time in whole seconds. Years from 2050 on are written with four digits (RFC 5280, 4.1.2.5). */
 export function time(milliseconds: number): Buffer {
   const text = `${new Date(milliseconds).toISOString().slice(0, 19).replace(/[-:T]/g, '')}Z`
   const isShort = text.slice(0, 4) >= '1950' && text.slice(0, 4) < '2050'
@@ -58,11 +58,11 @@ export function time(milliseconds: number): Buffer {
 export interface Element {
   readonly tag: number
   readonly content: Buffer
-  /** With tag and length. */
+  /** The encoded element, with tag and length. */
   readonly whole: Buffer
 }
 
-/** The elements that stand in a row. @throws Error when they do not fill the bytes */
+/** Decodes a sequence of elements. @throws Error when they do not fill the bytes */
 export function elements(bytes: Buffer): Element[] {
   const found: Element[] = []
   for (let at = 0; at < bytes.length; ) {

@@ -62,7 +62,7 @@ const json = (res: ServerResponse, code: number, body: unknown, headers = {}) =>
 const configMap: ApiRequest = { verb: 'get', group: '', version: 'v1', plural: 'configmaps', namespace: 'n', name: 'a' }
 const machines: ApiRequest = { verb: 'list', group: 'cluster.x-k8s.io', version: 'v1beta2', plural: 'machines' }
 
-test('a list of which only the metadata is wanted says so, and takes whole objects, too', async () => {
+test('a list with metadataOnly requests only metadata, and accepts whole objects, too', async () => {
   const accepted: (string | undefined)[] = []
   const { url } = await serve((req, res) => {
     accepted.push(req.headers.accept)
@@ -98,7 +98,7 @@ test('requests carry method, path, token and body, come back frozen, and share c
   expect(connections.size).toBe(1)
 })
 
-test('integers that doubles do not hold are sent and come back with all their digits', async () => {
+test('integers beyond the precision of doubles are sent and received with all their digits', async () => {
   const { url } = await serve((_req, res, body) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end(`{"kind":"Any","sent":${body},"exact":9223372036854775807}`)
   })
@@ -106,7 +106,7 @@ test('integers that doubles do not hold are sent and come back with all their di
   expect(got).toEqual({ kind: 'Any', sent: { exact: -9007199254740993n, safe: 5 }, exact: 9223372036854775807n })
 })
 
-test('items of a list get the type that built-in lists leave out', async () => {
+test('items of a built-in list get apiVersion and kind, which the server omits', async () => {
   const { url } = await serve((_, res) =>
     json(res, 200, { kind: 'SecretList', apiVersion: 'v1', metadata: {}, items: [{ metadata: {} }] }),
   )
@@ -171,12 +171,12 @@ test('a refused connection, an untrusted certificate and a timeout have differen
   })
 })
 
-test('a name other than the host is asked for and verified', async () => {
+test('a server name other than the host is requested and verified', async () => {
   const { url } = await serve((_, res) => json(res, 200, { items: [], kind: 'MachineList' }))
   await expect(connect(url, {}, { servername: 'plane.test' }).send(machines)).resolves.toBeDefined()
 })
 
-test('an overloaded server is asked again when it says to', async () => {
+test('retries after the time that an overloaded server requests', async () => {
   let asked = 0
   const { url } = await serve((_, res) =>
     ++asked < 3 ? json(res, 429, {}, { 'retry-after': '7' }) : json(res, 200, { kind: 'ConfigMap' }),
@@ -250,7 +250,7 @@ test('a watch yields events that are pretty-printed or not separated by a newlin
   expect(names).toEqual(['ADDED a', 'ADDED b', 'ADDED a', 'ADDED b'])
 })
 
-test('an ERROR event of a watch is thrown as the Status it holds', async () => {
+test('an ERROR event of a watch is thrown as its Status', async () => {
   const status = { kind: 'Status', reason: 'Expired', code: 410, message: 'too old resource version: 1 (5)' }
   const { url } = await serve((_, res) =>
     res.writeHead(200).end(event('ADDED', 'a') + JSON.stringify({ type: 'ERROR', object: status }) + '\n'),
@@ -260,7 +260,7 @@ test('an ERROR event of a watch is thrown as the Status it holds', async () => {
   expect(names).toEqual(['ADDED a'])
 })
 
-test('a watch that is refused, dropped or unresponsive fails with a message, and an aborted one ends', async () => {
+test('a watch that is rejected, dropped or unresponsive fails with a message, and an aborted one ends', async () => {
   const refused = await serve((_, res) => json(res, 403, { kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 }))
   await expect(follow(refused.url)).rejects.toSatisfy((err: unknown) => isReason(err, 'Forbidden'))
 

@@ -1,6 +1,6 @@
 /**
- * The transport to a real API server: JSON over HTTPS/1.1 with keep-alive. All requests to one server share its connections;
- * each watch holds one of its own, so that watches never keep requests waiting.
+ * Transport to an API server over HTTPS/1.1 with keep-alive and JSON. All requests to one server share its connections; each watch has its
+ * own connection, so that watches never delay requests.
  */
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -21,30 +21,30 @@ import type { ClusterAccess } from './kubeconfig.ts'
 export interface HttpsTransportOptions {
   clock: Clock
   random: Random
-  /** Up to its first '/', servers take it as the field manager of writes that name none. */
+  /** Servers use the part before the first '/' as field manager of writes without one. */
   userAgent?: string
-  /** Milliseconds until a request counts as lost. Watches are not meant. */
+  /** Timeout of requests in milliseconds. Does not apply to watches. */
   timeout?: number
-  /** Milliseconds without a byte until a watch counts as lost: longer than the ten minutes after which a server ends each. */
+  /** Milliseconds without data after which a watch fails. Longer than the ten minutes after which a server ends each watch. */
   stallAfter?: number
-  /** Bytes of an answer. */
+  /** Size limit of responses. */
   maxResponseBytes?: number
   /** Called for each HTTP response with its status code, and with `<error>` for a request that got none, as client-go counts them. */
   onResponse?: (method: string, code: string) => void
 }
 
-/** @throws StatusError from its methods: what the server answered, or ServiceUnavailable and Timeout when it did not */
+/** @throws StatusError from its methods: the server's error, or ServiceUnavailable and Timeout without a response */
 export function httpsTransport(access: ClusterAccess, options: HttpsTransportOptions): Transport {
   return new HttpsTransport(access, options)
 }
 
-/** A list as its metadata alone. Upstream: metadata.Client of client-go. */
+/** Media type of a list with only the metadata of items. Upstream: metadata.Client of client-go. */
 const metadataForm = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
-/** Of a watch. */
+/** Size limit of one watch event. */
 const maxEventBytes = 32 << 20
-/** Requests that may be under way at once; more wait for their turn. */
+/** Limit of concurrent requests; further ones wait. */
 const maxSockets = 64
-/** How often an overloaded server is asked again when it says when to. Upstream: client-go's rest.Request. */
+/** Limit of retries when the server sends Retry-After. Upstream: client-go's rest.Request. */
 const maxRetries = 10
 
 class HttpsTransport implements Transport {
@@ -109,7 +109,7 @@ class HttpsTransport implements Transport {
 
   async watch(request: ApiRequest, signal: AbortSignal): Promise<AsyncIterable<WatchEvent>> {
     const { random, timeout, clock } = this.#options
-    // Upstream: client-go asks for an end after 5 to 10 minutes, which spreads reconnections over the servers.
+    // Upstream: client-go requests a timeout of 5 to 10 minutes, which spreads reconnections over the servers.
     const timeoutSeconds = request.options?.timeoutSeconds ?? Math.floor(300 * (1 + random.next()))
     const lost = new AbortController()
     const timer = clock.schedule(timeout, () => {
@@ -135,7 +135,7 @@ class HttpsTransport implements Transport {
 
   async *#events(response: IncomingMessage, request: ApiRequest, signal: AbortSignal): AsyncGenerator<WatchEvent> {
     const { clock, stallAfter } = this.#options
-    // Only time spent waiting for the server counts: a slow reader is not a stalled server.
+    // Only time without data from the server counts, not time in which the reader is busy.
     let waitingSince: number | undefined = clock.now()
     const check = () => {
       if (waitingSince !== undefined && clock.now() - waitingSince >= stallAfter)
@@ -167,7 +167,7 @@ class HttpsTransport implements Transport {
     }
   }
 
-  /** Sends a request and resolves with the head of the answer. */
+  /** Sends a request and resolves with the response, before its body is read. */
   async #open(request: ApiRequest, agent: Agent, signal: AbortSignal): Promise<IncomingMessage> {
     const authorization = await this.#authorization()
     signal.throwIfAborted()
@@ -200,7 +200,7 @@ class HttpsTransport implements Transport {
         })
         outgoing.on('error', (err: NodeJS.ErrnoException) => {
           signal.removeEventListener('abort', abort)
-          // A server may close a connection it thinks is idle just as we take it up: what only reads is sent again on a new one.
+          // The server may close an idle connection while the request is being sent. Only reads are retried, on a new connection.
           const mayRepeat = outgoing.reusedSocket && err.code === 'ECONNRESET' && method === 'GET'
           this.#options.onResponse(method, '<error>')
           if (signal.aborted) reject(signal.reason)
@@ -273,7 +273,7 @@ const describe = ({ verb, plural, group, name }: ApiRequest): string =>
 const causeText = (err: unknown): string =>
   err instanceof Error ? err.message || (err as NodeJS.ErrnoException).code || err.name : 'failed'
 
-/** Items of lists of built-in kinds come without their type, which every object here carries. */
+/** Adds apiVersion and kind to list items, which servers omit for built-in kinds. */
 function withItemTypes(request: ApiRequest, answer: unknown): unknown {
   if (request.verb === 'list') {
     const list = answer as ObjectList

@@ -1,12 +1,12 @@
 /**
- * How a pod reaches the API server of its own cluster: the environment and the files that the kubelet gives it.
+ * Access of a pod to the API server of its own cluster, from the environment and files that the kubelet provides.
  * Upstream: k8s.io/client-go/rest, InClusterConfig.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClusterAccess } from './kubeconfig.ts'
 
-/** Where the kubelet mounts token, authority and namespace of the pod's service account. */
+/** Folder in which the kubelet mounts token, CA certificate and namespace of the pod's service account. */
 const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -38,7 +38,7 @@ export async function inClusterAccess(env: Env, folder = serviceAccountFolder): 
   if ((await read('token')).trim() === '')
     throw new Error(`unable to load in-cluster configuration: ${join(folder, 'token')} is empty`)
   const ca = await read('ca.crt')
-  // Absent where a volume was mounted by hand.
+  // Absent if the volume was mounted by hand.
   const namespace = await read('namespace').then(
     (text) => text.trim(),
     () => '',

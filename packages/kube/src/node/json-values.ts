@@ -1,9 +1,9 @@
 /**
- * Splits a stream of bytes into the JSON objects that it is made of, without decoding them. Objects may be pretty-printed, and may
- * follow one another with or without white space. Yields all complete objects of a chunk at once; an unfinished last object is
- * dropped when the stream ends. Upstream: client-go's json.Framer, which also splits by value and not by line.
+ * Splits a stream of bytes into JSON objects without decoding them. Objects may be pretty-printed, with or without white space between
+ * them. Yields all complete objects of a chunk at once; an unfinished last object is dropped at the end of the stream. Upstream:
+ * client-go's json.Framer, which also splits by value and not by line.
  *
- * @throws SyntaxError when something other than an object begins
+ * @throws SyntaxError when a value is not an object
  * @throws RangeError when an object is longer than `maxBytes`
  */
 export async function* readJSONObjects(stream: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer[]> {
@@ -36,13 +36,13 @@ const OpenBrace = 0x7b
 const CloseBrace = 0x7d
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/** Remembers between chunks how deep in an object the stream is. Braces nest whatever brackets stand between them. */
+/** Tracks the nesting depth between chunks. Brackets need not be counted, because braces nest inside them. */
 class ObjectScanner {
   #depth = 0
   #inString = false
   #escaped = false
 
-  /** Index at which the current or the next object continues or begins, or the length of the chunk. */
+  /** Index in the chunk at which the current object continues or the next one begins; the length of the chunk if there is none. */
   begin(chunk: Buffer, from: number): number {
     if (this.#depth > 0) return from
     let at = from

@@ -77,7 +77,7 @@ test('errors of an invalid kubeconfig do not quote it: it may contain secrets', 
   }
 })
 
-test('a server that is not verified is accepted when asked for', async () => {
+test('insecure-skip-tls-verify is accepted when allowed', async () => {
   const config = parseKubeconfig(base({ token: 't' }, { 'insecure-skip-tls-verify': true }))
   expect(await resolveKubeconfig(config, { allowInsecure: true })).toEqual({ server: 'https://h', token: 't', insecure: true })
 })

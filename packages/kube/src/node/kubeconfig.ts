@@ -1,7 +1,7 @@
 /**
- * Kubeconfig files: reading, writing, and finding out how to reach a cluster.
- * Upstream: k8s.io/client-go/tools/clientcmd, v0.36. Certificates and tokens, inline or in files, are understood; credential
- * plug-ins (`exec`, `auth-provider`) and proxies are refused by name rather than ignored.
+ * Reads and writes kubeconfig files, and resolves them to the access of a cluster.
+ * Upstream: k8s.io/client-go/tools/clientcmd, v0.36. Supports certificates and tokens, inline or in files; credential plug-ins (`exec`,
+ * `auth-provider`) and proxies are rejected with an error that names them.
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -39,22 +39,22 @@ export interface KubeconfigUser {
   'auth-provider'?: unknown
 }
 
-/** How to reach one API server, and who to be there. Holds secrets. */
+/** URL and credentials for one API server. Contains secrets. */
 export interface ClusterAccess {
   /** URL of the server, such as https://127.0.0.1:6443; a path in it comes before every request's. */
   readonly server: string
-  /** PEM bundle that the server's certificate must chain to; the system's authorities when absent. */
+  /** PEM bundle of authorities for the server's certificate; the system's authorities when absent. */
   readonly ca?: string
-  /** Name to ask for and to verify in the server's certificate, where it is not the host of `server`. */
+  /** Name that the server's certificate must have, if it is not the host of `server`. */
   readonly servername?: string
   /** Client certificate and key, PEM. */
   readonly certificate?: string
   readonly key?: string
   readonly token?: string
-  /** File that holds the token; read again now and then, since what put it there rotates it. */
+  /** File with the token. It is read again from time to time, because tokens are rotated. */
   readonly tokenFile?: string
   readonly basic?: { readonly username: string; readonly password: string }
-  /** The server's certificate is not verified. Only when the caller allowed it. */
+  /** True to skip verification of the server's certificate. Only if the caller allows it. */
   readonly insecure?: boolean
   /** Namespace of the context. */
   readonly namespace?: string
@@ -63,7 +63,7 @@ export interface ClusterAccess {
 export interface ResolveOptions {
   /** Name of the context; the file's current one when absent. */
   context?: string
-  /** Folder that relative paths in the file start from. */
+  /** Base folder of relative paths in the file. */
   folder?: string
   /** Accept `insecure-skip-tls-verify`. */
   allowInsecure?: boolean
@@ -94,7 +94,7 @@ export function kubeconfigFor(name: string, access: ClusterAccess): Kubeconfig {
 
 export const formatKubeconfig = (config: Kubeconfig): string => `${linesOf(config).join('\n')}\n`
 
-/** Writes YAML without a library: a server writes its kubeconfig during start, and reads none. */
+/** Writes YAML without a library, which a server then need not load when it starts. */
 function linesOf(value: object): string[] {
   const isList = Array.isArray(value)
   return Object.entries(value).flatMap(([key, member]) => {
@@ -107,19 +107,19 @@ function linesOf(value: object): string[] {
   })
 }
 
-/** A scalar of JSON is one of YAML. Words that can be nothing but strings do without quotes. */
+/** JSON scalars are valid YAML. Words that can only be strings need no quotes. */
 const scalar = (value: unknown): string =>
   typeof value === 'string' && /^[A-Za-z][\w./+=@-]*(:[\w./+=@-]+)*$/.test(value) && !notStrings.test(value)
     ? value
     : JSON.stringify(value)
 const notStrings = /^(y|n|yes|no|on|off|true|false|null|inf|nan)$/i
 
-/** @throws Error naming what is wrong with the text; never quoting from it, since it holds secrets */
+/** @throws Error that names the problem without quoting the text, which contains secrets */
 export function parseKubeconfig(text: string): Kubeconfig {
   let value: unknown
   try {
     const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml')
-    // The parser's warnings would go to the process, and quote the text.
+    // Warnings of the parser would be printed by the process, and quote the text.
     value = parse(text, { prettyErrors: false, logLevel: 'error' })
   } catch (err) {
     const at = (err as { linePos?: { line: number }[] }).linePos?.[0]?.line
@@ -148,7 +148,7 @@ export function parseKubeconfig(text: string): Kubeconfig {
   }
 }
 
-/** Reads a kubeconfig file and finds the cluster of its context. */
+/** Reads a kubeconfig file and resolves the cluster of its context. */
 export async function loadKubeconfig(path: string, options: Omit<ResolveOptions, 'folder'> = {}): Promise<ClusterAccess> {
   let text: string
   try {
@@ -164,7 +164,7 @@ export async function loadKubeconfig(path: string, options: Omit<ResolveOptions,
   }
 }
 
-/** How to reach the cluster of a context, with the files that the kubeconfig names read in. */
+/** Resolves the cluster of a context. Reads the files that the kubeconfig names. */
 export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOptions = {}): Promise<ClusterAccess> {
   const contextName = options.context ?? config['current-context']
   if (contextName === '') throw new Error('Cannot use kubeconfig: it has no current-context')

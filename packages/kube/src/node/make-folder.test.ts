@@ -14,7 +14,7 @@ test('creates the folder and those above it, with the mode', async () => {
   for (const part of ['a', 'a/b', 'a/b/c']) expect(statSync(join(root, part)).mode & 0o777, part).toBe(0o700)
 })
 
-test('several creations of one folder at once all succeed', async () => {
+test('concurrent creations of one folder all succeed', async () => {
   await Promise.all(Array.from({ length: 10 }, () => makeFolder(join(root, 'x/y/z'))))
   expect(existsSync(join(root, 'x/y/z'))).toBe(true)
 })
@@ -25,6 +25,6 @@ test('fails on a file and below it', async () => {
   await expect(makeFolder(join(root, 'file/below'))).rejects.toMatchObject({ code: 'ENOTDIR' })
 })
 
-test.runIf(existsSync('/proc/self'))('fails, instead of trying for ever, where nothing can be created', async () => {
+test.runIf(existsSync('/proc/self'))('fails without endless retries in a file system that allows no creation', async () => {
   await expect(makeFolder('/proc/capstan/db')).rejects.toMatchObject({ code: 'ENOENT', path: '/proc/capstan' })
 })

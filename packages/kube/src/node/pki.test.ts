@@ -8,7 +8,7 @@ import { certificateExpiry, issueCertificate, makeAuthority } from './pki.ts'
 
 const clock = new VirtualClock(Date.UTC(2026, 0, 1))
 
-test('an issued certificate names its subject, its names and its issuer, and ends when asked', async () => {
+test('an issued certificate has the requested subject, names, issuer and validity', async () => {
   const ca = await makeAuthority(clock, { commonName: 'test-ca' })
   const issued = await issueCertificate(ca, clock, {
     commonName: 'kubernetes-admin',
@@ -28,13 +28,13 @@ test('an issued certificate names its subject, its names and its issuer, and end
   expect(certificateExpiry(issued.certificate)).toBe(clock.now() + hours(1))
 })
 
-test('nothing is issued beyond the end of the authority', async () => {
+test('certificates do not outlive their authority', async () => {
   const ca = await makeAuthority(clock, { commonName: 'short', validity: hours(1) })
   const issued = await issueCertificate(ca, clock, { commonName: 'x', usages: ['client'], validity: hours(2) })
   expect(certificateExpiry(issued.certificate)).toBe(clock.now() + hours(1))
 })
 
-test('server and client know one another by one authority over TLS, and a stranger is not believed', async () => {
+test('server and client of one authority verify each other over TLS, and a client of another authority is rejected', async () => {
   const ca = await makeAuthority(systemClock, { commonName: 'test-ca' })
   const stranger = await makeAuthority(systemClock, { commonName: 'test-ca' })
   const server = await issueCertificate(ca, systemClock, { commonName: 'server', usages: ['server'], ipAddresses: ['127.0.0.1'] })

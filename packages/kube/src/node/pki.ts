@@ -1,13 +1,13 @@
 /**
- * Certificates of our own: an authority, and what it issues to servers and clients. Keys are EC P-256, which cost a tenth of a
- * millisecond where RSA costs a tenth of a second; an authority that was made elsewhere may have an RSA key.
+ * Certificate authorities, and certificates for servers and clients. Keys are EC P-256, which take a tenth of a millisecond to create (RSA:
+ * a tenth of a second). An existing authority may have an RSA key.
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { hours, minutes } from '../clock.ts'
 import { certificatePEM, distinguishedName, keyIdentifier, subjectOf, type CertificateUsage } from './certificate.ts'
 
-/** A certificate with its private key, both PEM. The key is a secret: it goes into Secrets and files of mode 0600, never into logs. */
+/** A certificate with its private key, both PEM. The key is a secret: store it only in Secrets and files of mode 0600, never log it. */
 export interface CertifiedKey {
   readonly certificate: string
   readonly key: string
@@ -15,31 +15,31 @@ export interface CertifiedKey {
 
 export interface AuthorityOptions {
   readonly commonName: string
-  /** Milliseconds; ten years when absent. */
+  /** Milliseconds; default ten years. */
   readonly validity?: number
-  /** Milliseconds before now from which it is valid; five minutes when absent. */
+  /** Milliseconds before now at which the validity begins; default five minutes. */
   readonly backdate?: number
 }
 
 export interface IssueOptions {
-  /** Subject common name: what an API server takes as the user's name. */
+  /** Common name of the subject, which API servers use as the user name. */
   readonly commonName: string
-  /** Subject organizations: what an API server takes as the user's groups. */
+  /** Organizations of the subject, which API servers use as the groups of the user. */
   readonly organizations?: readonly string[]
   readonly usages: readonly CertificateUsage[]
   readonly dnsNames?: readonly string[]
   readonly ipAddresses?: readonly string[]
-  /** Milliseconds; one year when absent. Never beyond the authority's own end. */
+  /** Milliseconds; default one year. Ends with the authority at the latest. */
   readonly validity?: number
-  /** Milliseconds before now from which it is valid; five minutes when absent. */
+  /** Milliseconds before now at which the validity begins; default five minutes. */
   readonly backdate?: number
 }
 
 const year = hours(24 * 365)
-/** Clocks of two machines differ a little: what is issued now is valid a moment ago. */
+/** Allows for differences between the clocks of machines. */
 const skew = minutes(5)
 
-/** A new certificate authority that signs for itself. */
+/** Creates a self-signed certificate authority. */
 export async function makeAuthority(
   clock: Clock,
   { commonName, validity = 10 * year, backdate }: AuthorityOptions,
@@ -51,7 +51,7 @@ export async function makeAuthority(
   return { certificate, key: pem }
 }
 
-/** A new key with a certificate for it, signed by `authority`. */
+/** Creates a key and a certificate for it, signed by `authority`. */
 export async function issueCertificate(authority: CertifiedKey, clock: Clock, options: IssueOptions): Promise<CertifiedKey> {
   const signer = new X509Certificate(authority.certificate)
   const { publicKey, pem } = newKeys()
@@ -67,12 +67,12 @@ export async function issueCertificate(authority: CertifiedKey, clock: Clock, op
   return { certificate, key: pem }
 }
 
-/** When a certificate stops being valid, in milliseconds since the epoch; of a bundle, its first one. */
+/** End of validity of a certificate, in milliseconds since the epoch; for a bundle, of its first certificate. */
 export const certificateExpiry = (certificate: string): number => Date.parse(new X509Certificate(certificate).validTo)
 
 /**
- * Whether a certificate is valid now and for more than `margin` milliseconds, belongs to its key, and was issued by `authority` (itself
- * when absent). False for text that is no certificate or no key.
+ * Whether a certificate is valid now and for more than `margin` milliseconds, belongs to its key, and was issued by `authority` (by itself
+ * when absent). False for text that is not a certificate or key.
  */
 export function isUsable({ certificate, key }: CertifiedKey, now: number, margin: number, authority = certificate): boolean {
   try {
@@ -88,7 +88,7 @@ export function isUsable({ certificate, key }: CertifiedKey, now: number, margin
   }
 }
 
-/** Making a key takes less time than asking another thread to. */
+/** Synchronous: creating a key takes less time than the round trip to another thread. */
 function newKeys(): { publicKey: Buffer; key: KeyObject; pem: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return {
@@ -98,7 +98,7 @@ function newKeys(): { publicKey: Buffer; key: KeyObject; pem: string } {
   }
 }
 
-/** Certificates count whole seconds. */
+/** Certificates have a resolution of one second. */
 const period = (clock: Clock, validity: number, backdate = skew) => ({
   from: Math.floor((clock.now() - backdate) / 1000) * 1000,
   until: Math.floor((clock.now() + validity) / 1000) * 1000,

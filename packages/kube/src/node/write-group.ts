@@ -1,11 +1,11 @@
-/** Files that belong together, such as a certificate and its key. */
+/** Writes files that belong together, such as a certificate and its key. */
 import { open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
- * Writes files that only their owner can read, all or none as far as the operating system allows: each text is durable under a temporary
- * name before the first file gets its own. After a crash between two renames the files do not fit each other; whoever reads them must
- * check that they do, and write them again.
+ * Writes files that only their owner can read, all or none as far as the operating system allows: all texts are durable under temporary
+ * names before the first file is renamed. After a crash between two renames the files do not match; readers must check that, and write them
+ * again.
  */
 export async function writeGroup(texts: { readonly [path: string]: string }): Promise<void> {
   const paths = Object.keys(texts)
@@ -19,7 +19,7 @@ const temporary = (path: string): string => `${path}.new`
 async function writeDurably(path: string, text: string): Promise<void> {
   const file = await open(path, 'w', 0o600)
   try {
-    // The file may have been there with other permissions.
+    // An existing file may have other permissions.
     await file.chmod(0o600)
     await file.writeFile(text)
     await file.sync()
@@ -28,7 +28,7 @@ async function writeDurably(path: string, text: string): Promise<void> {
   }
 }
 
-/** Windows cannot sync folders: a rename is durable there when the file is. */
+/** Windows cannot sync folders: there a rename is durable when the file is. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r').catch((err: NodeJS.ErrnoException) => {
     if (err.code === 'EISDIR' || err.code === 'EPERM') return undefined

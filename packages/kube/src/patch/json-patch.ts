@@ -1,4 +1,4 @@
-/** JSON Patch, RFC 6902, with the leniencies that a real API server has. */
+/** JSON Patch, RFC 6902, as lenient as a real API server. */
 import { appendAll } from '../lists.ts'
 import { jsonTypeName } from '../go-text.ts'
 import { writeJSON } from '../json-text.ts'
@@ -7,13 +7,13 @@ import { StatusError, badRequest } from '../errors.ts'
 import type { Json } from '../json.ts'
 import { draft, equal, getMember, isRecord, setMember } from '../json.ts'
 
-/** Upstream: a server takes no more operations than this in one patch. */
+/** Upstream: limit of operations in one patch. */
 export const MaxJsonPatchOperations = 10_000
 
 /**
- * A request body as the operations of a patch.
+ * Parses a request body as a JSON Patch.
  *
- * @throws StatusError BadRequest for what is not a list of objects, RequestEntityTooLarge for too many of them
+ * @throws StatusError BadRequest when the body is not a list of objects, RequestEntityTooLarge for too many operations
  */
 export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
   if (!Array.isArray(body)) {
@@ -21,7 +21,7 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
       `error decoding patch: json: cannot unmarshal ${jsonTypeName(body)} into Go value of type []handlers.jsonPatchOp`,
     )
   }
-  // Upstream: a null operation is decoded, and does not apply.
+  // Upstream: a null operation decodes without error, but cannot be applied.
   const odd = body.find((operation) => !isRecord(operation) && operation !== null)
   if (odd !== undefined) {
     throw badRequest(
@@ -46,14 +46,14 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
 }
 
 /**
- * The document after the operations, in their order: all of them, or none. `document` itself stays as it is.
+ * Applies the operations in order, all or none, and returns the result. `document` does not change.
  *
- * Upstream: `replace` of a member that is not there adds it, and what precedes the first `/` of a path is not looked at.
+ * Upstream: `replace` of a missing member adds it, and text before the first `/` of a path is ignored.
  *
- * @throws StatusError Invalid when an operation does not apply; its `cause` says which one and why
+ * @throws StatusError Invalid when an operation cannot be applied; its `cause` names the operation and the reason
  */
 export function applyJsonPatch<T>(document: T, operations: readonly JsonPatchOperation[]): T {
-  // One level above the document, so that the whole of it is a member like any other.
+  // One level above the document, so that the whole document is a member like any other.
   const root: Record<string, unknown> = { document: draft(document) }
   const copies = { left: MaxCopied }
   for (const [index, operation] of operations.entries()) {
@@ -68,12 +68,12 @@ export function applyJsonPatch<T>(document: T, operations: readonly JsonPatchOpe
   return root.document as T
 }
 
-/** Why an operation does not apply. */
+/** Reason why an operation cannot be applied. */
 class PatchError extends Error {
   override readonly name = 'PatchError'
 }
 
-/** Upstream: what all copies of a patch may add together, since a few can double an object each. */
+/** Upstream: limit of the bytes that all copies of a patch add, since each copy can double an object. */
 const MaxCopied = 3 * 1024 * 1024
 
 function apply(root: Record<string, unknown>, operation: JsonPatchOperation, copies: { left: number }): void {
@@ -115,7 +115,7 @@ function existing(root: Record<string, unknown>, from: string): unknown {
   return found
 }
 
-/** A place in the document where a value is or could be. */
+/** A place in the document with or without a value. */
 interface Place {
   get(): unknown
   add(value: unknown): void
@@ -173,18 +173,18 @@ function indexIn(list: readonly unknown[], token: string, max: number): number {
 }
 
 /**
- * The operations that make `to` of `from`: as few as there can be without replacing what is still there. Members come in
- * alphabetical order. The same for the same values.
+ * Returns a patch that changes `from` to `to`, with as few operations as possible without replacing members that both have. Members are in
+ * alphabetical order, and the result depends only on the two values.
  */
 export const diffJson = (from: Json, to: Json): JsonPatchOperation[] => diff(from, to, { pairs: MaxPairs })
 
-/** How many pairs of items are compared in all: lists beyond that are compared place by place. */
+/** Limit of compared pairs of list items; items of further lists are compared by index. */
 interface Budget {
   pairs: number
 }
 const MaxPairs = 100_000
 
-/** Paths of the operations begin at the values. */
+/** Paths of the operations are relative to the values. */
 function diff(from: unknown, to: unknown, budget: Budget): JsonPatchOperation[] {
   if (equal(from, to)) return []
   if (Array.isArray(from) && Array.isArray(to)) return diffItems(from, to, budget)
@@ -200,7 +200,7 @@ function diffMembers(from: Record<string, unknown>, to: Record<string, unknown>,
     const [before, after] = [getMember(from, key), getMember(to, key)]
     const token = key.replaceAll('~', '~0').replaceAll('/', '~1')
     if (before !== undefined && after !== undefined) {
-      // What Go programs apply patches with finds nothing below a member without a name: it is replaced as a whole.
+      // The library that Go programs apply patches with does not find paths below a member with an empty name.
       if (key === '') return equal(before, after) ? [] : [{ op: 'replace', path: '/', value: after as Json }]
       return below(token, diff(before, after, budget))
     }
@@ -209,7 +209,7 @@ function diffMembers(from: Record<string, unknown>, to: Record<string, unknown>,
   })
 }
 
-/** Equal beginnings and ends stay as they are; of what is between them items are kept so that the fewest operations are left. */
+/** Keeps equal items at both ends; aligns the items between them so that the patch has the fewest operations. */
 function diffItems(from: readonly unknown[], to: readonly unknown[], budget: Budget): JsonPatchOperation[] {
   let start = 0
   while (start < from.length && start < to.length && equal(from[start], to[start])) start++
@@ -227,7 +227,7 @@ function diffItems(from: readonly unknown[], to: readonly unknown[], budget: Bud
   return operations
 }
 
-/** What becomes of an item, from the first to the last of both lists. */
+/** Change of one item, in the order of both lists. */
 type Step =
   | { readonly kind: 'keep'; readonly operations: readonly JsonPatchOperation[] }
   | { readonly kind: 'remove' }
@@ -238,7 +238,7 @@ function alignment(old: readonly unknown[], fresh: readonly unknown[], budget: B
   if (budget.pairs < 0) return placeByPlace(old, fresh, budget)
 
   const kept = old.map((before) => fresh.map((after) => diff(before, after, budget)))
-  // cost[i][j]: the fewest operations from the items of `old` after the first i to those of `fresh` after the first j.
+  // cost[i][j]: the fewest operations that change `old` from index i on to `fresh` from index j on.
   const cost = Array.from({ length: old.length + 1 }, (): number[] => [])
   for (let i = old.length; i >= 0; i--) {
     for (let j = fresh.length; j >= 0; j--) {

@@ -2,13 +2,13 @@
 import type { JsonObject } from '../json.ts'
 import { draft, equal, getMember, isRecord, setMember } from '../json.ts'
 
-/** The document after the patch. Neither argument changes. */
+/** Applies the patch. Neither argument changes. */
 export function applyMergePatch<T>(document: T, patch: unknown): T {
   return merge(document, patch) as T
 }
 
 function merge(target: unknown, patch: unknown): unknown {
-  // Upstream looks into lists, but for those that take the place of an object.
+  // Upstream removes nulls also inside of lists, except in a value that replaces an object.
   if (!isRecord(patch)) return isRecord(target) ? draft(patch) : withoutNulls(patch)
   const base = isRecord(target) ? target : {}
   const result: Record<string, unknown> = {}
@@ -24,7 +24,7 @@ function merge(target: unknown, patch: unknown): unknown {
   return result
 }
 
-/** A copy in which no object has a member that is null. */
+/** Returns a copy without null members. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isRecord(value)) return draft(value)
@@ -34,8 +34,8 @@ function withoutNulls(value: unknown): unknown {
 }
 
 /**
- * The patch that makes `to` of `from`, or `undefined` when they are equal. Members that are null in `to` cannot be expressed:
- * in this language null means absent.
+ * Returns the patch that changes `from` to `to`, or `undefined` when they are equal. Null members of `to` cannot be expressed: null in a
+ * merge patch removes a member.
  */
 export function diffMerge(from: object, to: object): JsonObject | undefined {
   return difference(from as Record<string, unknown>, to as Record<string, unknown>) as JsonObject | undefined

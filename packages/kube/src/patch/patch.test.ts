@@ -6,7 +6,7 @@ import { freeze } from '../json.ts'
 import { applyJsonPatch, diffJson, parseJsonPatch } from './json-patch.ts'
 import { applyMergePatch, diffMerge } from './merge-patch.ts'
 
-/** JSON without the value and name that JavaScript treats in its own way; `hostile` brings the name back. */
+/** Random JSON objects with the given member names, and random values with the given leaves. */
 const json = (names: fc.Arbitrary<string>, leaves: fc.Arbitrary<unknown>) =>
   fc.letrec<{ any: unknown; object: Record<string, unknown> }>((tie) => ({
     any: fc.oneof({ depthSize: 'small' }, leaves, fc.array(tie('any'), { maxLength: 4 }), tie('object')),
@@ -45,7 +45,7 @@ describe('JSON patch', () => {
     ['test for absence', [{ op: 'test', path: '/spec/nope', value: null }], document.spec],
   ])('%s', (_, operations, spec) => expect(applyJsonPatch(document, operations).spec).toEqual(spec))
 
-  test('the whole document is a place too', () => {
+  test('the whole document can be replaced', () => {
     expect(applyJsonPatch<Json>({ a: 1 }, [{ op: 'replace', path: '', value: [1] }])).toEqual([1])
   })
 
@@ -90,7 +90,7 @@ describe('JSON patch', () => {
     )
   })
 
-  test('a member called __proto__ is only a member', () => {
+  test('a member named __proto__ is an ordinary member', () => {
     const patched = applyJsonPatch<object>({}, [{ op: 'add', path: '/__proto__', value: { polluted: true } }])
     expect(JSON.stringify(patched)).toBe('{"__proto__":{"polluted":true}}')
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
@@ -105,7 +105,7 @@ describe('JSON patch', () => {
     ],
   ])('a body that is no patch is refused: %#', (body, message) => expect(() => parseJsonPatch(body)).toThrow(message))
 
-  test('the difference of two documents makes the one of the other', () => {
+  test('applying the difference of two documents to one gives the other', () => {
     const { any } = json(names, fc.oneof(leaf, fc.constant(null)))
     fc.assert(
       fc.property(any, any, (from, to) => {
@@ -153,7 +153,7 @@ describe('JSON patch', () => {
     ['lists in lists', [[1, 2, 3], [4]], [[2, 3], [4]], [{ op: 'remove', path: '/0/0' }]],
   ])('of lists takes the fewest operations: %s', (_, from, to, operations) => expect(diffJson(from, to)).toEqual(operations))
 
-  test('of lists takes no more operations than their edit distance', () => {
+  test('of lists has no more operations than their edit distance', () => {
     const list = fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 8 })
     fc.assert(
       fc.property(list, list, (from, to) => {
@@ -189,7 +189,7 @@ describe('JSON patch', () => {
     )
   })
 
-  test('of very long lists is found place by place', () => {
+  test('of very long lists is computed index by index', () => {
     const from = Array.from({ length: 1000 }, (_, index) => index)
     const to = from.map((item) => item + 0.5)
     expect(applyJsonPatch(from, diffJson(from, to))).toEqual(to)
@@ -208,13 +208,13 @@ describe('merge patch', () => {
     ['something else in place of an object', { a: { b: 1 } }, { a: 'x' }, { a: 'x' }],
   ])('%s', (_, document, patch, expected) => expect(applyMergePatch(freeze(document), freeze(patch))).toEqual(expected))
 
-  test('hostile names stay names', () => {
+  test('a member named __proto__ is an ordinary member', () => {
     const patched = applyMergePatch({ constructor: { x: 1 } }, JSON.parse('{"__proto__":{"polluted":1},"constructor":{"y":2}}'))
     expect(JSON.stringify(patched)).toBe('{"constructor":{"x":1,"y":2},"__proto__":{"polluted":1}}')
     expect(({} as { polluted?: number }).polluted).toBeUndefined()
   })
 
-  test('the difference of two objects makes the one of the other, and there is none between equals', () => {
+  test('applying the difference of two objects to one gives the other, and equal objects have none', () => {
     const { object } = json(names, leaf)
     fc.assert(
       fc.property(object, object, (from, to) => {

@@ -130,7 +130,7 @@ describe('as a real server answered', () => {
     expect(() => patched(patch)).toThrow(expect.objectContaining({ code: 500, reason: '', message }))
   })
 
-  test('keys to retain that leave out what is set are no patch', () => {
+  test('$retainKeys without a key that the patch sets is an error', () => {
     const refusal = { reason: 'BadRequest', message: 'invalid patch format of retainKeys' }
     expect(() => patched({ strategy: { $retainKeys: ['type'], rollingUpdate: {} } })).toThrow(expect.objectContaining(refusal))
   })

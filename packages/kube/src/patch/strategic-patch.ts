@@ -1,6 +1,6 @@
 /**
- * Strategic merge patch: a merge patch that knows which lists are merged, and by which key, and that takes orders (`$patch`,
- * `$retainKeys`, `$setElementOrder`, `$deleteFromPrimitiveList`). Only kinds that are built in understand it.
+ * Strategic merge patch: a merge patch that merges lists by their keys, with the directives `$patch`, `$retainKeys`, `$setElementOrder` and
+ * `$deleteFromPrimitiveList`. Only for built-in kinds.
  * Upstream: k8s.io/apimachinery/pkg/util/strategicpatch, v0.36.
  */
 import { badRequest, StatusError } from '../errors.ts'
@@ -13,7 +13,7 @@ import { ObjectMetaSchema } from '../structural/object-meta.ts'
 type Members = Record<string, unknown>
 
 /**
- * The object after the patch. Neither argument changes.
+ * Applies the patch. Neither argument changes.
  *
  * @throws StatusError without a reason, code 500, when the patch contradicts itself or the schema
  */
@@ -88,7 +88,7 @@ const propertyOf = (schema: JSONSchema | undefined, key: string): JSONSchema | u
   return declared ?? (typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined)
 }
 
-/** Whether a list is merged, and by which key; without a key its items are plain values. */
+/** Whether a list is merged, and by which key; without a key its items are scalars. */
 function strategyOf(schema: JSONSchema | undefined): { merges: boolean; mergeKey: string | undefined } {
   const strategy = schema?.['x-kubernetes-patch-strategy']
   const listType = schema?.['x-kubernetes-list-type']
@@ -98,7 +98,7 @@ function strategyOf(schema: JSONSchema | undefined): { merges: boolean; mergeKey
   }
 }
 
-/** Items of the patch go into the items of the same key, or to the end. `added` are those that count for the order. */
+/** Merges items of the patch into the items with the same key, or appends them. `added` are the items that count for the order. */
 function mergeList(
   current: readonly unknown[],
   patch: readonly unknown[],
@@ -122,7 +122,7 @@ function mergeList(
   let replaces = false
   for (const item of patch.filter(isDirective)) {
     if (item[Directive] === 'delete') {
-      // An item without the key is an error for each deletion, as for upstream.
+      // Upstream: for each deletion, an item without the key is an error.
       const deleted = keyOf(item)
       if (gone.size === 0) current.forEach(keyOf)
       gone.add(valueKey(deleted))
@@ -142,7 +142,7 @@ function mergeList(
   return { list, added }
 }
 
-/** Where in the list each key stands first. */
+/** First index of each key in the list. */
 function firstPlaces(list: readonly unknown[], keyOf: (item: unknown) => unknown): Map<unknown, number> {
   const places = new Map<unknown, number>()
   for (const [index, item] of list.entries()) {
@@ -153,8 +153,8 @@ function firstPlaces(list: readonly unknown[], keyOf: (item: unknown) => unknown
 }
 
 /**
- * The list with the items that `order` names in that order. The others keep theirs, and stand as far as possible where they
- * stood among them in `current`; where nothing is known, items of the order come first.
+ * Sorts the items that `order` names by that order. The others keep their order, and their place relative to the named items in `current`
+ * as far as possible; without a known place, named items come first.
  */
 function arranged(
   list: readonly unknown[],
@@ -196,7 +196,7 @@ function elementOrders(patch: Members): Map<string, unknown[]> {
   return orders
 }
 
-/** What a patch changes must stand in the same order as in the order that it sets. */
+/** Items of the patch must be in the same order as in `$setElementOrder`. */
 function checkOrder(patch: readonly unknown[], order: readonly unknown[], mergeKey: string | undefined): void {
   if (patch.length === 0 || order.length === 0) return
   const idOf = (item: unknown) => (mergeKey !== undefined && isRecord(item) ? getMember(item, mergeKey) : item)
@@ -208,7 +208,7 @@ function checkOrder(patch: readonly unknown[], order: readonly unknown[], mergeK
   }
 }
 
-/** `$retainKeys` names all members that may stay. */
+/** Applies `$retainKeys`, the list of all members that may stay. */
 function retainKeys(object: Members, patch: Members): void {
   if (!Object.hasOwn(patch, RetainKeys)) return
   const keys = patch[RetainKeys]
@@ -231,7 +231,7 @@ function deleteValues(object: Members, key: string, values: unknown): void {
   )
 }
 
-/** What a patch adds, without its orders and nulls. `undefined` for what is itself an order. */
+/** Value that a patch adds, without directives and nulls; `undefined` for a directive. */
 function withoutDirectives(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutDirectives).filter((item) => item !== undefined)
   if (!isRecord(value)) return value

@@ -2,12 +2,12 @@ import type { FieldError } from '../errors.ts'
 import { isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 
-/** Adds what is wrong with a value to `errors`. */
+/** Appends validation errors of a value to `errors`. */
 export type Check = (value: unknown, path: string, errors: FieldError[]) => void
 
 /**
  * Compiles the check of a value and everything in it, outer values first. `checkOf` returns the check of one schema without its nested
- * schemas. `undefined` when there is nothing to check anywhere.
+ * schemas. Returns `undefined` when no schema has a check.
  */
 export function compileChecks(schema: JSONSchema, checkOf: (schema: JSONSchema) => Check | undefined): Check | undefined {
   const own = checkOf(schema)

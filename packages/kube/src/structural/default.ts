@@ -1,11 +1,11 @@
-/** Fills in defaults, and drops nulls that stand for absence. Upstream: apiextensions structural defaulting. */
+/** Sets defaults, and drops nulls that stand for absence. Upstream: apiextensions structural defaulting. */
 import { draft, isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 
 /** Changes a value in place. */
 export type Fill = (value: unknown) => void
 
-/** Puts defaults where members are absent, or null and not nullable; a default is itself completed by the defaults below it. */
+/** Sets defaults for members that are absent, or null and not nullable. Defaults inside of the default value are set, too. */
 export function compileDefault(schema: JSONSchema): Fill | undefined {
   return compileWalk(schema, compileDefault, (property) => {
     if (property.default === undefined) return undefined
@@ -27,7 +27,7 @@ export function compileDropNulls(schema: JSONSchema): Fill | undefined {
 
 type Touch = (object: Record<string, unknown>, name: string, present: boolean) => void
 
-/** A walk that touches every declared member and then goes below it. `undefined` when that could not change anything. */
+/** Compiles a walk that applies `touchOf` to every declared member and then visits its value. `undefined` when no member needs it. */
 function compileWalk(
   schema: JSONSchema,
   below: (schema: JSONSchema) => Fill | undefined,

@@ -27,7 +27,7 @@ describe('as recorded', () => {
       ),
   )
   test.each(cases)('%s', (_, schema, { body }) => {
-    // Of a definition's errors those about the schema, without what needs CEL.
+    // Only errors about the schema, without those of CEL rules.
     const expected = (body?.details?.causes ?? [])
       .filter(
         ({ field, message }) =>

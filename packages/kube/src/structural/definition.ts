@@ -1,6 +1,6 @@
 /**
- * Whether a schema may stand in a CustomResourceDefinition: it must be structural, its lists must be mergeable as it says, its
- * defaults must fit. Upstream: apiextensions-apiserver, v1.36. Rules in CEL are not part of this.
+ * Validates the schema of a CustomResourceDefinition: it must be structural, its list types must be possible, its defaults must be valid.
+ * Upstream: apiextensions-apiserver, v1.36. CEL rules are validated elsewhere (`cel/definition.ts`).
  */
 import { appendAll, repeats } from '../lists.ts'
 import type { FieldError } from '../errors.ts'
@@ -12,7 +12,7 @@ import { compilePattern } from './pattern.ts'
 import { compilePrune } from './prune.ts'
 import { compileValidate } from './validate.ts'
 
-/** A schema as it may come from anywhere, with keywords that are not allowed. */
+/** A schema from a client, which may contain keywords that are not allowed. */
 type GivenSchema = JSONSchema & { readonly [keyword: string]: unknown }
 
 /**
@@ -28,7 +28,7 @@ export function validateStructural(schema: JSONSchema, path: string): FieldError
   return []
 }
 
-/** Every schema inside a schema with its path, junctors included where `throughJunctors`. */
+/** Every schema inside of a schema with its path; `throughJunctors` includes those in `allOf`, `anyOf`, `oneOf` and `not`. */
 function* schemasIn(schema: JSONSchema, path: string, throughJunctors: boolean): Generator<readonly [GivenSchema, string]> {
   yield [schema as GivenSchema, path]
   for (const [below, where] of membersOf(schema, path)) yield* schemasIn(below, where, throughJunctors)
@@ -288,14 +288,14 @@ function patternErrors(pattern: string | undefined, path: string): FieldError[] 
     : [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${problem}`)]
 }
 
-/** What stands below a junctor may only judge values, not say what they are. */
+/** Schemas below a junctor (`allOf`, `anyOf`, `oneOf`, `not`) may only restrict values, not declare types or defaults. */
 function junctorErrors(schema: JSONSchema, path: string): FieldError[] {
   return junctorsOf(schema, path)
     .filter(([, where]) => !(isIntOrString(schema.anyOf) && where.startsWith(`${path}.anyOf[`)))
     .flatMap(([below, where]) => nestedErrors(below, where, isIntOrString(below.anyOf) && where === `${path}.allOf[0]`))
 }
 
-/** The one pattern in which a junctor may name types. */
+/** The only form in which a junctor may declare types. */
 const isIntOrString = (anyOf: readonly JSONSchema[] | undefined): boolean =>
   equal(anyOf, [{ type: 'integer' }, { type: 'string' }])
 
@@ -338,7 +338,7 @@ function nestedErrors(schema: JSONSchema, path: string, allowsIntOrString = fals
 function defaultErrors(root: JSONSchema, rootPath: string): FieldError[] {
   const errors: FieldError[] = []
   for (const [schema, path] of schemasIn(root, rootPath, false)) {
-    // A null that is not allowed is no default.
+    // Null is ignored as the default of a field that is not nullable.
     if (schema.default === undefined || (schema.default === null && !schema.nullable)) continue
     const at = `${path}.default`
     const fields: string[] = []

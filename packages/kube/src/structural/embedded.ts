@@ -1,4 +1,4 @@
-/** Objects inside objects must say what they are. Upstream: apiextensions structural objectmeta. */
+/** Validates that embedded resources have apiVersion, kind and valid metadata. Upstream: apiextensions structural objectmeta. */
 import { appendAll } from '../lists.ts'
 import type { FieldError } from '../errors.ts'
 import { invalid, required } from '../errors.ts'

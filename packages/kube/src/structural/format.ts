@@ -1,7 +1,7 @@
-/** Formats of strings that an API server enforces; names that it does not know mean nothing. Upstream: kube-openapi strfmt. */
+/** String formats that an API server validates; unknown formats are ignored. Upstream: kube-openapi strfmt. */
 import { parseDuration } from '../duration.ts'
 
-/** The check of a format, if it is one that is enforced. */
+/** Returns the check of a format; `undefined` for an unknown one. */
 export function formatCheck(format: string): ((text: string) => boolean) | undefined {
   const name = format === 'datetime' ? 'date-time' : format
   return Object.hasOwn(Formats, name) ? Formats[name as keyof typeof Formats] : undefined
@@ -23,7 +23,7 @@ const isDateTime = (text: string): boolean => {
   return parts !== null && isDate(parts[1]!) && parts[2]! <= '23' && parts[3]! <= '59' && parts[4]! <= '59'
 }
 
-/** Go's form, or numbers with units that people write, such as `3 days`. */
+/** Go's duration format, or numbers with units such as `3 days`. */
 const isDuration = (text: string): boolean => {
   try {
     parseDuration(text)
@@ -35,7 +35,7 @@ const isDuration = (text: string): boolean => {
   }
 }
 
-/** Upstream reads addresses as Go once did: zeros may come first. */
+/** Upstream accepts leading zeros in IPv4 addresses, as older versions of Go did. */
 const isIPv4 = (text: string): boolean => {
   const parts = text.split('.')
   return parts.length === 4 && parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) <= 255)
@@ -105,7 +105,7 @@ const isCreditCard = (text: string): boolean => {
   return digitsSum(doubled, () => 1) % 10 === 0
 }
 
-/** Quoted local parts are rare and accepted as they come. */
+/** Quoted local parts are accepted without further checks. */
 const isMailAddress = matching(
   /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\uffff-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\uffff-]+)*|"[^"\r\n]*")@[^\s@<>(),;:"[\]\\]+$/,
 )

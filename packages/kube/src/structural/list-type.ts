@@ -1,4 +1,4 @@
-/** Items of sets and maps appear once. Upstream: apiextensions structural listtype. */
+/** Validates that items of sets and maps are unique. Upstream: apiextensions structural listtype. */
 import type { FieldError } from '../errors.ts'
 import { duplicate, invalid } from '../errors.ts'
 import { isRecord } from '../json.ts'
@@ -6,7 +6,7 @@ import type { JSONSchema } from '../schema.ts'
 import { stableText } from './stable-text.ts'
 import { type Check, compileChecks } from './checks.ts'
 
-/** `undefined` when there are no such lists in values of the schema. */
+/** `undefined` when values of the schema contain no such lists. */
 export const compileUniqueness = (schema: JSONSchema): Check | undefined => compileChecks(schema, uniqueness)
 
 function uniqueness(schema: JSONSchema): Check | undefined {

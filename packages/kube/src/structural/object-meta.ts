@@ -4,8 +4,8 @@ const text: JSONSchema = { type: 'string' }
 const texts: JSONSchema = { type: 'object', additionalProperties: text }
 
 /**
- * The schema of `metadata`, which CustomResourceDefinitions leave to the server: what server-side apply, strategic merge and
- * embedded resources know about it. Upstream: metav1.ObjectMeta.
+ * Schema of `metadata`, which CustomResourceDefinitions do not contain, for server-side apply, strategic merge and embedded resources.
+ * Upstream: metav1.ObjectMeta.
  */
 export const ObjectMetaSchema: JSONSchema = {
   type: 'object',

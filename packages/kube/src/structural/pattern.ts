@@ -1,10 +1,10 @@
-/** Patterns of schemas. They come from users and speak RE2: no input may make one run for long. */
+/** Regular expressions of schemas, in RE2 syntax. They are untrusted: no input may make one run for long. */
 import { RE2JS } from 're2js'
 
 export interface Pattern {
   /** Whether the pattern matches anywhere in the text. */
   test(text: string): boolean
-  /** What is wrong with the pattern itself. It then matches nothing. */
+  /** Syntax error of the pattern, which then matches no text. */
   readonly error?: string
 }
 
@@ -18,10 +18,10 @@ export function compilePattern(pattern: string): Pattern {
   return compiled
 }
 
-/** Returns what is wrong with a pattern, as Go's regexp says it. */
+/** Returns the syntax error of a pattern, with the text of Go's regexp. */
 export const patternProblem = (pattern: string): string | undefined => compile(pattern).error
 
-/** Schemas say the same few things of names, labels and versions over and over, and compiling takes its time. */
+/** Cache of compiled patterns: schemas often contain the same ones, and compiling is slow. */
 const compiledOf = new Map<string, Pattern>()
 const MaxCompiled = 256
 
@@ -36,7 +36,7 @@ function compile(pattern: string): Pattern {
     const native = new RegExp(pattern, 'u')
     return { test: (text) => native.test(text) }
   }
-  // The same few words come again and again: types of conditions, names of keys.
+  // Cache of results: the same texts, such as condition types and keys, are matched often.
   const known = new Map<string, boolean>()
   return {
     test(text) {
@@ -55,8 +55,8 @@ const MaxKnown = 64
 const MaxKnownLength = 256
 
 /**
- * Patterns that mean the same to JavaScript as to RE2 and cannot backtrack for long: a sequence of characters and sets, of which
- * one may be repeated, and that only where the pattern begins at `^` (searching for `a*b` is quadratic).
+ * Patterns with the same meaning in JavaScript and RE2 that cannot backtrack for long: a sequence of characters and sets, of which one may
+ * be repeated if the pattern begins with `^` (searching for `a*b` is quadratic).
  */
 const isPlain = (pattern: string): boolean => PlainForm.test(pattern)
 

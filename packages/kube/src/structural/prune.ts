@@ -3,7 +3,7 @@ import { isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 import { ObjectMetaSchema } from './object-meta.ts'
 
-/** Prunes a value in place and notes the paths of what it removed. */
+/** Prunes a value in place and records the paths of removed fields. */
 export type Prune = (value: unknown, path: string, removed: Removed) => void
 
 /** Paths of pruned fields: upstream reports the metadata of embedded resources after everything else. */
@@ -15,7 +15,7 @@ export interface Removed {
 /** Fields that every resource has, independent of its schema; the server validates the metadata of the object itself. */
 const TypeMembers = new Set(['apiVersion', 'kind', 'metadata'])
 
-/** `undefined` when values of the schema have nothing below them that could be pruned. */
+/** `undefined` when values of the schema contain no fields that could be pruned. */
 export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefined {
   const isResource = isRoot || schema['x-kubernetes-embedded-resource'] === true
   const preserve = schema['x-kubernetes-preserve-unknown-fields'] === true
@@ -60,7 +60,7 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
   }
 }
 
-/** Without declared properties, all fields are pruned. */
+/** Prunes all fields, for a schema without declared properties. */
 function pruneAll(value: unknown, path: string, removed: Removed): void {
   if (Array.isArray(value)) for (const [index, entry] of value.entries()) pruneAll(entry, `${path}[${index}]`, removed)
   else if (isRecord(value)) {

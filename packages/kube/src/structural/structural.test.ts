@@ -6,7 +6,7 @@ import { ObjectMetaSchema } from './object-meta.ts'
 import { compilePattern } from './pattern.ts'
 import { structural } from './structural.ts'
 
-/** What a real server answered, see testdata/README.md. */
+/** Recorded response of a real server, see testdata/README.md. */
 interface Recorded {
   scenarios: {
     name: string
@@ -20,7 +20,7 @@ interface Recorded {
 }
 const { scenarios } = JSON.parse(readFileSync(new URL('testdata/cr-validation.json', import.meta.url), 'utf8')) as Recorded
 
-/** Everything that happens to an object on its way in, without rules in CEL. */
+/** Prunes, defaults and validates an object as the server does, without CEL rules. */
 function admitted(schema: JSONSchema, body: object): { object: Record<string, unknown>; causes: string[] } {
   const object = draft(body) as Record<string, unknown>
   const kind = structural(schema)
@@ -64,7 +64,7 @@ const props = (properties: { [name: string]: JSONSchema }, more: JSONSchema = {}
 describe('pruning', () => {
   test.each<[string, JSONSchema, unknown, unknown, string[]]>([
     [
-      'unknown members go, and are told',
+      'unknown members are removed and reported',
       props({ a: { type: 'string' } }),
       { a: '1', b: 2, c: { d: 1 } },
       { a: '1' },
@@ -307,13 +307,13 @@ test.each([
   ['^[^/]{1}$', '😀', true],
   ['a\\-b', 'a-b', true],
   ['^\\.\\*$', '.*', true],
-])('pattern %s means to %j what it means in RE2: %s', (pattern, text, matches) => {
+])('pattern %s matches %j as in RE2: %s', (pattern, text, matches) => {
   expect(compilePattern(pattern).test(text)).toBe(matches)
   expect(compilePattern(pattern).test(text)).toBe(matches)
 })
 
 test.each(['^(a+)+$', 'a*b', 'a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?b', '^a{0,99}a{0,99}a{0,99}a{0,99}b'])(
-  'pattern %s does not take long, whatever it is given',
+  'pattern %s does not backtrack',
   (pattern) => {
     const compiled = compilePattern(pattern)
     const before = process.threadCpuUsage()
@@ -322,7 +322,7 @@ test.each(['^(a+)+$', 'a*b', 'a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?b', '^a{0,99}a{0,9
   },
 )
 
-test('the schema of metadata is one that validates', () => {
+test('the schema of metadata accepts valid metadata', () => {
   expect(structural(of(ObjectMetaSchema)).validate({ spec: { name: 'x', labels: { a: 'b' }, finalizers: ['f'] } })).toEqual([])
 })
 

@@ -1,4 +1,4 @@
-/** A schema at work: what an API server does to every object of a kind before it stores it. */
+/** Compiles a schema into the operations of an API server on objects: prune, default, validate. */
 import { appendAll } from '../lists.ts'
 import { type RuleError, type RuleOptions, rulesValidator } from '../cel/validate-rules.ts'
 import type { FieldError } from '../errors.ts'
@@ -9,17 +9,17 @@ import { compileUniqueness } from './list-type.ts'
 import { compilePrune } from './prune.ts'
 import { compileValidate } from './validate.ts'
 
-/** The schema of a whole object, compiled. The first three change the draft that they are given. */
+/** The compiled schema of a whole object. The first three operations change the given draft. */
 export interface Structural {
   readonly schema: JSONSchema
   /**
-   * Removes what the schema does not know, except apiVersion, kind and metadata. Returns the paths of what it removed, such as
-   * `spec.foo`, in the order in which field validation complains about them.
+   * Removes unknown fields, except apiVersion, kind and metadata. Returns their paths, such as `spec.foo`, in the order in which field
+   * validation reports them.
    */
   prune(object: object): string[]
   /** Removes nulls of fields that are neither nullable nor have a default. */
   dropNulls(object: object): void
-  /** Fills in defaults. */
+  /** Sets defaults. */
   default(object: object): void
   /**
    * Validates the object: its schema, then embedded resources, then duplicate items, then CEL rules. With `old`, unchanged parts are not
@@ -29,9 +29,9 @@ export interface Structural {
   validate(object: object, old?: object, earlier?: readonly FieldError[], also?: readonly FieldError[]): FieldError[]
   /** Errors of CEL rules in unchanged parts of an update. Ratcheting does not reject them; they are sent as warnings. */
   ratchetedErrors(object: object, old: object): RuleError[]
-  /** The same without the rules in CEL. */
+  /** Validates by the schema, without CEL rules. */
   validateSchema(object: object, old?: object): FieldError[]
-  /** The rules in CEL alone, of an object that is valid otherwise. */
+  /** Validates only by CEL rules. The object must be valid by its schema. */
   validateRules(object: object, old?: object, options?: RuleOptions): RuleError[]
 }
 
@@ -53,8 +53,8 @@ function compile(schema: JSONSchema): Structural {
   const checkEmbedded = compileEmbedded(schema)
   const validateRules = rulesValidator(schema)
 
-  /** Objects that kept to all rules when they were last looked at, so that updates of them need not look again. */
-  const keepsRules = new WeakSet<object>()
+  /** Objects that satisfied all rules when they were last validated, so that an update need not validate them as the old object. */
+  const validByRules = new WeakSet<object>()
 
   const duplicatesIn = (object: object): FieldError[] => {
     const errors: FieldError[] = []
@@ -82,18 +82,18 @@ function compile(schema: JSONSchema): Structural {
     validate(object, old, earlier = [], also = []) {
       const errors = [...validateSchema(object, old), ...also]
       if (!validateRules) return errors
-      if (earlier.some(leavesRulesUnread) || errors.some(leavesRulesUnread)) return [...errors, rulesUnread]
+      if (earlier.some(preventsRules) || errors.some(preventsRules)) return [...errors, rulesNotChecked]
       const broken = validateRules(object, old)
-      if (old === undefined && broken.length === 0) keepsRules.add(object)
+      if (old === undefined && broken.length === 0) validByRules.add(object)
       return [...errors, ...broken]
     },
     ratchetedErrors(object, old) {
-      if (!validateRules || keepsRules.has(old)) {
-        keepsRules.add(object)
+      if (!validateRules || validByRules.has(old)) {
+        validByRules.add(object)
         return []
       }
       const broken = validateRules(object, old, { isOnlyUnchanged: true })
-      if (broken.length === 0) keepsRules.add(object)
+      if (broken.length === 0) validByRules.add(object)
       return broken
     },
     validateSchema,
@@ -101,15 +101,15 @@ function compile(schema: JSONSchema): Structural {
   }
 }
 
-/** Upstream: an error of one of these kinds says that the object is not what the rules expect it to be. */
-const leavesRulesUnread = ({ type }: FieldError): boolean =>
+/** Upstream: after errors of these types rules are not evaluated, because the object does not have the types that they expect. */
+const preventsRules = ({ type }: FieldError): boolean =>
   type === 'FieldValueRequired' ||
   type === 'FieldValueTypeInvalid' ||
   type === 'FieldValueNotSupported' ||
   type === 'FieldValueTooLong' ||
   type === 'FieldValueTooMany'
 
-const rulesUnread: FieldError = {
+const rulesNotChecked: FieldError = {
   type: 'FieldValueInvalid',
   field: '<nil>',
   text: 'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',

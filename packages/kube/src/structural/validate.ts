@@ -16,8 +16,8 @@ import { compilePattern } from './pattern.ts'
 export type Old = { readonly value: unknown } | undefined
 
 /**
- * Adds what is wrong with the value. The answer counts the checks that were made, by which upstream finds the branch of an
- * `anyOf` or `oneOf` that came closest.
+ * Appends validation errors of the value. Returns the number of checks, by which upstream selects the branch of an `anyOf` or `oneOf` that
+ * fits best.
  */
 export type Validate = (value: unknown, path: string, errors: FieldError[], old: Old) => number
 
@@ -41,7 +41,7 @@ export function compileValidate(schema: JSONSchema): Validate {
       checks.enum?.(value, path, errors)
       if (isRecord(value)) count += members(value, path, errors, old)
     }
-    // Upstream: what an update leaves as it was may break the schema, because the schema may be newer than the object.
+    // Upstream: an unchanged value may violate the schema, because the schema may be newer than the object.
     if (errors.length > before && old && equal(value, old.value)) errors.length = before
     return count
   }
@@ -49,11 +49,11 @@ export function compileValidate(schema: JSONSchema): Validate {
 
 type Check<T> = (value: T, path: string, errors: FieldError[]) => number
 
-/** Paths of what stands at the root have no name before them. */
+/** Field of an error. Paths of values at the root have no leading name. */
 const fieldOf = (path: string): string => (path === '' || path === '.' ? '<nil>' : path.startsWith('.') ? path.slice(1) : path)
 
-/** Errors of a kind that upstream does not attribute to any field. */
-const nowhere = (message: string): FieldError => ({
+/** Error that upstream attributes to no field. */
+const withoutField = (message: string): FieldError => ({
   type: 'FieldValueInvalid',
   field: '<nil>',
   text: `Invalid value: "": ${message}`,
@@ -139,7 +139,7 @@ function compileNumber(schema: JSONSchema, type: string | undefined): Check<numb
   const integer = type === 'integer'
   if (!integer && minimum === undefined && maximum === undefined && multipleOf === undefined) return undefined
   const limit = format === 'int32' ? 2 ** 31 : 2 ** 63
-  // Upstream: of a float, the lowest integer is out of range.
+  // Upstream: the lowest integer is out of range if the value is a float.
   const inRange = (value: number | bigint) =>
     isInt64(value) ? value >= -limit && value < limit : Number.isInteger(value) && value > -limit && value < limit
   const withFormat = format === undefined ? '(default format)' : `with format ${format}`
@@ -149,9 +149,9 @@ function compileNumber(schema: JSONSchema, type: string | undefined): Check<numb
     const print = isInt64(value) ? String : goFloat
     const fail = (detail: string) =>
       errors.push({ type: 'FieldValueInvalid', field, text: `Invalid value: ${print(value)}: ${path} in body ${detail}` })
-    if (integer && !inRange(value)) errors.push(nowhere(`Checked value must be of type integer ${withFormat} in ${path}`))
+    if (integer && !inRange(value)) errors.push(withoutField(`Checked value must be of type integer ${withFormat} in ${path}`))
     if (multipleOf !== undefined && isInt64(value) && Math.abs(multipleOf) < 1) {
-      // Upstream: to an integer the factor is one, too.
+      // Upstream converts the factor to an integer, too, here 0.
       const text = `Invalid value: 0: factor MultipleOf declared for ${path} must be positive: 0`
       errors.push({ type: 'FieldValueInvalid', field, text })
     } else if (multipleOf !== undefined && !isMultiple(value, multipleOf)) fail(`should be a multiple of ${print(multipleOf)}`)
@@ -165,10 +165,10 @@ function compileNumber(schema: JSONSchema, type: string | undefined): Check<numb
   }
 }
 
-/** Limits are floats, even those that a definition has as exact integers. */
+/** Limits are compared as floats, also those that a CRD declares as exact integers. */
 const asFloat = (limit: number | undefined): number | undefined => (limit === undefined ? undefined : Number(limit))
 
-/** Upstream: to an integer the factor is one, too; the quotient of floats must be whole, and beyond 2^53 none is. */
+/** Upstream: for integers the factor is converted to an integer; for floats the quotient must be whole and at most 2^53. */
 function isMultiple(value: number | bigint, factor: number): boolean {
   if (isInt64(value)) return BigInt(value) % BigInt(Math.trunc(factor)) === 0n
   const float = Number(value)
@@ -274,10 +274,10 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
     if (any.length > 0) {
       const branches = tried(any, value, path, true)
       const valid = branches.find((branch) => branch.errors.length === 0)
-      if (!valid) errors.push(nowhere(`${quoted} must validate at least one schema (anyOf)`))
-      const told = valid ?? closest(branches)
-      appendAll(errors, told.errors)
-      count += told.count
+      if (!valid) errors.push(withoutField(`${quoted} must validate at least one schema (anyOf)`))
+      const selected = valid ?? closest(branches)
+      appendAll(errors, selected.errors)
+      count += selected.count
     }
     if (one.length > 0) {
       const branches = tried(one, value, path, false)
@@ -285,7 +285,7 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
       if (valid.length === 1) count += valid[0]!.count
       else {
         const found = valid.length === 0 ? 'Found none valid' : `Found ${valid.length} valid alternatives`
-        errors.push(nowhere(`${quoted} must validate one and only one schema (oneOf). ${found}`))
+        errors.push(withoutField(`${quoted} must validate one and only one schema (oneOf). ${found}`))
         if (valid.length === 0) appendAll(errors, closest(branches).errors)
       }
     }
@@ -297,11 +297,11 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
         count += branch.count
       }
       if (valid !== all.length) {
-        errors.push(nowhere(`${quoted} must validate all the schemas (allOf)${valid === 0 ? '. None validated' : ''}`))
+        errors.push(withoutField(`${quoted} must validate all the schemas (allOf)${valid === 0 ? '. None validated' : ''}`))
       }
     }
     if (none && tried([none], value, path, false)[0]!.errors.length === 0) {
-      errors.push(nowhere(`${quoted} must not validate the schema (not)`))
+      errors.push(withoutField(`${quoted} must not validate the schema (not)`))
     }
     return count
   }

@@ -1,12 +1,12 @@
 /**
- * What expressions of admission ask about rights: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
+ * Permission checks in admission expressions: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
  * Upstream: apiserver/pkg/cel/library/authz.go, v0.36.
  */
 import type { Library } from '../signature.ts'
 import { EvaluationError, Opaque } from '../value.ts'
 
-/** What is asked about: a resource, or a path. */
-export type RightsQuestion = {
+/** A permission to check, for a resource or a path. */
+export type PermissionQuery = {
   readonly verb: string
   readonly serviceAccount?: { readonly namespace: string; readonly name: string }
 } & (
@@ -20,21 +20,21 @@ export type RightsQuestion = {
     }
 )
 
-/** Checks a permission of the sender of the request, or of the named service account. */
-export type CheckPermission = (question: RightsQuestion) => { readonly allowed: boolean; readonly reason: string }
+/** Checks a permission of the requesting user, or of the named service account. */
+export type CheckPermission = (question: PermissionQuery) => { readonly allowed: boolean; readonly reason: string }
 
 type About = { readonly [member: string]: string | { readonly namespace: string; readonly name: string } }
 
-/** A question that is being put together. */
-class Asking extends Opaque {
+/** A permission check under construction. */
+class PendingCheck extends Opaque {
   readonly type: string
-  readonly ask: CheckPermission
+  readonly checkPermission: CheckPermission
   readonly about: About
 
-  constructor(type: string, ask: CheckPermission, about: About) {
+  constructor(type: string, checkPermission: CheckPermission, about: About) {
     super()
     this.type = `kubernetes.authorization.${type}`
-    this.ask = ask
+    this.checkPermission = checkPermission
     this.about = about
   }
   equals(other: Opaque): boolean {
@@ -57,36 +57,38 @@ class Decision extends Opaque {
   }
 }
 
-export const authorizerValue = (ask: CheckPermission): Opaque => new Asking('Authorizer', ask, {})
+export const authorizerValue = (checkPermission: CheckPermission): Opaque => new PendingCheck('Authorizer', checkPermission, {})
 
-/** The question about the resource of the request itself, for any verb. */
-export const requestResourceValue = (ask: CheckPermission, about: About): Opaque => new Asking('ResourceCheck', ask, about)
+/** Returns a check for the resource of the request, without a verb. */
+export const requestResourceValue = (checkPermission: CheckPermission, about: About): Opaque =>
+  new PendingCheck('ResourceCheck', checkPermission, about)
 
-const further =
+const extend =
   (type: string, member: string) =>
-  ({ ask, about }: Asking, value: string): Asking =>
-    new Asking(type, ask, { ...about, [member]: value })
+  ({ checkPermission, about }: PendingCheck, value: string): PendingCheck =>
+    new PendingCheck(type, checkPermission, { ...about, [member]: value })
 
-function ofServiceAccount({ ask, about }: Asking, namespace: string, name: string): Asking {
+function ofServiceAccount({ checkPermission, about }: PendingCheck, namespace: string, name: string): PendingCheck {
   const isName = (text: string) => /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(text)
   if (!isName(namespace)) throw new EvaluationError(`Invalid service account namespace`)
   if (!isName(name)) throw new EvaluationError(`Invalid service account name`)
-  return new Asking('Authorizer', ask, { ...about, serviceAccount: { namespace, name } })
+  return new PendingCheck('Authorizer', checkPermission, { ...about, serviceAccount: { namespace, name } })
 }
 
-const check = ({ ask, about }: Asking, verb: string): Decision => new Decision(ask({ ...about, verb } as RightsQuestion))
+const check = ({ checkPermission, about }: PendingCheck, verb: string): Decision =>
+  new Decision(checkPermission({ ...about, verb } as PermissionQuery))
 
 /** Selectors do not affect any authorizer here, so they are ignored. */
-const unchanged = (asking: Asking): Asking => asking
+const unchanged = (pending: PendingCheck): PendingCheck => pending
 
 export const authorizer: Library = {
-  'Authorizer.path(string): PathCheck': further('PathCheck', 'path'),
-  'Authorizer.group(string): GroupCheck': further('GroupCheck', 'group'),
+  'Authorizer.path(string): PathCheck': extend('PathCheck', 'path'),
+  'Authorizer.group(string): GroupCheck': extend('GroupCheck', 'group'),
   'Authorizer.serviceAccount(string, string): Authorizer': ofServiceAccount,
-  'GroupCheck.resource(string): ResourceCheck': further('ResourceCheck', 'resource'),
-  'ResourceCheck.subresource(string): ResourceCheck': further('ResourceCheck', 'subresource'),
-  'ResourceCheck.namespace(string): ResourceCheck': further('ResourceCheck', 'namespace'),
-  'ResourceCheck.name(string): ResourceCheck': further('ResourceCheck', 'name'),
+  'GroupCheck.resource(string): ResourceCheck': extend('ResourceCheck', 'resource'),
+  'ResourceCheck.subresource(string): ResourceCheck': extend('ResourceCheck', 'subresource'),
+  'ResourceCheck.namespace(string): ResourceCheck': extend('ResourceCheck', 'namespace'),
+  'ResourceCheck.name(string): ResourceCheck': extend('ResourceCheck', 'name'),
   'ResourceCheck.fieldSelector(string): ResourceCheck': unchanged,
   'ResourceCheck.labelSelector(string): ResourceCheck': unchanged,
   'ResourceCheck.check(string): Decision': check,

@@ -1,4 +1,4 @@
-/** Names and formats of Kubernetes. Upstream: apiserver/pkg/cel/library/format.go. */
+/** Formats of Kubernetes names. Upstream: apiserver/pkg/cel/library/format.go. */
 import {
   dns1035LabelProblems,
   dnsLabelProblems,
@@ -26,7 +26,7 @@ class Format extends Opaque {
   }
 }
 
-/** A prefix is what `generateName` completes: it may end in a dash. */
+/** Form of `generateName`, which may end in a dash. */
 const prefix =
   (check: Check): Check =>
   (text) =>

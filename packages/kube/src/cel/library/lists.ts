@@ -21,7 +21,7 @@ function isSorted(list: CelList): boolean {
   return values.every((value, index) => index === 0 || (compareValues(values[index - 1]!, value) ?? 1) <= 0)
 }
 
-/** The least value by `sign` 1, the greatest by -1. */
+/** The least value with `sign` 1, the greatest with -1. */
 const extreme =
   (name: string, sign: number) =>
   (list: CelList): Value => {
@@ -45,7 +45,7 @@ const sums: Library = {
     new Duration((list.values() as readonly Duration[]).reduce((sum, { nanos }) => sum + nanos, 0n)),
 }
 
-/** A list whose items are known only now goes to the sum of what its first is. */
+/** Sum of a list whose item type is known only at run time. */
 function sumOf(list: CelList): Value {
   const values = list.values()
   const kinds = [
@@ -84,7 +84,7 @@ function flatten(list: CelList, depth = 1n): CelList {
   return new CelList(flat(list.values(), Math.min(Number(depth), 64)))
 }
 
-/** Longer than anything may cost. */
+/** A longer range would exceed any cost limit. */
 const MaxRange = 1_000_000n
 
 function range(end: bigint): CelList {
@@ -92,7 +92,7 @@ function range(end: bigint): CelList {
   return new CelList(Array.from({ length: Math.max(0, Number(end)) }, (_, index) => BigInt(index)))
 }
 
-/** What the macro `sortBy` comes to: items in the order of what it made of each. */
+/** Implements the macro `sortBy`: sorts the items by their keys. */
 function sortedBy(list: CelList, keys: CelList): CelList {
   const pairs = list.values().map((value, index) => ({ value, key: keys.at(index) }))
   return new CelList(pairs.sort((a, b) => compareValues(a.key, b.key) ?? 0).map(({ value }) => value))

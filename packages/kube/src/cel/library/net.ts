@@ -1,4 +1,4 @@
-/** Addresses of networks. Upstream: apiserver/pkg/cel/library/ip.go and cidr.go. */
+/** IP addresses and CIDR blocks. Upstream: apiserver/pkg/cel/library/ip.go and cidr.go. */
 import type { Library } from '../signature.ts'
 import { EvaluationError, Opaque } from '../value.ts'
 
@@ -57,7 +57,7 @@ function readIP(text: string): IP | undefined {
   const short = readIPv4(text)
   if (short !== undefined) return new IP(32, short)
   const long = readIPv6(text)
-  // An IPv4 address in the clothes of an IPv6 one is neither.
+  // IPv4-mapped IPv6 addresses are invalid, as upstream.
   return long === undefined || long >> 32n === 0xffffn ? undefined : new IP(128, long)
 }
 
@@ -71,7 +71,7 @@ function parsedIP(text: string): IP {
 function textOf({ bits, address }: IP): string {
   if (bits === 32) return [24n, 16n, 8n, 0n].map((shift) => (address >> shift) & 0xffn).join('.')
   const groups = Array.from({ length: 8 }, (_, index) => ((address >> BigInt(112 - 16 * index)) & 0xffffn).toString(16))
-  // The longest run of zeros is left out, the first of equals, and only if there are two.
+  // The longest run of zeros is shortened to `::` (the first one of equal length, at least two groups).
   let [start, size] = [0, 1]
   for (let from = 0; from < 8; from++) {
     let to = from
@@ -105,7 +105,7 @@ const containsIP = (cidr: CIDR, ip: IP): boolean =>
   cidr.ip.bits === ip.bits && networkOf(cidr.ip, cidr.length) === networkOf(ip, cidr.length)
 const containsCIDR = (outer: CIDR, inner: CIDR): boolean => outer.length <= inner.length && containsIP(outer, inner.ip)
 
-/** Whether the address is in the network. */
+/** Whether one of the networks contains the address. */
 const within = (ip: IP, ...networks: string[]): boolean => networks.some((network) => containsIP(parsedCIDR(network), ip))
 const isUnspecified = ({ address }: IP) => address === 0n
 const isLoopback = (ip: IP) => within(ip, '127.0.0.0/8', '::1/128')

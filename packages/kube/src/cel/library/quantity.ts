@@ -1,4 +1,4 @@
-/** Amounts such as `1.5Gi`. Upstream: apiserver/pkg/cel/library/quantity.go. */
+/** Resource quantities such as `1.5Gi`. Upstream: apiserver/pkg/cel/library/quantity.go. */
 import { compareQuantities, parseQuantity, type Quantity } from '../../quantity.ts'
 import type { Library } from '../signature.ts'
 import { EvaluationError, Opaque } from '../value.ts'

@@ -1,4 +1,4 @@
-/** What a pattern finds in a text. Upstream: apiserver/pkg/cel/library/regex.go. */
+/** Regular expression matches. Upstream: apiserver/pkg/cel/library/regex.go. */
 import { RE2JS } from 're2js'
 import type { Library } from '../signature.ts'
 import { CelList, EvaluationError } from '../value.ts'

@@ -1,4 +1,4 @@
-/** Operators, conversions and the functions that every environment of CEL has. */
+/** Operators, conversions and the standard functions of CEL. */
 import { compilePattern } from '../../structural/pattern.ts'
 import type { Library } from '../signature.ts'
 import {
@@ -35,7 +35,7 @@ const orderings = (type: string, other = type): Library => ({
 })
 
 export const operators: Library = {
-  // Run by the compiler itself; here for their types.
+  // The compiler evaluates these operators itself; the entries only declare their types.
   '_==_(T, T): bool': () => false,
   '_!=_(T, T): bool': () => false,
   '@in(T, list<T>): bool': () => false,
@@ -87,7 +87,7 @@ export const operators: Library = {
   ...orderings('double', 'uint'),
 }
 
-/** Nothing that an expression makes may outgrow what an object could hold by far. */
+/** Length limit of strings that expressions create, well above the size limit of an object. */
 const MaxText = 16 * 1024 * 1024
 
 function joined(a: string, b: string): string {
@@ -95,7 +95,7 @@ function joined(a: string, b: string): string {
   return a + b
 }
 
-/** Upstream: sets are united, list-maps merged by the keys of their items. */
+/** Upstream: sets are united; lists with map keys are merged by key. */
 function concatenated(a: CelList, b: CelList): CelList {
   const [left, right] = [a.values(), b.values()]
   const { kind } = a
@@ -120,7 +120,7 @@ function truncated(value: number, low: number, high: number): bigint {
   return BigInt(Math.trunc(value))
 }
 
-/** How a double is written: as Go does with the fewest digits. */
+/** Text of a double with the fewest digits, as Go prints it. */
 export function doubleText(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'

@@ -1,4 +1,4 @@
-/** `'%s: %d'.format([…])`. */
+/** The string function `format`: `'%s: %d'.format([…])`. */
 import { CelList, CelMap, Duration, EvaluationError, Timestamp, TypeValue, typeName, Uint, type Value } from '../value.ts'
 import { doubleText } from './standard.ts'
 import { durationTextOf, timestampText } from './time.ts'
@@ -63,7 +63,7 @@ function hex(value: Value): string | undefined {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Beyond what JavaScript prints digit by digit, the number is an integer and has no others. */
+/** Numbers from 1e21 on, which `toFixed` prints with an exponent, are integers. */
 function fixed(value: number, digits: number): string {
   // Go rounds halves to the even neighbour, JavaScript up.
   const isHalf = digits === 0 && Math.abs(value % 1) === 0.5

@@ -4,7 +4,7 @@ import { CelList, EvaluationError, type Value } from '../value.ts'
 import { formatted } from './string-format.ts'
 import { isPlainText, substring } from './text.ts'
 
-/** Unicode's white space, as Go trims it. */
+/** Unicode white space, as Go's `strings.TrimSpace` removes it. */
 const Blank = '[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+'
 const Blanks = new RegExp(`^${Blank}|${Blank}$`, 'g')
 
@@ -39,7 +39,7 @@ function charAt(text: string, index: bigint): string {
   return letters[Number(index)] ?? ''
 }
 
-/** As Go splits: at most `limit` parts, all of them when it is negative. */
+/** Splits as Go's `strings.SplitN`: at most `limit` parts, all of them when it is negative. */
 function split(text: string, separator: string, limit = -1n): CelList {
   if (limit === 0n) return new CelList([])
   const parts = separator === '' ? Array.from(text) : text.split(separator)
@@ -53,7 +53,7 @@ function replace(text: string, from: string, to: string, limit = -1n): string {
   const grown = limit < 0n ? text.length + 1 : Math.min(text.length + 1, Number(limit))
   if (text.length + grown * to.length > 64 * 1024 * 1024) throw new EvaluationError('string is too long')
   if (from !== '') return text.replaceAll(from, (part) => (left-- > 0 ? to : part))
-  // Nothing is found before every character and behind the last.
+  // The empty string occurs before each character and at the end.
   let result = ''
   for (const letter of Array.from(text)) result += (left-- > 0 ? to : '') + letter
   return left > 0 ? result + to : result

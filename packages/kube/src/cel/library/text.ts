@@ -1,4 +1,4 @@
-/** Text as CEL sees it: by code points, where JavaScript counts halves of surrogate pairs. */
+/** String operations by code points. JavaScript strings consist of UTF-16 code units. */
 import { EvaluationError } from '../value.ts'
 
 export function codePoints(text: string): number {
@@ -16,7 +16,7 @@ export function codePoints(text: string): number {
   return count
 }
 
-/** Whether every character is one unit of JavaScript's strings, so that positions are the same. */
+/** Whether every character is one UTF-16 code unit, so that indexes are the same. */
 export const isPlainText = (text: string): boolean => codePoints(text) === text.length
 
 export function concatBytes(a: Uint8Array, b: Uint8Array): Uint8Array {
@@ -26,7 +26,7 @@ export function concatBytes(a: Uint8Array, b: Uint8Array): Uint8Array {
   return joined
 }
 
-/** The part between two positions. */
+/** Returns the characters between two indexes. */
 export function substring(text: string, start: bigint, end?: bigint): string {
   const letters = isPlainText(text) ? undefined : Array.from(text)
   const length = letters?.length ?? text.length

@@ -1,4 +1,4 @@
-/** Points in time and lengths of time. */
+/** Timestamps and durations. */
 import type { Library } from '../signature.ts'
 import { Duration, EvaluationError, Timestamp } from '../value.ts'
 
@@ -23,14 +23,14 @@ export function durationOf(text: string): Duration {
   for (const [, whole = '', fraction = '', unit = ''] of rest.matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
     const size = Units[unit]!
     total += BigInt(whole || '0') * size
-    // What is below a nanosecond is cut off, so that more digits than that say nothing.
+    // Digits below a nanosecond are cut off.
     const digits = fraction.slice(0, 18)
     if (digits !== '') total += (BigInt(digits) * size) / 10n ** BigInt(digits.length)
   }
   return new Duration(sign === '-' ? -total : total)
 }
 
-/** Seconds, with the digits that are there. */
+/** Seconds, without trailing zeros. */
 export function durationTextOf({ nanos }: Duration): string {
   const size = nanos < 0n ? -nanos : nanos
   return `${nanos < 0n ? '-' : ''}${size / Second}${fractionText(size % Second)}s`
@@ -90,7 +90,7 @@ function partsOf({ nanos }: Timestamp, zone = 'UTC'): Parts {
   }
 }
 
-/** Milliseconds that the clocks of a zone (`+02:00`, `Europe/Berlin`) are ahead. */
+/** Offset of a time zone (`+02:00`, `Europe/Berlin`) from UTC at an instant, in milliseconds. */
 function offsetOf(instant: number, zone: string): number {
   if (zone === 'UTC' || zone === 'Z' || zone === '') return 0
   const fixed = /^([+-]?)(\d\d):(\d\d)$/.exec(zone)

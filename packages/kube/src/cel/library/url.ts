@@ -1,4 +1,4 @@
-/** Addresses of the web. Upstream: apiserver/pkg/cel/library/urls.go, which reads them as Go's `url.ParseRequestURI`. */
+/** URLs. Upstream: apiserver/pkg/cel/library/urls.go, which parses them with Go's `url.ParseRequestURI`. */
 import type { Library } from '../signature.ts'
 import { CelList, EvaluationError, LiteralMap, Opaque } from '../value.ts'
 
@@ -29,7 +29,7 @@ function read(text: string): URLValue | undefined {
   const parts = Form.exec(text)
   if (!parts || text === '' || /\p{Cc}/u.test(text)) return undefined
   const [, scheme, authority, path = '', query = ''] = parts
-  // Without a scheme only a path is left, and it begins at the root.
+  // Without a scheme the URL is a path, which must be absolute.
   if (scheme === undefined && !text.startsWith('/')) return undefined
   if (/%(?![0-9A-Fa-f]{2})/.test(path)) return undefined
   const host = (authority ?? '').replace(/^[^@]*@/, '')

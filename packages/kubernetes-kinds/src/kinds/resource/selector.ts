@@ -15,7 +15,7 @@ function expressionErrors(field: string, expression: string): FieldError[] {
   if (Buffer.byteLength(expression) > MaxExpression) return [tooLong(field, MaxExpression)]
   const problem = deviceSelectorProblem(expression)
   switch (problem?.kind) {
-    case 'wrong':
+    case 'invalid':
       return [invalid(field, expression, problem.message)]
     case 'too costly':
       return [forbidden(field, 'too complex, exceeds cost limit')]
