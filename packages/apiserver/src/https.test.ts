@@ -103,22 +103,22 @@ test('a watcher resumes after a disconnect without listing again', async () => {
     for await (const event of watchObjects(client, ConfigMap, { clock, random: seededRandom(2), signal: stop.signal }))
       story.push(textOf(event))
   })()
-  const told = async (line: string) => {
+  const expectEvent = async (line: string) => {
     while (story.at(-1) !== line) {
       await new Promise(setImmediate)
       clock.step(clock.now() + seconds(1))
     }
   }
-  await told('replaced: nothing')
+  await expectEvent('replaced: nothing')
   await client.create(ConfigMap, { metadata: key, data: { a: '1' } })
-  await told('applied a 1')
+  await expectEvent('applied a 1')
   await listener.close(0)
   await open(listener.port)
-  // Reads are sent again when their connection turns out to be dead; writes are not, since they may have been done.
+  // Reads are retried on a closed connection; writes are not, because they may have been executed.
   await client.get(ConfigMap, key)
   await client.patch(ConfigMap, key, { type: 'merge', body: { data: { a: '2' } } })
   await client.delete(ConfigMap, key)
-  await told('deleted a 2')
+  await expectEvent('deleted a 2')
   stop.abort()
   await watching
   expect(story).toEqual(['replaced: nothing', 'applied a 1', 'applied a 2', 'deleted a 2'])

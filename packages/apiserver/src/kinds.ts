@@ -1,4 +1,4 @@
-/** What a package of built-in kinds is written with: strategies, admission plugins, subresources, controllers. */
+/** API for packages of built-in kinds: strategies, admission plugins, subresources, controllers. */
 export * from './server.ts'
 export * from './admission/plugin.ts'
 export { variablesOf } from './admission/policy-variables.ts'

@@ -24,7 +24,7 @@ const unnoticed = new Set([
   'MostGetters',
 ])
 
-/** The value that a source gives a constant or a default: numbers, products, shifts and durations. */
+/** Returns the value of a constant or default in a source file: a number, product, shift or duration. */
 function valueIn(file: string, name: string): number {
   const source = readFileSync(new URL(file, folder), 'utf8')
   const [, expression] =
@@ -43,7 +43,7 @@ test.each(rows)('the limit "$limit" has the value of its source', ({ value, file
   expect(value).toBe(valueIn(file, name).toLocaleString('en'))
 })
 
-test('every limit in the sources stands on the page', () => {
+test('the page lists every limit in the sources', () => {
   const listed = new Set(rows.map(({ file, name }) => `${file} ${name}`))
   const missing = globSync('**/*.ts', { cwd: folder })
     .filter((file) => !/\.(test|suite)\.ts$/.test(file))

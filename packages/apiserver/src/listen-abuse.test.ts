@@ -1,4 +1,4 @@
-/** Clients that do not behave: on real sockets, since it is there that they do it. */
+/** Misbehaving clients, on real sockets. */
 import { connect as connectHTTP2, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import { once } from 'node:events'
 import { connect as connectTCP } from 'node:net'
@@ -50,7 +50,7 @@ async function open({ port }: Listener, protocol: 'h2' | 'http/1.1' = 'http/1.1'
   return socket
 }
 
-/** All that the server says until it closes the connection. */
+/** Reads until the server closes the connection. */
 async function lastWords(socket: TLSSocket): Promise<string> {
   let text = ''
   socket.on('data', (part: Buffer) => {
@@ -103,7 +103,7 @@ describe('a slow client is disconnected:', () => {
     await lastWords(socket)
   })
 
-  test('a body that never comes, after the request has been answered for', async () => {
+  test('a body that never arrives, after the response was sent', async () => {
     const listener = await start(async () => ({ status: 504, headers: {}, body: 'too slow' }))
     const socket = await open(listener)
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n1')
@@ -132,7 +132,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (p
       }),
     ],
   ]
-  test.each(answers)('%s is let go after a minute', async (_, handler) => {
+  test.each(answers)('is disconnected after a minute: %s', async (_, handler) => {
     const clock = new VirtualClock()
     const listener = await start(handler, { clock })
     let ended = false
@@ -146,7 +146,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (p
       await settled()
       clock.step(clock.now() + seconds(30))
       while (clock.step(clock.now() + seconds(30)));
-      // Only who reads sees the end.
+      // The end of the connection is only noticed while reading.
       socket.resume()
       await once(socket, 'close')
     } else {
@@ -192,7 +192,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (p
   })
 })
 
-describe('headers that are too large are refused', () => {
+describe('headers that are too large are rejected', () => {
   const long = 'a'.repeat(1024 * 1024 + 2000)
 
   test('over HTTP/1.1', async () => {
@@ -201,7 +201,7 @@ describe('headers that are too large are refused', () => {
     expect(await lastWords(socket)).toMatch(/^HTTP\/1.1 431 Request Header Fields Too Large\r\n/)
   })
 
-  test('over HTTP/2, and long selectors are not too large', async () => {
+  test('over HTTP/2, while long selectors are accepted', async () => {
     const listener = await start()
     expect(await get(await session(listener), `/?labelSelector=${long.slice(0, 60_000)}`)).toBe(200)
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`x-${index}`, long.slice(0, 12_000)]))
@@ -227,26 +227,26 @@ describe('the budget for bodies', () => {
     return bytes
   }
 
-  test('leaves two thirds to others when one user takes all that it may', () => {
+  test('leaves two thirds to others when one user takes its full share', () => {
     const budget = new BodyBudget(3000)
     expect(mostFor(budget, asker('mallory'))).toBe(1000)
     expect(mostFor(budget, asker('mallory'))).toBe(0)
     expect(mostFor(budget, asker('alice'))).toBeGreaterThan(400)
   })
 
-  test('leaves half to other levels when all users of a level take what they may', () => {
+  test('leaves half to other levels when all users of a level take their full share', () => {
     const budget = new BodyBudget(3000)
     for (let user = 0; user < 100; user++) mostFor(budget, asker(`mallory-${user}`))
     expect(mostFor(budget, asker('alice', 'leader-election'))).toBeGreaterThan(400)
   })
 
-  test('never refuses superusers', () => {
+  test('never rejects superusers', () => {
     const budget = new BodyBudget(3000)
     for (let user = 0; user < 100; user++) mostFor(budget, asker(`mallory-${user}`))
     expect(mostFor(budget, asker('admin'))).toBe(10_000)
   })
 
-  test('is free again once the requests have ended', () => {
+  test('is released when the requests have ended', () => {
     const budget = new BodyBudget(30)
     const share = budget.share()
     expect([share.take(10, asker('alice')), share.take(1, asker('alice'))]).toEqual([true, false])
@@ -291,7 +291,7 @@ test.each<[string, () => Buffer]>([
 ])('a flood of HTTP/2 %s holds up nobody else', async (_, flood) => {
   const listener = await start()
   const socket = await open(listener, 'h2')
-  // It does not read what it is answered either.
+  // It does not read responses either.
   socket.pause()
   socket.write(preface)
   socket.write(flood())
@@ -300,7 +300,7 @@ test.each<[string, () => Buffer]>([
   expect(await serves(listener)).toBe(true)
 })
 
-/** How often each property is tried: CAPSTAN_FUZZ=100 for a hundred times as often. */
+/** Number of runs of each property; CAPSTAN_FUZZ=100 for a hundred times as many. */
 const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
 
 test('the server survives arbitrary bytes', async () => {
@@ -355,7 +355,7 @@ test('the server survives arbitrary bytes', async () => {
   expect(await serves(listener)).toBe(true)
 })
 
-test('closing under load is done in bounded time: requests that were taken on are answered, watches end, new ones go elsewhere', async () => {
+test('closing under load takes bounded time: accepted requests are completed, watches end, new requests are rejected', async () => {
   let working = 0
   const listener = await start(async ({ url, streamSignal }) => {
     if (url === '/watch') {

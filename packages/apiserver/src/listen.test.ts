@@ -35,7 +35,7 @@ afterEach(async () => {
   await Promise.all(listeners.splice(0).map((listener) => listener.close(0)))
 })
 
-/** Answers who asked for what. */
+/** Responds with the sender and the path of the request. */
 const echo =
   (name: string): HttpHandler =>
   async (asked, identity) => {
@@ -139,7 +139,7 @@ test.each([
   }
 })
 
-test('servers on one port are selected by name, each with its own CA, and unknown names are refused', async () => {
+test('servers on one port are selected by name, each with its own CA, and unknown names are rejected', async () => {
   const { listener } = await start()
   const demo = { servername: 'demo.test', ca: workload.ca.certificate }
   expect((await ask(listener, demo)).text).toBe('demo: anonymous GET /x?y=1 ')
@@ -168,7 +168,7 @@ test('a connection to a server that was removed gets an error', async () => {
   }
 })
 
-test('a handler that throws a StatusError answers with it, and with only a code for other errors', async () => {
+test('a StatusError of a handler becomes the response, other errors only a code', async () => {
   const { listener } = await start(({ url }) =>
     Promise.reject(url === '/starting' ? new StatusError('ServiceUnavailable', 'starting') : new TypeError('secret')),
   )
@@ -179,7 +179,7 @@ test('a handler that throws a StatusError answers with it, and with only a code 
   expect(await ask(listener, { path: '/' })).toEqual({ status: 500, text: '' })
 })
 
-test('a body that is too long is refused after the client could send it', async () => {
+test('a body that is too long is rejected after the client has sent it', async () => {
   const { listener } = await start(async (asked) => {
     try {
       await asked.body(100)
@@ -229,7 +229,7 @@ describe('a body whose declared length is too long is refused before the client 
 })
 
 test.each([['HTTP/1.1'], ['HTTP/2']])(
-  'a stream over %s has its head sent at once, waits for a slow reader, and ends when the client leaves',
+  'a stream over %s sends its head at once, waits for a slow reader, and ends when the client disconnects',
   async (protocol) => {
     let made = 0
     let ended: () => void
@@ -306,14 +306,14 @@ test('closing ends streams, lets a request finish, and frees the port', async ()
   listeners.push(again)
 })
 
-test('a port in use is named', async () => {
+test('the error for a port in use names the port', async () => {
   const { listener } = await start()
   await expect(listen({ port: listener.port, endpointFor: () => undefined, clock: systemClock })).rejects.toThrow(
     `Cannot listen on 127.0.0.1:${listener.port}: the port is in use by another process`,
   )
 })
 
-test('a stream that its client resets ends at once, with nothing left to write too', async () => {
+test('a stream that its client resets ends at once, also after all data was written', async () => {
   const ended: Promise<void>[] = []
   const { listener } = await start(async ({ streamSignal }) => {
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -16,8 +16,8 @@ import type { HttpHandler, HttpRequest } from './http/exchange.ts'
 import { BodyBudget, type BodyShare, clientGone, readBody, type Req, type Res, respond } from './node-exchange.ts'
 
 /**
- * Answers malformed HTTP/1.1 and closes the connection. Node would close it at once, mostly before the answer is sent. Remaining input is
- * read and discarded, because closing a socket with unread data makes the kernel drop the answer.
+ * Responds to malformed HTTP/1.1 and closes the connection. Node would close it at once, mostly before the response is sent. Remaining
+ * input is read and discarded, because closing a socket with unread data makes the kernel drop the response.
  */
 function refuseMalformed(err: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || err.code === 'ECONNRESET') return void socket.destroy()
@@ -54,7 +54,7 @@ export interface ListenOptions {
   readonly port: number
   /**
    * Selects the API server for a server name (SNI), or for `undefined` when the client sends none. When it returns `undefined`, the
-   * handshake is refused.
+   * handshake is rejected.
    */
   readonly endpointFor: (servername: string | undefined) => Endpoint | undefined
   readonly clock: Clock
@@ -128,7 +128,7 @@ export async function listen({
     ...defaultContext(endpointFor(undefined)),
     handshakeTimeout: timeouts.handshake,
     settings: { maxConcurrentStreams: maxStreams, initialWindowSize: 1 << 20, maxHeaderListSize: MaxHeaderBytes },
-    // Megabytes buffered for one connection; above this limit, new streams are refused.
+    // Megabytes buffered for one connection; above this limit, new streams are rejected.
     maxSessionMemory: 128,
     // Clients end watches by resetting streams, hundreds at a time when they stop. A client that resets more is disconnected.
     streamResetBurst: 1500,
@@ -221,7 +221,7 @@ const http1Options = ({ headers, reading }: Timeouts) => ({
   // Longer than clients keep idle connections, so that the client closes first.
   keepAliveTimeout: IdleTime,
   headersTimeout: headers,
-  // A slow body is answered when the request's own timeout ends; this timeout is for a body that no handler reads.
+  // A slow body is handled by the timeout of its request; this timeout is for a body that no handler reads.
   requestTimeout: headers + reading,
   connectionsCheckingInterval: headers / 4,
 })
@@ -255,7 +255,7 @@ function keepAlive(session: ServerHttp2Session, clock: Clock): void {
   session.on('close', () => timer.cancel())
 }
 
-/** Remembers for each connection which API server it was made with, and its client certificate. */
+/** Keeps the API server and the client certificate of each connection. */
 class Connections {
   readonly #endpointFor: ListenOptions['endpointFor']
   readonly #clock: Clock
@@ -299,7 +299,7 @@ class Connections {
     return key
   }
 
-  /** Returns `undefined` when the API server that the connection was made with is gone. */
+  /** Returns `undefined` when the API server of the connection has been removed. */
   of(req: Req): { endpoint: Endpoint; certificate: Credentials['certificate'] } | undefined {
     const session = 'stream' in req ? req.stream.session : undefined
     const socket = (session ? session.socket : req.socket) as TLSSocket

@@ -1,4 +1,4 @@
-/** One HTTP exchange on Node's sockets, HTTP/1.1 or HTTP/2: reads the body and writes the answer, with timeouts. */
+/** One HTTP exchange on Node's sockets, HTTP/1.1 or HTTP/2: reads the body and writes the response, with timeouts. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
@@ -12,15 +12,15 @@ export type Res = ServerResponse
 
 /** The part of a budget that one request uses. */
 export interface BodyShare {
-  /** Takes part of the budget for the asker of the request, or returns false when the asker's share is used up. */
+  /** Takes part of the budget for the user of the request; returns false when the user's share is used up. */
   take(bytes: number, asker?: Asker): boolean
-  /** Returns all that was taken. */
+  /** Returns the taken part to the budget. */
   free(): void
 }
 
 /**
- * Budget for the bodies of all requests together. A priority level may use as much as it leaves free, and a user of it half as much. However
- * many use all they may, some is left for the next level, and for the next user. Requests of exempt askers are never refused.
+ * Budget for the bodies of all requests together. A priority level may use as much as it leaves free, and a user of it half as much. So
+ * even if many use their full share, some is left for the next level and for the next user. Exempt requests are never rejected.
  */
 export class BodyBudget {
   #left: number
@@ -104,12 +104,12 @@ export const clientGone = new Error('the client went away')
 
 export interface Delivery {
   readonly clock: Clock
-  /** Milliseconds after which a client that reads nothing is disconnected. */
+  /** Milliseconds after which a client that does not read is disconnected. */
   readonly timeout: number
   readonly gone: AbortSignal
 }
 
-/** Sends the answer. Resolves when all of it was handed to the socket, or when the client has gone. */
+/** Sends the response. Resolves when all of it was handed to the socket, or when the client has disconnected. */
 export async function respond({ status, headers, body }: HttpAnswer, req: Req, res: Res, delivery: Delivery): Promise<void> {
   const isStream = typeof body !== 'string' && !Buffer.isBuffer(body)
   const isEmpty = req.method === 'HEAD' || status === 304 || status === 204
@@ -122,11 +122,11 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
   } as Record<string, string | string[]>)
   if (isEmpty) res.end()
   else if (!isStream) {
-    // ASCII is joined with the head, and both are encoded in one go: heads are Latin-1.
+    // An ASCII body is joined with the head, and both are encoded at once: heads are Latin-1.
     if (typeof body === 'string' && body.length === length) res.end(body, 'latin1')
     else res.end(body)
   } else {
-    // Clients wait for the head before they take a watch as started.
+    // Clients wait for the head before they treat a watch as started.
     res.flushHeaders()
     for await (const part of body) {
       if (delivery.gone.aborted) break
@@ -136,7 +136,7 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
     res.end()
   }
   if (!res.writableFinished && !delivery.gone.aborted) await patiently(res, delivery, (done) => res.once('finish', done))
-  // A client that is answered early need not send the rest of its body.
+  // A client that gets an early response need not send the rest of its body.
   if (isUnread && 'stream' in req) (res as unknown as Http2ServerResponse).stream.close(constants.NGHTTP2_NO_ERROR)
 }
 
@@ -150,11 +150,11 @@ const hasUnreadBody = (req: Req): boolean =>
  */
 const MaxUntaken = 32 * 1024
 
-/** Waits until the connection closes when a part cannot be sent any more, so that other requests run until then. */
+/** When a part can no longer be sent, waits until the connection closes, so that other requests run until then. */
 const taken = (part: Buffer, res: Res, delivery: Delivery): Promise<void> =>
   patiently(res, delivery, (done) => res.write(part, (err) => err || done()))
 
-/** Resolves when `begin` is done or the client has gone. Disconnects a client that exceeds the timeout. */
+/** Resolves when `begin` is done or the client has disconnected. Disconnects a client that exceeds the timeout. */
 const patiently = (res: Res, { clock, timeout, gone }: Delivery, begin: (done: () => void) => void): Promise<void> =>
   new Promise((resolve) => {
     const timer = clock.schedule(timeout, () => res.destroy())

@@ -1,6 +1,6 @@
 /**
- * The generic API server: state, verbs, admission, custom resources, without a socket. It knows no built-in kind: those are handed in
- * as tables (`GenericServerOptions.kinds`), as upstream's kube-apiserver hands its registries to k8s.io/apiserver.
+ * The generic API server: state, verbs, admission, custom resources, without a socket. It contains no built-in kind: the caller passes them
+ * as tables (`GenericServerOptions.kinds`), as upstream's kube-apiserver passes its registries to k8s.io/apiserver.
  */
 import {
   type Admission,
@@ -41,20 +41,20 @@ import type { Engine } from './verbs/engine.ts'
 import { execute, openWatch } from './verbs/execute.ts'
 import type { RequestContext, Handler, ServerContext } from './verbs/context.ts'
 
-/** Where webhooks are reached: those of admission and of conversion, as configured through the API. */
+/** How admission and conversion webhooks, which are configured through the API, are reached. */
 export interface WebhookOptions {
-  /** Address at which a Service of this server listens; without it, only webhooks with a URL can be called. */
+  /** Returns the address at which a Service of this server listens; without it, only webhooks with a URL can be called. */
   readonly resolveService?: ResolveService
-  /** Absent: HTTPS. */
+  /** Default: HTTPS. */
   readonly transport?: WebhookTransport
 }
 
 /** Built-in kinds, as tables. */
 export interface BuiltinKinds {
   readonly resources: BuiltinResources
-  /** Handler of requests for kinds that are not stored, and for subresources that are no part of an object. */
+  /** Handlers of requests for kinds that are not stored, and for subresources that are not part of an object. */
   readonly handlerFor: (context: RequestContext) => Handler | undefined
-  /** Admission plugins that are code, in the order in which they are called. */
+  /** Admission plugins implemented in code, in the order in which they are called. */
   readonly plugins: readonly Plugin[]
   /** Passed to the strategies of kinds with every write. */
   readonly state: unknown
@@ -67,7 +67,9 @@ export interface GenericServerOptions {
   readonly store: Store
   readonly pending: PendingWrites
   readonly kinds: BuiltinKinds
-  /** Names of admission plugins that are on. The server has NamespaceLifecycle, webhooks and policies; the others are in `kinds`. */
+  /**
+   * Names of enabled admission plugins. The server itself implements NamespaceLifecycle, webhooks and policies; the others are in `kinds`.
+   */
   readonly enabled: ReadonlySet<string>
   readonly admission: readonly Admission[]
   readonly gracefulDeletion: boolean
@@ -79,9 +81,12 @@ export interface GenericServerOptions {
   /** Whether dependents of deleted owners are deleted. */
   readonly garbageCollector: boolean
   readonly log?: Logger
-  /** Starts controllers of `kinds`; returns functions that stop them. `as` makes a client of a user agent and, if given, a service account. */
+  /**
+   * Starts controllers of `kinds`; returns functions that stop them. `as` creates a client with a user agent and, if given, a service
+   * account.
+   */
   readonly startControllers: (options: Omit<ControllerOptions, 'client'>, as: ClientAs) => readonly (() => void)[]
-  /** Writes the objects that exist once the server is ready. */
+  /** Writes the objects that every server has when it is ready. */
   readonly prepare: (client: Client) => Promise<void>
 }
 
@@ -97,8 +102,8 @@ export interface GenericServer {
   /** Authenticates credentials, for `listen`. */
   readonly authenticate: Authenticate
   /**
-   * Requests in-process: answers are the stored objects themselves, frozen. With `authorized`, each request is authorized first, as
-   * requests over the network are.
+   * Sends requests in-process: responses contain the stored objects themselves, frozen. With `authorized`, each request is authorized
+   * first, as requests over the network are.
    */
   transport(caller?: Partial<Caller>, options?: { readonly authorized?: boolean }): Transport
   close(): Promise<void>
@@ -172,7 +177,7 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
   appendAll(stops, options.startControllers({ store, registry, clock, log }, as))
 
   const ready = options.prepare(as('kube-apiserver'))
-  // A failure is that of `ready`, and not reported again when nothing awaits it.
+  // Reported by `ready`; this handler prevents a second report when no caller awaits it.
   ready.catch(() => {})
   return {
     engine,
@@ -192,7 +197,7 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
 
 const inProcess = (engine: Engine, caller: Caller, clock: Clock): Transport => ({
   async send(request: ApiRequest, signal?: AbortSignal) {
-    // Without these pauses, in-process requests could follow one another without end and block requests from sockets.
+    // Without these pauses, in-process requests could follow one another endlessly and block requests from sockets.
     for (let pause = clock.yieldIfDue?.(); pause; pause = clock.yieldIfDue?.()) await pause
     signal?.throwIfAborted()
     if (request.plural === '') return discovered(engine, request)
@@ -202,7 +207,7 @@ const inProcess = (engine: Engine, caller: Caller, clock: Clock): Transport => (
   close() {},
 })
 
-/** Answers a discovery request for the resources of a group and version. */
+/** Responds to a discovery request for the resources of a group and version. */
 function discovered({ resources }: Engine, { group, version }: ApiRequest): object {
   const served = resources.list().filter((one) => one.group === group && one.version === version)
   if (served.length > 0) return apiResourceList(group, version, served)

@@ -1,4 +1,4 @@
-/** Watchers on real sockets that do not read, while much is written: who reads, reads on, and memory is that of one history. */
+/** Watchers on real sockets that do not read during many writes: other watchers are not delayed, and memory is that of one history. */
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { setFlagsFromString } from 'node:v8'
@@ -48,7 +48,7 @@ test('watchers that do not read use no extra memory, delay no other client, and 
       while (read <= count) await new Promise(setImmediate)
     }
     const used = inUse() - before
-    // What went by is 240 MB of objects and bytes; without anybody slow it is about 100 MB that stay.
+    // The changes are 240 MB of objects and bytes; without slow watchers about 100 MB stay in memory.
     expect(used / 2 ** 20).toBeLessThan(200)
     await Promise.all(slow.map((stream) => once(stream.resume(), 'end')))
   } finally {

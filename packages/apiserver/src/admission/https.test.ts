@@ -18,7 +18,7 @@ import { aWidget, refusal, testServer, Widget } from '@capstan/kubernetes-kinds/
 let authority: { certificate: string; key: string }
 let server: Server
 let port: number
-/** What the server shows. */
+/** Certificate that the server presents. */
 let shown: string
 let connections = 0
 let agent: string | undefined
@@ -93,7 +93,7 @@ async function served(clientConfig: WebhookClientConfig) {
   return { ...made, [Symbol.asyncDispose]: () => made.server.close() }
 }
 
-test('a webhook at a URL is asked over one connection that is kept', async () => {
+test('a webhook at a URL is called over one persistent connection', async () => {
   await using made = await served({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(authority.certificate) })
   const before = connections
   for (const name of ['a', 'b', 'c']) {
@@ -103,12 +103,12 @@ test('a webhook at a URL is asked over one connection that is kept', async () =>
   expect(agent).toBe('kube-apiserver-admission')
 })
 
-test('a bundle may be the very certificate of the webhook: envtest gives it so', async () => {
+test('the CA bundle may be the certificate of the webhook itself, as in envtest', async () => {
   await using made = await served({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(shown) })
   expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
 })
 
-test.each(['//mutate', '/./mutate/', '/other/../mutate'])('the path %s is cleaned before it is asked', async (path) => {
+test.each(['//mutate', '/./mutate/', '/other/../mutate'])('the path %s is cleaned before the request', async (path) => {
   await using made = await served(at(path))
   expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
 })
@@ -149,7 +149,7 @@ test('errors of webhook calls have the messages of a real server', async () => {
 
 const at = (path: string) => ({ url: `https://127.0.0.1:${port}${path}`, caBundle: bundle(authority.certificate) })
 
-test('a refusal reaches the client with its warnings', async () => {
+test('a denial reaches the client with its warnings', async () => {
   await using made = await served(at('/deny'))
   const handler = createHandler({ engine: made.server.engine, clock: made.clock })
   const body = Buffer.from(JSON.stringify({ apiVersion: 'shop.example.com/v1', kind: 'Widget', ...aWidget('a') }))
@@ -168,7 +168,7 @@ test('a refusal reaches the client with its warnings', async () => {
   expect({ status, warning: headers.warning }).toEqual({ status: 400, warning: ['299 - "told you"'] })
 })
 
-test('a webhook that does not answer is given up when its time is over', async () => {
+test('a call of an unresponsive webhook times out', async () => {
   await using made = await served(at('/hang'))
   const reached = new Promise<void>((resolve) => (onHang = resolve))
   const said = refusal(made.client.create(Widget, aWidget('a')))

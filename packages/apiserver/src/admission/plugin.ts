@@ -35,7 +35,7 @@ export interface PluginWrite {
   readonly authorizer: Authorizer
   readonly clock: Clock
   readonly random: Random
-  /** Adds a warning to the answer, whether or not the write succeeds. */
+  /** Adds a warning to the response, whether or not the write succeeds. */
   readonly warn: (text: string) => void
 }
 
@@ -43,7 +43,7 @@ export interface PluginWrite {
 export const forbidden = ({ info, name, object }: PluginWrite, why: string): StatusError =>
   forbiddenTo(info, name || object.metadata.name || object.metadata.generateName || 'Unknown', why)
 
-/** Filters plugins by resource; the answer for each is computed once. */
+/** Filters plugins by resource; the result for each resource is cached. */
 export function pluginsFor(plugins: readonly Plugin[]): (info: ResourceInfo) => readonly Plugin[] {
   const concerned = new WeakMap<ResourceInfo, readonly Plugin[]>()
   return (info) => {

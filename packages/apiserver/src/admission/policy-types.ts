@@ -1,4 +1,4 @@
-/** ValidatingAdmissionPolicy and its binding, as far as they are evaluated. Upstream: admissionregistration.k8s.io/v1. */
+/** The evaluated fields of ValidatingAdmissionPolicy and its binding. Upstream: admissionregistration.k8s.io/v1. */
 import type { KubeObject, LabelSelector } from '@capstan/kube'
 
 export interface ValidatingAdmissionPolicy extends KubeObject {

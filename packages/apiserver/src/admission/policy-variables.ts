@@ -9,7 +9,7 @@ import {
 } from '@capstan/kube'
 import type { PolicySpec } from './policy-types.ts'
 
-/** The variables of a policy that can be used, and what is wrong with the others. Each may use those before it. */
+/** Compiles the variables of a policy: the valid ones, and errors for the others. Each may use the ones before it. */
 export function variablesOf({ variables = [], paramKind }: Pick<PolicySpec, 'variables' | 'paramKind'>): {
   readonly known: NonNullable<AdmissionScope['variables']>
   readonly errors: readonly FieldError[]

@@ -197,13 +197,13 @@ export function patched(object: object, operations: readonly JsonPatchOperation[
     const result = applyJsonPatch<unknown>(object, operations)
     if (isRecord(result) && isRecord(result.metadata)) return result
   } catch (err) {
-    throw internalError(whyNot(operations, err))
+    throw internalError(patchErrorText(operations, err))
   }
   throw internalError('the patched document is no object')
 }
 
-/** Names the operation that does not apply, with the message of upstream's library. */
-function whyNot(operations: readonly JsonPatchOperation[], err: unknown): string {
+/** Error text of a patch that does not apply. Names the failed operation, with the message of upstream's library. */
+function patchErrorText(operations: readonly JsonPatchOperation[], err: unknown): string {
   const cause = String(((err as Error).cause as Error | undefined)?.message ?? (err as Error).message)
   const operation = operations[Number(/^operation (\d+) /.exec(cause)?.[1])]
   if (!operation || typeof operation.path !== 'string') return cause

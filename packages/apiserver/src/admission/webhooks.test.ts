@@ -31,7 +31,7 @@ interface Asked {
 }
 type Reply = object | number | 'never' | { readonly raw: unknown }
 
-/** A server whose webhooks are functions, by path; what they were asked is kept. */
+/** A server whose webhooks are functions, by path. Records their requests. */
 class Hooked implements WebhookTransport {
   readonly asked: Asked[] = []
   readonly replies = new Map<string, (asked: Asked) => Reply>()
@@ -140,14 +140,14 @@ describe('a mutating webhook', () => {
     expect(made.status).toBeUndefined()
   })
 
-  test('that breaks the schema is found out', async () => {
+  test('that violates the schema is an error', async () => {
     await hooks.add('mutating', 'break', () => patch({ op: 'replace', path: '/spec/replicas', value: 1000 }))
     expect(await refusal(create())).toBe(
       '422 Invalid: Widget.shop.example.com "a" is invalid: spec.replicas: Invalid value: 1000: spec.replicas in body should be less than or equal to 100',
     )
   })
 
-  test('that leaves a built-in kind with a value of another type is found out', async () => {
+  test('that sets a value of the wrong type in a built-in kind is an error', async () => {
     const rules = [{ operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }]
     await hooks.add('mutating', 'break', () => patch({ op: 'add', path: '/data', value: 5 }), { rules })
     expect(await refusal(hooks.made.client.create(ConfigMap, { metadata: at('a') }))).toBe(
@@ -170,7 +170,7 @@ describe('a mutating webhook', () => {
     expect((await create()).spec.color).toBe('ab')
   })
 
-  test('that wants to see later changes is asked once more, and only then', async () => {
+  test('with reinvocation is called again after later changes, and only then', async () => {
     const first = (asked: Asked) => patch({ op: 'add', path: '/spec/color', value: `${asked.request.object.spec.color ?? ''}1` })
     await hooks.add('mutating', 'a', first, { reinvocationPolicy: 'IfNeeded' })
     await hooks.add('mutating', 'b', () => patch({ op: 'replace', path: '/spec/replicas', value: 7 }))
@@ -358,7 +358,7 @@ describe('a validating webhook', () => {
     )
   })
 
-  test('whose failure is to be ignored is, but not its refusal', async () => {
+  test('with failurePolicy Ignore may fail, but its denial counts', async () => {
     let reply: Reply = 500
     await hooks.add('validating', 'lax', () => reply, { failurePolicy: 'Ignore' })
     await create()
@@ -366,7 +366,7 @@ describe('a validating webhook', () => {
     expect(await refusal(create('b'))).toContain('denied the request')
   })
 
-  test('behind a Service cannot be reached where there are none', async () => {
+  test('behind a Service cannot be reached without a resolver', async () => {
     const clientConfig = { service: { namespace: 'n', name: 's', path: '/v' } }
     await hooks.add('validating', 'svc', () => ({ allowed: true }), { clientConfig })
     expect(await refusal(create())).toContain('Post "https://s.n.svc:443/v?timeout=10s": service "s" cannot be reached')
@@ -395,7 +395,7 @@ describe('a validating webhook', () => {
     expect(hooks.asked[0]!.request).toMatchObject({ dryRun: true, options: { dryRun: ['All'] } })
   })
 
-  test('is not asked about configurations of webhooks, so that they can be repaired', async () => {
+  test('is not called for webhook configurations, so that they can be repaired', async () => {
     const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'] }]
     await hooks.add('validating', 'all', () => ({ allowed: false }), { rules })
     await hooks.made.client.delete(ValidatingWebhookConfiguration, { name: 'all' })
@@ -410,15 +410,15 @@ describe('a validating webhook', () => {
     ['about the options', 'has(request.options.fieldManager)', {}, 'accepted'],
     ['about who asks', '!("system:masters" in request.userInfo.groups)', {}, 'accepted'],
     ['about the namespace', 'namespaceObject.metadata.name == "elsewhere"', {}, 'accepted'],
-    ['about rights', "authorizer.requestResource.check('create').allowed()", {}, 'denied the request'],
+    ['about permissions', "authorizer.requestResource.check('create').allowed()", {}, 'denied the request'],
     [
-      'about the rights of a service account',
+      'about the permissions of a service account',
       "authorizer.serviceAccount('a', 'b').path('/x').check('get').allowed()",
       {},
       'denied the request',
     ],
     [
-      'about more rights than may be asked about',
+      'about more permissions than the cost limit allows',
       "[1, 2, 3].all(x, authorizer.group('').resource('pods').check('get').allowed())",
       {},
       'validation failed due to running out of cost budget',
@@ -439,7 +439,7 @@ describe('a validating webhook', () => {
     expect(hooks.asked).toHaveLength(answer === 'denied the request' ? 1 : 0)
   })
 
-  test('is asked only in namespaces that it selects', async () => {
+  test('is called only in the selected namespaces', async () => {
     const namespaceSelector = { matchLabels: { team: 'a' } }
     await hooks.add('validating', 'ns', () => ({ allowed: false }), { namespaceSelector })
     await create()

@@ -50,7 +50,7 @@ export interface WebhooksOptions {
   readonly random: Random
   readonly caller: WebhookCaller
   readonly log: Logger
-  /** Answers match conditions that check permissions of the sender. */
+  /** Authorizes the permission checks of match conditions. */
   readonly authorizer: Authorizer
   /** Enabled admission plugins; those that call webhooks can be disabled, too. */
   readonly enabled: ReadonlySet<string>
@@ -73,7 +73,7 @@ export interface Write extends Circumstances {
 
 type Concerned = { readonly [type in HookType]: readonly Hook[] }
 
-const nobody: Concerned = { mutating: [], validating: [] }
+const noHooks: Concerned = { mutating: [], validating: [] }
 
 export class Webhooks {
   readonly #options: WebhooksOptions
@@ -137,7 +137,7 @@ export class Webhooks {
 
   #of(info: ResourceInfo): Concerned {
     const hooks = (this.#hooks ??= this.#read())
-    if (hooks === nobody || isExempt(info)) return nobody
+    if (hooks === noHooks || isExempt(info)) return noHooks
     let found = this.#concerned.get(info)
     if (!found) {
       const concerned = (hook: Hook) => mayConcern(hook, info)
@@ -154,7 +154,7 @@ export class Webhooks {
         ? hooksOf(type, store.list(configurations[type]) as readonly (KubeObject & { webhooks?: readonly Webhook[] })[])
         : []
     const hooks = { mutating: of('mutating'), validating: of('validating') }
-    return hooks.mutating.length + hooks.validating.length === 0 ? nobody : hooks
+    return hooks.mutating.length + hooks.validating.length === 0 ? noHooks : hooks
   }
 
   /** Returns the response of one webhook; `undefined` when the webhook does not match, or its failure is ignored. */

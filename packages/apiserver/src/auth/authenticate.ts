@@ -10,7 +10,7 @@ export type Identity =
   | ({ readonly kind: 'user' } & User)
   /** No credentials were presented. */
   | { readonly kind: 'anonymous' }
-  /** Credentials were presented, and they are not valid. */
+  /** The credentials are invalid. */
   | { readonly kind: 'refused' }
 
 export interface Credentials {

@@ -6,7 +6,7 @@ import { type NamedResource, resourceName, type StatusDetails, StatusError } fro
 import type { User } from './user.ts'
 import type { Rules } from './rules.ts'
 
-/** What a request is about to do: to a resource, or to a non-resource path. */
+/** Attributes of a request that is authorized: for a resource, or for a non-resource path. */
 export type Attributes = ResourceAttributes | PathAttributes
 
 export interface ResourceAttributes {
@@ -42,7 +42,7 @@ export interface Authorizer {
   rulesFor(user: User, namespace: string): Rules
 }
 
-/** `Node` allows nothing here: the permissions that upstream gives only to kubelets are given to no user. */
+/** `Node` allows no request here: the permissions that upstream gives only to kubelets are granted to no user. */
 export const AuthorizationModes = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'] as const
 export type AuthorizationMode = (typeof AuthorizationModes)[number]
 

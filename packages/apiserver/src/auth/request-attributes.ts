@@ -5,7 +5,7 @@ import type { ResourceAttributes } from './authorizer.ts'
 
 /** Upstream: k8s.io/apiserver/pkg/endpoints/request, RequestInfo. */
 export function attributesOfPath(user: User, method: string, path: ResourcePath, query: URLSearchParams): ResourceAttributes {
-  // An unsupported method is authorized too, before it is refused: 403 comes before 405.
+  // An unsupported method is authorized before it is rejected: 403 comes before 405.
   const verb = path.watch ? 'watch' : (verbOf(method === 'HEAD' ? 'GET' : method, path, query) ?? methodVerbs[method] ?? '')
   return attributes(user, { ...path, verb }, query.get('fieldSelector') ?? undefined)
 }
@@ -48,7 +48,7 @@ function nameSelected(fieldSelector: string | undefined): string | undefined {
   try {
     return parseFieldSelector(fieldSelector).find(({ field, equals }) => field === 'metadata.name' && equals)?.value
   } catch {
-    // The list or watch refuses the selector later.
+    // The list or watch itself rejects the selector later.
     return undefined
   }
 }

@@ -101,6 +101,6 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
       '{APIGroups:["apps"], Resources:["b"], Verbs:["get"]}',
     ].join('\n'),
   ],
-])('rights that are missing when %s', (_, held, wanted, text) => {
+])('missing permissions when %s', (_, held, wanted, text) => {
   expect(permissionsText(missingPermissions(held, wanted))).toBe(text)
 })

@@ -32,7 +32,7 @@ export function staticTokens(tokens: ReadonlyMap<string, TokenUser> = new Map())
   }
 }
 
-/** Calls authenticators in order. A token that one refuses may be accepted by a later one. */
+/** Calls authenticators in order. A token that one rejects may be accepted by a later one. */
 export const anyOf =
   (...authenticators: readonly AuthenticateToken[]): AuthenticateToken =>
   (token, audiences) => {
@@ -51,7 +51,7 @@ export const withAuthenticated = <U extends User>(user: U): U =>
 
 const digest = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** Publishes what other servers need to verify tokens of an issuer. Upstream: OpenID Connect Discovery 1.0. */
+/** Publishes the configuration and keys with which other servers verify tokens of an issuer. Upstream: OpenID Connect Discovery 1.0. */
 export interface TokenIssuer {
   jwks(): object
   /** `undefined` when the issuer is not a URL at which the configuration could be found. */

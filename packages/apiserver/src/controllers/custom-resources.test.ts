@@ -49,8 +49,8 @@ const conditions = async (plural: string) =>
 const Foo = (apiVersion = 't.example.com/v1') => unknownKind({ apiVersion, kind: 'Foo', plural: 'foos' })
 const aFoo = (name: string) => ({ metadata: { name, namespace }, spec: { a: 1 } })
 
-describe('a definition', () => {
-  test('is served by the time its creation is answered, and says so soon', async () => {
+describe('a CustomResourceDefinition', () => {
+  test('is served when its creation returns, and its conditions follow', async () => {
     const created = await define('foos', 'Foo')
     expect(created).toMatchObject({
       metadata: { generation: 1 },
@@ -111,7 +111,7 @@ describe('a definition', () => {
     expect(Object.isFrozen(schema)).toBe(false)
   })
 
-  test('with a schema that is wrong is refused each time, and for as long as it is', async () => {
+  test('with an invalid schema is rejected each time, until the schema is valid', async () => {
     const schema = freeze<JSONSchema>({ type: 'object', properties: { spec: { type: 'object', properties: { a: {} } } } })
     const wrong = () => define('foos', 'Foo', [version('v1', { storage: true, schema: { openAPIV3Schema: schema } })])
     const first = await refusal(wrong())
@@ -119,7 +119,7 @@ describe('a definition', () => {
     expect(await refusal(wrong())).toBe(first)
   })
 
-  test('of a schema that is right on its own is refused where a status subresource asks for more', async () => {
+  test('with a valid schema is rejected if a status subresource requires more', async () => {
     const schema = freeze<JSONSchema>({ type: 'object', properties: {}, maxProperties: 5 })
     const parts = { storage: true, schema: { openAPIV3Schema: schema } }
     const served = await define('foos', 'Foo', [version('v1', parts)])
@@ -153,7 +153,7 @@ describe('a definition', () => {
     )
   })
 
-  test('remembers the versions in which objects may be stored', async () => {
+  test('records the versions in which objects may be stored', async () => {
     const crd = draft(await define('foos', 'Foo', [version('v1', { storage: true }), version('v2')]))
     const update = async (storage: string, names: string[]) => {
       const { metadata } = await t.client.get(CustomResourceDefinition, { name: crd.metadata.name })
@@ -181,7 +181,7 @@ describe('a definition', () => {
     )
   })
 
-  test('that is deleted takes its objects along, and waits for those that are held', async () => {
+  test('that is deleted deletes its objects, and waits for those with finalizers', async () => {
     const name = 'foos.t.example.com'
     await define('foos', 'Foo')
     await t.client.create(Foo(), aFoo('free'))
@@ -225,13 +225,13 @@ describe('a definition', () => {
   ])('that converts by a webhook %s is accepted or refused for that', async (_, webhook, answer) => {
     const crd = definition('foos', 'Foo', [version('v1', { storage: true }), version('v2')])
     const conversion = { strategy: 'Webhook', webhook } as NonNullable<CustomResourceDefinition['spec']['conversion']>
-    const said = await refusal(t.client.create(CustomResourceDefinition, { ...crd, spec: { ...crd.spec, conversion } }))
+    const message = await refusal(t.client.create(CustomResourceDefinition, { ...crd, spec: { ...crd.spec, conversion } }))
     const refused = `422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "foos.t.example.com" is invalid: spec.conversion.${answer}`
-    expect(said).toBe(answer === '' ? 'accepted' : refused)
+    expect(message).toBe(answer === '' ? 'accepted' : refused)
   })
 })
 
-test('definitions and objects are there again after a restart', async () => {
+test('CustomResourceDefinitions and objects exist after a restart', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-restart-'))
   try {
     let stores = await openDurable(folder, { clock: new VirtualClock() })

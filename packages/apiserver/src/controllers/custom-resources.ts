@@ -1,6 +1,6 @@
 /**
- * Turns CustomResourceDefinitions into resources: accepts or refuses their names, serves them, writes their conditions, and deletes their
- * instances. A CRD is served as soon as its creation is visible; its status follows. Upstream: apiextensions-apiserver
+ * Serves the resources of CustomResourceDefinitions: accepts or rejects their names, serves them, writes their conditions, and deletes
+ * their instances. A CRD is served as soon as its creation is visible; its status follows. Upstream: apiextensions-apiserver
  * pkg/controller/{status,establish,finalizer}, v0.36.
  */
 import {
@@ -26,7 +26,7 @@ import { WorkQueue } from './work-queue.ts'
 const Definitions = 'customresourcedefinitions.apiextensions.k8s.io'
 
 /** Upstream: the server itself writes the status through its subresource. */
-const books = {
+const statusManager = {
   manager: 'kube-apiserver',
   subresource: 'status',
   ignored: resetFields({ subresource: 'status', hasStatusSubresource: true }),
@@ -44,18 +44,18 @@ export interface CustomResourcesOptions {
 }
 
 export function runCustomResources({ store, registry, clock, log, deleteInstance }: CustomResourcesOptions): () => void {
-  /** What is served now, to distinguish a changed spec from a changed status. */
+  /** The served CRDs, to distinguish a changed spec from a changed status. */
   const served = new Map<string, { spec: CustomResourceDefinition['spec']; terminating: boolean; accepted: unknown }>()
   const queue = new WorkQueue({ name: 'custom resources', clock, log, run: settle })
 
   const stopDefinitions = store.subscribe(Definitions, (change) => {
-    look(change.key.name, change.object as CustomResourceDefinition | undefined, change.revision)
+    serve(change.key.name, change.object as CustomResourceDefinition | undefined, change.revision)
     queue.add(change.key.name)
     // Names of the deleted CRD may be available to others now.
     if (!change.object) {
       for (const other of store.list(Definitions) as readonly CustomResourceDefinition[]) {
         if (!isTrue(other, 'NamesAccepted')) {
-          look(other.metadata.name, other, change.revision)
+          serve(other.metadata.name, other, change.revision)
           queue.add(other.metadata.name)
         }
       }
@@ -69,7 +69,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   const existing = [...store.list(Definitions)] as CustomResourceDefinition[]
   existing.sort((a, b) => Number(isTrue(b, 'NamesAccepted')) - Number(isTrue(a, 'NamesAccepted')))
   for (const crd of existing) {
-    look(crd.metadata.name, crd)
+    serve(crd.metadata.name, crd)
     queue.add(crd.metadata.name)
   }
   return () => {
@@ -82,7 +82,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
    * Serves a CRD as far as its names are accepted, synchronously. `revision` is that of the change; it is absent for CRDs that existed at
    * start.
    */
-  function look(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
+  function serve(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
     const before = served.get(name)
     if (!crd || nameConflict(crd, others(name)) !== undefined) {
       if (before && !crd) {
@@ -159,7 +159,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     const gone = deletionTimestamp !== undefined && finalizers.length === 0
     if (finalizers.length === 0) delete next.metadata.finalizers
     const { apiVersion, schema } = registry.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')!
-    updateManagedFields(current, next, { ...books, apiVersion, schema, now: clock.now() })
+    updateManagedFields(current, next, { ...statusManager, apiVersion, schema, now: clock.now() })
     try {
       await store.commit({ key: keyOfDefinition(name), previous: current, object: gone ? undefined : next })
     } catch (err) {

@@ -69,13 +69,13 @@ describe('in the background', () => {
     expect(await left()).toBe('')
   })
 
-  test('owners are looked for in the namespace of the dependent, or in none', async () => {
+  test('owners are looked up in the namespace of the dependent, or among cluster-scoped objects', async () => {
     const node = await t.client.create(Node, { metadata: { name: 'n' } })
     await make('on-node', [], { ownerReferences: [ownerReference(node, Node)] })
     const elsewhere = await t.client.create(ConfigMap, { metadata: { name: 'owner', namespace: 'kube-system' } })
     await make('across', [{ of: elsewhere }])
     expect(await left()).toBe('on-node')
-    // Something without a namespace cannot be owned by something with one; it is left alone.
+    // A cluster-scoped object cannot have a namespaced owner, and is not deleted.
     const reference = ownerReference(elsewhere, ConfigMap)
     await t.client.create(Node, { metadata: { name: 'owned', ownerReferences: [reference] } })
     await quiet()
@@ -115,7 +115,7 @@ describe('in the foreground', () => {
     expect(await left()).toBe('child')
   })
 
-  test('dependents of dependents go first', async () => {
+  test('dependents of dependents are deleted first', async () => {
     const owner = await make('owner')
     const child = await make('child', [{ of: owner, block: true }])
     await make('grandchild', [{ of: child, block: true }], { finalizers: ['example.com/hold'] })
@@ -140,7 +140,7 @@ test('orphaned dependents stay, without the reference', async () => {
   expect((await t.client.get(ConfigMap, at('child'))).metadata.ownerReferences).toBeUndefined()
 })
 
-test('deletions that were due before the server started happen at start', async () => {
+test('deletions that were due before the server started are completed at start', async () => {
   const off = await testServer({ controllers: { garbageCollector: false } })
   t = off
   const owner = await make('owner')
@@ -151,7 +151,7 @@ test('deletions that were due before the server started happen at start', async 
   expect(await left()).toBe('')
 })
 
-test('a collector at rest asks for no time', async () => {
+test('an idle collector sets no timer', async () => {
   const owner = await make('owner')
   await make('child', [{ of: owner }])
   await t.client.delete(ConfigMap, at('owner'))
@@ -159,7 +159,7 @@ test('a collector at rest asks for no time', async () => {
   expect(t.clock.step(t.clock.now() + minutes(60))).toBe(false)
 })
 
-test('an object that has replaced a dependent of the same name is not deleted in its place', async () => {
+test('an object with the same name as a deleted dependent is not deleted', async () => {
   const store = memoryStore()
   const commit = store.commit.bind(store)
   t = await testServer({ store })

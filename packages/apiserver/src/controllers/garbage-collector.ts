@@ -1,6 +1,7 @@
 /**
  * Deletes dependents whose owners are all gone, and keeps owners for as long as foreground deletion requires. Upstream:
- * pkg/controller/garbagecollector, v1.36. There is no graph of absent owners here: the store knows which owners exist.
+ * pkg/controller/garbagecollector, v1.36. Unlike upstream, this collector keeps no graph of absent owners: the store knows which owners
+ * exist.
  */
 import {
   draft,
@@ -18,16 +19,16 @@ import { WorkQueue } from './work-queue.ts'
 
 export function runGarbageCollector({ store, registry, clock, log, client }: ControllerOptions): () => void {
   const queue = new WorkQueue({ name: 'garbage collector', clock, log, run: (text) => collect(parse(text)) })
-  /** Who names an owner, by its uid. */
+  /** Dependents of each owner, by the uid of the owner. */
   const dependents = new Map<string, Set<string>>()
-  /** Those with an owner of a kind that is not served: looked at again when definitions change. */
+  /** Dependents with an owner of a kind that is not served. They are checked again when CRDs change. */
   const undecided = new Set<string>()
 
-  const stop = store.subscribe(undefined, note)
+  const stop = store.subscribe(undefined, onChange)
   for (const storage of new Set(registry.list().map((info) => info.storage))) {
     for (const object of store.list(storage)) {
       const { namespace = '', name } = object.metadata
-      note({ revision: 0, key: { resource: storage, namespace, name }, previous: undefined, object })
+      onChange({ revision: 0, key: { resource: storage, namespace, name }, previous: undefined, object })
     }
   }
   return () => {
@@ -35,17 +36,17 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     queue.close()
   }
 
-  function note({ key, previous, object }: Change): void {
+  function onChange({ key, previous, object }: Change): void {
     const id = textOf(key)
     const byUid = new Map(owners(object).map((owner) => [owner.uid, owner]))
     for (const { uid } of owners(previous)) if (!byUid.has(uid)) forget(uid, id)
     for (const { uid } of owners(object)) remember(uid, id)
-    if (object && needsLook(object)) queue.add(id)
+    if (object && needsCollection(object)) queue.add(id)
     if (key.resource === 'customresourcedefinitions.apiextensions.k8s.io') {
       for (const waiting of undecided) queue.add(waiting)
       undecided.clear()
     }
-    // What an object held up, and what it kept alive, can be decided now.
+    // The deleted object no longer blocks its owners, and no longer prevents the deletion of its dependents.
     const left = object ? [] : owners(previous)
     for (const owner of left) {
       const found = find(owner, previous!.metadata.namespace)
@@ -55,7 +56,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
       for (const dependent of dependents.get(previous.metadata.uid) ?? []) queue.add(dependent)
     } else if (object && isForeground(object))
       for (const dependent of dependents.get(object.metadata.uid) ?? []) queue.add(dependent)
-    // A dependent that is no longer one, or no longer blocks, may have been the last that held its owner.
+    // A dependent whose reference was removed, or no longer blocks, may have been the last one that blocked its owner.
     if (object && previous) {
       for (const owner of owners(previous)) {
         const now = byUid.get(owner.uid)
@@ -86,15 +87,15 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
       else if (finalizers.includes('foregroundDeletion')) await foreground(key, object)
       return
     }
-    await reconsider(key, object)
+    await collectDependent(key, object)
   }
 
   /** Deletes an object when none of its owners exists. Upstream: attemptToDeleteItem. */
-  async function reconsider(key: StoreKey, object: KubeObject): Promise<void> {
+  async function collectDependent(key: StoreKey, object: KubeObject): Promise<void> {
     const references = owners(object)
     if (references.length === 0) return
     const found = references.map((reference) => ({ reference, ...find(reference, object.metadata.namespace) }))
-    // An owner of a kind that is not known here may well exist.
+    // An owner of a kind that is not served may exist.
     if (found.some(({ state }) => state === 'unknown')) {
       undecided.add(textOf(key))
       return
@@ -111,7 +112,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
       return
     }
     const below = waiting.length > 0 ? dependentsOf(object) : []
-    // Owners in a circle would wait for each other: one of them stops blocking its owners.
+    // Owners in a cycle would wait for each other, so one of them stops blocking its owners.
     if (below.some((dependent) => isForeground(dependent.object))) await unblockOwners(key, object)
     await deleteObject(key, object, below.length > 0 ? 'Foreground' : ownPolicy(object))
   }
@@ -125,7 +126,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     await patchMetadata(key, object, { ownerReferences: unblocked })
   }
 
-  /** Frees the dependents, then lets the owner go. */
+  /** Removes the owner from its dependents, then removes the finalizer of the owner. */
   async function orphan(key: StoreKey, owner: KubeObject): Promise<void> {
     for (const dependent of dependentsOf(owner)) {
       const left = owners(dependent.object).filter(({ uid }) => uid !== owner.metadata.uid)
@@ -134,7 +135,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     await dropFinalizer(key, owner, 'orphan')
   }
 
-  /** Deletes the dependents, and lets the owner go once none that blocks is left. */
+  /** Deletes the dependents, and removes the finalizer of the owner once no dependent blocks it. */
   async function foreground(key: StoreKey, owner: KubeObject): Promise<void> {
     const blocking = dependentsOf(owner).filter(({ object }) =>
       owners(object).some(({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true),
@@ -155,7 +156,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     return found
   }
 
-  /** An owner lives in the namespace of its dependent, or in none. */
+  /** Looks an owner up in the namespace of its dependent, or among cluster-scoped objects. */
   function find(
     { apiVersion, kind, name, uid }: OwnerReference,
     namespace: string | undefined,
@@ -175,23 +176,23 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
   ) {
     const kind = kindOf(key)
     if (!kind) return
-    await again(key, client.delete(kind, keyIn(key), { propagationPolicy, preconditions: { uid: metadata.uid } }))
+    await enqueueAfterConflict(key, client.delete(kind, keyIn(key), { propagationPolicy, preconditions: { uid: metadata.uid } }))
   }
 
   async function dropFinalizer(key: StoreKey, object: KubeObject, finalizer: string): Promise<void> {
     await patchMetadata(key, object, { finalizers: (object.metadata.finalizers ?? []).filter((one) => one !== finalizer) })
   }
 
-  /** Guarded by uid and resourceVersion: what was decided holds for what was read only. */
+  /** Patches metadata with the uid and resourceVersion of the object that the decision was based on. */
   async function patchMetadata(key: StoreKey, { metadata: { uid, resourceVersion } }: KubeObject, change: object): Promise<void> {
     const kind = kindOf(key)
     if (!kind) return
     const body = { metadata: { ...draft(change), uid, resourceVersion } }
-    await again(key, client.patch(kind, keyIn(key), { type: 'merge', body }))
+    await enqueueAfterConflict(key, client.patch(kind, keyIn(key), { type: 'merge', body }))
   }
 
-  /** What changed in between is looked at once more. */
-  async function again(key: StoreKey, write: Promise<unknown>): Promise<void> {
+  /** Enqueues the object again after a conflict. */
+  async function enqueueAfterConflict(key: StoreKey, write: Promise<unknown>): Promise<void> {
     try {
       await write
     } catch (err) {
@@ -211,13 +212,13 @@ const owners = (object: KubeObject | undefined): readonly OwnerReference[] => ob
 const isForeground = ({ metadata }: KubeObject): boolean =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes('foregroundDeletion') === true
 
-/** Most objects have no owners and are not going anywhere. */
-const needsLook = (object: KubeObject): boolean =>
+/** Most objects have no owners and are not being deleted. */
+const needsCollection = (object: KubeObject): boolean =>
   object.metadata.deletionTimestamp === undefined
     ? owners(object).length > 0
     : (object.metadata.finalizers ?? []).some((finalizer) => finalizer === 'orphan' || finalizer === 'foregroundDeletion')
 
-/** A finalizer that an object carries already says how it wants to be deleted. */
+/** Propagation policy for the deletion of a dependent: as its existing finalizers request. */
 function ownPolicy({ metadata: { finalizers = [] } }: KubeObject): 'Background' | 'Foreground' | 'Orphan' {
   if (finalizers.includes('orphan')) return 'Orphan'
   return finalizers.includes('foregroundDeletion') ? 'Foreground' : 'Background'

@@ -2,7 +2,7 @@ import type { Client, Clock, Logger } from '@capstan/kube'
 import type { Registry } from '../registry/registry.ts'
 import type { Store } from '../store/store.ts'
 
-/** What controllers that run inside of a server work with. */
+/** Dependencies of the controllers that run in a server. */
 export interface ControllerOptions {
   readonly store: Store
   readonly registry: Registry

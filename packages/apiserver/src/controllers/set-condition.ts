@@ -8,7 +8,7 @@ interface Stated {
   lastTransitionTime?: string
 }
 
-/** Writes on a draft: the condition keeps its place, and its time while its status stays. */
+/** Sets a condition in the list of a draft, in place. Keeps the transition time while the status stays the same. */
 export function setCondition(
   conditions: Stated[],
   { type, status, reason, message }: Required<Omit<Stated, 'lastTransitionTime'>>,

@@ -10,7 +10,7 @@ function aQueue(run: (key: string) => Promise<void>) {
   return { clock, logged, queue: new WorkQueue({ name: 'test', clock, log, run }) }
 }
 
-test('a key is looked at once however often it is asked for, and once more when asked for meanwhile', async () => {
+test('a key added several times runs once, and once more when added while it runs', async () => {
   const runs: string[] = []
   const finish: (() => void)[] = []
   const { queue } = aQueue((key) => {

@@ -1,4 +1,7 @@
-/** Names of things to look at, each once however often it is asked for, some at a time; what fails is tried again later. */
+/**
+ * Work queue of the server's controllers: keys are deduplicated, a limited number runs concurrently, and failed keys are retried with
+ * backoff.
+ */
 import { type Clock, type Logger, seconds, type Timer } from '@capstan/kube'
 
 export interface WorkQueueOptions {
@@ -16,7 +19,7 @@ export class WorkQueue {
   readonly #options: WorkQueueOptions
   readonly #waiting = new Set<string>()
   readonly #running = new Set<string>()
-  /** Asked for while running: looked at once more when done. */
+  /** Keys added while running: they run again afterwards. */
   readonly #again = new Set<string>()
   readonly #timers = new Map<string, Timer>()
   readonly #failures = new Map<string, { count: number; timer: Timer }>()
@@ -35,7 +38,7 @@ export class WorkQueue {
     }
   }
 
-  /** Asks for a key once that much time has gone by. */
+  /** Adds a key after a delay. */
   addAfter(key: string, delay: number): void {
     if (this.#closed || this.#timers.has(key)) return
     const timer = this.#options.clock.schedule(delay, () => {

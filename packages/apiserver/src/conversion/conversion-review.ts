@@ -1,5 +1,5 @@
 /**
- * ConversionReview: what a conversion webhook is asked, and what of its answer counts.
+ * ConversionReview: builds requests and reads responses.
  * Upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go, v0.36, with its texts.
  */
 import { draft, equal, isRecord, type KubeObject, parseApiVersion, type UnknownObject } from '@capstan/kube'
@@ -19,9 +19,9 @@ export function conversionReview(
 }
 
 /**
- * The objects of an answer, in the order of those that were sent: drafts.
+ * Returns the objects of a response, in the order of the request: drafts.
  *
- * @throws Error that says what is wrong with the answer, see `failureText` for the rest of the sentence
+ * @throws Error for an invalid response; `failureText` gives the rest of the message
  */
 export function convertedObjects(version: string, uid: string, answer: unknown): readonly unknown[] {
   const review = isRecord(answer) ? answer : {}
@@ -40,16 +40,16 @@ export function convertedObjects(version: string, uid: string, answer: unknown):
   const result = isRecord(response.result) ? response.result : {}
   const status = typeof result.status === 'string' ? result.status : ''
   if (status !== 'Success') {
-    const said = typeof result.message === 'string' ? result.message : ''
-    throw new Error(said || `response.result.status was '${status}', not 'Success'`)
+    const message = typeof result.message === 'string' ? result.message : ''
+    throw new Error(message || `response.result.status was '${status}', not 'Success'`)
   }
   return Array.isArray(response.convertedObjects) ? response.convertedObjects : []
 }
 
 /**
- * A converted object with the metadata that it had: labels and annotations are all that a conversion may change of it.
+ * Returns a converted object with the metadata of the original: a conversion may change only labels and annotations.
  *
- * @throws InvalidConversion when it is not the object that was sent, in the version that was asked for
+ * @throws InvalidConversion when it is not the same object, or not in the requested version
  */
 export function checkedConversion(original: KubeObject, converted: unknown, apiVersion: string): UnknownObject {
   if (!isRecord(converted) || !isRecord(converted.metadata)) throw new InvalidConversion('object', 'it has no metadata')
@@ -66,7 +66,7 @@ export function checkedConversion(original: KubeObject, converted: unknown, apiV
     if (was === is) return
     throw new InvalidConversion('object', `must have the same ${what}: ${was ?? ''} != ${typeof is === 'string' ? is : ''}`)
   }
-  // Server-side apply converts objects without the fields of one manager, and without any metadata when those were all.
+  // Server-side apply also converts objects with only the fields of one manager, which may include no metadata.
   const before: Partial<KubeObject['metadata']> = (original as Partial<KubeObject>).metadata ?? {}
   same('name', before.name, metadata.name)
   same('namespace', before.namespace, metadata.namespace)

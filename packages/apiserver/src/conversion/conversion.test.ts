@@ -24,7 +24,7 @@ const schemaOf = (properties: { [name: string]: JSONSchema }) => ({
   openAPIV3Schema: { type: 'object' as const, properties: { spec: { type: 'object' as const, properties } } },
 })
 
-/** v1 says `spec.size`, v2 says `spec.width`; v2 has a default of its own. */
+/** The field is `spec.size` in v1 and `spec.width` in v2; v2 has its own default. */
 function definition(storage: 'v1' | 'v2', conversion: 'Webhook' | 'None'): Input<CustomResourceDefinition> {
   const webhook = { clientConfig: { url: 'https://127.0.0.1:9443/convert' }, conversionReviewVersions: ['v1'] }
   return {
@@ -63,7 +63,7 @@ class ConvertingServer implements WebhookTransport {
   readonly calls: Request[] = []
   /** Admission requests, all of which are allowed. */
   readonly reviews: Review[] = []
-  /** What becomes of the answer of a converter that does its work. */
+  /** Changes the response of the converter. */
   spoil: (response: { [field: string]: unknown; convertedObjects: UnknownObject[] }) => unknown = (response) => response
   code = 200
   made!: TestServer
@@ -96,7 +96,7 @@ class ConvertingServer implements WebhookTransport {
   }
   close() {}
 
-  /** How many calls `work` takes. */
+  /** Number of webhook calls during `work`. */
   async callsOf(work: Promise<unknown>): Promise<number> {
     const before = this.calls.length
     await work
@@ -119,7 +119,7 @@ function converted(object: UnknownObject, apiVersion: string): UnknownObject {
 const conv = (spec: object, name = 'a') => ({ metadata: { name, namespace }, spec })
 const at = { namespace, name: 'a' }
 
-describe('objects of a definition with a conversion webhook', () => {
+describe('objects of a CRD with a conversion webhook', () => {
   let server: ConvertingServer
   beforeEach(async () => {
     server = await ConvertingServer.make()
@@ -170,7 +170,7 @@ describe('objects of a definition with a conversion webhook', () => {
     expect(server.stored()).toBeUndefined()
   })
 
-  test('have owners in both versions, which meet in conflicts', async () => {
+  test('have field managers in both versions, which conflict with each other', async () => {
     await server.client.apply(V1, { ...conv({ size: 1 }) }, { fieldManager: 'one' })
     await server.client.patch(V2, at, { type: 'merge', body: { spec: { color: 'green' } } }, { fieldManager: 'two' })
     const conflict = refusal(server.client.apply(V2, { ...conv({ width: 5 }) }, { fieldManager: 'three' }))
@@ -222,7 +222,7 @@ describe('objects of a definition with a conversion webhook', () => {
     end.abort()
   })
 
-  test('keep their metadata whatever the converter does to it, but for labels and annotations', async () => {
+  test('keep their metadata, except for labels and annotations, whatever the converter returns', async () => {
     server.spoil = (response) => {
       for (const object of response.convertedObjects) {
         object.metadata = { ...object.metadata, labels: { seen: 'yes' }, generation: 99, finalizers: ['x.example.com/y'] }
@@ -262,11 +262,11 @@ describe('objects of a definition with a conversion webhook', () => {
   ])('cannot be read through a converter that %s', async (_, spoil, text) => {
     await server.client.create(V2, conv({ width: 1 }))
     server.spoil = spoil
-    const said = await refusal(server.client.get(V1, at))
-    expect(said.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(`${failed} ${text}`)
+    const message = await refusal(server.client.get(V1, at))
+    expect(message.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(`${failed} ${text}`)
   })
 
-  test('cannot be read through a converter that is broken, and still can in the version that is stored', async () => {
+  test('cannot be read through a failing converter, except in the stored version', async () => {
     await server.client.create(V2, conv({ width: 1 }))
     server.code = 500
     expect(await refusal(server.client.get(V1, at))).toBe(
@@ -303,7 +303,7 @@ test.each(['v1', 'v2'] as const)('webhooks get the old object of a deletion in t
   )
 })
 
-test('an admission webhook that asks for another version tells twice, as upstream, that it cannot be had', async () => {
+test('the error of a failed conversion for an admission webhook has its prefix twice, as upstream', async () => {
   const server = await ConvertingServer.make()
   await server.client.create(ValidatingWebhookConfiguration, {
     metadata: { name: 'hook' },
@@ -334,7 +334,7 @@ describe('when the storage version changes', () => {
     return server
   }
 
-  test('both are stored versions, and objects stay as they were until they are written', async () => {
+  test('both are stored versions, and objects stay unchanged until they are written', async () => {
     const server = await migrated('Webhook')
     const { status } = await server.client.get(CustomResourceDefinition, { name: `convs.${group}` })
     expect(status?.storedVersions).toEqual(['v1', 'v2'])
@@ -346,7 +346,7 @@ describe('when the storage version changes', () => {
     expect(server.stored()).toMatchObject({ apiVersion: `${group}/v2`, spec: { width: 1 } })
   })
 
-  test('a watch ends, and can be taken up again', async () => {
+  test('a watch ends, and can be resumed', async () => {
     const server = await ConvertingServer.make('v1')
     const watch = collected(await server.client.watch(V1, { namespace, signal: new AbortController().signal }))
     const { spec } = definition('v2', 'Webhook')
@@ -355,7 +355,7 @@ describe('when the storage version changes', () => {
     expect(watch.ended).toBe(true)
   })
 
-  test('without a webhook, fields that the version does not know are pruned', async () => {
+  test('without a webhook, unknown fields of the version are pruned', async () => {
     const server = await migrated('None')
     const read = (await server.client.get(V2, at)) as KubeObject & { spec?: object }
     expect(read.apiVersion).toBe(`${group}/v2`)

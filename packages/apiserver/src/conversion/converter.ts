@@ -79,8 +79,8 @@ export class Converter {
 }
 
 /**
- * Reports whether the version can show the object only through a webhook. An object without apiVersion needs none yet. Upstream: nor does
- * one that has nothing but its type, which is left of an object without the fields of a manager.
+ * Reports whether the object must be converted by a webhook to show it in the version. Objects without apiVersion need none yet. Upstream:
+ * nor do objects with only a type, which is what remains of an object without the fields of a manager.
  */
 export const needsWebhook = ({ conversion, apiVersion }: ResourceInfo, object: KubeObject): boolean =>
   conversion !== undefined &&

@@ -1,4 +1,4 @@
-/** Who may do what, seen from outside: RBAC decides, and what it says is what a real server says. */
+/** Authorization over HTTP by RBAC, with the errors of a real server. */
 import {
   type Client,
   ClusterRole,
@@ -41,8 +41,8 @@ async function start(options: Partial<ApiServerOptions> = {}) {
   await server.ready
   await quiet()
   const handle = webHandler(createHandler({ engine: server.engine, clock }))
-  /** Returns the message of an error answer, `ok` otherwise. */
-  const told = async (who: string, method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
+  /** Returns the message of an error response, `ok` otherwise. */
+  const messageOf = async (who: string, method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
     const answer = await send(who, method, path, body, headers)
     if (answer.ok) return 'ok'
     const text = await answer.text()
@@ -57,7 +57,7 @@ async function start(options: Partial<ApiServerOptions> = {}) {
       }),
       people[who]!,
     )
-  return { server, client: createClient(server.transport()), told, send }
+  return { server, client: createClient(server.transport()), messageOf, send }
 }
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1'
@@ -86,7 +86,7 @@ const cannot = (what: string, where: string) => `User "bob" cannot ${what} ${whe
 const cluster = 'at the cluster scope'
 
 test('a request that no rule allows is forbidden, whether the object exists or not', async () => {
-  const { told } = await start()
+  const { messageOf } = await start()
   const configMap = 'resource "configmaps" in API group ""'
   const inDefault = 'in the namespace "default"'
   for (const [who, method, path, answer] of [
@@ -156,11 +156,11 @@ test('a request that no rule allows is forbidden, whether the object exists or n
       '403 nodes is forbidden: User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope',
     ],
   ] as const) {
-    expect(await told(who, method, path), `${who} ${method} ${path}`).toBe(answer)
+    expect(await messageOf(who, method, path), `${who} ${method} ${path}`).toBe(answer)
   }
 })
 
-test('a refusal has the details of a real one', async () => {
+test('a Forbidden error has the details of a real one', async () => {
   const { send } = await start()
   expect(await (await send('bob', 'GET', '/apis/apps/v1/namespaces/default/deployments/x')).json()).toEqual({
     kind: 'Status',
@@ -176,30 +176,30 @@ test('a refusal has the details of a real one', async () => {
 })
 
 test('without RBAC authenticated users are allowed everything, and anonymous requests nothing', async () => {
-  const { told } = await start({ authorization: ['AlwaysAllow'] })
-  expect(await told('bob', 'GET', '/api/v1/nodes')).toBe('ok')
-  expect(await told('anonymous', 'GET', '/api/v1/nodes')).toBe('401 Unauthorized')
-  expect(await told('anonymous', 'GET', '/healthz')).toBe('ok')
+  const { messageOf } = await start({ authorization: ['AlwaysAllow'] })
+  expect(await messageOf('bob', 'GET', '/api/v1/nodes')).toBe('ok')
+  expect(await messageOf('anonymous', 'GET', '/api/v1/nodes')).toBe('401 Unauthorized')
+  expect(await messageOf('anonymous', 'GET', '/healthz')).toBe('ok')
 })
 
-test('a role binding counts in its namespace, a cluster role binding everywhere', async () => {
+test('a role binding applies in its namespace, a cluster role binding everywhere', async () => {
   const read = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }]
-  const { client, told } = await start()
+  const { client, messageOf } = await start()
   await give(client, 'default', read)
-  expect(await told('bob', 'GET', '/api/v1/namespaces/default/configmaps')).toBe('ok')
-  expect(await told('bob', 'GET', '/api/v1/namespaces/kube-system/configmaps')).toMatch(/^403/)
-  expect(await told('bob', 'GET', '/api/v1/configmaps')).toMatch(/^403/)
+  expect(await messageOf('bob', 'GET', '/api/v1/namespaces/default/configmaps')).toBe('ok')
+  expect(await messageOf('bob', 'GET', '/api/v1/namespaces/kube-system/configmaps')).toMatch(/^403/)
+  expect(await messageOf('bob', 'GET', '/api/v1/configmaps')).toMatch(/^403/)
   await give(client, '', read)
-  expect(await told('bob', 'GET', '/api/v1/configmaps')).toBe('ok')
+  expect(await messageOf('bob', 'GET', '/api/v1/configmaps')).toBe('ok')
   await client.delete(ClusterRoleBinding, { name: 'given' })
-  expect(await told('bob', 'GET', '/api/v1/configmaps')).toMatch(/^403/)
+  expect(await messageOf('bob', 'GET', '/api/v1/configmaps')).toMatch(/^403/)
 })
 
-test('a binding to a role that is not there says so', async () => {
-  const { client, told } = await start()
+test('the error of a binding to a missing role names the role', async () => {
+  const { client, messageOf } = await start()
   const roleRef = { kind: 'ClusterRole', name: 'gone' }
   await client.create(ClusterRoleBinding, { metadata: { name: 'b' }, roleRef, subjects: [bobIs] })
-  expect(await told('bob', 'GET', '/api/v1/nodes')).toBe(
+  expect(await messageOf('bob', 'GET', '/api/v1/nodes')).toBe(
     '403 nodes is forbidden: User "bob" cannot list resource "nodes" in API group "" at the cluster scope: RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found',
   )
 })
@@ -230,25 +230,25 @@ const role = (rules: object[]) => ({ apiVersion: `${group}/v1`, kind: 'Role', me
 const getPods = { apiGroups: [''], resources: ['pods'], verbs: ['get'] }
 
 test('a user cannot add permissions to a role without holding them or the verb escalate', async () => {
-  const { client, told } = await start()
+  const { client, messageOf } = await start()
   await give(client, '', [writeRBAC])
   const roles = `${rbac}/namespaces/default/roles`
-  expect(await told('bob', 'POST', roles, role([getPods]))).toBe(
+  expect(await messageOf('bob', 'POST', roles, role([getPods]))).toBe(
     `403 roles.rbac.authorization.k8s.io "r" is forbidden: user "bob" (groups=["devs" "system:authenticated"]) is attempting to grant RBAC permissions not currently held:
 {APIGroups:[""], Resources:["pods"], Verbs:["get"]}`,
   )
-  expect(await told('bob', 'POST', roles, role([{ ...writeRBAC, verbs: ['get'] }]))).toBe('ok')
-  expect(await told('bob', 'PUT', `${roles}/r`, role([getPods]))).toMatch(/^403 .* not currently held/)
+  expect(await messageOf('bob', 'POST', roles, role([{ ...writeRBAC, verbs: ['get'] }]))).toBe('ok')
+  expect(await messageOf('bob', 'PUT', `${roles}/r`, role([getPods]))).toMatch(/^403 .* not currently held/)
   const aggregated = { kind: 'ClusterRole', metadata: { name: 'c' }, aggregationRule: { clusterRoleSelectors: [{}] } }
-  expect(await told('bob', 'POST', `${rbac}/clusterroles`, aggregated)).toBe(
+  expect(await messageOf('bob', 'POST', `${rbac}/clusterroles`, aggregated)).toBe(
     '403 clusterroles.rbac.authorization.k8s.io "c" is forbidden: must have cluster-admin privileges to use the aggregationRule',
   )
   await give(client, 'default', [{ apiGroups: [group], resources: ['roles'], verbs: ['escalate'] }])
-  expect(await told('bob', 'PUT', `${roles}/r`, role([getPods]))).toBe('ok')
+  expect(await messageOf('bob', 'PUT', `${roles}/r`, role([getPods]))).toBe('ok')
 })
 
 test('a user cannot bind a role without holding its permissions or the verb bind', async () => {
-  const { client, told } = await start()
+  const { client, messageOf } = await start()
   await give(client, '', [writeRBAC])
   const bindings = `${rbac}/namespaces/default/rolebindings`
   const to = (name: string) => ({
@@ -256,43 +256,43 @@ test('a user cannot bind a role without holding its permissions or the verb bind
     roleRef: { apiGroup: group, kind: 'ClusterRole', name },
     subjects: [bobIs],
   })
-  expect(await told('bob', 'POST', bindings, to('system:basic-user'))).toBe('ok')
-  expect(await told('bob', 'POST', bindings, to('cluster-admin'))).toBe(
+  expect(await messageOf('bob', 'POST', bindings, to('system:basic-user'))).toBe('ok')
+  expect(await messageOf('bob', 'POST', bindings, to('cluster-admin'))).toBe(
     `403 rolebindings.rbac.authorization.k8s.io "to-cluster-admin" is forbidden: user "bob" (groups=["devs" "system:authenticated"]) is attempting to grant RBAC permissions not currently held:
 {APIGroups:["*"], Resources:["*"], Verbs:["*"]}
 {NonResourceURLs:["*"], Verbs:["*"]}`,
   )
-  expect(await told('bob', 'POST', bindings, to('gone'))).toBe('404 rolebindings.rbac.authorization.k8s.io "gone" not found')
+  expect(await messageOf('bob', 'POST', bindings, to('gone'))).toBe('404 rolebindings.rbac.authorization.k8s.io "gone" not found')
   await give(client, 'default', [
     { apiGroups: [group], resources: ['clusterroles'], resourceNames: ['cluster-admin'], verbs: ['bind'] },
   ])
-  expect(await told('bob', 'POST', bindings, to('cluster-admin'))).toBe('ok')
+  expect(await messageOf('bob', 'POST', bindings, to('cluster-admin'))).toBe('ok')
 })
 
 test('a binding keeps its role', async () => {
-  const { told } = await start()
+  const { messageOf } = await start()
   const binding = (name: string) => ({ metadata: { name: 'b' }, roleRef: { apiGroup: group, kind: 'ClusterRole', name } })
-  expect(await told('root', 'POST', `${rbac}/clusterrolebindings`, binding('view'))).toBe('ok')
-  expect(await told('root', 'PUT', `${rbac}/clusterrolebindings/b`, binding('edit'))).toMatch(
+  expect(await messageOf('root', 'POST', `${rbac}/clusterrolebindings`, binding('view'))).toBe('ok')
+  expect(await messageOf('root', 'PUT', `${rbac}/clusterrolebindings/b`, binding('edit'))).toMatch(
     /^422 .*roleRef: Invalid value: .*: cannot change roleRef$/,
   )
 })
 
 test('impersonation requires permission for every part of the identity', async () => {
-  const { client, told, send } = await start()
+  const { client, messageOf, send } = await start()
   const as = { 'impersonate-user': 'jane', 'impersonate-group': 'ops' }
   const nodes = '/api/v1/nodes'
-  expect(await told('bob', 'GET', nodes, undefined, as)).toBe(
+  expect(await messageOf('bob', 'GET', nodes, undefined, as)).toBe(
     '403 users "jane" is forbidden: User "bob" cannot impersonate resource "users" in API group "" at the cluster scope',
   )
   await give(client, '', [{ apiGroups: [''], resources: ['users'], resourceNames: ['jane'], verbs: ['impersonate'] }])
-  expect(await told('bob', 'GET', nodes, undefined, as)).toBe(
+  expect(await messageOf('bob', 'GET', nodes, undefined, as)).toBe(
     '403 groups "ops" is forbidden: User "bob" cannot impersonate resource "groups" in API group "" at the cluster scope',
   )
-  expect(await told('bob', 'GET', nodes, undefined, { 'impersonate-user': 'jane' })).toBe(
+  expect(await messageOf('bob', 'GET', nodes, undefined, { 'impersonate-user': 'jane' })).toBe(
     '403 nodes is forbidden: User "jane" cannot list resource "nodes" in API group "" at the cluster scope',
   )
-  expect(await told('bob', 'GET', nodes, undefined, { 'impersonate-user': 'system:serviceaccount:default:robot' })).toBe(
+  expect(await messageOf('bob', 'GET', nodes, undefined, { 'impersonate-user': 'system:serviceaccount:default:robot' })).toBe(
     '403 serviceaccounts "robot" is forbidden: User "bob" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "default"',
   )
   const answer = await send(
@@ -367,8 +367,8 @@ test('reviews have no names, and only SelfSubjectReview has a creation time', as
   expect(Object.keys(self.metadata)).toEqual(['creationTimestamp'])
 })
 
-test("reviews answer with the authorizer's decision, and store nothing", async () => {
-  const { client, send, told } = await start()
+test("reviews return the authorizer's decision, and are not stored", async () => {
+  const { client, send, messageOf } = await start()
   await give(client, 'default', [getPods])
   const ask = async (who: string, path: string, spec: object) => {
     const answer = await send(who, 'POST', `/apis/authorization.k8s.io/v1/${path}`, { spec })
@@ -407,15 +407,15 @@ test("reviews answer with the authorizer's decision, and store nothing", async (
     incomplete: false,
     resourceRules: expect.arrayContaining([getPods]),
   })
-  expect(await told('root', 'GET', '/apis/authorization.k8s.io/v1/subjectaccessreviews')).toMatch(/^405/)
+  expect(await messageOf('root', 'GET', '/apis/authorization.k8s.io/v1/subjectaccessreviews')).toMatch(/^405/)
 })
 
 test('an apply cannot create an object with the permission to patch only', async () => {
-  const { client, told } = await start()
+  const { client, messageOf } = await start()
   await give(client, 'default', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['patch'] }])
   const path = '/api/v1/namespaces/default/configmaps/c?fieldManager=bob'
   const apply = () =>
-    told(
+    messageOf(
       'bob',
       'PATCH',
       path,
@@ -431,7 +431,7 @@ test('an apply cannot create an object with the permission to patch only', async
   expect(await apply()).toBe('ok')
 })
 
-test('an in-process caller is asked for its rights when it wishes to', async () => {
+test('an in-process caller is authorized on request', async () => {
   const { server } = await start()
   const bob = createClient(server.transport({ name: 'bob', groups: [] }, { authorized: true }))
   await expect(bob.list(ClusterRole)).rejects.toThrow('User "bob" cannot list resource "clusterroles"')
@@ -444,11 +444,11 @@ test.each([
   ['DELETE', '/api/v1/watch/configmaps', 'cannot watch resource "configmaps"'],
   ['POST', '/livez?verbose', 'cannot post path "/livez"'],
 ])('what a path is about decides who may have it, whatever the method: %s %s', async (method, path, said) => {
-  const { told } = await start()
-  expect(await told('bob', method, path)).toContain(said)
+  const { messageOf } = await start()
+  expect(await messageOf('bob', method, path)).toContain(said)
 })
 
-test('answers forbid caching, and errors forbid content sniffing', async () => {
+test('responses forbid caching, and errors forbid content sniffing', async () => {
   const { send } = await start()
   const headersOf = async (who: string, path: string) => {
     const { headers } = await send(who, 'GET', path)
@@ -461,14 +461,14 @@ test('answers forbid caching, and errors forbid content sniffing', async () => {
 })
 
 test('a list with an empty namespace in its path returns all namespaces', async () => {
-  const { told, send } = await start()
+  const { messageOf, send } = await start()
   const answer = (await (await send('root', 'GET', '/api/v1/namespaces//configmaps')).json()) as { kind: string }
   expect(answer.kind).toBe('ConfigMapList')
-  expect(await told('bob', 'GET', '/api/v1/namespaces//configmaps')).toContain('at the cluster scope')
-  expect(await told('root', 'DELETE', '/api/v1/namespaces//configmaps')).toContain('400 Namespace parameter required.')
+  expect(await messageOf('bob', 'GET', '/api/v1/namespaces//configmaps')).toContain('at the cluster scope')
+  expect(await messageOf('root', 'DELETE', '/api/v1/namespaces//configmaps')).toContain('400 Namespace parameter required.')
 })
 
-test.each(['/', '/apis', '/apis/apps', '/openapi/v2', '/metrics'])('%s is there for HEAD, too', async (path) => {
+test.each(['/', '/apis', '/apis/apps', '/openapi/v2', '/metrics'])('%s supports HEAD, too', async (path) => {
   const { send } = await start()
   expect((await send('root', 'HEAD', path)).status).toBe(200)
 })

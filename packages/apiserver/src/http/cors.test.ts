@@ -29,7 +29,7 @@ const allows = (origin: string) => ({
 })
 
 test.each(['https://example.com', 'https://example.com:8443', 'http://localhost:3000'])(
-  'pages of %s are let in, and see refusals',
+  'pages of %s get responses, including errors',
   async (origin) => {
     expect(await ask(origin)).toEqual({
       status: 403,
@@ -41,7 +41,7 @@ test.each(['https://example.com', 'https://example.com:8443', 'http://localhost:
 )
 
 test.each([undefined, '', 'null', 'https://example.com.evil.org', 'https://evil-example.com', 'http://evil.org'])(
-  'whoever comes from %s is told nothing of it',
+  'pages of %s get no CORS headers',
   async (origin) => {
     const usual = { status: 403, headers: { 'content-type': 'application/json' }, body: '{}' }
     expect(await ask(origin)).toEqual(usual)
@@ -49,7 +49,7 @@ test.each([undefined, '', 'null', 'https://example.com.evil.org', 'https://evil-
   },
 )
 
-test('without patterns there are no other origins', async () => {
+test('without patterns no origin is allowed', async () => {
   const answer = await ask('https://example.com', 'OPTIONS', withCORS(refuse, []))
   expect(answer.headers).toEqual({ 'content-type': 'application/json' })
 })

@@ -1,5 +1,5 @@
 /**
- * CORS: allows pages of configured origins to call the server. Adds the headers to every answer, errors included, and answers preflight
+ * CORS: allows pages of configured origins to call the server. Adds the headers to every response, errors included, and answers preflight
  * requests without authentication. Upstream: apiserver/pkg/server/filters/cors.go, v1.36.
  */
 import { compilePattern } from '@capstan/kube'
@@ -17,7 +17,7 @@ const always = {
 export function originPatternError(pattern: string): string | undefined {
   const { error } = compilePattern(pattern)
   if (error !== undefined) return error
-  // A pattern without the start or the end of the host would match other hosts that contain the name.
+  // A pattern that does not match the start or the end of the host would match other hosts that contain the name.
   const isPinned = /\^|\/\//.test(pattern) && /[$:]/.test(pattern)
   return isPinned ? undefined : 'regular expression does not pin to start/end of host in the origin header'
 }

@@ -4,8 +4,8 @@ import { badRequest, invalid, isInt64, isNumeric, isRecord, jsonTypeName, notSup
 import { boolean, dryRunOf, integer, refuse, text } from './options.ts'
 
 /**
- * DeleteOptions from the body, or from the query when there is no body.
- * @returns the options as an object, and those that are options of the request
+ * Reads DeleteOptions from the body, or from the query when there is no body.
+ * @returns the options as an object, and those of them that are request options
  */
 export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: object; options: RequestOptions } {
   const fromQuery = () => ({

@@ -1,4 +1,4 @@
-/** Answers that are documents about the server: discovery, OpenAPI, version, metrics, keys. */
+/** Responses that are documents about the server: discovery, OpenAPI, version, metrics, keys. */
 import type { Clock } from '@capstan/kube'
 import type { TokenIssuer } from '../auth/token.ts'
 import { methodNotAllowed, unknownResource } from '../verbs/errors.ts'
@@ -12,7 +12,7 @@ import { acceptsAggregatedDiscovery, parseAccept } from './negotiate.ts'
 import type { Route } from './route.ts'
 import { flagsPage, statusPage } from './zpages.ts'
 
-/** What a server publishes about itself. */
+/** Information that a server publishes about itself. */
 export interface Published {
   readonly documents: Documents
   readonly clock: Clock
@@ -88,8 +88,8 @@ export async function documentAnswer(
 }
 
 /**
- * Reports whether a route answers 405 to other methods than GET. Upstream: routes that its router serves know their methods; other
- * documents are answered for every method.
+ * Reports whether a route responds with 405 to methods other than GET. Upstream: routes served by its router know their methods; other
+ * documents are returned for every method.
  */
 const isForGETAlone = (route: DocumentRoute, documents: Documents): boolean =>
   route.kind === 'resources'

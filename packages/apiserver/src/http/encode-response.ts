@@ -1,4 +1,4 @@
-/** Encodes answers of the engine in the format that the client accepts. */
+/** Encodes results of the engine in the format that the client accepts. */
 import { setImmediate } from 'node:timers/promises'
 import type { Clock, Status } from '@capstan/kube'
 import { readJSON, StatusError, writeJSON } from '@capstan/kube'
@@ -15,7 +15,7 @@ import { includeObjectOf, tableOf } from './table/table.ts'
 import { warningHeaders } from './warning-headers.ts'
 import { formatYAML } from './body/yaml.ts'
 
-/** @throws StatusError when the answer does not support the format */
+/** @throws StatusError when the result is not available in the format */
 export function encodeResponse(
   clock: Clock,
   resource: Resource,
@@ -60,7 +60,7 @@ export function encodeResponse(
   return send(code, readJSON(listBytes(body, { typedItems }).toString()) as object, representation, headers)
 }
 
-/** Sends short answers whole. Parts of long answers are encoded when the socket accepts more, yielding to the event loop in between. */
+/** Sends short responses whole. Parts of long responses are encoded when the socket accepts more, yielding to the event loop in between. */
 function inParts(parts: Generator<Buffer, void>): HttpAnswer['body'] {
   const first = parts.next().value!
   const second = parts.next()
@@ -102,7 +102,7 @@ export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswe
   return send(error.code, error.status, { format, pretty: wantsPretty(query, request.headers['user-agent']) }, headers)
 }
 
-/** Answer to a request that is not authorized. Upstream: responsewriters.Forbidden. */
+/** Response to a request that is not authorized. Upstream: responsewriters.Forbidden. */
 export function forbiddenAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
   const answer = errorAnswer(error, request)
   return { ...answer, headers: { ...answer.headers, 'x-content-type-options': 'nosniff' } }
@@ -133,7 +133,7 @@ export const jsonText = (text: string): HttpAnswer => ({
   headers: { 'content-type': 'application/json' },
   body: text,
 })
-/** Answer of upstream's router for unknown paths. */
+/** Response of upstream's router to unknown paths. */
 export const notFoundText = (): HttpAnswer => ({
   status: 404,
   headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },

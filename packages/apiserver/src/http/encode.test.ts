@@ -9,7 +9,7 @@ const object = (name: string) => ({
   metadata: { name, uid: name, resourceVersion: '1', creationTimestamp: '' },
 })
 
-test('a frozen object is encoded once, for every watcher, list and answer', () => {
+test('a frozen object is encoded once for all watchers, lists and responses', () => {
   const shared = freeze(object('ä'))
   const first = objectBytes(shared)
   expect(objectBytes(shared)).toBe(first)
@@ -17,7 +17,7 @@ test('a frozen object is encoded once, for every watcher, list and answer', () =
   expect(eventBytes('ADDED', shared)).toBe(line)
   expect(line.toString()).toBe(`{"type":"ADDED","object":${JSON.stringify(shared)}}\n`)
   expect(objectBytes(shared)).toEqual(first)
-  // Its own bytes are the middle of the line now: one room for both.
+  // The object's own bytes are now a slice of the line.
   expect(objectBytes(shared).buffer).toBe(line.buffer)
 })
 
@@ -28,7 +28,7 @@ test('an object that is not frozen is encoded again', () => {
   expect(objectBytes(draft).toString()).toContain('"name":"b"')
 })
 
-test('a list is made of its items, with and without their types', () => {
+test('a list joins the bytes of its items, with and without their types', () => {
   const list = {
     apiVersion: 'v1',
     kind: 'ConfigMapList',
@@ -61,7 +61,7 @@ test.each([
   expect(JSON.parse(listBytes(list as never, { typedItems: false }).toString())).toEqual({ ...list, items: untyped })
 })
 
-test('a long list comes in parts, each made when it is asked for', () => {
+test('a long list is encoded in parts on demand', () => {
   const items = Array.from({ length: 100 }, (_, index) => ({ ...object(`w-${index}`), data: { text: 'x'.repeat(10_000) } }))
   const long = { kind: 'WidgetList', apiVersion: 'example.com/v1', metadata: { resourceVersion: '1' }, items }
   const parts = [...listParts(long)]

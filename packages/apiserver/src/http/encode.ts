@@ -44,7 +44,7 @@ const joined = (parts: readonly (Buffer | string)[]): Buffer =>
     ? Buffer.from(parts.join(''))
     : Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
 
-/** One line of a watch. The cached bytes of the object become a slice of the line, so that both are stored once. */
+/** One line of a watch. The cached bytes of the object become a slice of the line, so that both use the same memory. */
 export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
   if (isPacked(object)) return Buffer.from(`{"type":"${type}","object":${jsonOf(object)}}\n`)
   let lines = events.get(object)

@@ -1,4 +1,4 @@
-/** Integers beyond 2^53 keep their digits. What is expected of single requests is what a real kube-apiserver v1.36.2 was seen to answer. */
+/** Integers beyond 2^53 keep their digits. Expected responses of single requests are those of a real kube-apiserver v1.36.2. */
 import { exactInteger, seededRandom, silent, VirtualClock, writeJSON } from '@capstan/kube'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -67,7 +67,7 @@ async function newServer(encode: ObjectEncoding = plainObjects) {
 
 const big = (name: string, spec: string): string =>
   `{"apiVersion": "t.example.com/v1", "kind": "Big", "metadata": {"name": "${name}"}, "spec": ${spec}}`
-/** The answer from the specification on, or what was refused. */
+/** The response from `spec` on, or the message of an error. */
 const said = ({ text }: { text: string }): string =>
   /"spec":(\{.*\})\}/.exec(text)?.[1] ?? (JSON.parse(text) as { message: string }).message
 
@@ -173,7 +173,7 @@ test('patches, managed fields and rules distinguish integers with the same doubl
   expect(await apply('9223372036854775805', 'you')).toMatchObject({ status: 409 })
 })
 
-test('selectors and columns have all digits; columns of floats have those of a float', async () => {
+test('selectors and columns show all digits; columns of floats those of a float', async () => {
   await server.ask('POST', path, big('shown-1', '{"i":9007199254740997,"n":9007199254740993,"p":{"x":9007199254740993}}'))
   await server.ask('POST', path, big('shown-2', '{"i":9007199254740996,"n":1.5e300}'))
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
@@ -202,7 +202,7 @@ test.each([
   expect(text).toContain(`json: cannot unmarshal number 9007199254740993 into Go struct field ${field}`)
 })
 
-test('limits of a definition that are exact integers limit, after a restart, too', async () => {
+test('limits of a CRD beyond 2^53 apply, also after a restart', async () => {
   const { disk, ask, stop } = await newServer()
   const limits =
     '"minLength": 9007199254740993, "maxLength": 9223372036854775807, "x-kubernetes-validations": [{"rule": "self != \\"\\""}]'
@@ -239,7 +239,7 @@ const specs = fc.record({
   set: fc.uniqueArray(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })).map((all) => all.map(exactInteger)),
 })
 
-/** Beyond 64 bits there are only floats. */
+/** Integers beyond 64 bits become floats. */
 function asRead(integer: bigint): number | bigint {
   return BigInt.asIntN(64, integer) === integer ? exactInteger(integer) : Number(integer)
 }

@@ -1,16 +1,16 @@
 /**
- * A request and its answer, without sockets and without web streams: the hot path moves Buffers. `listen.ts` makes requests from
- * the network, `web.ts` from the platform's `Request`.
+ * A request and its response, without sockets and web streams: the hot path moves Buffers. `listen.ts` creates requests from the network,
+ * `web.ts` from the platform's `Request`.
  */
 import type { Identity } from '../auth/authenticate.ts'
 
-/** On whose behalf a request is served: its share of what all requests together may use. */
+/** Priority level and user of a request, which determine its share of seats and budgets. */
 export interface Asker {
   /** Priority level. */
   readonly level: string
   /** User. Users of a level have equal shares. */
   readonly flow: string
-  /** The request always gets through: health checks and superusers. */
+  /** True for health checks and superusers, which are not limited. */
   readonly isExempt: boolean
 }
 
@@ -20,17 +20,17 @@ export interface HttpRequest {
   readonly url: string
   /** Names in lower case. */
   readonly headers: { readonly [name: string]: string | undefined }
-  /** All values of a header that a client may repeat, as sent. Absent where `headers` has one value for each name. */
+  /** All values of a header that a client may repeat, as sent. Absent when `headers` has one value for each name. */
   readonly valuesOf?: (name: string) => readonly string[]
-  /** Aborts when the client goes away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
-  /** Aborts when the server stops, too: for answers that do not end by themselves. */
+  /** Aborts when the server stops, too: for responses that do not end by themselves. */
   readonly streamSignal: AbortSignal
   /** Reads the whole body. @throws BodyTooLarge when it is longer than `limit`, TooManyRequests when the asker's share is used up */
   body(limit: number, asker?: Asker): Promise<Buffer>
-  /** Set once the request was authorized. */
+  /** Set once the request is authorized. */
   readonly asker?: Asker
-  /** Aborts when the request has ended: the client went away, or the response was sent because of a timeout. */
+  /** Aborts when the request has ended: the client disconnected, or the response was sent because of a timeout. */
   readonly ended?: () => AbortSignal
 }
 
@@ -50,5 +50,5 @@ export class TooManyRequests extends Error {
   override readonly name = 'TooManyRequests'
 }
 
-/** A server, as a function. */
+/** A server, as a function from request to response. */
 export type HttpHandler = (request: HttpRequest, identity: Identity) => Promise<HttpAnswer>

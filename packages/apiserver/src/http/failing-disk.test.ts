@@ -82,12 +82,12 @@ describe.each([
     expect([(await ask('/healthz')).status, (await ask('/livez')).status]).toEqual([500, 200])
     expect([await names(), store.revision]).toEqual([['before'], revision])
 
-    // Still no room: tried once a second, and refused meanwhile.
+    // The disk is still full: retried once a second, writes are rejected meanwhile.
     clock.step(clock.now() + 1000)
     for (let turn = 0; turn < 20; turn++) await setImmediate()
     expect((await create('third')).status).toBe(503)
 
-    // The old log is never written to again: what a sync that failed has done to it, no other can make good.
+    // The old log is never written to again, because its content is unknown after a failed sync.
     let writes = 0
     disk.failing = (step, path) => {
       if (path === old && step !== 'close') writes++

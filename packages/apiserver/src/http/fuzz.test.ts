@@ -105,7 +105,7 @@ const template = {
   spec: { containers: [container], volumes: [{ name: 'v', emptyDir: { sizeLimit: '1Gi' } }] },
 }
 
-/** One of each kind of kind. */
+/** Sample objects, one for each type of resource. */
 const samples: { readonly [path: string]: object } = {
   '/api/v1/namespaces/default/configmaps': {
     apiVersion: 'v1',
@@ -254,20 +254,20 @@ async function ask({ method = 'GET', url, headers = {}, body = '' }: Asking, ide
   return { status: answer.status, headers: answer.headers, text: Buffer.concat(parts).toString() }
 }
 
-/** Each request is answered: no accident, and what went wrong is said as a Status or, where upstream does so, as text. */
+/** Each request gets a response without an internal error. Errors are a Status or, where upstream does so, text. */
 async function answered(asking: Asking): Promise<void> {
   accidents.length = 0
   const { status, headers, text } = await ask(asking)
   expect(accidents.map((err) => (err instanceof Error ? err.stack : err))).toEqual([])
   if (status < 400 || headers['content-type'] !== 'application/json') return
-  const said = JSON.parse(text) as { kind: string; status: string; message: string; code: number }
-  expect(said).toMatchObject({ kind: 'Status', status: 'Failure', code: status })
-  expect(said.message).not.toMatch(
+  const body = JSON.parse(text) as { kind: string; status: string; message: string; code: number }
+  expect(body).toMatchObject({ kind: 'Status', status: 'Failure', code: status })
+  expect(body.message).not.toMatch(
     /^Internal error occurred: (?!.*webhook)|\[object|is not a function|Cannot (?:read|destructure)/,
   )
 }
 
-/** Values that are seldom thought of. */
+/** Unusual values. */
 const junk: fc.Arbitrary<unknown> = fc.oneof(
   {
     weight: 3,
@@ -468,7 +468,7 @@ const property = <T>(arbitrary: fc.Arbitrary<T>, asked: (value: T) => Asking) =>
 
 const limit = 240_000 * often
 
-test('objects that are not quite right', { timeout: limit }, () =>
+test('slightly invalid objects', { timeout: limit }, () =>
   property(sampleAt, ({ path, object }) => ({ method: 'POST', url: path, body: json(object) })),
 )
 
@@ -479,7 +479,7 @@ test('updates to slightly invalid objects', { timeout: limit }, () =>
   }),
 )
 
-test('JSON that is not quite JSON', { timeout: limit }, () =>
+test('slightly invalid JSON', { timeout: limit }, () =>
   property(fc.tuple(fc.constantFrom(...collections), fc.nat()), ([path]) => ({
     method: 'POST',
     url: path,
@@ -494,7 +494,7 @@ test('JSON that is not quite JSON', { timeout: limit }, () =>
 
 const yamlSample =
   'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\n  labels: &l {a: "b", c: \'d\'}\n  annotations: *l\ndata:\n  a: |\n    text\n  b: >-\n    folded\n  c: yes\n'
-test('YAML that is not quite YAML', { timeout: limit }, () =>
+test('slightly invalid YAML', { timeout: limit }, () =>
   property(mutated(fc.constant(yamlSample)), (body) => ({
     method: 'POST',
     url: '/api/v1/namespaces/default/configmaps',
@@ -572,7 +572,7 @@ test.each(patches)('patches of type %s', { timeout: limit }, (type, bodies) =>
   ),
 )
 
-test('definitions that are not quite right, and objects of those that are', { timeout: limit }, () =>
+test('slightly invalid CustomResourceDefinitions, and objects of valid ones', { timeout: limit }, () =>
   fc.assert(
     fc.asyncProperty(
       near(gadgets),
@@ -722,7 +722,7 @@ const regexes = fc.oneof(
   ),
   mutated(fc.constantFrom('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$', '^(\\d{4})-(\\d{2})$', '(?s).*')),
 )
-test('rules and patterns of definitions: whatever is let in can be asked', { timeout: limit }, () =>
+test('rules and patterns of CustomResourceDefinitions: accepted ones can be evaluated', { timeout: limit }, () =>
   fc.assert(
     fc.asyncProperty(expressions, expressions, regexes, async (rule, messageExpression, pattern) => {
       const definition = structuredClone(gadgets)
@@ -770,7 +770,7 @@ const enveloped = fc.tuple(fc.constantFrom('ConfigMap', 'Pod', 'Lease', 'DeleteO
   const type = [...text(1, 'v1'), ...text(2, kind)]
   return Buffer.from([0x6b, 0x38, 0x73, 0, 0x0a, type.length, ...type, 0x12, raw.length, ...raw])
 })
-test('protobuf that is none', { timeout: limit }, () =>
+test('invalid protobuf', { timeout: limit }, () =>
   property(
     fc.tuple(
       fc.constantFrom('POST', 'PUT', 'DELETE'),
@@ -922,7 +922,7 @@ test('selectors, continue tokens, versions and other parameters', { timeout: lim
   ),
 )
 
-test('queries and paths that are not well formed', { timeout: limit }, () =>
+test('malformed queries and paths', { timeout: limit }, () =>
   property(
     fc.tuple(
       fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'get', ''),
@@ -1016,7 +1016,7 @@ test('headers', { timeout: limit }, () =>
   ),
 )
 
-test('after all of it the server is well, and its memory is free', { timeout: limit }, async () => {
+test('the server is healthy afterwards, and its memory is released', { timeout: limit }, async () => {
   for (const path of collections) if (!path.includes('reviews')) await ask({ method: 'DELETE', url: path })
   await answered({ url: '/api/v1/namespaces/default' })
   await answered({ url: '/openapi/v3' })
@@ -1024,7 +1024,7 @@ test('after all of it the server is well, and its memory is free', { timeout: li
   expect((await inUse()) - usedBefore).toBeLessThan(200)
 })
 
-/** Megabytes that nothing can free. Other tests in this process have left theirs. */
+/** Megabytes in use after garbage collection, including those of other tests in this process. */
 async function inUse(): Promise<number> {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

@@ -1,4 +1,4 @@
-/** Steps of the recordings that are answered in another way: by file, by reason. */
+/** Steps of the recordings with another response than the recorded one: by file and reason. */
 export const knownDifferences: { readonly [file: string]: { readonly [reason: string]: readonly string[] } } = {
   batch: {
     'Go prints a pod template in the form of its own structs': ['jobs / 26', 'jobs / 43'],

@@ -1,6 +1,6 @@
 /**
- * Compares an answer with one recorded from a real server, where what differs by nature was replaced by placeholders, such as
- * `<uid>`. Only tests use it.
+ * Compares a response with one recorded from a real server, in which values that always differ are placeholders, such as `<uid>`. Only for
+ * tests.
  */
 import { isRecord, stableText } from '@capstan/kube'
 import { parseYAML } from './body/yaml.ts'
@@ -21,7 +21,7 @@ export interface Answered {
   readonly text: string
 }
 
-/** What differs, as sentences; empty when nothing does. */
+/** Returns the differences as sentences. */
 export function differences(expected: Recorded, actual: Answered, { unstable = false } = {}): string[] {
   const found: string[] = []
   if (actual.status !== expected.status)
@@ -54,7 +54,7 @@ function compareBody(expected: unknown, actual: Answered, found: string[]): void
   const body = json(actual.text)
   if (!isRecord(expected)) return compare('', expected, body, found)
   for (const [path, value] of Object.entries(expected)) compare(path, value, at(body, path), found)
-  // Where only a part matters, the recording names paths; a whole object must be all there is.
+  // Recordings with paths compare only those parts; others compare the whole object.
   const isWhole =
     'kind' in expected &&
     'apiVersion' in expected &&
@@ -69,7 +69,7 @@ function compareText(expected: Recorded, text: string, found: string[]): void {
   const want = expected.text ?? ''
   if (expected.headers?.['content-type'] === 'application/yaml') return compare('', parseYAML(want), parseYAML(text), found)
   if (!want.startsWith('{')) return compare('text', want.trim(), text.trim(), found)
-  // A long stream was cut when it was recorded.
+  // A long stream is recorded only in part.
   const complete = want.slice(0, want.lastIndexOf('\n'))
   compare('lines', lines(complete), lines(text).slice(0, lines(complete).length), found)
 }
@@ -82,10 +82,10 @@ function compare(path: string, expected: unknown, actual: unknown, found: string
     if (!sameText(path, expected, expected === '<n>' && typeof actual === 'number' ? String(actual) : actual)) differ()
   } else if (Array.isArray(expected)) {
     if (!Array.isArray(actual)) return void differ()
-    // The order of causes says nothing.
+    // The order of causes is not significant.
     const [want, got] = path.endsWith('causes')
       ? [byField(expected), byField(actual)]
-      : // Entries of one second are in the order of their managers.
+      : // Entries with the same second are sorted by manager.
         path.endsWith('managedFields')
         ? [byManager(expected), byManager(actual)]
         : [expected, actual as unknown[]]
@@ -114,14 +114,14 @@ const placeholders: { readonly [name: string]: string } = {
   '<text>': '.*',
   '<age>': '(?:\\d+[ydhms])+',
 }
-/** Programs of the recorded server, as its managed fields name them. */
+/** Managers in the recording, which are components of a Kubernetes control plane. */
 const managers: { readonly [name: string]: string } = { kas: 'kube-apiserver', kcm: 'kube-controller-manager' }
 
 function sameText(path: string, expected: string, actual: unknown): boolean {
   if (expected === actual) return true
   if (typeof actual !== 'string') return false
   if (isCertificate(expected) && isCertificate(actual)) return true
-  // Recorded identities were made anonymous, whatever they were.
+  // Recorded uids are anonymized.
   if (path.endsWith('.uid') && expected === '<uid>') return true
   if (/cells\[\d+\]$/.test(path) && /^\d+s$/.test(expected)) return /^\d+s$/.test(actual)
   if (path.endsWith('message') && sorted(partsOf(expected)).join() === sorted(partsOf(actual)).join()) return true
@@ -136,7 +136,7 @@ function sameText(path: string, expected: string, actual: unknown): boolean {
 
 const isCertificate = (text: string): boolean => text.startsWith('-----BEGIN CERTIFICATE-----')
 
-/** The errors of a message that lists several, whose order says nothing. */
+/** Splits the errors of a message, whose order is not significant. */
 const partsOf = (message: string): string[] => message.replace(/^(.*? is invalid: )\[(.*)\]$/s, '$1, $2').split(', ')
 
 const sorted = (list: readonly unknown[]): unknown[] => [...list].sort((a, b) => (stableText(a) < stableText(b) ? -1 : 1))
@@ -156,7 +156,7 @@ function json(text: string): unknown {
   }
 }
 
-/** A member by dotted path; `length` counts. */
+/** Returns a member by dotted path; `length` returns the length of a list. */
 export function at(value: unknown, path: string): unknown {
   if (isRecord(value) && Object.hasOwn(value, path)) return value[path]
   return path

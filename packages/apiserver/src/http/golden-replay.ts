@@ -1,33 +1,33 @@
 /**
- * Sends what was sent to a real kube-apiserver v1.36.2 to another server, and says which answers differ. `testdata/golden` has the
- * recordings. Only tests use it.
+ * Sends the recorded requests to a server, and compares its responses with those of a real kube-apiserver v1.36.2. The recordings are in
+ * `testdata/golden`. Only for tests.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { isRecord, seconds, type UnknownObject } from '@capstan/kube'
 import { type Answered, at, differences, type Recorded } from './golden-match.ts'
 import { parseYAML } from './body/yaml.ts'
 
-/** A fresh server, as the recordings need one: RBAC, and the controllers that belong to a server. */
+/** A fresh server with RBAC and the server's controllers, as the recordings expect it. */
 export interface GoldenServer {
-  /** The answer. One that does not end by itself is read for `maxMs`; `during` happens while it is read. */
+  /** Sends a request. A response that does not end by itself is read for `maxMs`; `during` runs meanwhile. */
   send(request: GoldenRequest, reading: { readonly maxMs: number; readonly during: () => Promise<void> }): Promise<Answered>
   sleep(ms: number): Promise<void>
 }
 
 export interface GoldenRequest {
-  /** Who asks: `admin`, `alice`, `bob`, `badtoken` or `anon`. */
+  /** User of the request: `admin`, `alice`, `bob`, `badtoken` or `anon`. */
   readonly as: string
   readonly method: string
   readonly path: string
   readonly headers: { readonly [name: string]: string }
-  /** The empty text where there is none. */
+  /** Empty for requests without a body. */
   readonly body: string
 }
 
 export interface Replayed {
-  /** How many answers were compared. */
+  /** Number of compared responses. */
   readonly requests: number
-  /** What differs, by scenario and step. */
+  /** Differences, by scenario and step. */
   readonly failed: { readonly [step: string]: readonly string[] }
 }
 
@@ -60,7 +60,7 @@ export interface Recording {
 const folder = new URL('../../testdata/golden/', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, folder), 'utf8')
 
-/** What there are of them. */
+/** Names of all recordings. */
 export const recordings = (): string[] =>
   readdirSync(folder)
     .filter((name) => name.endsWith('.json'))
@@ -68,7 +68,7 @@ export const recordings = (): string[] =>
 
 export const readRecording = (file: string): Recording => JSON.parse(read(`${file}.json`)) as Recording
 
-/** All of a file, one step after the other. */
+/** Replays all steps of a recording in order. */
 export async function replay({ scenarios }: Recording, server: GoldenServer): Promise<Replayed> {
   const replaying = new Replay(server)
   const failed: { [step: string]: string[] } = {}
@@ -153,7 +153,7 @@ class Replay {
   }
 }
 
-/** As `kubectl apply` sends it: with itself in an annotation. */
+/** Adds the annotation that `kubectl apply` adds. */
 function appliedByKubectl(object: UnknownObject): object {
   const annotated = { ...object, metadata: { annotations: {}, ...object.metadata } }
   const text = JSON.stringify(sorted(annotated)).replaceAll('>', '\\u003e')
@@ -173,7 +173,7 @@ const sorted = (value: unknown): unknown =>
         )
       : value
 
-/** Bodies that were shortened in the recording are put back. */
+/** Restores bodies that were shortened in the recording. */
 function bodyOf(body: unknown): string {
   if (body === '<10001 test operations>') {
     return JSON.stringify(Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/metadata/name', value: 'x' })))

@@ -1,5 +1,5 @@
 /**
- * Replays requests to a real kube-apiserver v1.36.2, and compares the answers. What differs and is known to is listed in
+ * Replays requests to a real kube-apiserver v1.36.2, and compares the answers. Known differences are listed in
  * `golden-known.ts` by file, scenario and step, so that it can only become less.
  */
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'
@@ -13,7 +13,7 @@ import type { Answered } from './golden-match.ts'
 import { type GoldenRequest, type GoldenServer, readRecording, replay } from './golden-replay.ts'
 import { createHandler } from './handler.ts'
 
-/** Per file: how many of its requests are answered as recorded, of how many. */
+/** For each file: the number of requests with the recorded response, and of all requests. */
 describe.each<[string, number, number]>([
   ['errors', 190, 190],
   ['list-watch', 58, 58],
@@ -56,7 +56,7 @@ const identities: { readonly [name: string]: Identity } = {
   anon: { kind: 'anonymous' },
 }
 
-/** One fresh server, its time moved on only when everything waits for it. */
+/** A fresh server. Its clock advances only when all work waits for it. */
 class InProcess implements GoldenServer {
   readonly #clock = new VirtualClock()
   readonly #server: ApiServer
@@ -92,7 +92,7 @@ class InProcess implements GoldenServer {
     return { ...answer, text }
   }
 
-  /** Lets everything run that can, and time pass in which `ms` go by. */
+  /** Runs all pending work, and advances the clock by `ms`. */
   async sleep(ms: number): Promise<void> {
     const end = this.#clock.now() + ms
     await turns()
@@ -123,7 +123,7 @@ async function textOf({ body }: HttpAnswer, method: string): Promise<string> {
   return Buffer.concat(parts).toString()
 }
 
-/** Long enough for every promise that waits for no time. */
+/** Yields until all promises that do not wait for the clock have settled. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
 }

@@ -116,14 +116,11 @@ test('health lists its checks without the reason of a failure', async () => {
   expect((await ask('/readyz?exclude=informers')).status).toBe(200)
 })
 
-test.each(['/api/v1/namespaces/default', '/api/v1/namespaces/missing'])(
-  'whoever looks with curl gets lines: %s',
-  async (path) => {
-    const { ask } = await start()
-    const text = await (await ask(path, { headers: { 'user-agent': 'curl/8' } })).text()
-    expect(text).toBe(JSON.stringify(JSON.parse(text), null, 2))
-  },
-)
+test.each(['/api/v1/namespaces/default', '/api/v1/namespaces/missing'])('curl gets pretty-printed JSON: %s', async (path) => {
+  const { ask } = await start()
+  const text = await (await ask(path, { headers: { 'user-agent': 'curl/8' } })).text()
+  expect(text).toBe(JSON.stringify(JSON.parse(text), null, 2))
+})
 
 test('metrics count requests by verb and resource', async () => {
   const { ask } = await start()
@@ -137,7 +134,7 @@ test('metrics count requests by verb and resource', async () => {
   expect(await (await ask('/metrics/slis')).text()).toContain('kubernetes_healthcheck{name="etcd",type="readyz"} 1\n')
 })
 
-test('pages for people say how the server was started, and when', async () => {
+test('diagnostic pages show the flags and the start time of the server', async () => {
   const { ask } = await start({ flags: { 'secure-port': 6443 } })
   expect(await (await ask('/flagz')).text()).toMatch(/^\napiserver flagz\nWarning: .*\nsecure-port:6443\n$/)
   expect(await (await ask('/statusz')).text()).toMatch(
@@ -216,7 +213,7 @@ test.each([
   expect(await (await ask(path, { headers: { accept } })).text()).toMatch(text)
 })
 
-test('the hash of the version that definitions are stored in is upstream’s', async () => {
+test('the storage version hash of CustomResourceDefinitions is upstream’s', async () => {
   const { ask } = await start()
   const { resources } = (await (await ask('/apis/apiextensions.k8s.io/v1')).json()) as { resources: object[] }
   expect(resources[0]).toMatchObject({ name: 'customresourcedefinitions', storageVersionHash: 'jfWCUB31mvA=' })
@@ -276,7 +273,7 @@ test('OpenAPI documents are found by hash, and keep it when another group change
   expect((await ask('/openapi/v2', { headers: { accept: 'text/html' } })).status).toBe(406)
 })
 
-test('fields that are named twice are warned of, and refused when strict', async () => {
+test('duplicate fields cause a warning, and are rejected under Strict', async () => {
   const { ask } = await startWithGadgets()
   const body = '{"apiVersion":"shop.example.com/v1","kind":"Gadget","metadata":{"name":"a"},"spec":{"size":1,"size":2}}'
   const headers = { 'content-type': 'application/json' }
@@ -302,7 +299,7 @@ test.each([
   expect(await answer.json()).toMatchObject({ kind: 'Status', code, message: expect.stringMatching(message) })
 })
 
-test('an error answer carries warnings about duplicate fields', async () => {
+test('an error response has warnings about duplicate fields', async () => {
   const { ask } = await start()
   const answer = await ask('/api/v1/namespaces/default/configmaps', {
     method: 'POST',
@@ -325,7 +322,7 @@ test('the body of a DELETE must be DeleteOptions', async () => {
   expect(await remove({ kind: 'DeleteOptions', apiVersion: 'v1' })).toMatchObject({ status: 'Success' })
 })
 
-test('roles and limit ranges without any show that', async () => {
+test('roles and limit ranges without items show null', async () => {
   const { create } = await start()
   const shown = async (path: string, body: object) => (await create(path, { metadata: { name: 'a' }, ...body })).json()
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
@@ -335,7 +332,7 @@ test('roles and limit ranges without any show that', async () => {
   expect(await shown('/api/v1/namespaces/default/limitranges', {})).toMatchObject({ spec: { limits: null } })
 })
 
-test('an object of any kind without a name is refused for that', async () => {
+test('an object of any kind without a name is rejected with that error', async () => {
   const { ask, create } = await start()
   const { groups } = (await (await ask('/apis')).json()) as { groups: { preferredVersion: { groupVersion: string } }[] }
   const found: string[] = []
@@ -353,7 +350,7 @@ test('an object of any kind without a name is refused for that', async () => {
   expect(found).toEqual([])
 })
 
-test('warnings may hold any text', async () => {
+test('warnings may contain any text', async () => {
   const { ask } = await startWithGadgets()
   const body = JSON.stringify({ ...gadget('a'), 'größe→\x7f': 1 })
   const answer = await ask(gadgetPath, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
@@ -392,7 +389,7 @@ async function lines(answer: Response, count: number): Promise<{ type: string; o
   return found.map((line) => JSON.parse(line))
 }
 
-test('a watch of tables says its columns once, and shows ages', async () => {
+test('a watch of tables sends its columns once, and shows ages', async () => {
   const { ask, create, clock } = await startWithGadgets()
   await create(gadgetPath, gadget('a'))
   clock.step(clock.now() + 192_000)
@@ -431,7 +428,7 @@ test('a watch of PartialObjectMetadata contains only metadata', async () => {
   )
 })
 
-test('an exception is answered as an internal error without a stack, and logged', async () => {
+test('an exception is returned as an internal error without a stack, and logged', async () => {
   const engine = {
     resources: { find: () => undefined, list: () => [], generation: 0 },
     authorizer: { modes: ['AlwaysAllow'], decide: () => ({ allowed: true, reason: '' }) },

@@ -1,5 +1,5 @@
 /**
- * The API server as a function from request to answer. Each request passes the same stages: route, authentication, authorization, body,
+ * The API server as a function from request to response. Each request passes the same stages: route, authentication, authorization, body,
  * seat, content negotiation, options, verb of the engine, encoding.
  */
 import type { Clock, Logger } from '@capstan/kube'
@@ -35,7 +35,7 @@ export interface HandlerOptions {
   /** Kubernetes version that `/version` reports. */
   readonly version?: string
   readonly checks?: readonly HealthCheck[]
-  /** Publishes how other servers verify service account tokens. When absent, nothing is published. */
+  /** Publishes the configuration and keys with which other servers verify service account tokens. When absent, they are not published. */
   readonly issuer?: TokenIssuer
   /** Options that the server was started with, by flag name, for `/flagz`. */
   readonly flags?: { readonly [name: string]: unknown }
@@ -79,7 +79,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   return withCORS(handler, options.allowedOrigins ?? [])
 }
 
-/** Adds headers that forbid proxies to cache an answer, unless the answer allows it. */
+/** Adds headers that forbid proxies to cache a response, unless the response allows it. */
 const uncached = (answer: HttpAnswer): HttpAnswer =>
   'cache-control' in answer.headers ? answer : { ...answer, headers: { 'cache-control': 'no-cache, private', ...answer.headers } }
 
@@ -95,7 +95,7 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   const path = mark < 0 ? request.url : request.url.slice(0, mark)
   const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark + 1))
   const route = routeOf(path)
-  // Wrong credentials are rejected on every path, public ones too.
+  // Invalid credentials are rejected on every path, also on public ones.
   if (identity.kind === 'refused') throw unauthorized()
   const { authorizer } = server.engine
   // Upstream rejects anonymous requests when the authorization mode is AlwaysAllow.

@@ -1,4 +1,4 @@
-/** What the fuzzer found: each of these once ended in an accident of ours. */
+/** Requests that the fuzzer found: each of them once caused an internal error. */
 import { type Logger, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'

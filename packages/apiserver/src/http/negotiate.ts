@@ -30,7 +30,7 @@ export function representationOf(
     if (as === 'Table' && !tables) continue
     return { format, as, version: v, pretty }
   }
-  // Upstream's router refuses unknown types before its handlers run, except for custom resources.
+  // Upstream's router rejects unknown types before its handlers run, except for custom resources.
   const isKnown = clauses.some(({ type }) => formats[type] !== undefined || type === 'application/vnd.kubernetes.protobuf')
   throw builtin && !isKnown ? notAcceptableAtAll(collection) : notAcceptable(accept ?? '', builtin)
 }

@@ -1,4 +1,4 @@
-/** Parses the query of a request to options, and validates what the engine could not see any more. */
+/** Parses the query of a request to options, and validates options that the engine does not receive. */
 import type { FieldError, RequestOptions, Verb } from '@capstan/kube'
 import { badRequest, forbidden, invalid, invalidObject, notSupported, tooLong } from '@capstan/kube'
 
@@ -72,7 +72,7 @@ export function dryRunOf(verb: keyof typeof kinds, values: readonly unknown[], e
   return {}
 }
 
-/** @throws StatusError Invalid, when there are errors */
+/** @throws StatusError Invalid when there are errors */
 export function refuse(kind: string, errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
 }

@@ -1,5 +1,5 @@
 /**
- * Requests that a real kube-apiserver v1.36.2 was asked, one after the other, and what it said: code, reason and text, or causes in
+ * Requests to a real kube-apiserver v1.36.2 with its recorded responses: code, reason and text, or causes in
  * any order. `testdata/recorded` has them, one file for each subject; every file begins on a fresh server.
  */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ const folder = new URL('../../testdata/recorded/', import.meta.url)
 const administrator = { kind: 'user', name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] } as const
 
 describe.each(readdirSync(folder))('%s', (file) => {
-  test('is answered as it was recorded', async () => {
+  test('gets the recorded responses', async () => {
     const clock = new VirtualClock()
     const server = createApiServer({
       clock,

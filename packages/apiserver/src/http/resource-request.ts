@@ -1,4 +1,4 @@
-/** Resource requests: builds the engine's request from method, path, query and body, and the HTTP answer from its result. */
+/** Resource requests: builds the engine's request from method, path, query and body, and the HTTP response from its result. */
 import type { ApiRequest, Clock, RequestOptions, ResourcePath, Verb } from '@capstan/kube'
 import { badRequest, StatusError, verbOf } from '@capstan/kube'
 import type { Caller } from '../auth/user.ts'
@@ -43,7 +43,7 @@ export async function resourceAnswer(
     if (!hasBuiltin(documents.group(given.group))) return notFoundText()
     throw unknownResource()
   }
-  // Upstream: custom resources have no routes; a path that does not fit the scope of the resource is not found (404).
+  // Upstream: custom resources have no routes of their own; a path that does not fit the scope of the resource is not found (404).
   if (!resource.builtin && isMisplaced(request.method, given, resource)) return notFoundText()
   const path = meantBy(request.method, given, resource)
   const verb = verbAt(request.method, path, resource, query)
@@ -65,7 +65,7 @@ export async function resourceAnswer(
   return encodeResponse(server.clock, resource, answer, representation, query)
 }
 
-/** Upstream: storages that implement rest.TableConvertor. Those of reviews and of most subresources do not. */
+/** Upstream: kinds whose storage implements rest.TableConvertor. Reviews and most subresources do not. */
 const hasTables = ({ verbs }: Resource, subresource: string | undefined): boolean =>
   subresource === undefined
     ? !(verbs?.length === 1 && verbs[0] === 'create')
@@ -180,7 +180,7 @@ async function watchAnswer(
     const tableOptions = () => ({ includeObject, version: representation.version, now: clock.now() })
     return { status: 200, headers, body: watchBody(stream, representation, tableOptions, watched) }
   } catch (err) {
-    // A watch that starts at an expired version answers 200 with an ERROR event, as upstream does.
+    // A watch from an expired version gets status 200 and an ERROR event, as upstream does.
     if (err instanceof StatusError && err.reason === 'Expired') return { status: 200, headers, body: errorEventBytes(err.status) }
     throw err
   }

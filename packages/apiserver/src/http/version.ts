@@ -1,4 +1,4 @@
-/** The answer of `/version` for a Kubernetes version such as v1.36.2. Upstream: k8s.io/apimachinery/pkg/version, Info. */
+/** Response of `/version` for a Kubernetes version such as v1.36.2. Upstream: k8s.io/apimachinery/pkg/version, Info. */
 export function versionInfo(gitVersion: string): object {
   const [, major = '', minor = ''] = /^v(\d+)\.(\d+)/.exec(gitVersion) ?? []
   return {

@@ -1,4 +1,4 @@
-/** Warning headers of an answer. Upstream: WithWarningRecorder of k8s.io/apiserver, and NewWarningHeader of apimachinery, v0.36. */
+/** Warning headers of a response. Upstream: WithWarningRecorder of k8s.io/apiserver, and NewWarningHeader of apimachinery, v0.36. */
 
 /** Maximum characters of all texts together. */
 const most = 4096

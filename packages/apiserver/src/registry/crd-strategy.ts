@@ -1,4 +1,4 @@
-/** What the server fills into CustomResourceDefinitions themselves. Upstream: apiextensions/v1 defaults and strategy, v0.36. */
+/** Strategy of CustomResourceDefinitions. Upstream: apiextensions/v1 defaults and strategy, v0.36. */
 import {
   type CustomResourceDefinition,
   type CustomResourceVersion,
@@ -8,12 +8,12 @@ import {
   type UnknownObject,
 } from '@capstan/kube'
 import { validateCRD } from './crd-validation.ts'
-import { tidySchema, unknownFormats } from './schema-fields.ts'
+import { normalizeSchema, unknownFormats } from './schema-fields.ts'
 
-/** Holds a definition that is being deleted until its objects are gone. */
+/** Keeps a CRD that is being deleted until its instances are gone. */
 export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
 
-/** Of what may be anything. */
+/** Returns the versions of a value of unknown type. */
 function versionsIn(value: unknown): readonly CustomResourceVersion[] {
   const versions = isRecord(value) && isRecord(value.spec) ? value.spec.versions : undefined
   return Array.isArray(versions) ? (versions.filter(isRecord) as unknown as CustomResourceVersion[]) : []
@@ -35,7 +35,7 @@ export const crdStrategy = {
   pruneUnknown(object: UnknownObject): string[] {
     const unknown: string[] = []
     for (const [index, version] of schemasOf(object).entries())
-      tidySchema(version, `spec.versions[${index}].schema.openAPIV3Schema`, (path) => unknown.push(path))
+      normalizeSchema(version, `spec.versions[${index}].schema.openAPIV3Schema`, (path) => unknown.push(path))
     return unknown
   },
 
@@ -54,7 +54,7 @@ export const crdStrategy = {
       if (names.kind && !names.listKind) names.listKind = `${names.kind}List`
       if (names.kind && !names.singular) names.singular = names.kind.toLowerCase()
     }
-    // Upstream: false, which is all that it may be, is not written down.
+    // Upstream: false, the only allowed value, is omitted.
     if (spec.preserveUnknownFields === false) delete spec.preserveUnknownFields
     spec.conversion ??= { strategy: 'None' }
     for (const { subresources } of spec.versions ?? []) {
@@ -65,8 +65,8 @@ export const crdStrategy = {
   },
 
   /**
-   * A schema that was declared in this process, or that the definition has had all along, stays one and the same object: it is
-   * checked and compiled once, however many servers are given it.
+   * Keeps a frozen schema, of a declared kind or of the stored CRD, as the same object, so that it is validated and compiled once for all
+   * servers of the process.
    */
   reuseFrozen(object: UnknownObject, sent: unknown, old: UnknownObject | undefined): void {
     const { spec } = as(object)
@@ -98,7 +98,7 @@ export const crdStrategy = {
     if (storage !== undefined && storage !== before && !stored.includes(storage)) {
       object.status = { ...definition.status, storedVersions: [...stored, storage] }
     } else if (storage !== undefined && stored.length === 0) {
-      // Whatever is said, objects are stored in that version.
+      // Independent of the sent status, objects are stored in the storage version.
       object.status = { ...definition.status, storedVersions: [storage] }
     }
   },

@@ -1,5 +1,5 @@
 /**
- * What is wrong with a CustomResourceDefinition.
+ * Validates CustomResourceDefinitions.
  * Upstream: apiextensions/validation/validation.go, v0.36.
  */
 import { X509Certificate } from 'node:crypto'
@@ -51,7 +51,7 @@ export function validateCRD(crd: CustomResourceDefinition, old: CustomResourceDe
 /** API groups of Kubernetes require the approval annotation. */
 function approvalErrors({ metadata, spec }: CustomResourceDefinition): FieldError[] {
   if (!/(^|\.)(k8s|kubernetes)\.io$/.test(spec.group)) return []
-  // `x-k8s.io` is for everybody; only `k8s.io` itself and what is below it are protected.
+  // `x-k8s.io` is open to everyone; only `k8s.io` and `kubernetes.io` with their subdomains are protected.
   const key = 'api-approved.kubernetes.io'
   const approval = metadata.annotations?.[key]
   if (approval === undefined) {
@@ -116,7 +116,7 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
   if (new Set(versions.map(({ name }) => name)).size < versions.length) {
     errors.push(invalid('spec.versions', printedVersions(versions), 'must contain unique version names'))
   }
-  // Upstream: what all versions have in common has moved to the top by the time it is looked at.
+  // Upstream validates after it has moved parts that all versions share to the top level.
   const sharedParts = new Map<string, boolean>()
   const shared = (part: keyof CustomResourceVersion): boolean => {
     if (!sharedParts.has(part)) sharedParts.set(part, sameInAll(versions, part))
@@ -130,7 +130,7 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
     const at = `spec.versions[${index}]`
     const problems = dns1035LabelProblems(version.name)
     if (problems.length > 0) errors.push(invalid(`${at}.name`, version.name, problems.join(',')))
-    // Upstream: the first version stands at the top as well.
+    // Upstream: the first version is at the top level, too.
     if (problems.length > 0 && isFirst && version.name !== '')
       errors.push(invalid('spec.version', version.name, problems.join(',')))
     appendAll(errors, deprecationErrors(version, `${at}.deprecationWarning`))
@@ -182,7 +182,7 @@ function selectableFieldErrors(
   isSchemaShared: boolean,
 ): FieldError[] {
   if (selectableFields.length === 0) return []
-  // Upstream: what they are fields of must stand where they stand, and is missed in the wrong words.
+  // Upstream: selectable fields must be at the same level as the schema; the texts are upstream's.
   const where = `${path}.selectableFields`
   if (path === 'spec' && !isSchemaShared) return [invalid(where, '', 'may only be set when validations.schema is included')]
   if (path !== 'spec' && isSchemaShared)
@@ -215,7 +215,7 @@ function selectableFieldErrors(
   return errors
 }
 
-/** The schema at a path of names, or why there is none. Upstream: ValidFieldPath without array notation. */
+/** Returns the schema at a path of names, or an error text. Upstream: ValidFieldPath without array notation. */
 function schemaAt(schema: JSONSchema, path: string): JSONSchema | string {
   let at = schema
   const tokens = path.match(/[.[\]]|[^.[\]]+/g) ?? []
@@ -242,7 +242,7 @@ function schemaAt(schema: JSONSchema, path: string): JSONSchema | string {
 const sameInAll = (versions: readonly CustomResourceVersion[], part: keyof CustomResourceVersion): boolean =>
   versions.every((version) => equal(version[part], versions[0]![part]))
 
-/** The list as Go prints it. */
+/** Formats versions as Go prints the list. */
 function printedVersions(versions: readonly CustomResourceVersion[]): unknown {
   const shared = new Set(
     (['schema', 'subresources', 'additionalPrinterColumns'] as const).filter((part) => sameInAll(versions, part)),
@@ -360,7 +360,7 @@ function conversionErrors({ spec }: CustomResourceDefinition, old: CustomResourc
   return errors
 }
 
-/** Upstream: until a definition is established, its controller may still have to fill this in. */
+/** Upstream: validated only for an established CRD, because controllers may set the bundle before. */
 function caBundleProblem(bundle: string): string | undefined {
   const text = Buffer.from(bundle, 'base64').toString()
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
@@ -389,7 +389,7 @@ function reviewVersionErrors(versions: readonly string[], at: string): FieldErro
 const isEstablished = ({ status }: CustomResourceDefinition): boolean =>
   status?.conditions?.some(({ type, status: now }) => type === 'Established' && now === 'True') === true
 
-/** Where objects are stored never changes, and what clients rely on does not once the resource has been served. */
+/** Group and plural are immutable; scope and kind are, once the CRD is established. */
 function updateErrors({ spec }: CustomResourceDefinition, old: CustomResourceDefinition): FieldError[] {
   const errors: FieldError[] = []
   const same = (field: string, now: string, was: string) => {

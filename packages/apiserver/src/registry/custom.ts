@@ -73,7 +73,7 @@ function infoOf(
   })
 }
 
-/** With a single version nothing is converted, and the webhook is not called. */
+/** A CRD with a single version needs no conversion. */
 function conversionOf({ conversion, versions }: CustomResourceDefinition['spec']): ConversionWebhook | undefined {
   const { clientConfig, conversionReviewVersions = [] } = conversion?.webhook ?? {}
   if (conversion?.strategy !== 'Webhook' || !clientConfig || versions.length < 2) return undefined

@@ -28,9 +28,9 @@ export interface GoType {
   isRegistered(apiVersion: unknown, kind: unknown): boolean
   /** Error of the JSON decoder for the first value of the wrong type. */
   jsonProblem(object: object): string | undefined
-  /** Error of the converter from maps to structs, which reads the result of a strategic merge patch, for the same value. */
+  /** Error of the converter from maps to structs, which decodes the result of a strategic merge patch, for the same value. */
   convertedProblem(object: object): string | undefined
-  /** Replaces nulls in a draft, whose types have been checked, by what the decoder reads them as. */
+  /** Replaces nulls in a draft, whose types have been checked, by the values that the decoder decodes them to. */
   readNulls(object: { [field: string]: unknown }): void
   /** Value of the type before any field is set. */
   blank(): object
@@ -65,9 +65,9 @@ export interface ResourceInfo extends Resource {
   readonly unknownFieldSelector?: (field: string) => string
   /** Values of further selectable fields, besides metadata.name and metadata.namespace. */
   readonly selectableFields: { readonly [field: string]: (object: UnknownObject) => string }
-  /** What is special about creating, updating and deleting its objects. */
+  /** Rules for creating, updating and deleting its objects. */
   readonly strategy: Strategy
-  /** Why no object can be created while the CRD is being deleted. */
+  /** Error text for creates while the CRD is being deleted. */
   readonly createForbidden: string | undefined
 }
 

@@ -1,7 +1,7 @@
-/** One resource in one served version, as discovery, OpenAPI, tables and clients see it. */
+/** One served version of a resource, as discovery, OpenAPI, tables and clients use it. */
 import type { Column, JSONSchema, ScaleSubresource, UnknownObject, Verb } from '@capstan/kube'
 
-/** One resource in one served version: what discovery, OpenAPI, tables and the verbs need. */
+/** One served version of a resource, with the data that discovery, OpenAPI, tables and verbs need. */
 export interface Resource {
   readonly group: string
   readonly version: string
@@ -12,7 +12,7 @@ export interface Resource {
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
   readonly namespaced: boolean
-  /** Whether it is built-in rather than defined by a CustomResourceDefinition. Answers differ in details. */
+  /** Whether it is built-in rather than defined by a CustomResourceDefinition. Responses differ in details. */
   readonly builtin: boolean
   readonly schema: JSONSchema
   readonly columns: readonly Column[]
@@ -35,7 +35,7 @@ export interface Resource {
   readonly publishedColumns?: readonly PublishedColumn[]
   /** Order of the group in discovery, highest first; default: that of custom resources. */
   readonly groupPriority?: number
-  /** Warning sent with every answer when the version is deprecated. */
+  /** Warning sent with every response when the version is deprecated. */
   readonly deprecation: string | undefined
 }
 
@@ -55,7 +55,7 @@ export interface PublishedColumn {
   readonly priority?: number
 }
 
-/** A column of `kubectl get` that is computed by code. */
+/** A column of `kubectl get` that code computes. */
 export interface PrinterColumn {
   readonly name: string
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date'
@@ -79,7 +79,7 @@ export interface Resources {
   readonly scale: Resource
   /** Protobuf messages of built-in kinds: fields of each message by its name. */
   readonly protobufMessages: ProtobufMessages
-  /** Built-in OpenAPI schemas with these names, and all that they refer to. */
+  /** Built-in OpenAPI schemas with these names, and all schemas that they refer to. */
   schemas(names: Iterable<string>): ReadonlyMap<string, object>
   /** Whether a subresource opens a connection to a container, a node or a Service instead of reading or writing an object. */
   isConnection(subresource: string | undefined): boolean

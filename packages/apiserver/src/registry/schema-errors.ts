@@ -1,27 +1,27 @@
-/** What is wrong with the schema of a CustomResourceDefinition, its rules in CEL included. */
+/** Validates the schemas of a CustomResourceDefinition, including their CEL rules. */
 import { appendAll, type FieldError, forbidden, invalid, type JSONSchema, ruleErrors, validateStructural } from '@capstan/kube'
 
 export interface SchemaInDefinition {
-  /** The schema was there before. */
+  /** Whether the stored CRD has the same schema. */
   readonly isUnchanged: boolean
-  /** Status is written by itself, so what is said of it must stand in its own part of the schema. */
+  /** Whether the status subresource is enabled. Upstream then restricts the keywords at the root of the schema. */
   readonly hasStatus: boolean
 }
 
-/** `path` is where the schema stands in the definition. */
+/** Validates a schema. `path` is its path in the CustomResourceDefinition. */
 export function schemaErrors(schema: JSONSchema, path: string, place: SchemaInDefinition): FieldError[] {
-  const known = place.hasStatus ? soundWithStatus : sound
+  const known = place.hasStatus ? validSchemasWithStatus : validSchemas
   if (known.has(schema)) return []
-  const errors = look(schema, path, place)
+  const errors = validateSchema(schema, path, place)
   if (errors.length === 0 && !place.isUnchanged && Object.isFrozen(schema)) known.add(schema)
   return errors
 }
 
-/** Frozen schemas with nothing wrong, wherever they stand: one is given to many servers, and to the same one again at each start. */
-const sound = new WeakSet<JSONSchema>()
-const soundWithStatus = new WeakSet<JSONSchema>()
+/** Valid frozen schemas, which are not validated again by other servers of the process, or when a server starts again. */
+const validSchemas = new WeakSet<JSONSchema>()
+const validSchemasWithStatus = new WeakSet<JSONSchema>()
 
-function look(schema: JSONSchema, path: string, { isUnchanged, hasStatus }: SchemaInDefinition): FieldError[] {
+function validateSchema(schema: JSONSchema, path: string, { isUnchanged, hasStatus }: SchemaInDefinition): FieldError[] {
   const errors: FieldError[] = []
   if (hasStatus) appendAll(errors, rootErrors(schema, path))
   if (schema.nullable) errors.push(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'))
@@ -30,7 +30,7 @@ function look(schema: JSONSchema, path: string, { isUnchanged, hasStatus }: Sche
   return [...errors, ...structural, ...ruleErrors(schema, { path, canCompile, isRoot: true, isUnchanged })]
 }
 
-/** Upstream: allowedFieldsAtRootSchema, by the names that they have there. */
+/** Upstream: allowedFieldsAtRootSchema, with Go's field names. */
 const allowedAtRoot = (
   'Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems ' +
   'UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations'
@@ -44,7 +44,7 @@ const nameInGo = (keyword: string): string =>
       : keyword.charAt(0).toUpperCase() + keyword.slice(1)
 
 function rootErrors(schema: JSONSchema, path: string): FieldError[] {
-  // Said of a type that is not an object already, and of null on its own.
+  // Another type than object and nullable have their own errors.
   const other = Object.entries(schema).find(
     ([keyword, value]) => value !== undefined && value !== false && !allowedAtRoot.includes(nameInGo(keyword)),
   )

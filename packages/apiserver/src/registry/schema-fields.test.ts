@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { crdStrategy } from './crd-strategy.ts'
-import { tidySchema } from './schema-fields.ts'
+import { normalizeSchema } from './schema-fields.ts'
 
 function tidied(schema: object): { schema: object; unknown: string[] } {
   const unknown: string[] = []
-  tidySchema(schema, 'at', (path) => unknown.push(path))
+  normalizeSchema(schema, 'at', (path) => unknown.push(path))
   return { schema, unknown }
 }
 
@@ -63,7 +63,7 @@ describe('unknown formats cause one warning', () => {
     expect(warned(schema, schema), 'it was there before').toEqual([])
   })
 
-  test('whatever is sent in the place of a definition', () => {
+  test('any value in place of a CustomResourceDefinition', () => {
     for (const spec of [undefined, {}, { versions: 5 }, { versions: [null, {}, { schema: null }] }])
       expect([crdStrategy.warnings({ spec } as never, undefined), crdStrategy.pruneUnknown({ spec } as never)]).toEqual([[], []])
   })

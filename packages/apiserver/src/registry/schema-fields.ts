@@ -47,34 +47,35 @@ function every(value: Value, fields: string): Fields {
  * Normalizes a draft of a schema in place.
  * @param report called with the path of every unknown field
  */
-export function tidySchema(schema: unknown, path: string, tell: (path: string) => void): void {
-  tidy(schema, schemaFields, path, tell)
+export function normalizeSchema(schema: unknown, path: string, report: (path: string) => void): void {
+  normalize(schema, schemaFields, path, report)
 }
 
-function tidy(value: unknown, fields: Fields, path: string, tell: (path: string) => void): void {
+function normalize(value: unknown, fields: Fields, path: string, report: (path: string) => void): void {
   if (!isRecord(value)) return
   for (const [field, member] of Object.entries(value)) {
     const at = `${path}.${field}`
     const known = Object.hasOwn(fields, field) ? fields[field]! : undefined
     if (known === undefined) {
-      tell(at)
+      report(at)
       delete value[field]
     } else if (known === 'unless false') {
       if (member === false) delete value[field]
-    } else if (known === 'schema') tidySchema(member, at, tell)
-    else if (known === 'quiet schema') for (const one of Array.isArray(member) ? member : [member]) tidySchema(one, at, () => {})
+    } else if (known === 'schema') normalizeSchema(member, at, report)
+    else if (known === 'quiet schema')
+      for (const one of Array.isArray(member) ? member : [member]) normalizeSchema(one, at, () => {})
     else if (known !== 'any') {
       const isEmpty = member === '' || (typeof member === 'object' && member !== null && Object.keys(member).length === 0)
       // A value that is not a list is a pointer to a struct in Go, which is kept when empty.
       if (isEmpty && !(typeof known === 'object' && !known.isList)) delete value[field]
       else if (known === 'map of schemas' && isRecord(member))
-        for (const [name, one] of Object.entries(member)) tidySchema(one, `${at}.${name}`, tell)
+        for (const [name, one] of Object.entries(member)) normalizeSchema(one, `${at}.${name}`, report)
       else if (known === 'list of schemas' && Array.isArray(member))
-        for (const [index, one] of member.entries()) tidySchema(one, `${at}[${index}]`, tell)
+        for (const [index, one] of member.entries()) normalizeSchema(one, `${at}[${index}]`, report)
       else if (typeof known === 'object') {
-        if (!known.isList) tidy(member, known.fields, at, tell)
+        if (!known.isList) normalize(member, known.fields, at, report)
         else if (Array.isArray(member))
-          for (const [index, one] of member.entries()) tidy(one, known.fields, `${at}[${index}]`, tell)
+          for (const [index, one] of member.entries()) normalize(one, known.fields, `${at}[${index}]`, report)
       }
     }
   }

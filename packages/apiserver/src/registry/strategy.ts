@@ -1,4 +1,4 @@
-/** Strategies: what is special about creating, updating and deleting objects of a kind. Upstream: rest.RESTCreateStrategy and its siblings. */
+/** Strategies: rules for creating, updating and deleting objects of a kind. Upstream: rest.RESTCreateStrategy and its siblings. */
 import type { Clock, FieldError, Random, UnknownObject, Verb } from '@capstan/kube'
 import type { Authorizer } from '../auth/authorizer.ts'
 import type { User } from '../auth/user.ts'
@@ -24,12 +24,12 @@ export interface WriteServices {
   readonly clock: Clock
   readonly random: Random
   readonly authorizer: Authorizer
-  /** State that the package of built-in kinds keeps for each server. The server itself does not look into it. */
+  /** State that the package of built-in kinds keeps for each server. The server itself does not read it. */
   readonly kindState: unknown
 }
 
 /**
- * Rules of creation, update and deletion of a kind. An absent member means that nothing is special.
+ * Rules for creating, updating and deleting objects of a kind. All members are optional.
  * `T` is the type of decoded objects.
  */
 export interface Strategy<T = UnknownObject> {
@@ -56,7 +56,7 @@ export interface Strategy<T = UnknownObject> {
   /** Sets fields that only the server sets. */
   prepare?(object: T, old: T | undefined, context: WriteContext): void
   /**
-   * Authorizes what the write grants, beyond the write itself.
+   * Authorizes permissions that the object grants, in addition to the write itself.
    * @throws StatusError Forbidden, or NotFound for an object that the write refers to
    */
   authorize?(object: T, old: T | undefined, context: WriteContext): void

@@ -31,7 +31,7 @@ const restore = (options: { force?: boolean; bumpRevision?: number } = {}) =>
   restoreBackup({ folder: other, file, clock, ...options })
 
 describe('a backup', () => {
-  test('of a folder that is in use has everything acknowledged, and only its owner can read it', async () => {
+  test('of a folder that is in use has all acknowledged writes, and only its owner can read it', async () => {
     const made = await backUp({ folder, file, clock })
     expect(made).toMatchObject({
       format: 2,
@@ -86,7 +86,7 @@ describe('a backup', () => {
     await writing
   })
 
-  test('is refused wherever it is cut off, and whichever byte is changed', async () => {
+  test('is rejected when it is truncated at any byte, or any byte is changed', async () => {
     await backUp({ folder, file, clock })
     const bytes = readFileSync(file)
     for (let size = 0; size < bytes.length; size += 1 + (size % 11)) {
@@ -150,13 +150,13 @@ describe('a backup', () => {
     })
   })
 
-  test('of a folder that is none is refused by name', async () => {
+  test('of something other than a data folder is an error that names the path', async () => {
     await expect(backUp({ folder: other, file, clock })).rejects.toThrow(`There is no state in data folder ${other}`)
   })
 })
 
 describe('a restore', () => {
-  test('brings objects and their resourceVersions back; what was seen since is gone, and no revision comes twice', async () => {
+  test('restores objects and their resourceVersions; later writes are gone, and no revision is used twice', async () => {
     await backUp({ folder, file, clock })
     await put(await stores.store('main'), at('later'))
     await restore()
@@ -170,7 +170,7 @@ describe('a restore', () => {
     await restored.close()
   })
 
-  test('can go on with the same revisions', async () => {
+  test('can continue with the same revisions', async () => {
     await backUp({ folder, file, clock })
     await restore({ bumpRevision: 0 })
     const restored = await openDurable(other, { clock })
@@ -204,7 +204,7 @@ describe('a restore', () => {
     await (await openDurable(other, { clock })).close()
   })
 
-  test('waits for no server: a folder that is in use is refused', async () => {
+  test('rejects a folder that is in use', async () => {
     await backUp({ folder, file, clock })
     await expect(restoreBackup({ folder, file, clock, force: true })).rejects.toThrow('it is in use by another process')
   })
@@ -220,7 +220,7 @@ describe('a restore', () => {
 })
 
 test.each(['death', 'loss of power'] as const)(
-  'a replacement that is cut short by %s leaves the one or the other',
+  'a replacement that is interrupted by %s leaves the old or the new state',
   async (after) => {
     const make = (disk: SimulatedDisk, what: string) => async (made: string) => {
       for (const name of ['a', 'b']) {

@@ -109,7 +109,8 @@ async function readAcknowledged(files: Files, folder: string): Promise<Salvaged>
     try {
       const state = await readState(files, `${folder}/${StateName}`, 'acknowledged')
       if (state.isMarkerWhole) return { ...state, damage: [] }
-      // A server may just be writing the other copy. If not, that copy was the newer one: everything that can be read, as at a start.
+      // A server may be writing the other copy at this moment. If not, that copy was the newer one: read everything that can be read, as at
+      // a start.
       if (isLast) return { ...(await readState(files, `${folder}/${StateName}`, 'everything')), damage: [] }
     } catch (err) {
       if (isLast || !(err instanceof DamagedData || isGone(err))) throw err

@@ -4,7 +4,7 @@ import { at, put } from './store.suite.ts'
 
 const empty = { revision: 0, objects: [], changes: [] }
 
-test('writes that arrive while one is under way share the next one', async () => {
+test('writes that arrive during a write share the next one', async () => {
   const groups: string[][] = []
   const waiting: (() => void)[] = []
   const store = new CoreStore(
@@ -30,7 +30,7 @@ test('writes that arrive while one is under way share the next one', async () =>
   expect(groups).toEqual([['a'], ['b', 'c']])
 })
 
-test('a store whose log fails hides the failed write, refuses writes until it recovers, and reuses the revision', async () => {
+test('a store whose log fails hides the failed write, rejects writes until it recovers, and reuses the revision', async () => {
   let failing = false
   let failure: Error | undefined
   const log = {

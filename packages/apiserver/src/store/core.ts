@@ -14,7 +14,7 @@ import { type Change, type Since, type Store, StoreConflict, type StoreKey, type
 export interface Log {
   /** Resolves once all of `changes` survive a crash. When it rejects, all of them are dropped and their revisions are reused. */
   append(changes: readonly Change[], time: number): Promise<void>
-  /** Why nothing can be appended at present. */
+  /** Reason why changes cannot be appended at present. */
   readonly failure: Error | undefined
   /** Closes the log and stores the recent changes, for the next open. */
   close(changes: readonly TimedChange[]): Promise<void>
@@ -41,7 +41,7 @@ interface Pending {
   reject(reason: unknown): void
 }
 
-/** Writes in one group at most: as many of the largest objects still fit into one string. */
+/** Maximum writes in one group: this many of the largest objects still fit into one string. */
 const LargestGroup = 256
 
 export class CoreStore implements Store {
@@ -188,8 +188,8 @@ export class CoreStore implements Store {
     try {
       // Listeners append to the list while it is read.
       for (const change of this.#unpublished) {
-        for (const listener of this.#listeners.get(change.key.resource) ?? []) tell(listener, change)
-        for (const listener of this.#listeners.get(undefined) ?? []) tell(listener, change)
+        for (const listener of this.#listeners.get(change.key.resource) ?? []) notify(listener, change)
+        for (const listener of this.#listeners.get(undefined) ?? []) notify(listener, change)
       }
     } finally {
       this.#unpublished.length = 0
@@ -204,8 +204,8 @@ export class CoreStore implements Store {
   }
 }
 
-/** Calls a listener. A listener that throws has a bug, which must not keep the change from other listeners or fail the write. */
-function tell(listener: (change: Change) => void, change: Change): void {
+/** Calls a listener. An exception of a listener is a bug, which must not affect other listeners or the write. */
+function notify(listener: (change: Change) => void, change: Change): void {
   try {
     listener(change)
   } catch (err) {

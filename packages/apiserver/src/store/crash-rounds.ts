@@ -58,7 +58,7 @@ export async function crashRounds({ folder, rounds, random, isEnough }: CrashOpt
         mistakesIn(found, seen, last, all).map((mistake) => `round ${round}: ${mistake}`),
       )
       if (!found.changes) expired++
-      // A write in progress when the writer was killed may or may not be stored; the state that was found decides.
+      // A write in progress when the writer was killed may or may not be stored; the found state decides.
       for (const [name, revision] of found.objects) last.set(name, { name, revision, isDeletion: false })
       const there = new Set(found.objects.map(([name]) => name))
       for (const [name, { revision }] of last) if (!there.has(name)) last.set(name, { name, revision, isDeletion: true })

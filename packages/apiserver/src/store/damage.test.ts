@@ -13,7 +13,7 @@ const folder = '/data/state'
 const journalOf = (disk: SimulatedDisk) =>
   Journal.open(folder, { clock: new VirtualClock(), log: silent, files: disk, sync: true, checkpointAfter: 3000 })
 
-/** A folder with two checkpoints and some logs, and what it holds. */
+/** A folder with two checkpoints and some logs, and its content. */
 let good: SimulatedDisk
 let content: string
 let nextFrame: number
@@ -49,7 +49,7 @@ async function outcomeOf(disk: SimulatedDisk): Promise<Outcome> {
   }
 }
 
-/** Does every kind of damage to every file, and counts what came of it. */
+/** Damages every file in every way, and counts the results. */
 async function afterEach(damages: (bytes: Buffer) => Iterable<Buffer>): Promise<Record<string, number>> {
   const counts: Record<string, number> = { 'all there': 0, refused: 0 }
   for (const path of good.paths) {
@@ -66,7 +66,7 @@ async function afterEach(damages: (bytes: Buffer) => Iterable<Buffer>): Promise<
   return counts
 }
 
-describe('whatever becomes of one file, everything acknowledged is there, or the folder is refused by the name of the file', () => {
+describe('after damage to one file all acknowledged writes are readable, or opening the folder fails with the name of the file', () => {
   test('one bit of any byte', async () => {
     const counts = await afterEach(function* (bytes) {
       for (let at = 0; at < bytes.length; at += 1 + (at % 31)) {
@@ -76,11 +76,11 @@ describe('whatever becomes of one file, everything acknowledged is there, or the
       }
     })
     expect(counts.refused).toBeGreaterThan(50)
-    // A checkpoint and logs that the newer checkpoint makes superfluous.
+    // A checkpoint and logs that are not needed after the newer checkpoint.
     expect(counts['all there']).toBeGreaterThan(50)
   })
 
-  test('cut off at any byte', async () => {
+  test('truncated at any byte', async () => {
     const counts = await afterEach(function* (bytes) {
       for (let size = 0; size < bytes.length; size += 1 + (size % 23)) yield bytes.subarray(0, size)
     })
@@ -119,14 +119,14 @@ describe('data that was never acknowledged', () => {
     return outcomeOf(disk)
   }
 
-  test('is dropped when it was cut short at any byte, and there when it is whole', async () => {
+  test('is dropped when it was truncated at any byte, and kept when it is complete', async () => {
     const whole = frame()
     for (let size = 0; size < whole.length; size += size < 40 || size > whole.length - 40 ? 1 : 11)
       expect(await withTail(whole.subarray(0, size)), `cut at ${size}`).toEqual({ kind: 'all there' })
     expect(await withTail(whole)).toMatchObject({ kind: 'lost', content: expect.stringContaining('"name":"new"') })
   })
 
-  test('is dropped when some of its sectors never came', async () => {
+  test('is dropped when some of its sectors are missing', async () => {
     const { length } = await good.read(newestLog)
     const boundary = 512 - (length % 512)
     for (const from of [0, boundary, boundary + 512]) {
@@ -136,7 +136,7 @@ describe('data that was never acknowledged', () => {
     expect(await withTail(Buffer.alloc(3000))).toEqual({ kind: 'all there' })
   })
 
-  test('is damage when it was whole once', async () => {
+  test('counts as damage when it was complete before', async () => {
     const tail = frame()
     tail[200]! ^= 4
     expect(await withTail(tail)).toEqual({ kind: 'refused', path: newestLog })

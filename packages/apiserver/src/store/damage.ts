@@ -1,4 +1,4 @@
-/** Error for a file that is not as written, so that acknowledged data is missing or may be. */
+/** Error for a damaged file, in which acknowledged data is missing or may be missing. */
 export class DamagedData extends Error {
   override readonly name = 'DamagedData'
   readonly path: string

@@ -16,14 +16,14 @@ const clock = new VirtualClock()
 const newFolder = () => join(root, String(folders++))
 
 test.each(['list', 'open', 'read'] as const)(
-  'a disk that fails while the folder is opened is told with the folder: %s',
+  'the error of a disk that fails while the folder is opened names the folder: %s',
   async (step) => {
     const folder = newFolder()
     await (await openDurable(folder, { clock })).close()
     const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
     const files = { ...nodeFiles, [step]: () => Promise.reject(full) }
     await expect(openDurable(folder, { clock, files })).rejects.toThrow(`Cannot open data folder ${folder}: ${full.message}`)
-    // And is given back for the next attempt.
+    // The lock is released for the next attempt.
     await (await openDurable(folder, { clock })).close()
   },
 )
@@ -134,7 +134,7 @@ describe('the durable store', () => {
   })
 
   const left = ['000005.ldb', '000012.log', 'CURRENT', 'LOG', 'LOG.old', 'MANIFEST-000011']
-  test('a folder of before, with a LevelDB for its lock and its format, is opened, and that is cleared away', async () => {
+  test('a folder of an earlier version, with the files of a LevelDB, is opened, and those files are removed', async () => {
     await put(await stores.store('main'), at('a'))
     await stores.close()
     rmSync(join(folder, 'format'))
@@ -145,7 +145,7 @@ describe('the durable store', () => {
     expect(readdirSync(folder).sort()).toEqual(['LOCK', 'format', 'mine.log', 'state'])
   })
 
-  test('a folder of a later version is refused by name', async () => {
+  test('a folder of a later version is rejected with its name', async () => {
     await stores.close()
     writeFileSync(join(folder, 'format'), '3\n')
     await expect(openDurable(folder, { clock })).rejects.toThrow(
@@ -175,7 +175,7 @@ describe('the durable store', () => {
     }
   })
 
-  test('only its owner can read what is in it', async () => {
+  test('only its owner can read its files', async () => {
     await put(await stores.store('main'), at('a'))
     const modes = readdirSync(join(folder, 'state')).map((name) => statSync(join(folder, 'state', name)).mode & 0o777)
     expect([statSync(folder).mode & 0o777, statSync(join(folder, 'state')).mode & 0o777, ...new Set(modes)]).toEqual([

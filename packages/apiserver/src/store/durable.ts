@@ -1,11 +1,11 @@
 /**
- * State that survives: one data folder, many named stores, one log. What the stores of a folder commit at the same time shares one
- * synced write (`journal.ts`). All of it is read when the folder is opened.
+ * Durable state: one data folder, many named stores, one log. Stores of a folder that commit at the same time share one synced write
+ * (`journal.ts`). All state is read when the folder is opened.
  *
  * Layout:
- *   state/  checkpoints, logs and the mark: see `state-folder.ts`
+ *   state/  checkpoints, logs and the commit marker: see `state-folder.ts`
  *   format  the version of the layout
- *   LOCK    for one process at a time
+ *   LOCK    lock file: one process at a time can open the folder
  */
 import { type Clock, type Logger, silent } from '@capstan/kube'
 import { CoreStore, type Log, type StoreOptions } from './core.ts'
@@ -129,10 +129,10 @@ async function prepare(folder: string, files: Files, clock: Clock): Promise<void
   if (format !== 'current') await writeFormat(files, folder)
 }
 
-/** Errors of the operating system have a reason but no path. */
+/** Errors of the operating system contain a reason but no path. */
 const isOfSystem = (err: unknown): err is NodeJS.ErrnoException => (err as NodeJS.ErrnoException).code !== undefined
 
-/** Adds what the user can do about the damage. */
+/** Adds advice for the user to the error. */
 const unreadable = (folder: string, damage: DamagedData): Error =>
   unopened(
     folder,

@@ -81,7 +81,7 @@ export const nodeFiles: Files = {
   },
 }
 
-/** Writes a file completely or not at all; durable once it resolves. */
+/** Writes a file completely or not at all; durable when it resolves. */
 export async function writeWhole(files: Files, path: string, write: (file: OpenFile) => Promise<void>): Promise<void> {
   const temporary = `${path}.new`
   const file = await files.open(temporary, 'create')

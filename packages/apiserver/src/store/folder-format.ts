@@ -17,7 +17,7 @@ export async function readFormat(files: Files, folder: string): Promise<'current
   if (!names.includes(FormatName)) return names.includes('CURRENT') ? 'old' : undefined
   const format = (await files.read(`${folder}/${FormatName}`)).toString().trimEnd()
   if (format === Format) return 'current'
-  // A format file without a number was cut short or damaged: the state has its own version.
+  // A format file without a number was truncated or damaged. The state contains its own version.
   if (!/^\d+$/.test(format)) return 'old'
   throw unopened(folder, `it has format ${format}, and this version reads format ${Format} only`)
 }

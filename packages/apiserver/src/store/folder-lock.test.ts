@@ -18,11 +18,11 @@ beforeEach(() => {
 })
 const inUse = () => `Cannot open data folder ${folder}: it is in use by another process`
 
-/** A process that has the folder and has written to it, until it is killed. */
+/** Starts a process that has the folder open and has written to it. */
 async function holder(): Promise<ChildProcess> {
   const writer = fileURLToPath(new URL('./crash-writer.ts', import.meta.url))
   const child = spawn(process.execPath, [writer, folder, '4000000', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
-  // First it says what it has found, then what has been acknowledged.
+  // It prints first the found state, then its acknowledged writes.
   let said = ''
   while (said.split('\n').length < 3) said += ((await once(child.stdout, 'data')) as [Buffer])[0].toString()
   child.stdout.resume()
@@ -37,7 +37,7 @@ async function saidBy(program: string): Promise<string> {
 }
 
 describe('the lock of a data folder', () => {
-  test('keeps a second process out, and is given back when the first one is killed', async () => {
+  test('excludes a second process, and is released when the first one is killed', async () => {
     for (let time = 0; time < 2; time++) {
       const child = await holder()
       await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
@@ -49,14 +49,14 @@ describe('the lock of a data folder', () => {
     }
   })
 
-  test('keeps the same process out as well, however often it tries, until it is released', async () => {
+  test('excludes the same process at every attempt until it is released', async () => {
     const lock = await FolderLock.take(folder)
     for (let time = 0; time < 3; time++) await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
     lock.release()
     ;(await FolderLock.take(folder)).release()
   })
 
-  test('is still there for another process after a second opening has failed', async () => {
+  test('still excludes other processes after a second open has failed', async () => {
     const lock = await FolderLock.take(folder)
     await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
     const said = await saidBy(`import { FolderLock } from '${new URL('./folder-lock.ts', import.meta.url).href}'
@@ -65,7 +65,7 @@ describe('the lock of a data folder', () => {
     lock.release()
   })
 
-  test('is kept as long as a store of the folder is, whatever garbage is collected', async () => {
+  test('is kept as long as a store of the folder is open, also across garbage collections', async () => {
     const said = await saidBy(`import { openDurable } from '${new URL('./durable.ts', import.meta.url).href}'
       const open = () => openDurable(process.argv[1], { clock: { now: () => 0 } })
       globalThis.kept = await (await open()).store('main')
@@ -74,7 +74,7 @@ describe('the lock of a data folder', () => {
     expect(said).toBe(inUse())
   })
 
-  test('is a file in which nothing is ever written', async () => {
+  test('is a file that stays empty', async () => {
     const lock = await FolderLock.take(folder)
     expect(readdirSync(folder)).toEqual(['LOCK'])
     expect(statSync(join(folder, 'LOCK')).size).toBe(0)
@@ -95,7 +95,7 @@ describe('the lock of a data folder', () => {
     ;(await FolderLock.take(folder)).release()
   })
 
-  test('that cannot be made fails with the name of the folder', async () => {
+  test('that cannot be created fails with the name of the folder', async () => {
     writeFileSync(folder, '')
     await expect(FolderLock.take(folder)).rejects.toThrow(`Cannot open data folder ${folder}: EEXIST`)
   })

@@ -7,7 +7,7 @@ import { readState } from './state-folder.ts'
 import type { Store } from './store.ts'
 import { at, put, storeSuite } from './store.suite.ts'
 
-/** `CAPSTAN_FUZZ=60` tries 1,800 disks in each way. */
+/** `CAPSTAN_FUZZ=60` runs 1,800 disks in each way. */
 const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
 const folder = '/data/state'
 
@@ -48,7 +48,7 @@ describe('a durable store with failing checkpoints and frequent new logs', () =>
 /** Acknowledged writes, which a reader may rely on. */
 interface Known {
   readonly acknowledged: Map<string, { revision: number; text: string | undefined }>
-  /** Writes that may or may not have been done: the process died, or they failed. */
+  /** Writes that may or may not be stored: the process died, or they failed. */
   readonly open: Map<string, Set<string | undefined>>
   highest: number
 }
@@ -59,7 +59,7 @@ describe.each([
   ['a process that dies at any step of a disk that fails now and then', 'death', 0.02],
   ['a loss of power at any step of a disk that fails now and then', 'loss of power', 0.02],
 ] as const)('%s', (_, after, failures) => {
-  test('loses nothing that was acknowledged', { timeout: 240_000 * often }, async () => {
+  test('loses no acknowledged write', { timeout: 240_000 * often }, async () => {
     for (let seed = 0; seed < 30 * often; seed++) await survive(seed, after, failures)
   })
 })
@@ -122,7 +122,7 @@ function verify(store: Store, known: Known, where: string): void {
     const isLater = known.open.get(name)?.has(found?.data.text) === true
     expect(isAsAcknowledged || isLater, `${where}: ${name} was ${text?.slice(0, 5)} at ${revision}`).toBe(true)
   }
-  // What is there now is known, and history leads up to it without a gap.
+  // The found state is known now, and the history leads to it without a gap.
   known.open.clear()
   for (const [name, { revision }] of known.acknowledged) {
     const found = store.get(at(name)) as { metadata: { resourceVersion: string }; data: { text: string } } | undefined

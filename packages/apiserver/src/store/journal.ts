@@ -86,7 +86,7 @@ export class Journal {
     const log = await files.open(`${folder}/${logName(end.generation)}`, 'existing')
     let marker: OpenFile | undefined
     try {
-      // These bytes may have come from the page cache and not have reached the disk: they are written once more.
+      // These bytes may come from the page cache and not be on the disk, so they are written again.
       if (unacknowledged.length > 0) await log.write(unacknowledged, acknowledged.offset)
       await log.truncate(end.offset)
       await log.sync()
@@ -104,7 +104,7 @@ export class Journal {
     return this.#images
   }
 
-  /** Why nothing can be written; undefined while writes are possible. */
+  /** Reason why writes are not possible; undefined while they are. */
   get failure(): Error | undefined {
     return this.#failure
   }
@@ -177,7 +177,7 @@ export class Journal {
     this.#next++
   }
 
-  /** Begins a new log at the acknowledged position, and has a checkpoint made of the state before it. */
+  /** Begins a new log at the acknowledged position, and starts a checkpoint of the state before it. */
   async #beginLog(): Promise<void> {
     const { files, clock } = this.#options
     const generation = this.#end.generation + 1

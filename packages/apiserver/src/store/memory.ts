@@ -1,4 +1,4 @@
-/** State of one API server in memory; it ends with the process. */
+/** In-memory store of one API server, which is lost when the process ends. */
 import { CoreStore, type StoreOptions } from './core.ts'
 import type { Store } from './store.ts'
 

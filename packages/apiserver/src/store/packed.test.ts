@@ -17,7 +17,7 @@ describe('a packed object', () => {
     encode = packedObjects(2)
   })
 
-  test('has the members of what was stored, in their order, whether it is unpacked or not', () => {
+  test('has the members of the stored object, in their order, whether it is unpacked or not', () => {
     const packed = encode(object('one'))
     const text = JSON.stringify(object('one'))
     for (const unpackOthers of [false, true]) {
@@ -33,7 +33,7 @@ describe('a packed object', () => {
     expect(jsonOf(packed)).toBe(text)
   })
 
-  test('is frozen all the way down, also after it has been unpacked again', () => {
+  test('is deeply frozen, also after it has been unpacked again', () => {
     const packed = encode(object('one'))
     for (const name of ['two', 'three']) encode(object(name))
     expect(Object.isFrozen(packed)).toBe(true)
@@ -54,14 +54,14 @@ describe('a packed object', () => {
     expect(inMemory(packed)).toEqual(object('one'))
   })
 
-  test('leaves out what is undefined, as JSON does', () => {
+  test('omits undefined members, as JSON does', () => {
     const packed = encode(object('one', { status: undefined }))
     expect(Object.keys(packed)).not.toContain('status')
     expect(jsonOf(packed)).toBe(JSON.stringify(object('one')))
   })
 })
 
-test('an object with more members than any kind has is held as it is', () => {
+test('an object with more members than any kind has is not packed', () => {
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`member-${index}`, index]))
   const held = packedObjects()(object('many', many))
   expect(isPacked(held)).toBe(false)
@@ -70,7 +70,7 @@ test('an object with more members than any kind has is held as it is', () => {
   expect(JSON.parse(jsonOf(held))).toEqual(object('many', many))
 })
 
-test('a member may be called what objects inherit', () => {
+test('a member may have the name of an inherited member', () => {
   const parsed = JSON.parse(
     '{"apiVersion":"v1","kind":"X","metadata":{"name":"a"},"__proto__":{"b":1},"constructor":2}',
   ) as KubeObject

@@ -1,9 +1,9 @@
 /**
  * Two encodings of stored objects. Plain objects, frozen and shared, suit a server whose controllers run in the same process. Packed
- * objects are kept as JSON: a third of the memory, for a server whose clients all use sockets, and mostly want JSON.
+ * objects are kept as JSON: they take a third of the memory, for a server whose clients all use sockets, and mostly want JSON.
  *
- * A packed object is one object for all readers as long as it is stored, and has the same members. They are parsed when one is first read,
- * and cached while they are used.
+ * All readers share one packed object as long as it is stored, and it has the same members as a plain one. They are parsed at the first
+ * read, and cached while they are used.
  */
 import { freeze, hasLongInteger, type KubeObject, readJSON, writeJSON } from '@capstan/kube'
 
@@ -36,7 +36,7 @@ const exact = new WeakSet<object>()
 /** Returns the object as JSON; for packed objects it is not encoded again. */
 export const jsonOf = (object: object): string => Packed.textOf(object) ?? writeJSON(object)
 
-/** Reports whether `jsonOf` costs nothing. */
+/** Reports whether `jsonOf` needs no encoding. */
 export const isPacked = (object: object): boolean => Packed.textOf(object) !== undefined
 
 /**
@@ -140,7 +140,7 @@ function theSame(type: unknown): unknown {
   if (types.size < MostTypes) types.set(type, type)
   return type
 }
-/** A cache, as `getters`. */
+/** A cache, like `getters`. */
 const types = new Map<unknown, string>()
 const MostTypes = 1000
 
@@ -157,6 +157,6 @@ function getterOf(key: string): PropertyDescriptor | undefined {
   getters.set(key, getter)
   return getter
 }
-/** A cache. Names come from clients, so it is bounded; the limit is enough for all kinds. */
+/** A bounded cache, because names come from clients. The limit is enough for all kinds. */
 const getters = new Map<string, PropertyDescriptor>()
 const MostGetters = 500

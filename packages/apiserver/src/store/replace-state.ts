@@ -1,9 +1,9 @@
 /**
- * Putting a whole state in the place of another: cut short anywhere, the folder has the one or the other.
+ * Replaces a whole state atomically: after an interruption at any time, the folder has the old or the new state.
  *
- *   state.new       is being written
- *   state.restored  is complete, and takes the place of `state` as soon as that is out of the way
- *   state.replaced  was there before
+ *   state.new       the new state while it is written
+ *   state.restored  the complete new state, which replaces `state` once that has been moved away
+ *   state.replaced  the old state
  */
 import type { Files } from './files.ts'
 
@@ -12,7 +12,7 @@ const TemporaryName = 'state.new'
 const RestoredName = 'state.restored'
 const ReplacedName = 'state.replaced'
 
-/** `make` writes the new state into the given folder, and resolves once it is durable. */
+/** Replaces the state. `make` writes the new state into the given folder, and resolves once it is durable. */
 export async function replaceState(files: Files, folder: string, make: (folder: string) => Promise<void>): Promise<void> {
   await settleState(files, folder)
   await make(`${folder}/${TemporaryName}`)
@@ -22,7 +22,7 @@ export async function replaceState(files: Files, folder: string, make: (folder: 
   await settleState(files, folder)
 }
 
-/** Completes an interrupted replacement: forwards when the old state has been moved away, otherwise back. */
+/** Completes an interrupted replacement: forward when the old state has been moved away, otherwise back. */
 export async function settleState(files: Files, folder: string): Promise<void> {
   const names = new Set(await files.list(folder))
   if (!names.has(StateName) && names.has(RestoredName)) {

@@ -1,4 +1,4 @@
-/** Reads what is readable of a damaged state folder: the newest state before the damage. */
+/** Reads a damaged state folder as far as possible: the newest state before the damage. */
 import { largest } from '@capstan/kube'
 import { readCheckpoint } from './checkpoint.ts'
 import { DamagedData } from './damage.ts'
@@ -17,7 +17,7 @@ import {
 
 export interface Salvaged {
   readonly snapshots: Snapshots
-  /** What could not be read: acknowledged writes after it are lost. */
+  /** Damaged parts: acknowledged writes after them are lost. */
   readonly damage: readonly DamagedData[]
 }
 

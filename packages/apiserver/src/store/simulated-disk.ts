@@ -28,13 +28,13 @@ export class SimulatedDisk implements Files {
   #seen = new Map<string, File>()
   #kept = new Map<string, File>()
   #pending: Naming[] = []
-  /** Steps until the process dies during one. */
+  /** Remaining steps until the process dies during one. */
   #left = Infinity
-  /** Called before each step; throws the error that the step is to fail with. */
+  /** Called before each step; throws the error with which the step fails. */
   failing: (step: string, path: string) => void = () => {}
-  /** Steps so far. */
+  /** Number of steps so far. */
   steps = 0
-  /** Handles of earlier lives are invalid. */
+  /** Handles of earlier processes are invalid. */
   #life = 0
 
   constructor(random: Random) {
@@ -50,12 +50,12 @@ export class SimulatedDisk implements Files {
     return this.#left <= 0
   }
 
-  /** Starts another process on what the dead one left. */
+  /** Starts another process on the files of the dead one. */
   restart(after: 'death' | 'loss of power'): void {
     this.#left = Infinity
     this.#life++
     if (after === 'death') return
-    // Changes of names reach the disk in order, so only the last ones may be missing.
+    // Name changes reach the disk in order, so only the last ones may be missing.
     const arrived = Math.floor(this.#random.next() * (this.#pending.length + 1))
     for (const naming of this.#pending.slice(0, arrived)) naming(this.#kept)
     this.#pending = []
@@ -114,7 +114,7 @@ export class SimulatedDisk implements Files {
       },
       sync: async () => {
         await step('sync', () => {
-          // What could not be written is forgotten: the next sync succeeds without it.
+          // Data that could not be written is dropped: the next sync succeeds without it.
           for (const change of file.pending.splice(0)) this.#arriveInPart(file, change)
         })
         for (const change of file.pending.splice(0)) file.kept = changed(file.kept, change)

@@ -17,7 +17,7 @@ export interface TimedChange {
 export interface Snapshot {
   revision: number
   readonly objects: Map<string, Stored>
-  /** Oldest first, without gaps up to `revision`. Kept until the store is opened, which then keeps its own history. */
+  /** Oldest first, without gaps up to `revision`. Kept until the store is opened, which then has its own history. */
   changes: TimedChange[]
 }
 
@@ -44,7 +44,7 @@ export function changeLine(store: string, { revision, key, object }: Change, tim
 
 export const removalLine = (store: string): string => JSON.stringify({ store, removed: true } satisfies Entry)
 
-/** Applies a line of the log to `snapshots`. @throws when it does not follow from the state */
+/** Applies a line of the log to `snapshots`. @throws when the line does not follow from the state */
 export function replay(snapshots: Snapshots, entry: Entry, encode: ObjectEncoding = plainObjects): void {
   if ('removed' in entry) {
     snapshots.delete(entry.store)

@@ -1,11 +1,11 @@
 /**
- * Reading a state folder:
+ * Reads a state folder:
  *
- *   checkpoint-<n>  all stores, as they were when log n began
- *   log-<n>         what has been written since, a frame for each group of writes; log 1 begins with nothing
- *   acknowledged    position up to which writes have been acknowledged
+ *   checkpoint-<n>  all stores at the time when log n began
+ *   log-<n>         later writes, a frame for each group of writes; log 1 begins with empty stores
+ *   acknowledged    the commit marker: position up to which writes have been acknowledged
  *
- * What stands before that mark must be there, whole and without gaps; only what is behind it may be torn.
+ * Content before the commit marker must be complete and without gaps; only content after it may be torn.
  */
 import { crc32 } from 'node:zlib'
 import { largest, messageOf, readJSON } from '@capstan/kube'
@@ -26,7 +26,7 @@ export interface State {
   readonly snapshots: Snapshots
   /** Position of the commit marker. */
   readonly acknowledged: Position
-  /** End of the newest log; bytes behind it are torn. */
+  /** End of the newest log; bytes after it are torn. */
   readonly end: Position
   /** Number of the next frame. */
   readonly next: number
@@ -45,7 +45,7 @@ export interface LogHeader {
   readonly capstan: 'log'
   readonly format: number
   readonly generation: number
-  /** End of the previous log: bytes behind it were never acknowledged. Absent in the first log. */
+  /** End of the previous log: bytes after it were never acknowledged. Absent in the first log. */
   readonly previousEnd?: number
 }
 
@@ -98,7 +98,7 @@ export async function readState(
     let next = opened[0]!.first
     let end = 0
     for (const [index, log] of opened.entries()) {
-      // The header of the next log records where this one is valid, whatever the commit marker has.
+      // The header of the next log contains the end of this one, which takes precedence over the commit marker.
       const previousEnd = opened[index + 1]?.header.previousEnd
       const needed = previousEnd ?? (last === acknowledged.generation ? acknowledged.offset : 0)
       const until = previousEnd ?? (extent === 'acknowledged' ? needed : undefined)
@@ -136,7 +136,7 @@ export async function readLog(files: Files, path: string, generation: number): P
   const bytes = await readOrMissing(path, (at) => files.read(at))
   const first = firstNumber(bytes)
   const { value } = readFrames(bytes, first).next()
-  // A log gets its name only when its first frame is durable, so the first frame cannot be torn.
+  // A log is renamed to its final name only when its first frame is durable, so the first frame cannot be torn.
   if (!value || !('content' in value)) throw new DamagedData(path, 0, 'its head cannot be read')
   const header = JSON.parse(value.content) as LogHeader
   if (header.capstan !== 'log' || header.generation !== generation) throw new DamagedData(path, 0, 'it is not that log')

@@ -9,7 +9,7 @@ export const at = (name: string, namespace = 'default', resource = 'configmaps')
 const object = (name: string, data: Record<string, string> = {}): KubeObject =>
   ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' }, data }) as unknown as KubeObject
 
-/** Writes over whatever is there. */
+/** Writes the object independent of the stored one. */
 export const put = (store: Store, key: StoreKey, data?: Record<string, string>): Promise<Change> =>
   store.commit({ key, previous: store.get(key), object: object(key.name, data) })
 
@@ -58,7 +58,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       expect((await put(store, at('c'))).revision).toBe(2)
     })
 
-    test('a hundred at once all arrive, in one order for everybody', async () => {
+    test('a hundred concurrent ones are all stored, in one order for all readers', async () => {
       const seen: number[] = []
       store.subscribe('configmaps', (change) => seen.push(change.revision))
       const all = await Promise.all(Array.from({ length: 100 }, (_, i) => put(store, at(`o${i}`))))
@@ -67,14 +67,14 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       expect(store.count('configmaps')).toBe(100)
     })
 
-    test('nothing is accepted after close', async () => {
+    test('writes are rejected after close', async () => {
       await store.close()
       await expect(put(store, at('late'))).rejects.toThrow('closed')
     })
   })
 
   describe('reading', () => {
-    test('lists are sorted by namespace/name, and hold one resource and namespace', async () => {
+    test('lists are sorted by namespace/name, and contain one resource and namespace', async () => {
       for (const key of [at('b', 'n2'), at('c', 'n1'), at('a', 'n2'), at('z', 'n'), at('x', 'n1', 'secrets')])
         await put(store, key)
       await remove(store, at('c', 'n1'))
@@ -93,7 +93,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       expect(names(list)).toEqual(['a'])
     })
 
-    test('a list of an older revision shows what there was then', async () => {
+    test('a list of an older revision shows the objects of that revision', async () => {
       await put(store, at('kept'))
       await put(store, at('changed'), { v: '1' })
       await put(store, at('deleted'))
@@ -131,7 +131,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       expect(store.since(99, 'configmaps')).toEqual({ kind: 'changes', changes: [] })
     })
 
-    test('a listener that writes does not upset the order of others', async () => {
+    test('a write by a listener does not change the order for other listeners', async () => {
       const seen: string[] = []
       const writes: Promise<unknown>[] = []
       store.subscribe('configmaps', (change) => {
@@ -160,7 +160,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       await small.close()
     })
 
-    test('are forgotten when their time is up, wherever the clock is set meanwhile', async () => {
+    test('are removed after their maximum age, also when the clock is set meanwhile', async () => {
       const clock = settableClock()
       const aged = await open({ history: { age: minutes(5) }, clock })
       const knows = (revision: number) => aged.since(revision, 'configmaps').kind === 'changes'
@@ -184,7 +184,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
   })
 }
 
-/** Anybody may set it, to any time. */
+/** A clock whose time tests set freely. */
 export const settableClock = (): Clock & { time: number } => ({
   time: Date.UTC(2026, 0, 1),
   now() {

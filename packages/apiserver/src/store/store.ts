@@ -4,9 +4,9 @@
  *
  * Guarantees:
  * - A commit resolves, and is visible to `get`, `list` and subscribers, only when it is durable.
- * - Each commit has a revision of its own, one above the last; revisions never decrease, restarts included.
+ * - Each commit has its own revision, one above the last; revisions never decrease, restarts included.
  * - Commits that arrive while one is being written share the next write (group commit).
- * - Stored objects are deeply frozen and carry `metadata.resourceVersion` = the revision that wrote them.
+ * - Stored objects are deeply frozen; their `metadata.resourceVersion` is the revision that wrote them.
  */
 import type { KubeObject } from '@capstan/kube'
 
@@ -42,7 +42,7 @@ export type Since =
 export interface Store {
   /** Revision of the last visible commit. */
   readonly revision: number
-  /** Why the store accepts no writes at present, for example a full disk. Reads continue. */
+  /** Reason why the store accepts no writes at present, for example a full disk. Reads continue. */
   readonly failure?: Error | undefined
   get(key: StoreKey): KubeObject | undefined
   /** Objects of a resource (all namespaces when `namespace` is absent) in bytewise order of namespace/name. */
@@ -51,7 +51,7 @@ export interface Store {
   listAt(revision: number, resource: string, namespace?: string): readonly KubeObject[] | undefined
   /** Number of objects of a resource. */
   count(resource: string): number
-  /** Resolves with the change once it is durable. @throws StoreConflict when `previous` is no longer what is stored. */
+  /** Resolves with the change once it is durable. @throws StoreConflict when `previous` is no longer the stored object */
   commit(write: Write): Promise<Change>
   /** Returns changes of a resource after `revision`, oldest first, at most `most`; `expired` when some of them have left the history. */
   since(revision: number, resource: string, most?: number): Since

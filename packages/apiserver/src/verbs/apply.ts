@@ -41,7 +41,7 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
     if (server.store.get(key)) {
       const object = await modify(server, context, {
         replaces: false,
-        // Decoding of applied objects is stricter than field validation, so its warnings are not needed.
+        // Decoding of applied objects is stricter than field validation, so its warnings are dropped.
         apply: async (current) => decode(context, await patchOf(current, applied), 'apply', current),
         track: asIs,
       })

@@ -1,4 +1,4 @@
-/** What every verb works with: `ServerContext` (state and services of one API server) and `RequestContext` (one request). */
+/** Arguments of every verb: `ServerContext` (state and services of one API server) and `RequestContext` (one request). */
 import {
   type Admission,
   type ApiRequest,
@@ -40,28 +40,28 @@ export interface ServerContext extends WriteServices {
   /** Whether an object bound to a node is deleted only after the node confirms. */
   readonly gracefulDeletion: boolean
   readonly authenticateToken: AuthenticateToken
-  /** Audiences that tokens for this server have. */
+  /** Audiences of tokens for this server. */
   readonly apiAudiences: readonly string[]
 }
 
-/** One request and the resource it is about. */
+/** One request and its resource. */
 export interface RequestContext {
   readonly info: ResourceInfo
   readonly request: ApiRequest
   readonly options: RequestOptions
   readonly caller: Caller
-  /** Warnings to send with the answer. */
+  /** Warnings to send with the response. */
   readonly warnings: string[]
   readonly signal: AbortSignal | undefined
   /** Internal write: skips admission webhooks and policies. */
   readonly isOwn?: true
 }
 
-/** Answers requests for a kind that is not stored, or for a subresource that is not part of an object. */
+/** Handles requests for a kind that is not stored, or for a subresource that is not part of an object. */
 export type Handler = (server: ServerContext, context: RequestContext) => Result | Promise<Result>
 type Result = KubeObject | ObjectList | Status
 
-/** Context of a write as strategies and plugins receive it. */
+/** Context of a write, for strategies and plugins. */
 export const writeContext = (server: ServerContext, { request, caller, warnings }: RequestContext): WriteContext => ({
   subresource: request.subresource,
   verb: request.verb,

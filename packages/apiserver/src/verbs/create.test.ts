@@ -23,13 +23,13 @@ describe('a create', () => {
     expect(Object.isFrozen(made.spec)).toBe(true)
   })
 
-  test('leaves the object that it was given alone', async () => {
+  test('does not change the given object', async () => {
     const given = Object.freeze({ metadata: Object.freeze({ name: 'w', namespace }), spec: Object.freeze({ replicas: 3 }) })
     await t.client.create(Widget, given)
     expect(given).toEqual({ metadata: { name: 'w', namespace }, spec: { replicas: 3 } })
   })
 
-  test('drops status, but for built-in kinds that come with one', async () => {
+  test('drops status, except of built-in kinds that are created with one', async () => {
     const widget = await t.client.create(Widget, { ...aWidget('w'), status: { phase: 'Given' } })
     const pod = await t.client.create(Pod, {
       metadata: at('p'),
@@ -45,12 +45,12 @@ describe('a create', () => {
     expect(secret).not.toHaveProperty('stringData')
   })
 
-  test('makes a name from generateName', async () => {
+  test('generates a name from generateName', async () => {
     const { metadata } = await t.client.create(ConfigMap, { metadata: { generateName: 'gen-', namespace } })
     expect(metadata.name).toMatch(/^gen-[bcdfghjklmnpqrstvwxz2456789]{5}$/)
   })
 
-  test('gives up on generateName when chance gives the same name again and again', async () => {
+  test('fails after several generated names that are taken', async () => {
     const stubborn = await testServer({ random: { next: () => 0.5 } })
     const twice = () => stubborn.client.create(ConfigMap, { metadata: { generateName: 'g-', namespace } })
     await twice()
@@ -59,12 +59,12 @@ describe('a create', () => {
     )
   })
 
-  test('as a dry run does not look at the resourceVersion', async () => {
+  test('as a dry run ignores the resourceVersion', async () => {
     const copied = aWidget('dry', {}, { resourceVersion: '5' })
     expect((await t.client.create(Widget, copied, { dryRun: true })).metadata.resourceVersion).toBe('5')
   })
 
-  test('as a dry run shows the object and stores nothing', async () => {
+  test('as a dry run returns the object and does not store it', async () => {
     const { revision } = t.server.store
     const shown = await t.client.create(Widget, aWidget('dry'), { dryRun: true })
     expect(shown).toMatchObject({ metadata: { generation: 1 }, spec: { replicas: 1 } })
@@ -73,7 +73,7 @@ describe('a create', () => {
     expect(t.server.store.revision).toBe(revision)
   })
 
-  test('is refused in a namespace that is going away', async () => {
+  test('is rejected in a namespace that is being deleted', async () => {
     await t.client.create(Namespace, { metadata: { name: 'going', finalizers: ['example.com/hold'] } })
     await t.client.delete(Namespace, { name: 'going' })
     expect(await refusal(t.client.create(ConfigMap, { metadata: { name: 'c', namespace: 'going' } }))).toBe(
@@ -82,7 +82,7 @@ describe('a create', () => {
   })
 })
 
-describe('a create is refused', () => {
+describe('a create is rejected', () => {
   const subdomain =
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 
@@ -167,7 +167,7 @@ test.each([
   expect(text).toEqual(typeof why === 'string' ? why : expect.stringMatching(why))
 })
 
-test('a finalizer of a custom resource that has no domain is warned of, once', async () => {
+test('a finalizer without a domain on a custom resource causes one warning', async () => {
   const warned = async (verb: 'create' | 'update', metadata: object) => {
     const type = { apiVersion: 'shop.example.com/v1', kind: 'Widget' }
     const body = { ...type, ...aWidget('w'), metadata: { ...at('w'), ...metadata } }
@@ -215,14 +215,14 @@ describe('unknown fields', () => {
     expect(answer.body).not.toHaveProperty('metadata.bogus')
   })
 
-  test('are refused under Strict, all of them named', async () => {
+  test('are rejected under Strict with an error that names all of them', async () => {
     expect(await refusal(send('Strict'))).toBe(
       '400 BadRequest: Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "metadata.bogus", unknown field "extra", unknown field "spec.wat"',
     )
   })
 })
 
-test('admission fills in, warns, and refuses', async () => {
+test('admission defaults, warns, and rejects', async () => {
   const rules = admission({
     kind: Widget,
     default(widget) {

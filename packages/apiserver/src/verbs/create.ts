@@ -51,7 +51,7 @@ export async function createDecoded(
   for (let attempt = 1; ; attempt++) {
     const named = prefix === undefined ? drafted : draft(drafted)
     if (prefix !== undefined) named.metadata.name = generatedName(server, prefix)
-    // Later stages rely on a name being present; validation refuses the empty one.
+    // Later stages rely on a name being present; validation rejects the empty one.
     else named.metadata.name ??= ''
     setSystemFields(server, info, named)
     try {
@@ -70,7 +70,7 @@ export async function createDecoded(
   }
 }
 
-/** Drops the status, which a create cannot set, and sets what identifies the new object. */
+/** Drops the status, which a create cannot set, and sets the identity of the new object. */
 function setSystemFields({ random, clock }: ServerContext, info: ResourceInfo, object: UnknownObject): void {
   const { metadata } = object
   if (info.statusSubresource && !info.strategy.statusOnCreate) {
@@ -83,7 +83,7 @@ function setSystemFields({ random, clock }: ServerContext, info: ResourceInfo, o
   else delete metadata.generation
 }
 
-/** @throws StatusError for a resourceVersion, which upstream refuses in the store, and so not in dry runs; StoreConflict when the name is taken */
+/** @throws StatusError for a resourceVersion, rejected in the store as upstream does, so not in dry runs; StoreConflict for a taken name */
 function checkNew({ store }: ServerContext, { info, options }: RequestContext, { metadata }: UnknownObject): void {
   if (metadata.resourceVersion !== undefined && !options.dryRun) {
     throw new StatusError('', 'resourceVersion should not be set on objects to be created')

@@ -30,7 +30,7 @@ describe('a delete', () => {
     expect(await get()).toBeUndefined()
   })
 
-  test('waits for finalizers, and the last to go takes the object along in the same request', async () => {
+  test('waits for finalizers, and the removal of the last one deletes the object', async () => {
     await t.client.create(Widget, aWidget('w', {}, { finalizers: ['example.com/a', 'example.com/b'] }))
     const pending = await t.client.delete(Widget, at('w'))
     expect(pending?.metadata).toMatchObject({
@@ -59,7 +59,7 @@ describe('a delete', () => {
     expect(pending?.metadata.finalizers).toEqual(expected)
   })
 
-  test('with another policy, later, changes its mind', async () => {
+  test('with another policy later replaces the first policy', async () => {
     await t.client.create(Widget, aWidget('w'))
     await t.client.delete(Widget, at('w'), { propagationPolicy: 'Foreground' })
     expect(await t.client.delete(Widget, at('w'), { propagationPolicy: 'Background' })).toBeUndefined()
@@ -72,7 +72,7 @@ describe('a delete', () => {
     expect(await get()).toBeDefined()
   })
 
-  test('asks admission that names it', async () => {
+  test('calls admission that names DELETE', async () => {
     const guard = admission({ kind: Widget, operations: ['DELETE'], validate: () => [forbidden('spec', 'is in use')] })
     const { client } = await testServer({ admission: [guard] })
     await client.create(Widget, aWidget('w'))
@@ -81,7 +81,7 @@ describe('a delete', () => {
     )
   })
 
-  test('many times at once deletes once', async () => {
+  test('concurrently deletes once', async () => {
     await t.client.create(Widget, aWidget('w'))
     const answers = await Promise.all(Array.from({ length: 5 }, () => refusal(t.client.delete(Widget, at('w')))))
     expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(1)
@@ -89,7 +89,7 @@ describe('a delete', () => {
   })
 })
 
-describe('a delete is refused', () => {
+describe('a delete is rejected', () => {
   test('when a precondition does not hold', async () => {
     const { metadata } = await t.client.create(ConfigMap, { metadata: at('c') })
     const remove = (preconditions: object) => refusal(t.client.delete(ConfigMap, at('c'), { preconditions }))
@@ -124,7 +124,7 @@ describe('deletecollection', () => {
     expect((await t.client.get(Widget, at('b'))).metadata.deletionTimestamp).toBeDefined()
   })
 
-  test('with a limit deletes as many, and returns a continue token', async () => {
+  test('with a limit deletes that many, and returns a continue token', async () => {
     const request = { verb: 'deletecollection', group: 'shop.example.com', version: 'v1', plural: 'widgets', namespace } as const
     const answer = (await t.client.transport.send({ ...request, options: { limit: 1 } })) as ObjectList
     expect(answer.items.map(({ metadata }) => metadata.name)).toEqual(['a'])

@@ -98,7 +98,7 @@ export async function removeNamed(
     // For an eviction, webhooks have already been called with the Eviction.
     if (context.request.subresource === undefined) await callDeletionWebhooks(server, context, old)
 
-    // Marks the stored object, in its storage version: converting there and back could lose fields.
+    // Marks the stored object, in its storage version: converting it twice could lose fields.
     const marked = markedForDeletion(server, info, current as UnknownObject, deletion)
     if (equal(marked, current)) return { state: 'pending', object: old }
     const gone = isDone(marked)
@@ -130,7 +130,7 @@ function markedForDeletion(server: ServerContext, info: ResourceInfo, old: Unkno
     const asked = server.gracefulDeletion ? (info.strategy.gracePeriod?.(object, deletion.gracePeriodSeconds) ?? 0) : 0
     const grace = Math.min(asked, Math.floor((LatestTime - now) / 1000))
     metadata.deletionTimestamp = timestamp(now + seconds(grace))
-    // Upstream: kinds with a deletion mark of their own get only that.
+    // Upstream: kinds with their own deletion mark get only that.
     if (info.strategy.markDeleted) info.strategy.markDeleted(object, metadata.deletionTimestamp)
     else {
       metadata.deletionGracePeriodSeconds = grace

@@ -28,13 +28,13 @@ export interface Engine {
   /** Executes every verb but watch. Errors are thrown as StatusError. Returned objects are frozen, shared, and have apiVersion and kind. */
   execute(request: ApiRequest, caller: Caller, signal?: AbortSignal): Promise<Answer>
   /**
-   * Opens a watch. Throws a StatusError when it is refused. For an expired start (`Expired`) the HTTP layer sends an ERROR event instead.
+   * Opens a watch. Throws a StatusError when it is rejected. For an expired start (`Expired`) the HTTP layer sends an ERROR event instead.
    */
   watch(request: ApiRequest, caller: Caller, signal: AbortSignal): Promise<WatchStream>
   readonly resources: Resources
   /**
-   * Authorizes requests. The caller of the engine authorizes each request; the engine itself authorizes only what depends on the object,
-   * such as the create of an apply, or the permissions that a role grants.
+   * Authorizes requests. The caller of the engine authorizes each request; the engine itself authorizes only actions that depend on the
+   * object, such as the create of an apply, or the permissions that a role grants.
    */
   readonly authorizer: Authorizer
 }

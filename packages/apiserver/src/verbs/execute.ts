@@ -1,4 +1,4 @@
-/** Executes a request: looks up the resource, refuses unsupported verbs, calls the verb, and collects warnings. */
+/** Executes a request: looks up the resource, rejects unsupported verbs, calls the verb, and collects warnings. */
 import { type ApiRequest, type KubeObject, notFound, type ObjectList, type Status, StatusError } from '@capstan/kube'
 import type { Answer, WatchStream } from './engine.ts'
 import type { Caller } from '../auth/user.ts'

@@ -26,7 +26,7 @@ const list = (options: ListOptions = {}) => t.client.list(Widget, { namespace, .
 const names = async (options: ListOptions = {}) => (await list(options)).items.map(({ metadata }) => metadata.name)
 
 describe('a list', () => {
-  test('holds the stored objects themselves, and the revision of the store', async () => {
+  test('contains the stored objects themselves, and the revision of the store', async () => {
     const found = await list()
     expect(found).toMatchObject({ apiVersion: 'shop.example.com/v1', kind: 'WidgetList' })
     expect(found.metadata.resourceVersion).toBe(String(t.server.store.revision))
@@ -90,7 +90,7 @@ describe('a list', () => {
     expect(await refusal(list(options))).toBe(text)
   })
 
-  test('of a built-in kind by a field that it does not offer is refused', async () => {
+  test('of a built-in kind by an unsupported field is rejected', async () => {
     expect(await refusal(t.client.list(ConfigMap, { fieldSelector: 'spec.foo=1' }))).toBe(
       '400 BadRequest: "spec.foo" is not a known field selector: only "metadata.name", "metadata.namespace"',
     )
@@ -98,7 +98,7 @@ describe('a list', () => {
 })
 
 describe('pages', () => {
-  test('show one snapshot, whatever happens between them', async () => {
+  test('show one snapshot, independent of writes between them', async () => {
     const first = await list({ limit: 2 })
     expect(first.metadata).toMatchObject({ remainingItemCount: 3 })
     await t.client.delete(Widget, at('c'))
@@ -114,17 +114,17 @@ describe('pages', () => {
     expect(third.metadata).toEqual({ continue: '', resourceVersion: first.metadata.resourceVersion })
   })
 
-  test('do not count what is left when there is a selector', async () => {
+  test('do not count the remaining items when there is a selector', async () => {
     const { metadata } = await list({ limit: 1, labelSelector: 'vowel=false' })
     expect(metadata.continue).toBeTruthy()
     expect(metadata.remainingItemCount).toBeUndefined()
   })
 
-  test('are not made at version 0', async () => {
+  test('are not used at version 0', async () => {
     expect(await names({ limit: 2, resourceVersion: '0' })).toHaveLength(5)
   })
 
-  test('whose snapshot is forgotten are refused with a token for the newest state', async () => {
+  test('whose snapshot has expired are rejected with a token for the newest state', async () => {
     t = await testServer({ store: memoryStore({ history: { changes: 3 } }) })
     for (const name of ['a', 'b', 'c']) await t.client.create(Widget, aWidget(name))
     const first = await list({ limit: 1 })
@@ -137,7 +137,7 @@ describe('pages', () => {
 })
 
 describe('an older version', () => {
-  test('is shown exactly when asked for so', async () => {
+  test('is returned with resourceVersionMatch Exact', async () => {
     const { resourceVersion } = (await list()).metadata
     await t.client.delete(Widget, at('a'))
     await t.client.patch(Widget, at('b'), { type: 'merge', body: { spec: { replicas: 9 } } })
@@ -146,7 +146,7 @@ describe('an older version', () => {
     expect(await names({ resourceVersion, resourceVersionMatch: 'NotOlderThan' })).toEqual(['b', 'c', 'd', 'e'])
   })
 
-  test('that is forgotten is Expired', async () => {
+  test('that has left the history is Expired', async () => {
     t = await testServer({ store: memoryStore({ history: { changes: 2 } }) })
     expect(await refusal(list({ resourceVersion: '1', resourceVersionMatch: 'Exact' }))).toBe(
       '410 Expired: The resourceVersion for the provided list is too old.',
@@ -154,17 +154,17 @@ describe('an older version', () => {
   })
 })
 
-describe('a version to come', () => {
+describe('a future version', () => {
   const future = () => String(t.server.store.revision + 1)
 
-  test('is waited for', async () => {
+  test('is returned once it is reached', async () => {
     const waiting = names({ resourceVersion: future() })
     await quiet()
     await t.client.create(Widget, aWidget('f'))
     expect(await waiting).toContain('f')
   })
 
-  test('that does not come is a Timeout after three seconds', async () => {
+  test('that is not reached is a Timeout after three seconds', async () => {
     const resourceVersion = future()
     const waiting = refusal(list({ resourceVersion }))
     await quiet()

@@ -164,7 +164,7 @@ function parseToken(text: string): Token {
   if (!Number.isInteger(rv) || typeof start !== 'string') throw refuse('incorrect encoded start key')
   if (rv === 0) throw refuse(`incorrect encoded start resourceVersion (version ${tokenVersion})`)
   if (start === '') throw refuse(`encoded start key empty (version ${tokenVersion})`)
-  // Refuses a key outside of the resource.
+  // Rejects a key outside of the resource.
   if (start.split('/').includes('..')) throw refuse(start)
   return { rv, start }
 }

@@ -31,7 +31,7 @@ describe('an update', () => {
     )
   })
 
-  test('of a custom resource must name the version it replaces; of a built-in kind it need not', async () => {
+  test('of a custom resource requires a resourceVersion; of a built-in kind it does not', async () => {
     const widget = draft(await t.client.create(Widget, aWidget('w')))
     widget.metadata.resourceVersion = ''
     expect(await refusal(t.client.update(Widget, widget))).toBe(
@@ -51,7 +51,7 @@ describe('an update', () => {
     expect(t.server.store.revision).toBe(revision)
   })
 
-  test('counts generation for the specification, and for nothing else', async () => {
+  test('increases the generation for changes of the spec only', async () => {
     await t.client.create(Widget, aWidget('w'))
     const generations = [
       await patch({ metadata: { labels: { a: 'b' } } }),
@@ -62,7 +62,7 @@ describe('an update', () => {
     expect(generations.map(({ metadata }) => metadata.generation)).toEqual([1, 2, 2, 2])
   })
 
-  test('writes the specification on the main path, and status on its own', async () => {
+  test('writes the spec on the main path, and the status on /status', async () => {
     await t.client.create(Widget, aWidget('w'))
     const both = { metadata: { labels: { a: 'b' } }, spec: { replicas: 2 }, status: { phase: 'x' } }
     expect(await patch(both)).toMatchObject({ spec: { replicas: 2 } })
@@ -126,7 +126,7 @@ describe('an update', () => {
     expect(patched.metadata.labels).toEqual({ 'kubernetes.io/metadata.name': 'default' })
   })
 
-  test('of the status of a built-in kind may bring labels along', async () => {
+  test('of the status of a built-in kind may change labels', async () => {
     await t.client.create(Node, { metadata: { name: 'n' } })
     const body = { metadata: { labels: { a: 'b' } }, spec: { unschedulable: true }, status: { phase: 'x' } }
     const patched = await t.client.patch(Node, { name: 'n' }, { type: 'merge', body }, { subresource: 'status' })
@@ -145,9 +145,9 @@ describe('many patches of one object at once', () => {
     expect(Object.keys((await client.get(Widget, at('w'))).metadata.labels ?? {}).sort()).toEqual(labels.sort())
   }
 
-  test('all arrive', () => race(t))
+  test('are all stored', () => race(t))
 
-  test('all arrive in a store that takes its time', async () => {
+  test('are all stored in a slow store', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'capstan-race-'))
     const stores = await openDurable(folder, { clock: new VirtualClock() })
     try {
@@ -299,7 +299,7 @@ describe('an apply', () => {
     expect(await refusal(request())).toBe(text)
   })
 
-  test('of two creators at once, both count', async () => {
+  test('by two concurrent creators applies both', async () => {
     await Promise.all([apply('m1', { color: 'red' }), apply('m2', { replicas: 7 })])
     expect((await t.client.get(Widget, at('a'))).spec).toEqual({ color: 'red', replicas: 7 })
   })
@@ -313,7 +313,7 @@ describe('scale', () => {
     await t.client.create(Widget, aWidget('w', { replicas: 2 }))
   })
 
-  test('shows and changes replicas in one shape for all kinds', async () => {
+  test('shows and changes replicas as a Scale for all kinds', async () => {
     expect(await t.client.transport.send({ verb: 'get', ...target })).toMatchObject({
       kind: 'Scale',
       apiVersion: 'autoscaling/v1',
@@ -372,7 +372,7 @@ describe('scale', () => {
     expect(await refusal(scale(body))).toBe(text)
   })
 
-  test('passes the admission of the kind, which sees the whole object', async () => {
+  test('passes the admission of the kind, which receives the whole object', async () => {
     const even = {
       kind: Widget,
       default: (widget: Widget) => {
@@ -389,7 +389,7 @@ describe('scale', () => {
     expect((await t.client.get(Widget, at('w'))).spec).toEqual({ replicas: 4, color: 'grey' })
   })
 
-  test('of a custom resource that does not say how many there are cannot be shown, and can be set', async () => {
+  test('of a custom resource without replicas cannot be shown, but can be set', async () => {
     const { spec } = customResourceDefinition(Widget)
     const scale = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' }
     await t.client.create(CustomResourceDefinition, {
@@ -416,7 +416,7 @@ describe('scale', () => {
     })
   })
 
-  test('and status are refused where a kind has none', async () => {
+  test('and status are rejected for kinds without them', async () => {
     const request = { verb: 'get', group: '', version: 'v1', plural: 'configmaps', ...at('c') } as const
     for (const subresource of ['scale', 'status', 'log']) {
       expect(await refusal(t.client.transport.send({ ...request, subresource }))).toBe(

@@ -12,13 +12,13 @@ import { type RequestContext, keyFor, type ServerContext, stored } from './conte
 import { draftFor, store, type Write } from './write.ts'
 
 export interface Change {
-  /** Returns the object that the client wants, decoded: a draft that is not shared. */
+  /** Returns the object requested by the client, decoded: a draft that is not shared. */
   apply(current: UnknownObject): UnknownObject | Promise<UnknownObject>
   /** True for PUT, which replaces the object; false for patches. */
   readonly replaces: boolean
   /** Updates managedFields. Default: as for an update. */
   track?(object: UnknownObject, current: UnknownObject): UnknownObject
-  /** The object that webhooks see, where it differs from the stored object. */
+  /** The object that webhooks receive, if it differs from the stored object. */
   readonly view?: AdmissionView
 }
 
@@ -83,7 +83,7 @@ export function otherUid(
   { name, namespace = '', uid: found = '' }: Partial<KubeObject['metadata']> & { name: string },
   uid: string,
 ): StatusError {
-  // Upstream: the key of a dry run has no prefix of the store; keys of built-in kinds have no group.
+  // Upstream: keys of dry runs have no prefix of the store; keys of built-in kinds have no group.
   const place = [options.dryRun ? '' : '/registry', ...(info.builtin ? [] : [info.group])]
   place.push(info.storagePath ?? info.plural)
   if (info.namespaced) place.push(namespace)

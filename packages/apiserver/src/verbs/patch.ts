@@ -37,7 +37,7 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
       }
     }
     case 'application/merge-patch+json': {
-      // Upstream refuses `null` with a message of its own.
+      // Upstream has its own message for `null`.
       if (body === null) throw badRequest('Invalid JSON Patch')
       const changes = objectOf(body, 'error decoding patch: ')
       return (current) => applyMergePatch(current, changes)

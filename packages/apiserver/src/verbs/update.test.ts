@@ -38,7 +38,7 @@ test('a PUT creates objects of kinds that allow it, whatever resourceVersion it 
   expect(await put(leases, 'one', lease({ name: 'one' }))).toBe(200)
 })
 
-test('a PUT that would create is for the object of that name, and none of another uid', async () => {
+test('a PUT that would create rejects another name and any uid', async () => {
   const { put } = await start()
   expect(await put(leases, 'one', lease({ name: 'two' }))).toMatch(/does not match the name on the URL/)
   expect(await put(leases, 'one', lease({ name: 'one', uid: 'u' }))).toMatch(/UID in precondition: u, UID in object meta: $/)

@@ -10,7 +10,7 @@ import { type RequestContext, exists, type ServerContext } from './context.ts'
 /** PUT: replaces the object. */
 export function update(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const body = draftOf(context.info, context.request.body)
-  // Upstream decodes the body before it looks the object up.
+  // Upstream decodes the body before it looks up the object.
   if (!exists(server, context)) decode(context, draft(body), 'body')
   return modify(server, context, {
     replaces: true,

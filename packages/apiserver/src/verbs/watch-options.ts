@@ -1,4 +1,4 @@
-/** Options of a watch: where it starts. */
+/** Options of a watch that determine its start. */
 import { type FieldError, forbidden, invalidObject, notSupported, type RequestOptions } from '@capstan/kube'
 import { notWithContinue } from './list.ts'
 import { parseRevision } from './steps/revision.ts'

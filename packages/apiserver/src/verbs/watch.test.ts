@@ -59,7 +59,7 @@ describe('a watch', () => {
     expect(seen.texts()).toEqual(['MODIFIED a', 'DELETED a'])
   })
 
-  test('shows a deleted object as it was last stored, at the version of its deletion', async () => {
+  test('sends a deleted object as last stored, at the version of its deletion', async () => {
     await t.client.create(Widget, aWidget('a', { color: 'red' }, { finalizers: ['example.com/f'] }))
     const seen = await watch({ resourceVersion: now() })
     await t.client.delete(Widget, at('a'))
@@ -72,7 +72,7 @@ describe('a watch', () => {
     })
   })
 
-  test('with a selector shows objects come and go as they begin and cease to match', async () => {
+  test('with a selector sends ADDED and DELETED when objects begin and cease to match', async () => {
     await t.client.create(Widget, aWidget('a'))
     const seen = await watch({ labelSelector: 'on=1', resourceVersion: now() })
     await label('a', { off: '1' })
@@ -85,7 +85,7 @@ describe('a watch', () => {
     expect(seen.seen[2]?.object.metadata.labels).toMatchObject({ on: '1' })
   })
 
-  test('streams an initial list that ends with a mark', async () => {
+  test('streams an initial list that ends with a bookmark', async () => {
     await t.client.create(Widget, aWidget('a'))
     const seen = await watch({ sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true })
     await t.client.create(Widget, aWidget('b'))
@@ -98,7 +98,7 @@ describe('a watch', () => {
     })
   })
 
-  test('in the future is silent until then', async () => {
+  test('from a future version sends no events until then', async () => {
     const seen = await watch({ resourceVersion: String(t.server.store.revision + 1) })
     await t.client.create(Widget, aWidget('a'))
     await t.client.create(Widget, aWidget('b'))
@@ -106,14 +106,14 @@ describe('a watch', () => {
     expect(seen.texts()).toEqual(['ADDED b'])
   })
 
-  test('from a version that is forgotten is Expired', async () => {
+  test('from a version that has left the history is Expired', async () => {
     t = await testServer({ store: memoryStore({ history: { changes: 2 } }) })
     for (const name of ['a', 'b', 'c']) await t.client.create(Widget, aWidget(name))
     const oldest = t.server.store.revision - 2
     expect(await refusal(watch({ resourceVersion: '1' }))).toBe(`410 Expired: too old resource version: 1 (${oldest})`)
   })
 
-  test('from before the resource came to be is Expired', async () => {
+  test('from a version before the resource was first served is Expired', async () => {
     const { metadata } = await t.client.create(CustomResourceDefinition, {
       ...customResourceDefinition(Widget),
       metadata: { name: 'gadgets.shop.example.com' },
@@ -158,7 +158,7 @@ describe('a watch', () => {
       '500 : resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
     ],
   ] as const)('is refused for %s', async (_, options, text) => {
-    // Types would not let anybody ask for some of it.
+    // The types would not allow some of these options.
     expect(await refusal(watch(options as object))).toBe(text)
   })
 })
@@ -199,7 +199,7 @@ describe('time', () => {
     expect(seen.texts()).toEqual(['ADDED a'])
   })
 
-  test('ends a watch that asked for it', async () => {
+  test('ends a watch at its timeout', async () => {
     const seen = await watch({ resourceVersion: now(), timeoutSeconds: 5 })
     t.clock.step(t.clock.now() + seconds(5))
     await quiet()
@@ -233,7 +233,7 @@ describe('the end of a watch', () => {
     expect(seen.ended).toBe(true)
   })
 
-  test('comes to a reader that is too slow', async () => {
+  test('comes for a reader that is too slow', async () => {
     const store = memoryStore({ history: { changes: 100 } })
     const { server, client } = await testServer({ store })
     const slow = await client.watch(ConfigMap, { namespace, resourceVersion: String(store.revision), signal: stop.signal })
@@ -249,7 +249,7 @@ describe('the end of a watch', () => {
     await server.close()
   })
 
-  test('does not come to a reader of rarely changing objects, however many others change', async () => {
+  test('does not come for a reader of rarely changing objects while others change', async () => {
     const store = memoryStore({ history: { changes: 100 } })
     const { server, client } = await testServer({ store })
     await client.create(ConfigMap, { metadata: at('c'), data: { n: '0' } })
@@ -266,7 +266,7 @@ describe('the end of a watch', () => {
     await server.close()
   })
 
-  test('may be slow as long as history reaches back to what it has not read: the memory of many slow readers is that of one history', async () => {
+  test('does not come for slow readers while the history has their unread changes, and they share its memory', async () => {
     const store = memoryStore({ history: { changes: 1000 } })
     const { server, client } = await testServer({ store })
     const options = { namespace, resourceVersion: String(store.revision), signal: stop.signal }
@@ -279,7 +279,7 @@ describe('the end of a watch', () => {
     for (let n = 1; n <= 5000; n++) {
       const previous = store.get(key)!
       await store.commit({ key, previous, object: { ...previous, metadata: { ...previous.metadata } } })
-      // 500 behind, and never further.
+      // The reader stays 500 events behind.
       if (n > 500) await slow.next()
     }
     const seen = collected(never)

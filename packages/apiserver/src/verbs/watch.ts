@@ -137,8 +137,8 @@ interface Standing {
 }
 
 /**
- * A watch of one client. It has no queue: it reads unread changes from the store's history, however many watchers there are and however
- * slow they read. When the history no longer contains its next change, the watch ends; the client watches again, gets Expired, and lists.
+ * A watch of one client. It has no queue: it reads unread changes from the store's history, independent of the number and speed of
+ * watchers. When the history no longer contains its next change, the watch ends; the client watches again, gets Expired, and lists.
  */
 class Stream implements WatchStream {
   readonly resource: ResourceInfo
@@ -146,7 +146,7 @@ class Stream implements WatchStream {
   readonly #view: View
   #begin: Begin
   /** Revision up to which all selected changes were delivered. */
-  #told: number
+  #delivered: number
   /** Revision that the client knows at least. Changes that the watch does not select do not advance it. */
   #known: number
   /** Revision of the oldest undelivered change. */
@@ -169,7 +169,7 @@ class Stream implements WatchStream {
     this.#store = server.store
     this.#view = view
     this.#begin = begin
-    this.#told = from
+    this.#delivered = from
     this.#known = from
     this.#unread = unread
     if (signal.aborted) {
@@ -181,7 +181,7 @@ class Stream implements WatchStream {
     this.#release.push(() => signal.removeEventListener('abort', drop))
     this.#release.push(
       server.store.subscribe(info.storage, ({ revision }) => {
-        if (this.#unread !== undefined || revision <= this.#told) return
+        if (this.#unread !== undefined || revision <= this.#delivered) return
         this.#unread = revision
         this.#wake?.()
       }),
@@ -241,13 +241,13 @@ class Stream implements WatchStream {
         if (changes.length > 0) {
           const seen = this.#view.events(changes)
           const events = 'then' in seen ? await seen : seen
-          if (events.length === changes.length) this.#known = this.#told
+          if (events.length === changes.length) this.#known = this.#delivered
           if (events.length > 0) yield events
         } else if (this.#bookmark > this.#known && !this.#isDropped) {
           this.#known = this.#bookmark
           yield [bookmark(this.resource, this.#bookmark)]
         } else if (this.#until < Infinity) return
-        else await this.#news()
+        else await this.#nextChange()
         const turn = pace?.()
         if (turn) await turn
       }
@@ -267,11 +267,11 @@ class Stream implements WatchStream {
     }
     const changes = since.changes.slice(0, together).filter(({ revision }) => revision <= this.#until)
     this.#unread = since.changes[together]?.revision
-    this.#told = Math.max(this.#told, changes.at(-1)!.revision)
+    this.#delivered = Math.max(this.#delivered, changes.at(-1)!.revision)
     return changes
   }
 
-  #news(): Promise<void> {
+  #nextChange(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = () => {
         this.#wake = undefined

@@ -11,22 +11,22 @@ import { refuseTooLarge } from './steps/object-size.ts'
 import { isDone } from './steps/system-fields.ts'
 import { keyFor, type RequestContext, type ServerContext, writeContext } from './context.ts'
 
-/** What differs between the verbs. */
+/** The steps that differ between verbs. */
 export interface Write {
   /** The stored object in its storage version, and in the version of the request; absent for a create. */
   readonly stored?: KubeObject
   readonly old?: UnknownObject
-  /** Returns the object that the client wants: a draft, of which `decode.ts` checked types, pruned unknown fields and set defaults. */
+  /** Returns the requested object: a draft, after `decode.ts` has checked types, pruned unknown fields and set defaults. */
   decode(): UnknownObject | Promise<UnknownObject>
-  /** Resets what neither the client nor admission can write through this verb. */
+  /** Resets the parts that neither the client nor admission can write through this verb. */
   reset(object: UnknownObject): void
   /** Updates managedFields. Returns the draft to continue with. */
   manageFields(object: UnknownObject): UnknownObject | Promise<UnknownObject>
   /** Counts the generation, when the strategy has prepared the object. */
   countGeneration?(object: UnknownObject): void
-  /** The last check before the commit. @throws StatusError, or StoreConflict to try again */
+  /** Last check before the commit. @throws StatusError, or StoreConflict to try again */
   check?(object: UnknownObject): void
-  /** The object that admission sees, where it differs from the stored object. */
+  /** The object that admission receives, if it differs from the stored object. */
   readonly view?: AdmissionView
 }
 
@@ -74,7 +74,7 @@ export async function store(
   }
 }
 
-/** Reports whether nothing is to be stored: the object is as before, and already in the storage version. */
+/** Reports whether no write is needed: the object is unchanged, and already in the storage version. */
 const isUnchanged = ({ info }: RequestContext, stored: KubeObject, old: UnknownObject, object: UnknownObject): boolean =>
   keepTimes(old, object) && stored.apiVersion === storageApiVersion(info)
 

@@ -20,7 +20,7 @@ const request = (text: string, type: string) => ({
   body: () => Promise.resolve(Buffer.from(text)),
 })
 
-const said = async (reading: Promise<unknown>): Promise<unknown> => {
+const outcomeOf = async (reading: Promise<unknown>): Promise<unknown> => {
   try {
     return await reading
   } catch (err) {
@@ -50,7 +50,7 @@ test.each([
   ['nothing', 'null', "Object 'Kind' is missing in 'null' (6e756c6c)"],
   ['a number beyond all bounds', 'kind: W\napiVersion: e.com/v1\na: .inf', 'json: cannot unmarshal number .inf'],
 ])('YAML for an object: %s', async (_, text, problem) => {
-  expect(await said(readObject(request(text, 'application/yaml'), widgets, {}, readers))).toEqual(unrecognized(problem))
+  expect(await outcomeOf(readObject(request(text, 'application/yaml'), widgets, {}, readers))).toEqual(unrecognized(problem))
 })
 
 test.each([
@@ -67,7 +67,7 @@ test.each([
   ],
   ['nothing', 'null', "Object 'Kind' is missing in 'null' (6e756c6c)"],
 ])('JSON for an object: %s', async (_, text, problem) => {
-  expect(await said(readObject(request(text, 'application/json'), widgets, {}, readers))).toEqual(unrecognized(problem))
+  expect(await outcomeOf(readObject(request(text, 'application/json'), widgets, {}, readers))).toEqual(unrecognized(problem))
 })
 
 test.each([
@@ -80,7 +80,7 @@ test.each([
   ['', '400 invalid object type: /, Kind='],
 ])('applied: %s', async (text, refusal) => {
   const type = 'application/apply-patch+yaml'
-  expect(await said(readPatch(request(text, type), type, {}, yaml))).toEqual(refusal)
+  expect(await outcomeOf(readPatch(request(text, type), type, {}, yaml))).toEqual(refusal)
 })
 
 test('YAML aliases are copied, so that changing one occurrence leaves the others', async () => {
@@ -95,7 +95,7 @@ test('YAML aliases are copied, so that changing one occurrence leaves the others
   expect(c).not.toBe(a)
 })
 
-test('of several YAML documents the first one counts', async () => {
+test('only the first of several YAML documents is parsed', async () => {
   const text = 'kind: W\napiVersion: e.com/v1\n---\nkind: V\n'
   expect(await readObject(request(text, 'application/yaml'), widgets, {}, readers)).toEqual({
     body: { kind: 'W', apiVersion: 'e.com/v1' },
@@ -103,7 +103,7 @@ test('of several YAML documents the first one counts', async () => {
   })
 })
 
-test('while YAML that is long is read, others are served', async () => {
+test('long YAML does not block other requests', async () => {
   let others = 0
   let done = false
   const turn = () => {
@@ -118,9 +118,9 @@ test('while YAML that is long is read, others are served', async () => {
   expect(others).toBeGreaterThan(5)
 })
 
-test('YAML that takes too long to read is given up', async () => {
+test('parsing of YAML times out', async () => {
   const clock = new VirtualClock()
-  const reading = said(new YAMLReader(clock).read('"'.repeat(1_000_000)).catch((err: Error) => err.message))
+  const reading = outcomeOf(new YAMLReader(clock).read('"'.repeat(1_000_000)).catch((err: Error) => err.message))
   await new Promise(setImmediate)
   clock.step(clock.now() + 10_000)
   expect(await reading).toBe('yaml: document takes too long to read')

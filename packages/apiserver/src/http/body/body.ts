@@ -34,7 +34,7 @@ export interface Decoded {
   readonly body: unknown
   /** Messages of field validation about duplicate fields. */
   readonly duplicates: readonly string[]
-  /** Paths of all fields in the order of a JSON body that has duplicate fields; those are listed at each of their places. */
+  /** Paths of all fields in the order of a JSON body with duplicate fields, which are listed once for each occurrence. */
   readonly written?: readonly string[]
 }
 
@@ -156,7 +156,7 @@ export function parseJSON(text: string, refuse: (error: string) => StatusError):
   return { value: checked(value, text, refuse), keys }
 }
 
-/** Refuses values that parse but cannot be stored. */
+/** Rejects values that parse but cannot be stored. */
 function checked(value: unknown, text: string, refuse: (error: string) => StatusError): unknown {
   // Copying an object would treat this key as its prototype. No API has such a field.
   if (text.includes('__proto__') && some(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))

@@ -85,7 +85,7 @@ function jsonOf(text: string): ReturnType<typeof parseJSON> | undefined {
   try {
     return parseJSON(text, badRequest)
   } catch (err) {
-    // The reader of YAML reads it, or reports what is wrong.
+    // The YAML parser parses it, or reports the error.
     if (err instanceof StatusError) return undefined
     throw err
   }

@@ -1,6 +1,6 @@
 /**
- * Reads YAML of clients. A body of the accepted size can keep a processor busy for many seconds, so that long texts are read in a thread,
- * which is stopped when it takes too long or too much memory, or when the request has ended. Threads are shared by user.
+ * Parses YAML of clients. A body of the accepted size can take many seconds of CPU time, so long texts are parsed in a thread, which is
+ * terminated when it takes too long, uses too much memory, or the request has ended. Users share the threads.
  */
 import { Worker } from 'node:worker_threads'
 import { type Clock, seconds } from '@capstan/kube'
@@ -9,15 +9,15 @@ import { readYAML, type YAMLTask } from './yaml.ts'
 
 export type YAMLOutcome = { readonly value: unknown } | { readonly error: string }
 
-/** Shorter texts take less time than starting a thread does. */
+/** Shorter texts are parsed faster than a thread starts. */
 const MaxInline = 8 * 1024
 const MaxTime = seconds(10)
 const MaxHeapMegabytes = 512
 
-/** Returns when a thread is free for the request; the result gives the thread back. @throws TooManyRequests after a limited time */
+/** Returns a seat for a thread; calling the result releases it. @throws TooManyRequests after a limited time */
 export type ThreadSeats = (asker: Asker, signal: AbortSignal) => (() => void) | Promise<() => void>
 
-/** What decoders of bodies read YAML with. */
+/** Parsers of YAML for the decoders of bodies. */
 export type YAMLSource = Pick<YAMLReader, 'read' | 'duplicates'>
 
 type From = Pick<HttpRequest, 'asker' | 'ended'>
@@ -31,7 +31,7 @@ export class YAMLReader {
     this.#seats = seats
   }
 
-  /** Reads on behalf of a request, with the threads of its user and not longer than the request lasts. */
+  /** Returns a parser for a request, with the thread limits of its user, until the request ends. */
   for(request: From): YAMLSource {
     return {
       read: (text) => this.read(text, request),
@@ -39,17 +39,17 @@ export class YAMLReader {
     }
   }
 
-  /** @throws Error that says what is wrong with the text, in Go's wording where there is one */
+  /** @throws Error with the parse error, with Go's text where Go has one */
   read(text: string, request: From = {}): Promise<unknown> {
     return this.#ask({ text, wanted: 'value' }, request)
   }
 
-  /** Of a text that can be read, the keys that mappings have more than once, each in a line of Go's wording. */
+  /** Returns the duplicate keys of a valid text, with Go's text for each. */
   async duplicates(text: string, request: From = {}): Promise<readonly string[]> {
     return (await this.#ask({ text, wanted: 'duplicates' }, request)) as readonly string[]
   }
 
-  async #ask(task: YAMLTask, { asker = nobody, ended }: From): Promise<unknown> {
+  async #ask(task: YAMLTask, { asker = anonymous, ended }: From): Promise<unknown> {
     if (task.text.length <= MaxInline) return readYAML(task)
     const signal = ended?.() ?? never
     const release = await this.#seats(asker, signal)
@@ -63,7 +63,7 @@ export class YAMLReader {
   }
 }
 
-const nobody: Asker = { level: '', flow: '', isExempt: false }
+const anonymous: Asker = { level: '', flow: '', isExempt: false }
 const never = new AbortController().signal
 
 function inThread(task: YAMLTask, clock: Clock, signal: AbortSignal): Promise<YAMLOutcome> {
@@ -79,7 +79,7 @@ function inThread(task: YAMLTask, clock: Clock, signal: AbortSignal): Promise<YA
       isOver = true
       timer.cancel()
       signal.removeEventListener('abort', abort)
-      // The thread is given back once it has ended.
+      // The thread is released once it has ended.
       void worker.terminate().then(() => resolve(outcome))
     }
     const abort = () => end(requestEnded)

@@ -1,4 +1,4 @@
-/** A thread that reads one YAML text: it says what came of it, and ends. It loads nothing that it can do without. */
+/** A thread that parses one YAML text, posts the result, and ends. It imports as little as possible. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { YAMLOutcome } from './read-yaml.ts'
 import { readYAML, type YAMLTask } from './yaml.ts'

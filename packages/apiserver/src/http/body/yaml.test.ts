@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { duplicateKeys, formatYAML, parseYAML } from './yaml.ts'
 
-test('scalars are read as Go reads them', () => {
+test('scalars are parsed as by Go', () => {
   const text = `
 a: yes
 b: "yes"
@@ -36,7 +36,7 @@ test('anchors and merge keys are resolved', () => {
   expect(parseYAML('a: &x {b: 1}\nc:\n  <<: *x\n  d: 2\n')).toEqual({ a: { b: 1 }, c: { b: 1, d: 2 } })
 })
 
-test('a key that appears twice is refused only when asked to be strict', () => {
+test('a duplicate key is rejected only under strict validation', () => {
   expect(parseYAML('a: 1\na: 2\n')).toEqual({ a: 2 })
   expect(duplicateKeys('a: 1\nb:\n  - c: 1\n    "c": 2\na: 2\n')).toEqual([
     'line 5: key "a" already set in map',

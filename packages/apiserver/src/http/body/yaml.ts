@@ -1,20 +1,20 @@
 /**
- * YAML as Kubernetes reads and writes it: YAML 1.1 scalars, so that `yes` is true and `0644` is 420, but neither dates nor
- * numbers of base 60.
+ * Parses and formats YAML as Kubernetes does: YAML 1.1 scalars, so that `yes` is true and `0644` is 420, but without dates and sexagesimal
+ * numbers.
  * Upstream: sigs.k8s.io/yaml.
  */
 import { createRequire } from 'node:module'
 import type { ScalarTag, Tags } from 'yaml'
 
-/** Loaded on first use: clients that send JSON should not wait for seventy modules. */
+/** Loaded on first use, because the library has seventy modules and most clients send JSON. */
 const yaml = () => createRequire(import.meta.url)('yaml') as typeof import('yaml')
 
-/** @throws Error with Go's wording */
+/** @throws Error with Go's text */
 export function parseYAML(text: string): unknown {
   try {
     const document = yaml().parseDocument(text, reading)
     const { contents, errors } = document
-    // Upstream reads the first document, and in flow style nothing behind its closing bracket.
+    // Upstream parses only the first document, and ignores text after the closing bracket of a flow collection.
     const end = yaml().isCollection(contents) && contents.flow ? contents.range![1] : Infinity
     const error = errors.find(({ code, pos }) => code !== 'MULTIPLE_DOCS' && (code !== 'UNEXPECTED_TOKEN' || pos[0] < end))
     if (error) throw new Error(`yaml: ${error.message}`)
@@ -32,7 +32,7 @@ function aliasProblem({ message }: ReferenceError): string {
   return anchor === undefined ? 'yaml: document contains excessive aliasing' : `yaml: unknown anchor '${anchor}' referenced`
 }
 
-/** The keys that a mapping has more than once, as Go's reader complains of them. The text is one that can be read. */
+/** Returns the duplicate keys of mappings in a valid text, with the texts of Go's parser. */
 export function duplicateKeys(text: string): string[] {
   const { isScalar, LineCounter, parseDocument, visit } = yaml()
   const lines = new LineCounter()
@@ -51,7 +51,7 @@ export function duplicateKeys(text: string): string[] {
   return found
 }
 
-/** What is asked of a text: what it holds, or which keys of it are there twice. */
+/** A text, and the wanted result: its value, or its duplicate keys. */
 export interface YAMLTask {
   readonly text: string
   readonly wanted: 'value' | 'duplicates'
@@ -91,14 +91,14 @@ const goTags = (tags: Tags): Tags =>
 const numbers = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float'])
 
 /**
- * Integers of 64 bits in the one form that they have, see `readJSON` of kube.
- * Upstream: what is read as YAML is written as JSON and read again, which makes an integer of 1e18.
+ * Parses 64-bit integers exactly, in the representation of kube's `readJSON`.
+ * Upstream: YAML is converted to JSON and decoded again, which makes an integer of 1e18.
  */
 const exactly = (tag: ScalarTag): ScalarTag => ({
   ...tag,
   resolve(text, onError, options) {
     const resolved = tag.resolve(text, onError, options)
-    // A fraction comes as the node that it is to be.
+    // The tag of floats resolves to a node instead of a number.
     const value = resolved instanceof Object && 'value' in resolved ? resolved.value : resolved
     if (!Number.isInteger(value) || Number.isSafeInteger(value)) return resolved
     const whole = typeof resolved === 'number' ? tag.resolve(text, onError, { ...options, intAsBigInt: true }) : value

@@ -1,4 +1,4 @@
-/** Which resources are served: the documents that clients find them by, with all groups in one or one by one. */
+/** Discovery documents: the served resources, of all groups in one document or of single groups. */
 import { createHash } from 'node:crypto'
 import { compareApiVersions, largest } from '@capstan/kube'
 import type { Resource, Subresource } from '../../registry/resource.ts'
@@ -6,7 +6,7 @@ import { healthPaths } from '../health.ts'
 
 export interface GroupVersions {
   readonly group: string
-  /** Best first. */
+  /** Preferred version first. */
   readonly versions: readonly { readonly version: string; readonly resources: readonly Resource[] }[]
 }
 
@@ -30,7 +30,7 @@ export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
     }))
 }
 
-/** `/api` and `/apis` as clients since 1.27 ask for them. Upstream: apidiscovery.k8s.io/v2. */
+/** Aggregated discovery, `/api` and `/apis` for clients since 1.27. Upstream: apidiscovery.k8s.io/v2. */
 export const aggregatedDiscovery = (groups: readonly GroupVersions[]): object => ({
   kind: 'APIGroupDiscoveryList',
   apiVersion: 'apidiscovery.k8s.io/v2',
@@ -67,7 +67,7 @@ function resourceDiscovery(resource: Resource): object {
   }
 }
 
-/** Upstream's router knows groups of built-in kinds, but not those of custom resources. */
+/** Upstream's router handles groups of built-in kinds, but not those of custom resources. */
 export const hasBuiltin = (group: GroupVersions | undefined): boolean =>
   group?.versions.some(({ resources }) => resources[0]?.builtin) === true
 
@@ -103,7 +103,7 @@ export function apiResourceList(group: string, version: string, resources: reado
         verbs: verbsOf(resource),
         ...(shortNames.length === 0 ? {} : { shortNames }),
         ...(categories.length === 0 ? {} : { categories }),
-        // What is not stored has none.
+        // Kinds that are not stored have no hash.
         ...(isStored(resource) ? { storageVersionHash: storageVersionHash(resource) } : {}),
       },
       ...subresourcesOf(resource).map((subresource) => ({
@@ -120,7 +120,7 @@ export function apiResourceList(group: string, version: string, resources: reado
   })
   return {
     kind: 'APIResourceList',
-    // Upstream: that of the core group has none.
+    // Upstream: the list of the core group has no apiVersion.
     ...(group === '' ? {} : { apiVersion: 'v1' }),
     groupVersion: group === '' ? version : `${group}/${version}`,
     resources: list,
@@ -129,12 +129,12 @@ export function apiResourceList(group: string, version: string, resources: reado
 
 /** Lets clients detect a change of the storage version. Upstream: k8s.io/apiserver/pkg/endpoints/discovery. */
 const storageVersionHash = ({ group, storageGroup = group, storageVersion, kind }: Resource): string => {
-  // Upstream: definitions are stored in a version that is no longer served.
+  // Upstream stores CustomResourceDefinitions in a version that is no longer served.
   const version = group === 'apiextensions.k8s.io' ? 'v1beta1' : storageVersion
   return createHash('sha256').update(`${storageGroup}/${version}/${kind}`).digest().subarray(0, 8).toString('base64')
 }
 
-/** Questions to the server are not. */
+/** Reports whether objects of the kind are stored. Reviews are not. */
 export const isStored = ({ verbs }: Resource): boolean => verbs?.includes('watch') !== false
 
 const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'] as const
@@ -150,11 +150,11 @@ function subresourcesOf(resource: Resource): readonly Subresource[] {
   return found
 }
 
-/** Upstream leaves group and version of built-in kinds empty: they are the ones of the list. */
+/** Upstream leaves group and version of built-in kinds empty: they are those of the list. */
 const kindOf = ({ builtin, group, version, kind }: Resource) =>
   builtin ? { group: '', version: '', kind } : { group, version, kind }
 
-/** `/`: where there is something to find. */
+/** `/`: all paths. */
 export function apiPaths(groups: readonly GroupVersions[]): object {
   const paths = [
     '/.well-known/openid-configuration',
@@ -182,5 +182,5 @@ export function apiPaths(groups: readonly GroupVersions[]): object {
 const rankOf = (versions: ReadonlyMap<string, readonly Resource[]>): number =>
   largest([...versions.values()].map(([resource]) => resource?.groupPriority ?? CustomGroupPriority))
 
-/** Upstream: that of every group of custom resources. */
+/** Upstream: the priority of all groups of custom resources. */
 const CustomGroupPriority = 1000

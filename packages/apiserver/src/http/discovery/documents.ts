@@ -36,7 +36,9 @@ export class Documents {
   #served: ReadonlyMap<string, readonly Resource[]> = new Map()
   readonly #discovery = new Map<'core' | 'groups', Document>()
   readonly #swagger = new Map<SwaggerForms, Promise<Document>>()
-  /** OpenAPI outlives changes of other groups: making it is dear, and CustomResourceDefinitions come in dozens. */
+  /**
+   * OpenAPI documents are cached across changes of other groups, because creating them is slow and CRDs are often installed by the dozen.
+   */
   readonly #openapi = new Map<string, Described>()
 
   constructor(resources: Resources, clock: Clock) {
@@ -65,14 +67,14 @@ export class Documents {
     return document
   }
 
-  /** `path` is that of the group version without the first slash, such as `apis/cluster.x-k8s.io/v1beta2`. */
+  /** `path` is the path of the group version without the first slash, such as `apis/cluster.x-k8s.io/v1beta2`. */
   async openAPI(path: string): Promise<Document | undefined> {
     this.#refresh()
     const resources = this.#served.get(path)
     return resources && this.#openAPIOf(path, resources)
   }
 
-  /** OpenAPI v2 of everything, as JSON or in the protobuf that Go clients ask for. */
+  /** OpenAPI v2 of all groups, as JSON or as the protobuf that Go clients request. */
   swagger(form: SwaggerForms, version: string): Promise<Document> {
     this.#refresh()
     let document = this.#swagger.get(form)

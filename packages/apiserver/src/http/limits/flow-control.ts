@@ -18,7 +18,7 @@ export interface FlowControlOptions {
 }
 
 export interface FlowControl {
-  /** Returns on whose behalf the request is served. */
+  /** Returns the priority level and user of the request. */
   asker(request: Attributes): Asker
   /**
    * Returns a seat, or a promise of one; the caller returns the seat by calling it.

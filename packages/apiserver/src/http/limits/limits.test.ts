@@ -83,7 +83,7 @@ describe('without priority and fairness', () => {
     expect(started).toHaveLength(4)
   })
 
-  test('0 is no limit', async () => {
+  test('0 disables the limit', async () => {
     const { ask, settled, started } = aServer({ ...few, maxRequestsInflight: 0 })
     for (let count = 0; count < 50; count++) ask({})
     await settled()
@@ -102,7 +102,7 @@ test('while memory is nearly used up, requests get 429 before their body is read
   expect(started).toHaveLength(2)
 })
 
-test('the 429 answer is plain text with Retry-After', () => {
+test('the 429 response is plain text with Retry-After', () => {
   expect(tooManyRequests).toEqual({
     status: 429,
     headers: {
@@ -174,14 +174,14 @@ describe('a request without a seat', () => {
     expect(started).toHaveLength(before)
   })
 
-  test('is sent away at once when too many wait already', async () => {
+  test('is rejected at once when too many are waiting', async () => {
     const { ask, settled } = aServer(one)
     for (let count = 0; count < 320; count++) ask({})
     await settled()
     expect(await ask({}).answer).toBe(tooManyRequests)
   })
 
-  test('and leaves, leaves the line', async () => {
+  test('leaves the queue when its client disconnects', async () => {
     const { ask, settled, started } = aServer(one)
     const asked = Array.from({ length: 20 }, () => ask({}))
     await settled()
@@ -193,7 +193,7 @@ describe('a request without a seat', () => {
   })
 })
 
-test('a request that takes too long is answered for, in the words of upstream', async () => {
+test("a request that takes too long gets upstream's timeout error", async () => {
   const { ask, clock, settled } = aServer({ requestTimeout: seconds(10) })
   const { answer } = ask({})
   await settled()
@@ -220,7 +220,7 @@ test.each([
   expect(await answer).toMatchObject({ status: 504 })
 })
 
-test('a request that timed out has ended for the work that depends on it, as has one whose client went away', async () => {
+test('`ended` aborts when a request times out or its client disconnects', async () => {
   const { ask, clock, settled, started } = aServer()
   ask({ verb: 'create' })
   const second = ask({ verb: 'create' })
@@ -232,12 +232,12 @@ test('a request that timed out has ended for the work that depends on it, as has
   expect(timedOut!.aborted).toBe(true)
 })
 
-test('a time limit that is none is refused', async () => {
+test('an invalid timeout is rejected', async () => {
   const refusal = new StatusError('BadRequest', 'invalid timeout specified in the request URL - time: invalid duration "abc"')
   await expect(aServer().ask({}, { query: 'timeout=abc' }).answer).rejects.toEqual(refusal)
 })
 
-test('a slow body takes no seat, and has the same timeout', async () => {
+test('a slow body occupies no seat, and has the same timeout', async () => {
   const { ask, clock, settled, started } = aServer({ maxRequestsInflight: 7, maxMutatingRequestsInflight: 0 })
   const slow = Array.from({ length: 100 }, () => ask({ verb: 'create' }, { body: () => new Promise(() => {}) }))
   ask({})
@@ -247,7 +247,7 @@ test('a slow body takes no seat, and has the same timeout', async () => {
   expect(await slow[0]!.answer).toMatchObject({ status: 504 })
 })
 
-test('a watch that does not say how long it wants to last gets a time of its own, once or twice the least', async () => {
+test('a watch without a timeout lasts one to two times the minimum', async () => {
   const { ask, started, settled } = aServer({ minRequestTimeout: seconds(100) })
   for (let count = 0; count < 20; count++) ask({ verb: 'watch' })
   ask({ verb: 'watch' }, { query: 'timeoutSeconds=5' })
@@ -259,7 +259,7 @@ test('a watch that does not say how long it wants to last gets a time of its own
   for (const time of times.slice(0, 20)) expect(Number(time) >= 100 && Number(time) < 200).toBe(true)
 })
 
-test('seats are never assigned twice or lost, and no request waits while one is free for it', async () => {
+test('seats are never assigned twice or lost, and no request waits while a seat is free for it', async () => {
   const levels = { high: { shares: 3, lendable: 0.5 }, low: { shares: 5, lendable: 1 }, strict: { shares: 2, lendable: 0 } }
   const total = 10
   const step = fc.oneof(

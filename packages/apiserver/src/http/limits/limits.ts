@@ -111,7 +111,7 @@ class Ending {
   }
 }
 
-/** Answers 504 after the timeout. The work continues, except for the reading of its body; its result is discarded. */
+/** Responds with 504 after the timeout. The work continues, except for the reading of its body; its result is discarded. */
 function within(clock: Clock, timeout: number, work: Promise<HttpAnswer>, end: () => void): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const timer = clock.schedule(timeout, () => {
@@ -133,14 +133,14 @@ function within(clock: Clock, timeout: number, work: Promise<HttpAnswer>, end: (
 
 const textHeaders = { 'cache-control': 'no-cache, private', 'content-type': 'text/plain; charset=utf-8' }
 
-/** Upstream's answer is a Status without kind and apiVersion. */
+/** Upstream's response is a Status without kind and apiVersion. */
 const timedOut: HttpAnswer = {
   status: 504,
   headers: textHeaders,
   body: '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}\n',
 }
 
-/** Upstream's answer is plain text; its Retry-After makes clients try again after a second. */
+/** Upstream's response is plain text; its Retry-After makes clients retry after a second. */
 export const tooManyRequests: HttpAnswer = {
   status: 429,
   headers: { ...textHeaders, 'retry-after': '1', 'x-content-type-options': 'nosniff' },

@@ -2,7 +2,7 @@ import { VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { memoryCeiling } from './memory-ceiling.ts'
 
-test('the heap is full above nine tenths of its limit, and measured again after a while', () => {
+test('the heap counts as full above nine tenths of its limit, and measurements expire', () => {
   const clock = new VirtualClock()
   let used = 900
   const isFull = memoryCeiling(clock, () => ({ used_heap_size: used, heap_size_limit: 1000 }))

@@ -1,4 +1,4 @@
-/** Refuses work before memory is used up: V8 ends the process when its heap reaches the limit. */
+/** Rejects requests before memory is exhausted: V8 ends the process when its heap reaches the limit. */
 import { getHeapStatistics } from 'node:v8'
 import type { Clock } from '@capstan/kube'
 
@@ -7,13 +7,13 @@ export interface Heap {
   readonly heap_size_limit: number
 }
 
-/** Part of the heap above which requests are answered 429. V8 collects garbage long before. */
+/** Share of the heap limit above which requests get 429. V8 collects garbage long before. */
 export const MaxHeapShare = 0.9
 
-/** Milliseconds for which a measurement counts. */
+/** Milliseconds for which a measurement is cached. */
 const Fresh = 50
 
-/** Returns a function that says whether the heap is too full for further requests. */
+/** Returns a function that reports whether the heap is too full for further requests. */
 export function memoryCeiling(clock: Clock, heap: () => Heap = getHeapStatistics): () => boolean {
   let measured = Number.NEGATIVE_INFINITY
   let isFull = false

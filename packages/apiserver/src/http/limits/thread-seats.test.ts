@@ -4,11 +4,11 @@ import { YAMLReader } from '../body/read-yaml.ts'
 import { TooManyRequests } from '../exchange.ts'
 import { threadSeats } from './thread-seats.ts'
 
-/** Takes much longer to read than a test lasts. */
+/** Takes much longer to parse than a test lasts. */
 const expensive = '"'.repeat(1_000_000)
 const long = Array.from({ length: 3000 }, (_, index) => `k${index}: v`).join('\n')
 
-/** A reader with a clock that stands still, and requests of users that end when the test ends them. */
+/** A reader on a clock that does not advance, and requests of users that the test ends. */
 function aReader() {
   const clock = new VirtualClock()
   const yaml = new YAMLReader(clock, threadSeats(clock))
@@ -40,7 +40,7 @@ test('expensive YAML of many users does not delay that of a superuser', async ()
   for (const one of expensiveOnes) one.end()
 })
 
-test('YAML of a request that has ended is not read any more, waiting or not', async () => {
+test('parsing of YAML stops when the request ends, waiting or running', async () => {
   const { read } = aReader()
   const [running, waiting] = [read('mallory', expensive), read('mallory', expensive)]
   const next = read('mallory', long)
@@ -51,13 +51,13 @@ test('YAML of a request that has ended is not read any more, waiting or not', as
   expect(await next.outcome).toBe('read')
 })
 
-test('a request that waits too long for a thread is answered 429', async () => {
+test('a request that waits too long for a thread gets 429', async () => {
   const { read, clock } = aReader()
   const running = read('mallory', expensive)
   const waiting = read('mallory', long)
   await Promise.resolve()
   clock.step(clock.now() + 10_000)
-  // The thread that is stopped is given back later.
+  // The terminated thread is released later.
   clock.step(clock.now() + 20_000)
   expect(await waiting.outcome).toBe('429')
   expect(await running.outcome).toBe('yaml: document takes too long to read')

@@ -1,13 +1,13 @@
-/** Shares the threads that read YAML: superusers have their own, every other user has one at a time. */
+/** Shares the threads that parse YAML: superusers have their own, every other user has one at a time. */
 import { type Clock, seconds } from '@capstan/kube'
 import type { ThreadSeats } from '../body/read-yaml.ts'
 import { FairSeats } from './fair-seats.ts'
 
-/** A user has one at a time, so that one is left for the others. */
+/** A user has at most one thread, so that one is left for others. */
 export const MaxThreads = 2
-/** For superusers, beside the others. */
+/** Separate threads for superusers. */
 export const MaxExemptThreads = 1
-/** Afterwards the response is 429. */
+/** After this time the response is 429. */
 const LongestWait = seconds(30)
 
 export function threadSeats(clock: Clock): ThreadSeats {

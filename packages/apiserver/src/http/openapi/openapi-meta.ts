@@ -1,4 +1,4 @@
-/** Schemas of apimachinery that every document refers to. */
+/** Schemas of apimachinery that all OpenAPI documents refer to. */
 
 const text = (description: string) => ({ type: 'string', description })
 const time = (description: string) => ({ type: 'string', format: 'date-time', description })

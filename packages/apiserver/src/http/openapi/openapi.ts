@@ -1,6 +1,6 @@
 /**
- * OpenAPI v3 of one group version: what kubectl needs for apply, create, edit and explain. That is the schema of each kind with
- * the kind's name on it, and for each path which parameters and patch types it takes.
+ * OpenAPI v3 of one group version, as kubectl needs it for apply, create, edit and explain: the schema of each kind with its group, version
+ * and kind, and for each path the parameters and patch types.
  */
 import type { JSONSchema } from '@capstan/kube'
 import type { Resource, Resources } from '../../registry/resource.ts'
@@ -31,7 +31,7 @@ export function* openAPIParts(resources: readonly Resource[], builtinSchemas: Re
   }
 }
 
-/** Names of schemas of custom resources have the group's parts in reverse. */
+/** Schema names of custom resources begin with the reversed parts of the group. */
 const schemaName = ({ group, version, kind, component }: Resource): string =>
   component ?? `${group.split('.').reverse().join('.')}.${version}.${kind}`
 
@@ -91,7 +91,7 @@ function listSchema(resource: Resource): object {
 const publishedProperties = (schema: JSONSchema): object =>
   Object.fromEntries(Object.entries(schema.properties ?? {}).map(([name, field]) => [name, publishedSchema(field)]))
 
-/** A schema as OpenAPI v3 has it: types that are open say so, rules of CEL stay at home. */
+/** Publishes a schema in OpenAPI v3, without CEL rules. */
 function publishedSchema(schema: JSONSchema): object {
   const published: Record<string, unknown> = { ...schema, 'x-kubernetes-validations': undefined }
   if (schema.properties) published.properties = publishedProperties(schema)
@@ -137,7 +137,7 @@ function resourcePaths(resource: Resource): OpenAPIPart['paths'] {
   const get: Operation = { method: 'get', action: 'get', parameters: [] }
   const list: Operation = { method: 'get', action: 'list', parameters: [...selection, ...watching] }
   const post: Operation = { method: 'post', action: 'post', parameters: write, body: documents }
-  // kubectl looks at the patch of a kind to see whether fields are validated here, and gives up when there is none.
+  // kubectl reads the patch operation of a kind to detect server-side field validation, and fails without one.
   if (!isStored(resource)) return { [collection]: pathItem(collection, [post, patch], resource) }
   const paths: { [path: string]: readonly Operation[] } = {
     [collection]: [

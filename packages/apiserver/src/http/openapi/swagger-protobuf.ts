@@ -1,6 +1,6 @@
 /**
- * OpenAPI v2 as protobuf, which is the only form that Go clients ask for. Upstream: github.com/google/gnostic-models/openapiv2,
- * Document; what has no field of its own is text there.
+ * OpenAPI v2 as protobuf, the only format that Go clients request. Upstream: github.com/google/gnostic-models/openapiv2, Document; members
+ * without a field of their own are encoded as text.
  */
 import { isNumeric, isRecord, writeJSON } from '@capstan/kube'
 import type { Fields, SwaggerForm } from './swagger.ts'
@@ -27,7 +27,7 @@ export const swaggerProtobuf: SwaggerForm = {
 const fieldHead = (number: number, parts: readonly Buffer[]): Buffer =>
   Buffer.concat([tag(number, 2), varint(parts.reduce((length, part) => length + part.length, 0))])
 
-/** Fields of a message, each with its tag; `undefined` for one that is not there. */
+/** Encoded fields of a message; `undefined` for an absent one. */
 type Parts = readonly (Buffer | undefined)[]
 
 const message = (parts: Parts): Buffer => Buffer.concat(parts.filter((part) => part !== undefined))
@@ -46,7 +46,7 @@ const varint = (value: number): Buffer => smallVarints[value] ?? varintOf(value)
 
 const tag = (number: number, wire: 0 | 1 | 2): Buffer => varint(number * 8 + wire)
 
-/** A message, or bytes. */
+/** Encodes a message or bytes. */
 const field = (number: number, bytes: Buffer): Buffer => Buffer.concat([tag(number, 2), varint(bytes.length), bytes])
 const text = (number: number, value: unknown): Buffer | undefined =>
   typeof value === 'string' && value !== '' ? field(number, Buffer.from(value)) : undefined
@@ -64,10 +64,10 @@ function double(number: number, value: unknown): Buffer | undefined {
   return Buffer.concat([tag(number, 1), bytes])
 }
 
-/** Any value, as YAML. */
+/** Encodes any value as YAML. */
 const any = (value: unknown): Buffer => message([text(2, `${writeJSON(value)}\n`)])
 
-/** Entries of a map: messages with a name and a value. */
+/** Encodes a map as messages with a name and a value. */
 const named = <T>(map: { readonly [name: string]: T }, value: (of: T & Fields) => Buffer): Buffer[] =>
   Object.entries(map).map(([name, of]) => entry(name, value(of as T & Fields)))
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { definition, type Fields, swaggerHead } from './swagger.ts'
 import { swaggerProtobuf } from './swagger-protobuf.ts'
 
-test('protobuf is what gnostic makes of the same document', () => {
+test('protobuf equals the output of gnostic for the same document', () => {
   const document: { [member: string]: { [name: string]: Fields } } = {
     paths: {
       '/api/v1/things/{name}': {
@@ -60,7 +60,7 @@ test('protobuf is what gnostic makes of the same document', () => {
       },
     },
   }
-  // As the Go library marshals what it reads from the JSON.
+  // Output of the Go library for the same JSON.
   const recorded =
     'CgMyLjASEgoKS3ViZXJuZXRlcxIEMS4zNkKPAxKMAwoVL2FwaS92MS90aGluZ3Mve25hbWV9EvICErYBCgdjb3JlX3YxKghnZXRUaGluZzIQYX' +
     'BwbGljYXRpb24vanNvbjoDKi8qQiAKHhIcGhoSBXF1ZXJ5IgV3YXRjaDIHYm9vbGVhbqABAUpECikKAzIwMBIiCiAKAk9LEhoKGAoWIy9kZWZp' +

@@ -1,5 +1,5 @@
 /**
- * OpenAPI v2 of everything that is served, for clients that know nothing newer: the documents of v3 in one, as far as v2 can say it.
+ * OpenAPI v2 of all groups, for clients that do not support v3: merges the v3 documents, without the keywords that v2 lacks.
  * Upstream: k8s.io/kube-openapi/pkg/builder and apiextensions-apiserver pkg/controller/openapi/v2, v0.36.
  */
 import { isRecord } from '@capstan/kube'
@@ -74,13 +74,13 @@ const sorted = (encoded: ReadonlyMap<string, Buffer>): Buffer[] =>
 
 const entries = (value: unknown): [string, unknown][] => (isRecord(value) ? Object.entries(value) : [])
 
-/** What v2 has no words for. */
+/** Keywords that v2 does not have. */
 const unknownToV2 = new Set(['oneOf', 'anyOf', 'not', 'nullable'])
 
 export function definition(schema: Fields): Fields {
   const of = Array.isArray(schema.allOf) && schema.allOf.length === 1 ? (schema.allOf[0] as Fields) : undefined
   if (typeof of?.$ref === 'string') {
-    // Beside a reference v3 needs a list of one; v2 does not, and has no default there.
+    // In v3 a reference with further keywords is in an allOf with one item; in v2 it is not, and has no default.
     const { allOf: _, default: _default, ...rest } = schema
     return { ...rest, $ref: definitionRef(of.$ref) }
   }
@@ -91,7 +91,7 @@ export function definition(schema: Fields): Fields {
     if (value === undefined || unknownToV2.has(keyword) || keyword === 'allOf') continue
     if (keyword === '$ref') found.$ref = definitionRef(value as string)
     else if (keyword === 'properties' || keyword === 'items') {
-      // Upstream: kubectl cannot cope with members of what may be anything.
+      // Upstream: kubectl fails on properties of a schema that allows any value.
       if (isOpen || isNullable) continue
       found[keyword] =
         keyword === 'items'
@@ -144,7 +144,7 @@ function operation({ parameters, requestBody, responses, ...rest }: Fields, path
   }
 }
 
-/** `/apis/apps/v1/deployments` belongs to `apps_v1`. */
+/** Tag of a path: `/apis/apps/v1/deployments` has `apps_v1`. */
 function tagOf(path: string): string {
   const [, root, first = '', second = ''] = path.split('/')
   if (root === 'api') return `core_${first}`

@@ -7,7 +7,7 @@ const decodeProtobuf = (bytes: Buffer, type: { apiVersion: string; kind: string 
 
 const fallback = { apiVersion: 'v1', kind: 'ConfigMap' }
 
-test('bodies that kubectl 1.36 sent are read as the JSON that it would have sent', () => {
+test('bodies of kubectl 1.36 are decoded to the JSON that it would send', () => {
   const secret = 'azhzAAoMCgJ2MRIGU2VjcmV0Eh0KEQoBcxIAGgAiACoAMgA4AEIAEgYKAXASAXEaABoAIgA='
   expect(decodeProtobuf(Buffer.from(secret, 'base64'), fallback)).toEqual({
     apiVersion: 'v1',
@@ -340,7 +340,7 @@ test('every kind that a built-in group serves has a message', () => {
   expect(builtins.all.length).toBeGreaterThan(60)
 })
 
-test('a message whose envelope names no type is what the path says', () => {
+test('the path determines the type of a message whose envelope has none', () => {
   const bytes = Buffer.concat([
     Buffer.from('k8s\0'),
     encode([

@@ -1,12 +1,12 @@
 /**
- * Reads bodies that Go clients of built-in kinds send as protobuf, into the object that they would have sent as JSON. Answers are
- * JSON, which all of them take.
+ * Decodes protobuf bodies, which Go clients of built-in kinds send, to the object that they would send as JSON. Responses are JSON, which
+ * all of these clients accept.
  * Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
  */
 import { exactInteger, parseApiVersion, readJSON } from '@capstan/kube'
 import type { ProtobufMessages } from '../../registry/resource.ts'
 
-/** Bytes that are no such message; the text is what Go says. */
+/** Error for bytes that are not a message of the type, with Go's text. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
 }
@@ -14,8 +14,8 @@ export class ProtobufError extends Error {
 const prefix = Buffer.from('k8s\0')
 
 /**
- * @param messages of built-in kinds
- * @param fallback the type to read the message as when its envelope names none
+ * @param messages messages of built-in kinds
+ * @param fallback type of the message when its envelope names none
  * @throws ProtobufError
  */
 export function decodeProtobuf(
@@ -38,7 +38,7 @@ export function decodeProtobuf(
   return { apiVersion, kind, ...readMessage(messages, message, Buffer.from(raw ?? '', 'base64')) }
 }
 
-/** The message of a kind. Options are of every group. */
+/** Name of the message of a kind. Options kinds exist in every group. */
 function messageOf(messages: ProtobufMessages, apiVersion: string, kind: string): string | undefined {
   if (kind === 'DeleteOptions') return 'meta/v1.DeleteOptions'
   const { group, version } = parseApiVersion(apiVersion)
@@ -50,13 +50,13 @@ interface Field {
   readonly name: string
   readonly type: string
   readonly shape: 'one' | 'list' | 'map'
-  /** Belongs to the message around it. */
+  /** The members of the field belong to the surrounding object in JSON. */
   readonly isInline: boolean
-  /** JSON shows the field even when it has the zero of its type. */
+  /** The field is in the JSON even when it has the zero value of its type. */
   readonly keepsZero: boolean
 }
 
-/** Messages that are forms of transport, not types of the API. */
+/** Messages of the encoding itself, which are not API types. */
 const transport: { readonly [message: string]: string } = {
   envelope: '1 typeMeta typeMeta, 2 raw bytes',
   typeMeta: '1 apiVersion string, 2 kind string',
@@ -84,7 +84,7 @@ function readMessage(messages: ProtobufMessages, message: string, bytes: Buffer)
   const object: { [field: string]: unknown } = {}
   for (const { number, value } of wireFields(bytes)) {
     const field = fields.get(number)
-    // Fields of later versions are left out, as upstream's decoder does.
+    // Fields of later versions are ignored, as by upstream's decoder.
     if (!field) continue
     const { name, type, shape } = field
     if (shape === 'map') {
@@ -152,7 +152,7 @@ function readValue(messages: ProtobufMessages, type: string, value: bigint | Buf
       return one === undefined ? varintOf(parts.get(1) ?? 0n) !== 0n : readMessage(messages, schema, bytesOf(one))
     }
     default:
-      // A list that is a type of its own travels as a message whose first field it is.
+      // A named list type is encoded as a message whose first field is the list.
       if (type.startsWith('[]')) {
         const items = wireFields(bytesOf(value)).filter(({ number }) => number === 1)
         return items.map((item) => readValue(messages, type.slice(2), item.value))
@@ -164,7 +164,7 @@ function readValue(messages: ProtobufMessages, type: string, value: bigint | Buf
 /** Schema of a CustomResourceDefinition. */
 const schema = 'apiextensions/v1.JSONSchemaProps'
 
-/** Reads a type that is one schema (field 1) or a list (field 2). Its JSON is the one or the list. */
+/** Decodes a type that is one schema (field 1) or a list (field 2). Its JSON is the schema or the list. */
 function oneOrMany(
   messages: ProtobufMessages,
   value: bigint | Buffer,
@@ -177,7 +177,7 @@ function oneOrMany(
   return one === undefined ? null : readMessage(messages, schema, bytesOf(one.value))
 }
 
-/** Seconds and nanoseconds since the epoch; nothing at all is no time. */
+/** Seconds and nanoseconds since the epoch; no bytes are null. */
 function readTime(type: 'Time' | 'MicroTime', bytes: Buffer): string | null {
   if (bytes.length === 0) return null
   const parts = new Map(wireFields(bytes).map(({ number, value }) => [number, Number(BigInt.asIntN(64, varintOf(value)))]))
@@ -191,7 +191,7 @@ const isZero = (value: unknown): boolean => value === '' || value === 0 || value
 
 interface WireField {
   readonly number: number
-  /** A varint as a number, anything else as bytes. */
+  /** A varint as a bigint, other values as bytes. */
   readonly value: bigint | Buffer
 }
 

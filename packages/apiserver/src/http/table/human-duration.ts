@@ -5,7 +5,7 @@ const day = 24 * hour
 const year = 365 * day
 
 /**
- * A span of milliseconds as `kubectl get` shows ages: two units at most, ever coarser.
+ * Formats milliseconds as `kubectl get` shows ages: at most two units, coarser for longer durations.
  * Upstream: k8s.io/apimachinery/pkg/util/duration, HumanDuration.
  */
 export function humanDuration(ms: number): string {
@@ -27,7 +27,7 @@ function two(ms: number, unit: number, name: string, smaller: number, smallerNam
   return `${Math.floor(ms / unit)}${name}${rest === 0 ? '' : `${rest}${smallerName}`}`
 }
 
-/** How long ago a time was. */
+/** Time since a timestamp. */
 export function age(time: unknown, now: number): string {
   const then = typeof time === 'string' ? Date.parse(time) : Number.NaN
   return Number.isNaN(then) ? '<invalid>' : humanDuration(now - then)

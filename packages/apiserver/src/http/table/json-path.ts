@@ -1,6 +1,6 @@
 /**
- * The JSONPath of printer columns: fields, quoted fields, indices, wildcards and simple filters.
- * Upstream: k8s.io/client-go/util/jsonpath, as CustomResourceDefinitions may use it.
+ * The JSONPath of printer columns: fields, quoted fields, indexes, wildcards and simple filters.
+ * Upstream: k8s.io/client-go/util/jsonpath, as far as CustomResourceDefinitions may use it.
  */
 import { equal, isNumeric, isRecord, readJSON } from '@capstan/kube'
 
@@ -9,7 +9,7 @@ export type JSONPath = (value: unknown) => unknown[]
 
 type Step = (values: unknown[]) => unknown[]
 
-/** @throws Error when the path cannot be read */
+/** @throws Error when the path is invalid */
 export function jsonPath(text: string): JSONPath {
   const steps = new Reader(text).steps()
   return (value) => steps.reduce<unknown[]>((values, step) => (values.length === 0 ? values : step(values)), [value])
@@ -23,8 +23,8 @@ const field =
 const children: Step = (values) => values.flatMap((v) => (Array.isArray(v) ? v : isRecord(v) ? Object.values(v) : []))
 
 /**
- * The values and all below them, each object and list once. With `..` twice in a path upstream finds parts several times, which multiplies
- * with the depth of the object; columns show only the first value that a path finds.
+ * The values and everything in them, each object and list once. With two `..` in a path upstream finds parts several times, which
+ * multiplies with the depth of the object; columns show only the first value that a path finds.
  */
 const descendants: Step = (values) => {
   const seen = new Set<unknown>()
@@ -103,7 +103,7 @@ class Reader {
       return name === '*' ? children : field(name)
     }
     if (this.#take('[')) return this.#brackets()
-    // A path may leave its first dot out.
+    // The first dot of a path is optional.
     if (this.#at === 0) return field(this.#name())
     throw this.#error()
   }

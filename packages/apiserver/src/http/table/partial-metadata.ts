@@ -6,7 +6,7 @@ export interface PartialObjectMetadata extends KubeObject {
   readonly kind: 'PartialObjectMetadata'
 }
 
-/** An object without all but its metadata. The same object always gives the same result, so that its bytes can be shared. */
+/** Returns only the metadata of an object. Cached by object, so that the encoded bytes can be shared. */
 export function partialMetadata(object: KubeObject, version: Version): PartialObjectMetadata {
   const cache = caches[version]
   let partial = cache.get(object)
@@ -21,7 +21,7 @@ export function partialMetadata(object: KubeObject, version: Version): PartialOb
   return partial
 }
 
-/** Upstream: of a list without items `items` is null. */
+/** Upstream: `items` of an empty list is null. */
 export const partialMetadataList = (list: ObjectList, version: Version): object => ({
   kind: 'PartialObjectMetadataList',
   apiVersion: `meta.k8s.io/${version}`,
@@ -29,7 +29,7 @@ export const partialMetadataList = (list: ObjectList, version: Version): object 
   items: list.items.length === 0 ? null : list.items.map((item) => partialMetadata(item, version)),
 })
 
-/** Only lists of custom resources say that there is no next page. */
+/** Omits an empty continue token. Only lists of custom resources contain it. */
 export const withoutEmpty = ({ continue: token, ...rest }: ListMeta): ListMeta => (token ? { ...rest, continue: token } : rest)
 
 const caches = { v1: new WeakMap<KubeObject, PartialObjectMetadata>(), v1beta1: new WeakMap<KubeObject, PartialObjectMetadata>() }

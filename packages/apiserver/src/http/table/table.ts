@@ -1,5 +1,5 @@
 /**
- * Tables: what `kubectl get` prints, made by the server.
+ * Tables, which the server computes for `kubectl get`.
  * Upstream: apiextensions-apiserver/pkg/registry/customresource/tableconvertor and kubernetes/pkg/printers/internalversion, v1.36.
  */
 import type { Column, KubeObject, ListMeta, ObjectList, UnknownObject } from '@capstan/kube'
@@ -60,7 +60,7 @@ export function tableOf(resource: Resource, body: KubeObject | ObjectList, optio
     apiVersion: `meta.k8s.io/${options.version}`,
     metadata: isList ? withoutEmpty(body.metadata) : resourceVersion === undefined ? {} : { resourceVersion },
     columnDefinitions: columns.map(({ definition }) => definition),
-    // Upstream's printers make a list even of nothing.
+    // Upstream's printers return an empty list instead of null.
     rows:
       objects.length === 0 && resource.builtin && !resource.printer
         ? null
@@ -89,7 +89,7 @@ interface TableColumn {
 
 const isScale = ({ kind, apiVersion }: KubeObject | ObjectList): boolean => kind === 'Scale' && apiVersion === 'autoscaling/v1'
 
-/** Columns are worked out once for each resource, and forgotten with it. */
+/** Cache of columns by resource. */
 const known = new WeakMap<Resource, readonly TableColumn[]>()
 
 function columnsOf(resource: Resource): readonly TableColumn[] {
@@ -101,7 +101,7 @@ function columnsOf(resource: Resource): readonly TableColumn[] {
 function makeColumns({ builtin, columns, printer, publishedColumns = [] }: Resource): TableColumn[] {
   if (printer) {
     return printer.map((column) => ({
-      // Upstream's own printers make ages themselves, and call them strings.
+      // Upstream's printers of built-in kinds format ages themselves, in columns of type string.
       definition: definitionOf(
         publishedColumns.find(({ name }) => name === column.name) ??
           (column.type === 'date' ? { ...column, type: 'string' } : column),
@@ -119,7 +119,7 @@ function makeColumns({ builtin, columns, printer, publishedColumns = [] }: Resou
   }
   if (columns.length > 0) return [name, ...columns.map(declaredColumn)]
   const created = { type: 'date', format: '', description: createdDescription, priority: 0 }
-  // Upstream shows the plain time for built-in kinds without a printer.
+  // For built-in kinds without a printer, upstream shows the creation time itself.
   return builtin
     ? [name, { definition: { name: 'Created At', ...created }, cell: ({ metadata }) => metadata.creationTimestamp }]
     : [name, { definition: { name: 'Age', ...created }, cell: ({ metadata }, now) => age(metadata.creationTimestamp, now) }]
@@ -161,7 +161,7 @@ const scaleColumns: readonly TableColumn[] = [
 
 const isTime = (text: string): boolean => formatCheck('date-time')!(text)
 
-/** A value as a cell of the type; what does not fit the type is not shown. */
+/** Converts a value to a cell of the type; null for a value of another type. */
 function cellOf(type: Column['type'], value: unknown, now: number): Cell {
   if (value === undefined || value === null) return null
   switch (type) {
@@ -183,6 +183,6 @@ function cellOf(type: Column['type'], value: unknown, now: number): Cell {
   }
 }
 
-/** Upstream: what has no room in an int64 is its lowest number. */
+/** Upstream: a number outside of int64 becomes the lowest int64. */
 const int64 = (value: number | bigint): number | bigint =>
   typeof value === 'bigint' ? value : Math.abs(value) < 2 ** 63 ? Math.trunc(value) : -(2n ** 63n)

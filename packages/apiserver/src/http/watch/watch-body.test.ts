@@ -26,7 +26,7 @@ describe('watchers share', () => {
     expect(lines.line(added(shared))).toBe(line)
   })
 
-  test('lines that are put together', () => {
+  test('joined lines', () => {
     const lines = new SharedLines()
     const [a, b, c] = ['a', 'b', 'c'].map((name) => lines.line(added(freeze(object(name)))))
     const both = lines.joined([a!, b!])

@@ -48,16 +48,17 @@ test('all watchers of one batch are notified at once', async () => {
 })
 
 test('a large batch yields to the event loop and notifies watchers in order', async () => {
-  const told: number[] = []
-  for (let watcher = 0; watcher < 2.5 * Together; watcher++) void Promise.resolve(scheduler.turn()).then(() => told.push(watcher))
+  const notified: number[] = []
+  for (let watcher = 0; watcher < 2.5 * Together; watcher++)
+    void Promise.resolve(scheduler.turn()).then(() => notified.push(watcher))
   await Promise.resolve()
-  const counts = [told.length]
+  const counts = [notified.length]
   for (let turn = 0; turn < 2; turn++) {
     await setImmediate()
-    counts.push(told.length)
+    counts.push(notified.length)
   }
   expect(counts.map((count) => count / Together)).toEqual([1, 2, 2.5])
-  expect(told).toEqual(told.toSorted((a, b) => a - b))
+  expect(notified).toEqual(notified.toSorted((a, b) => a - b))
 })
 
 test('after a batch, watchers pause for three times its duration', async () => {
@@ -66,7 +67,7 @@ test('after a batch, watchers pause for three times its duration', async () => {
   expect(await waits()).toBe(30)
 })
 
-test('watchers never wait longer than a moment', async () => {
+test('watchers never wait longer than the maximum pause', async () => {
   scheduler.asked()
   await round(1000)
   expect(await waits()).toBe(LongestRest)

@@ -19,9 +19,9 @@ export const Together = 32
 export class WatchScheduler {
   readonly #clock: Clock
   readonly #waiting: (() => void)[] = []
-  #inRound = false
+  #isNotifying = false
   /** Watchers notified in this turn of the event loop. */
-  #told = 0
+  #notified = 0
   #rest: { end(): void } | undefined
   #asking = 0
   #quiet: Timer | undefined
@@ -40,29 +40,29 @@ export class WatchScheduler {
     if (--this.#asking === 0) this.#untilQuiet()
   }
 
-  /** Returns what a watcher must wait for before it is notified; `undefined` when it may proceed. */
+  /** Returns a promise to await before a watcher is notified; `undefined` when it can be notified at once. */
   turn(): Promise<void> | undefined {
-    if (this.#rest || this.#told === Together) return new Promise((resolve) => this.#waiting.push(resolve))
-    this.#told++
-    if (!this.#inRound) void this.#round()
+    if (this.#rest || this.#notified === Together) return new Promise((resolve) => this.#waiting.push(resolve))
+    this.#notified++
+    if (!this.#isNotifying) void this.#notifyAll()
     return undefined
   }
 
-  /** Runs until no watcher waits. Lets the event loop turn after each batch, so that its output is written. */
-  async #round(): Promise<void> {
-    this.#inRound = true
+  /** Notifies waiting watchers in batches until none is left. Yields to the event loop after each batch, so that its output is written. */
+  async #notifyAll(): Promise<void> {
+    this.#isNotifying = true
     const began = this.#clock.now()
     do {
       await nextTurn()
-      this.#told = 0
-      for (const tell of this.#waiting.splice(0, Together)) {
-        this.#told++
-        tell()
+      this.#notified = 0
+      for (const notify of this.#waiting.splice(0, Together)) {
+        this.#notified++
+        notify()
       }
-    } while (this.#told > 0)
-    this.#inRound = false
+    } while (this.#notified > 0)
+    this.#isNotifying = false
     const took = this.#clock.now() - began
-    // The clock counts whole milliseconds: a duration of 1 may be close to none.
+    // The clock counts whole milliseconds: a duration of 1 may be nearly zero.
     if (took > 1) this.#restFor(Math.min(Share * took, LongestRest))
   }
 
@@ -71,7 +71,7 @@ export class WatchScheduler {
       timer.cancel()
       this.#quiet?.cancel()
       this.#rest = undefined
-      if (this.#waiting.length > 0) void this.#round()
+      if (this.#waiting.length > 0) void this.#notifyAll()
     }
     const timer = this.#clock.schedule(time, end)
     this.#rest = { end }

@@ -40,7 +40,7 @@ export async function mutate(
     try {
       await one.default(object, request)
     } catch (err) {
-      // Admission relies on a valid schema. For an object that breaks its schema, validation reports the better error later.
+      // Admission functions rely on a valid schema. For an object that violates its schema, validation later reports the better error.
       if (err instanceof StatusError || context.info.structural.validate(object, old).length === 0) throw err
       return object
     }

@@ -8,7 +8,7 @@ import type { RequestContext, ServerContext } from '../context.ts'
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
 
-/** The object that webhooks see when a subresource is written. */
+/** The object that webhooks receive when a subresource is written. */
 export interface AdmissionView {
   readonly kind: GroupVersionKind
   of(object: UnknownObject): UnknownObject

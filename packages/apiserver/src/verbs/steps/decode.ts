@@ -1,4 +1,4 @@
-/** Decodes what a client sent to a draft of the object: checks types, prunes unknown fields, sets defaults. */
+/** Decodes the object that a client sent to a draft: checks types, prunes unknown fields, sets defaults. */
 import {
   appendAll,
   badRequest,
@@ -91,11 +91,11 @@ function checkType(context: RequestContext, raw: { [field: string]: unknown }, s
       const sentKind = String(raw.kind)
       const sentVersion = String(raw.apiVersion).split('/').at(-1) ?? ''
       const isKnown = info.goType?.isRegistered(raw.apiVersion, raw.kind) === true
-      const whyNot = isKnown
+      const reason = isKnown
         ? `converting (${sentVersion}.${sentKind}) to (${group === '' ? 'core' : group}.${kind}): unknown conversion`
         : `no kind "${sentKind}" is registered for version "${String(raw.apiVersion)}" in scheme "${schemeName}"`
-      if (source === 'patch') throw invalidPatch(stableText(raw), whyNot)
-      throw badRequest(`${sentKind} in version "${sentVersion}" cannot be handled as a ${kind}: ${whyNot}`)
+      if (source === 'patch') throw invalidPatch(stableText(raw), reason)
+      throw badRequest(`${sentKind} in version "${sentVersion}" cannot be handled as a ${kind}: ${reason}`)
     }
     return
   }
@@ -115,7 +115,7 @@ function checkType(context: RequestContext, raw: { [field: string]: unknown }, s
   }
   if (raw.apiVersion !== apiVersion) {
     if (source !== 'body') {
-      // Upstream: no field of a version that does not exist is known.
+      // Upstream: all fields of a version that does not exist are unknown.
       const fields = Object.keys(raw).filter((field) => !['apiVersion', 'kind', 'metadata'].includes(field))
       if (sentGroup === group) report(context, fields.sort(), source, '')
       throw invalidObject(sent, name, [invalid('apiVersion', raw.apiVersion, `must be ${apiVersion}`)])
@@ -126,7 +126,7 @@ function checkType(context: RequestContext, raw: { [field: string]: unknown }, s
   }
 }
 
-/** @throws StatusError when a value of a built-in kind does not have its Go type: BadRequest, or Invalid when a patch left it */
+/** @throws StatusError when a value of a built-in kind does not have its Go type: BadRequest, or Invalid when it results from a patch */
 function checkTypes({ info, request }: RequestContext, goType: GoType, object: UnknownObject, source: Source): void {
   const { kind, version } = info
   if (source !== 'body' && request.patchType === 'application/strategic-merge-patch+json') {

@@ -15,7 +15,7 @@ test('drops equal owner references, whatever the order of their fields, with one
   expect(object.metadata.ownerReferences).toEqual([owner('a'), owner('b'), owner('a', 'other')])
 })
 
-test('30,000 different references take work in proportion', () => {
+test('30,000 different references take time in proportion', () => {
   const object = withOwners(...Array.from({ length: 30_000 }, (_, index) => owner(String(index))))
   expect(dropDuplicateOwners(object)).toEqual([])
   expect(object.metadata.ownerReferences).toHaveLength(30_000)

@@ -35,8 +35,8 @@ export function trackFields(
 }
 
 /**
- * Runs `run`, which compares objects in the versions in which managers wrote, synchronously. When it needs a version that only a conversion
- * webhook provides, the run is aborted and repeated once the webhook has answered. `run` must not change its arguments.
+ * Runs `run`, which synchronously compares objects in the versions of their managers. When it needs a version that only a conversion
+ * webhook provides, the run is aborted and repeated after the webhook has responded. `run` must not change its arguments.
  */
 export async function withConversions<T>(
   server: ServerContext,

@@ -199,7 +199,7 @@ function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldE
   return errors
 }
 
-/** The finalizers that the old ones do not include. */
+/** Finalizers that are not in `old`. */
 function added(now: readonly string[] = [], old: readonly string[] = []): string[] {
   const known = new Set(old)
   return now.filter((finalizer) => !known.has(finalizer))

@@ -16,7 +16,7 @@ test.each([
   else expect(() => refuseTooLarge(object)).toThrow(new StatusError('', 'etcdserver: request is too large'))
 })
 
-test('a create or an update that exceeds the size limit is refused, and the stored object stays', async () => {
+test('a create or an update that exceeds the size limit is rejected, and the stored object stays', async () => {
   const { client } = await testServer()
   const large = { free: { a: 'x'.repeat(1_600_000) } }
   expect(await refusal(client.create(Widget, aWidget('a', large)))).toBe('500 : etcdserver: request is too large')

@@ -1,16 +1,16 @@
-/** How large an object may be. Upstream: etcd's --max-request-bytes, which counts the object as it is stored. */
+/** Size limit of objects. Upstream: etcd's --max-request-bytes, which counts the stored object. */
 import { StatusError, writeJSON } from '@capstan/kube'
 
 export const MaxObjectBytes = 1.5 * 1024 * 1024
 
-/** @throws StatusError in the words of etcd, with no reason, as upstream passes them on */
+/** @throws StatusError with etcd's text and no reason, as upstream passes it on */
 export function refuseTooLarge(object: object): void {
-  // No character takes more than six bytes of JSON: almost every object is known to be small without being written out.
+  // A character takes at most six bytes of JSON, so that most objects need not be encoded.
   if (charactersLeft(object, MaxObjectBytes / 6) > 0) return
   if (Buffer.byteLength(writeJSON(object)) > MaxObjectBytes) throw new StatusError('', 'etcdserver: request is too large')
 }
 
-/** What is left of `budget` after `value`, counted as characters of JSON; stops once nothing is. */
+/** Remaining `budget` after `value`, in characters of JSON; stops once it is used up. */
 function charactersLeft(value: unknown, budget: number): number {
   if (typeof value === 'string') return budget - value.length - 3
   if (typeof value !== 'object' || value === null) return budget - 25

@@ -1,8 +1,8 @@
-/** Errors for objects that a patch left invalid. */
+/** Errors for patches whose result is invalid. */
 import { goText, invalid, invalidObject, stableText, type StatusError } from '@capstan/kube'
 import type { RequestContext } from '../context.ts'
 
-/** Error for a patch that leaves metadata of the wrong Go type. */
+/** Error for a patch after which metadata has the wrong Go type. */
 export const wrongMetadataOf =
   ({ request }: RequestContext, whole: object) =>
   (why: string): StatusError =>
@@ -20,6 +20,6 @@ function asConverterSays(why: string): string {
   return found === 'number' ? `cannot convert int64 to ${wanted}` : `unrecognized type: ${wanted}`
 }
 
-/** Upstream names neither kind nor object here. */
+/** Upstream names neither the kind nor the object here. */
 export const invalidPatch = (patch: string, problem: string): StatusError =>
   invalidObject({ group: '', kind: '' }, '', [invalid('patch', patch, problem)])

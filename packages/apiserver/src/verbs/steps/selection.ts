@@ -1,4 +1,4 @@
-/** The selectors of a request, as one question about an object. */
+/** Combines the selectors of a request to one predicate. */
 import {
   badRequest,
   type KubeObject,
@@ -13,9 +13,9 @@ import type { ResourceInfo } from '../../registry/resource-info.ts'
 export type Selection = (object: KubeObject) => boolean
 
 /**
- * `undefined` when everything is meant.
+ * Returns `undefined` when the request has no selectors.
  *
- * @throws StatusError BadRequest when a selector cannot be read, or asks for a field that the resource does not offer
+ * @throws StatusError BadRequest when a selector is invalid, or selects by a field that the resource does not support
  */
 export function selectionOf(info: ResourceInfo, { labelSelector, fieldSelector }: RequestOptions): Selection | undefined {
   const labels = labelSelector ? parseLabelSelector(labelSelector) : undefined
@@ -36,7 +36,7 @@ function fieldOf({ selectableFields: fields }: ResourceInfo, object: KubeObject,
   return fields[field]?.(object as UnknownObject) ?? ''
 }
 
-/** Upstream: kinds with fields of their own say so in words of their own. */
+/** Upstream: kinds with selectable fields of their own have their own text. */
 const unknownField = ({ builtin, selectableFields: fields, unknownFieldSelector: text }: ResourceInfo, field: string) =>
   badRequest(
     text

@@ -2,7 +2,7 @@
 import { equal, type UnknownObject } from '@capstan/kube'
 import type { ResourceInfo } from '../../registry/resource-info.ts'
 
-/** Carries over the fields that only the server sets; validation refuses changes of the immutable ones. */
+/** Copies the fields that only the server sets; validation rejects changes of the immutable ones. */
 export function keepSystemFields({ metadata }: UnknownObject, { metadata: old }: UnknownObject): void {
   metadata.resourceVersion = old.resourceVersion
   metadata.creationTimestamp = old.creationTimestamp
@@ -18,7 +18,7 @@ function copyField<T extends object, K extends keyof T>(to: T, from: T, field: K
   else to[field] = from[field]
 }
 
-/** Carries over the part that a request cannot write: the status on the main path, all but the status on `/status`. */
+/** Copies the part that a request cannot write: the status on the main path, all but the status on `/status`. */
 export function keepOtherParts(
   info: ResourceInfo,
   subresource: string | undefined,

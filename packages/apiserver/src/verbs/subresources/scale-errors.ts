@@ -1,4 +1,6 @@
-/** Whether replicas and selector of a custom resource are what `scale` can show. Upstream: registry/customresource/validator.go, v0.36. */
+/**
+ * Validates that `scale` can show the replicas and selector of a custom resource. Upstream: registry/customresource/validator.go, v0.36.
+ */
 import { type FieldError, goText, goTypeName, invalid, isInt64, isRecord, type UnknownObject } from '@capstan/kube'
 import type { ResourceInfo } from '../../registry/resource-info.ts'
 
@@ -21,7 +23,7 @@ function replicasErrors(path: string, object: UnknownObject): FieldError[] {
   return value > MaxInt32 ? [invalid(path, value, `should be less than or equal to ${MaxInt32}`)] : []
 }
 
-/** A value of another type, or on a way that is none; `zero` is what upstream prints in its place. */
+/** Errors for a value of another type, or a path through a value that is not an object. `zero` is the value that upstream prints. */
 function valueErrors(path: string, object: UnknownObject, wanted: 'int64' | 'string', zero: unknown): FieldError[] {
   const refuse = (at: string, value: unknown, expected: string) => [
     invalid(path, zero, `${at} accessor error: ${goText(value)} is of the type ${goTypeName(value)}, expected ${expected}`),

@@ -1,4 +1,4 @@
-/** The scale subresource: replicas of any kind in one shape. Upstream: apiextensions registry/customresource/etcd.go, v0.36. */
+/** The scale subresource: replicas of any kind as a Scale object. Upstream: apiextensions registry/customresource/etcd.go, v0.36. */
 import {
   apiVersionOf,
   badRequest,
@@ -45,7 +45,10 @@ export async function scale(server: ServerContext, context: RequestContext): Pro
   throw verbNotSupported(request.verb, info)
 }
 
-/** Server-side apply in the shape of a Scale, which need not have a name: replicas are all that it can own of the object behind. Upstream: ScaleHandler. */
+/**
+ * Server-side apply of a Scale, which need not have a name. The manager can own only the replicas of the scaled object. Upstream:
+ * ScaleHandler.
+ */
 export async function applyScale(
   server: ServerContext,
   context: RequestContext,
@@ -116,7 +119,7 @@ function checkType({ apiVersion, kind }: Record<string, unknown>): void {
   throw badRequest(`wrong APIVersion or Kind in Scale: ${text(apiVersion)} ${text(kind)}, expected autoscaling/v1 Scale`)
 }
 
-/** Upstream: scaleFromCustomResource; replicas that are not there read as 0. */
+/** Returns the Scale of an object; missing replicas are 0. Upstream: scaleFromCustomResource. */
 function scaleOf({ specReplicasPath, statusReplicasPath, labelSelectorPath }: ScaleSubresource, object: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
   const replicas = Number(getPath(object, specReplicasPath) ?? 0)
@@ -125,7 +128,7 @@ function scaleOf({ specReplicasPath, statusReplicasPath, labelSelectorPath }: Sc
     kind: 'Scale',
     apiVersion: apiVersionOf({ group: 'autoscaling', version: 'v1' }),
     metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, creationTimestamp },
-    // Upstream: none is not written down.
+    // Upstream omits 0.
     spec: replicas === 0 ? {} : { replicas },
     status: {
       replicas: Number(getPath(object, statusReplicasPath) ?? 0),
@@ -134,7 +137,7 @@ function scaleOf({ specReplicasPath, statusReplicasPath, labelSelectorPath }: Sc
   }) as KubeObject
 }
 
-/** Workloads have a selector, replication controllers its labels alone, custom resources a text. */
+/** Text of a selector: workloads have a label selector, ReplicationControllers only its labels, custom resources a text. */
 function selectorText(selector: unknown): unknown {
   if (!isRecord(selector)) return selector
   const isWhole = 'matchLabels' in selector || 'matchExpressions' in selector
