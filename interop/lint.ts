@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { lint, linkOf, metadataOf, providerManifests, rules } from '@capstan/conformance'
+import { type CoreRule, coreRules, lint, linkOf, metadataOf, providerManifests, type Rule, rules } from '@capstan/conformance'
 import { readManifests } from '../packages/cli/src/lint/read-manifests.ts'
 import { Checks } from './capstan-process.ts'
 import type { Suite } from './suite.ts'
@@ -44,7 +44,7 @@ export const lintSuite: Suite = {
       checks.check(`${tool}: findings are the known ones`, found.toSorted().join() === expected.toSorted().join(), found)
     }
     const book = join(await moduleFolder('capi-core', modules.core), 'docs/book/src/developer/providers/contracts')
-    for (const rule of rules) {
+    for (const rule of [...rules, ...coreRules] as (Rule | CoreRule)[]) {
       for (const page of rule.pages) {
         const file = `${/contracts\/([\w-]+)#/.exec(linkOf(rule, page))![1]}.md`
         const headings = readFileSync(join(book, file), 'utf8').matchAll(/^#+ (.*?)\s*$/gm)

@@ -1,5 +1,6 @@
 /** docs/reference/contracts.md: the rules of the provider contracts, from their declarations. */
-import { isChecked, linkOf, Levels, type PageName, type Rule, rules } from '@capstan/conformance'
+import { type CoreRule, coreRules, isChecked, linkOf, Levels, type PageName, type Rule, rules } from '@capstan/conformance'
+import { coreProofs, familyOf, unproved } from '../packages/conformance/src/core-rules/proofs.suite.ts'
 import { warning } from './gen-pages.ts'
 
 const titles: Readonly<Record<PageName, string>> = {
@@ -23,6 +24,7 @@ export function contractsPage(): string {
     '# Contracts',
     '',
     `What Cluster API asks of providers, rule by rule: ${rules.length} rules (${counts}), of which \`capstan lint\` checks ${checked.length} and \`capstan conform\` ${live.length} at run time.`,
+    `What they may expect of core: ${coreRules.length} rules, each proved by a test for each of its contract versions.`,
     'Links lead to the pages of upstream’s book, which decide.',
     '',
     ...sectionOf('All contracts', rules.filter(isShared)),
@@ -32,7 +34,28 @@ export function contractsPage(): string {
         rules.filter((rule) => !isShared(rule) && rule.pages[0] === page),
       ),
     ),
+    ...coreSection(),
   ].join('\n')
+}
+
+function coreSection(): string[] {
+  const proofs = coreProofs()
+  return [
+    '## Core',
+    '',
+    'What core does for providers. "Core will …" of the book counts as MUST. The tests play a provider of each contract version; their names begin with the rule.',
+    '',
+    ...coreRules.flatMap((rule: CoreRule) => [
+      `### ${rule.id}`,
+      '',
+      `**${rule.level}** ${rule.sentence}`,
+      '',
+      `- Upstream: ${rule.pages.map((page) => `[${page}](${linkOf(rule, page)})`).join(', ')}, section "${rule.section}".`,
+      `- Applies to: contract ${rule.versions.join(' and ')}.`,
+      `- Proved by: ${(proofs.get(rule.id) ?? []).map((file) => `\`packages/${file}\``).join(', ')}.`,
+      '',
+    ]),
+  ]
 }
 
 const sectionOf = (title: string, of: readonly Rule[]): string[] => [`## ${title}`, '', ...of.flatMap(entryOf)]
@@ -50,6 +73,7 @@ function entryOf(rule: Rule): string[] {
     ...(cases ? [`- Reports: ${cases.map((one) => issueLink(one)).join(', ')}.`] : []),
     isChecked(rule) ? `- Lint checks: ${rule.check.looksAt}` : `- Lint does not check it: ${'none' in check ? check.none : ''}.`,
     ...(rule.live ?? []).map(({ looksAt, scenario }) => `- Conform checks, in scenario ${scenario}: ${looksAt}`),
+    ...(familyOf(rule) in unproved ? [`- No test breaks it: ${unproved[familyOf(rule)]}`] : []),
     '',
   ]
 }

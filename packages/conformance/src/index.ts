@@ -1,3 +1,4 @@
+export * from './core-rules/core-rules.ts'
 export * from './lint.ts'
 export * from './manifests.ts'
 export * from './rule.ts'

@@ -301,6 +301,27 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ({ FooCluster }) => void delete FooCluster.spec.versions[0].additionalPrinterColumns,
     ['printer-columns'],
   ],
+  [
+    'a capacity that is no map (autoscaling from zero)',
+    ({ FooMachineTemplate }) =>
+      void (FooMachineTemplate.spec.versions[0].schema.openAPIV3Schema.properties.status = object({ capacity: string() })),
+    ['infra-machine.autoscaling-from-zero'],
+  ],
+  [
+    'readiness gates that are no list',
+    ({ FooControlPlane }) => void (specOf(FooControlPlane).machineTemplate.properties.spec.properties.readinessGates = object()),
+    ['control-plane.readiness-gates-and-taints'],
+  ],
+  [
+    'a mark of hosted control planes that is a string',
+    ({ FooControlPlane }) => void (statusOf(FooControlPlane).externalManagedControlPlane = string()),
+    ['control-plane.externally-managed'],
+  ],
+  [
+    'an endpoint of a control plane whose port is a string',
+    ({ FooControlPlane }) => void (specOf(FooControlPlane).controlPlaneEndpoint = object({ host: string(), port: string() })),
+    ['control-plane.endpoint'],
+  ],
   ['no short name', ({ FooCluster }) => void delete FooCluster.spec.names.categories, ['short-names']],
 ]
 

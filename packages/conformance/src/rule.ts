@@ -62,7 +62,7 @@ const pageFiles: Readonly<Record<PageName, string>> = {
 }
 
 /** Where upstream's book states the rule: on the first of its pages, or on the one given. */
-export function linkOf({ pages, section }: Rule, page: PageName = pages[0]!): string {
+export function linkOf({ pages, section }: Pick<Rule, 'pages' | 'section'>, page: PageName = pages[0]!): string {
   const anchor = section
     .toLowerCase()
     .replace(/[^\w\s-]/g, '')

@@ -11,6 +11,8 @@ import { createManager, installKinds } from '@capstan/controller'
 import type { Admission, Client, DeclaredKind, Logger, Random, Transport, WebhookClientConfig } from '@capstan/kube'
 import { admissionOf, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import { ownConversion, ownWebhooks } from '@capstan/lab'
+import type { ContractVersion } from '@capstan/api/contract'
+import { oldTwins, speakingOld, testContract } from './contract-twin.ts'
 import { realHost } from './real-host.ts'
 import { advance, type Busy, createTraffic, settle } from './settle.ts'
 
@@ -31,6 +33,8 @@ export interface TestEnvOptions {
   readonly log?: Logger
   /** Puts something between the controllers and the server, such as faults. */
   readonly between?: (transport: Transport) => Transport
+  /** The contract that providers among the kinds speak; see `contract-twin.ts`. By default that of this run of the tests. */
+  readonly contract?: ContractVersion
 }
 
 export interface TestEnv {
@@ -68,7 +72,10 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const clock = options.clock ?? new VirtualClock()
   const random = seededRandom(options.seed ?? 1)
   const log = options.log ?? silent
-  const admission = [...admissionOf(options.kinds), ...(options.admission ?? [])]
+  const isOld = (options.contract ?? testContract()) === 'v1beta1'
+  const kinds = isOld ? oldTwins(options.kinds) : options.kinds
+  const admission = [...admissionOf(kinds), ...(options.admission ?? [])]
+  const asTest = (transport: Transport) => (isOld ? speakingOld(transport, options.kinds) : transport)
   // `npm run interop -- controllers` runs tests that are written for the embedded server on a real one.
   const kubeconfig = process.env.CAPSTAN_TEST_KUBECONFIG
   const host: Host =
@@ -79,13 +86,14 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
           random,
           log,
           admission,
-          webhooks: ownWebhooks(options.kinds, () => host.client),
+          webhooks: ownWebhooks(kinds, () => host.client),
+          asTest,
         })
-      : await realHost({ kubeconfig, clock, kinds: options.kinds, admission })
+      : await realHost({ kubeconfig, clock, kinds, admission, asTest })
   const { client, store } = host
 
   const traffic = createTraffic()
-  await installKinds(client, options.kinds, { clock, random, conversion: host.conversion })
+  await installKinds(client, kinds, { clock, random, conversion: host.conversion })
   await host.installed?.()
 
   const between = options.between ?? ((transport: Transport) => transport)
@@ -126,11 +134,17 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   }
 }
 
-async function embeddedHost(options: ApiServerOptions & { store: Store }): Promise<Host> {
+interface EmbeddedHostOptions extends ApiServerOptions {
+  readonly store: Store
+  /** Changes the connection of the test's own client. */
+  readonly asTest: (transport: Transport) => Transport
+}
+
+async function embeddedHost({ asTest, ...options }: EmbeddedHostOptions): Promise<Host> {
   const server = createApiServer(options)
   await server.ready
   return {
-    client: createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' })),
+    client: createClient(asTest(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))),
     conversion: ownConversion,
     transport: () => server.transport(),
     server,

@@ -29,9 +29,11 @@ export interface RealHostOptions {
   readonly clock: Clock
   readonly kinds: readonly DeclaredKind[]
   readonly admission: readonly Admission[]
+  /** Changes the connection of the test's own client. */
+  readonly asTest?: (transport: Transport) => Transport
 }
 
-export async function realHost({ kubeconfig, clock, kinds, admission }: RealHostOptions): Promise<Host> {
+export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (same) => same }: RealHostOptions): Promise<Host> {
   const access = await loadKubeconfig(kubeconfig)
   const stamps = virtualTimestamps(clock)
   const open: Transport[] = []
@@ -41,7 +43,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission }: RealHost
     open.push(transport)
     return stamps.over(plainRefusals(lastingWatches(transport)))
   }
-  const client = createClient(connect())
+  const client = createClient(asTest(connect()))
   const webhooks = await testWebhooks(client, admission, kinds)
   let compared = ''
   let newest = 0

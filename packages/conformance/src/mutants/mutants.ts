@@ -428,6 +428,23 @@ const behaving: readonly Mutant[] = [
     }),
   },
   {
+    rule: 'bootstrap-config.sentinel-file',
+    what: 'cloud-config data create no sentinel file',
+    write: dataSecret((body) => (body.data.format = btoa('cloud-config'))),
+  },
+  {
+    rule: 'bootstrap-config.taint',
+    what: 'cloud-config data do not taint the Node',
+    write: dataSecret((body) => (body.data.format = btoa('cloud-config'))),
+  },
+  {
+    rule: 'bootstrap-config.deletion',
+    what: 'adds a finalizer that it never removes',
+    write({ plural, subresource, body }) {
+      if (plural === configs && subresource === undefined && body.metadata) body.metadata.finalizers = ['example.com/forgotten']
+    },
+  },
+  {
     rule: 'control-plane.replicas',
     what: 'counts one too few',
     write: replaced(controlPlanes, ['status', 'replicas'], (n) => n - 1),

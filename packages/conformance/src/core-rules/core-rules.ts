@@ -1,0 +1,285 @@
+/**
+ * What the pages of the contracts promise to providers: rules that bind core. The pages state most of them as "core will …", which
+ * counts as MUST. Each rule is proved by `testRule` with its id, for each of its contract versions; `proofs.test.ts` finds rules
+ * without one.
+ */
+import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
+import type { ContractName } from '../manifests.ts'
+import type { Level } from '../rule.ts'
+
+export interface CoreRule {
+  readonly id: string
+  readonly level: Level
+  /** Pages that state the rule. */
+  readonly pages: readonly ContractName[]
+  /** Heading in upstream's book, the same on each of the pages. */
+  readonly section: string
+  readonly versions: readonly ContractVersion[]
+  /** What core does. */
+  readonly sentence: string
+}
+
+const every: readonly ContractName[] = ['InfraCluster', 'InfraMachine', 'InfraMachinePool', 'BootstrapConfig', 'ControlPlane']
+const both = ContractVersions
+const old: readonly ContractVersion[] = ['v1beta1']
+
+const must = <const Id extends string>(
+  id: Id,
+  pages: ContractName | readonly ContractName[],
+  section: string,
+  sentence: string,
+  versions = both,
+) => ({
+  id,
+  level: 'MUST' as Level,
+  pages: typeof pages === 'string' ? [pages] : pages,
+  section,
+  versions,
+  sentence,
+})
+
+const workflow = {
+  InfraCluster: 'Normal resource',
+  InfraMachine: 'Normal resource',
+  InfraMachinePool: 'InfraMachinePool, InfraMachinePoolList resource definition',
+  BootstrapConfig: 'Behavior',
+  ControlPlane: 'Typical ControlPlane reconciliation workflow',
+}
+
+const failures = (id: string) =>
+  `Core copies failureReason and failureMessage of the ${id} to status.deprecated.v1beta1 of its owner, and nothing else follows from them.`
+
+export const coreRules = [
+  must(
+    'core.contract-version',
+    every,
+    'All resources: version',
+    'Core reads objects in the greatest version that the newest known contract label lists, and converts references by itself.',
+  ),
+  must(
+    'core.crd-name',
+    every,
+    'All resources: version',
+    'Core finds the CustomResourceDefinition by the name that it computes from kind and group.',
+  ),
+  must(
+    'core.no-mutations',
+    ['InfraCluster', 'ControlPlane'],
+    'All resources: API group',
+    'Without a topology, core writes nothing to the objects but owner references and the label of the Cluster.',
+  ),
+
+  must(
+    'core.infra-cluster.owner',
+    'InfraCluster',
+    workflow.InfraCluster,
+    'Core sets the Cluster as owner of the InfraCluster that spec.infrastructureRef names, and labels it.',
+  ),
+  must(
+    'core.infra-cluster.endpoint',
+    'InfraCluster',
+    'InfraCluster: control plane endpoint',
+    'Core copies spec.controlPlaneEndpoint of the InfraCluster to the Cluster, once it is set and the InfraCluster is initialized.',
+  ),
+  must(
+    'core.infra-cluster.failure-domains',
+    'InfraCluster',
+    'InfraCluster: failure domains',
+    'Core copies failure domains to the Cluster, once the InfraCluster is initialized, and follows their changes.',
+  ),
+  must(
+    'core.infra-cluster.initialization',
+    'InfraCluster',
+    'InfraCluster: initialization completed',
+    'Core reports an initialized InfraCluster in status.initialization.infrastructureProvisioned of the Cluster.',
+  ),
+  must(
+    'core.infra-cluster.conditions',
+    'InfraCluster',
+    'InfraCluster: conditions',
+    'Core copies the condition Ready of the InfraCluster to InfrastructureReady of the Cluster, and uses defaults for absent fields.',
+  ),
+  must('core.infra-cluster.terminal-failures', 'InfraCluster', 'InfraCluster: terminal failures', failures('InfraCluster')),
+  must(
+    'core.infra-cluster.externally-managed',
+    'InfraCluster',
+    'Externally managed infrastructure',
+    'Core follows an InfraCluster with the annotation cluster.x-k8s.io/managed-by as any other.',
+  ),
+
+  must(
+    'core.infra-machine.owner',
+    'InfraMachine',
+    workflow.InfraMachine,
+    'Core sets the Machine as owner of the InfraMachine that spec.infrastructureRef names, and labels it.',
+  ),
+  must(
+    'core.infra-machine.provider-id',
+    'InfraMachine',
+    'InfraMachine: provider ID',
+    'Core copies spec.providerID to the Machine, once the InfraMachine is initialized.',
+  ),
+  must(
+    'core.infra-machine.failure-domain',
+    'InfraMachine',
+    'InfraMachine: failure domain',
+    'Core copies status.failureDomain of the InfraMachine to status.failureDomain of the Machine.',
+  ),
+  must(
+    'core.infra-machine.spec-failure-domain',
+    'InfraMachine',
+    'InfraMachine: failure domain',
+    'Core still copies spec.failureDomain of the InfraMachine to spec.failureDomain of the Machine.',
+    old,
+  ),
+  must(
+    'core.infra-machine.addresses',
+    'InfraMachine',
+    'InfraMachine: addresses',
+    'Core copies status.addresses to the Machine, once the InfraMachine is initialized.',
+  ),
+  must(
+    'core.infra-machine.initialization',
+    'InfraMachine',
+    'InfraMachine: initialization completed',
+    'Core reports an initialized InfraMachine in status.initialization.infrastructureProvisioned of the Machine.',
+  ),
+  must(
+    'core.infra-machine.conditions',
+    'InfraMachine',
+    'InfraMachine: conditions',
+    'Core copies the condition Ready of the InfraMachine to InfrastructureReady of the Machine, and uses defaults for absent fields.',
+  ),
+  must(
+    'core.infra-machine.terminal-failures',
+    'InfraMachine',
+    'InfraMachine: terminal failures',
+    `${failures('InfraMachine')} A MachineHealthCheck does not remediate because of them.`,
+  ),
+
+  must(
+    'core.infra-machine-pool.owner',
+    'InfraMachinePool',
+    workflow.InfraMachinePool,
+    'Core sets the MachinePool as owner of the InfraMachinePool that its template refers to, and labels it.',
+  ),
+  must(
+    'core.infra-machine-pool.provider-id-list',
+    'InfraMachinePool',
+    'InfraMachinePool: providerIDList',
+    'Core copies spec.providerIDList to the MachinePool, counts the Nodes with these IDs, and deletes the Node of an ID that is gone.',
+  ),
+  must(
+    'core.infra-machine-pool.replicas',
+    'InfraMachinePool',
+    'InfraMachinePool: replicas',
+    'Core copies status.replicas of the InfraMachinePool to status.replicas of the MachinePool.',
+  ),
+  must(
+    'core.infra-machine-pool.initialization',
+    'InfraMachinePool',
+    'InfraMachinePool: initialization completed',
+    'Core reports an initialized InfraMachinePool in status.initialization.infrastructureProvisioned of the MachinePool, with provider IDs and replicas at the same time.',
+  ),
+  must(
+    'core.infra-machine-pool.terminal-failures',
+    'InfraMachinePool',
+    'InfraMachinePool: terminal failures',
+    failures('InfraMachinePool'),
+  ),
+  must(
+    'core.infra-machine-pool.machine-kind',
+    'InfraMachinePool',
+    'MachinePoolMachines support',
+    'Core creates a Machine for each infrastructure machine of a pool that reports status.infrastructureMachineKind.',
+  ),
+  must(
+    'core.infra-machine-pool.informational',
+    'InfraMachinePool',
+    'InfraMachinePool: instances',
+    'Core uses neither status.instances nor spec.providerID of the InfraMachinePool.',
+  ),
+
+  must(
+    'core.bootstrap-config.owner',
+    'BootstrapConfig',
+    workflow.BootstrapConfig,
+    'Core sets the Machine as owner of the BootstrapConfig that spec.bootstrap.configRef names, and labels it.',
+  ),
+  must(
+    'core.bootstrap-config.data-secret',
+    'BootstrapConfig',
+    'BootstrapConfig: data secret',
+    'Core copies status.dataSecretName to spec.bootstrap.dataSecretName of the Machine, once the BootstrapConfig is initialized.',
+  ),
+  must(
+    'core.bootstrap-config.initialization',
+    'BootstrapConfig',
+    'BootstrapConfig: initialization completed',
+    'Core reports an initialized BootstrapConfig in status.initialization.bootstrapDataSecretCreated of the Machine.',
+  ),
+  must(
+    'core.bootstrap-config.conditions',
+    'BootstrapConfig',
+    'BootstrapConfig: conditions',
+    'Core copies the condition Ready of the BootstrapConfig to BootstrapConfigReady of the Machine, and uses defaults for absent fields.',
+  ),
+  must(
+    'core.bootstrap-config.terminal-failures',
+    'BootstrapConfig',
+    'BootstrapConfig: terminal failures',
+    `${failures('BootstrapConfig')} A MachineHealthCheck does not remediate because of them.`,
+  ),
+  must(
+    'core.bootstrap-config.taint',
+    'BootstrapConfig',
+    'Taint Nodes at creation',
+    'Core removes the taint node.cluster.x-k8s.io/uninitialized from a Node with the write that first sets its labels.',
+  ),
+
+  must(
+    'core.control-plane.owner',
+    'ControlPlane',
+    workflow.ControlPlane,
+    'Core sets the Cluster as owner of the control plane that spec.controlPlaneRef names, and labels it.',
+  ),
+  must(
+    'core.control-plane.endpoint',
+    'ControlPlane',
+    'ControlPlane: endpoint',
+    'Core copies spec.controlPlaneEndpoint of the control plane to the Cluster, where it is set and the control plane is initialized.',
+  ),
+  must(
+    'core.control-plane.replicas',
+    'ControlPlane',
+    'ControlPlane: replicas',
+    'Core copies the counters of replicas to status.controlPlane of the Cluster; in contract v1beta1 it reads updatedReplicas and unavailableReplicas.',
+  ),
+  must(
+    'core.control-plane.version',
+    'ControlPlane',
+    'ControlPlane: version',
+    'Core copies status.versions to status.controlPlane of the Cluster.',
+  ),
+  must(
+    'core.control-plane.initialization',
+    'ControlPlane',
+    'ControlPlane: initialization completed',
+    'Core reports an initialized control plane in status.initialization.controlPlaneInitialized and in the condition ControlPlaneInitialized of the Cluster.',
+  ),
+  must(
+    'core.control-plane.conditions',
+    'ControlPlane',
+    'ControlPlane: conditions',
+    'Core copies the condition Available to ControlPlaneAvailable of the Cluster, and includes RollingOut, ScalingUp and ScalingDown in its own.',
+  ),
+  must('core.control-plane.terminal-failures', 'ControlPlane', 'ControlPlane: terminal failures', failures('ControlPlane')),
+  must(
+    'core.control-plane.kubeconfig',
+    'ControlPlane',
+    'Cluster kubeconfig management',
+    'Core connects to the workload cluster with the Secret <cluster>-kubeconfig.',
+  ),
+] as const satisfies readonly CoreRule[]
+
+export type CoreRuleId = (typeof coreRules)[number]['id']

@@ -1,0 +1,34 @@
+import { describe, expect, test } from 'vitest'
+import { isChecked } from '../rule.ts'
+import { rules } from '../rules/index.ts'
+import { coreRules } from './core-rules.ts'
+import { coreProofs, familyOf, brokenRules, unproved } from './proofs.suite.ts'
+
+describe('rules that bind core', () => {
+  const proofs = coreProofs()
+
+  test.each(coreRules.map(({ id }) => id))('%s has a test named after it', (id) => {
+    expect(proofs.get(id)).toHaveLength(1)
+  })
+
+  test('every test is named after a rule that is declared, once', () => {
+    const ids: string[] = coreRules.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect([...proofs.keys()].filter((id) => !ids.includes(id))).toEqual([])
+  })
+})
+
+describe('rules that bind providers', () => {
+  const checked = rules.filter((rule) => isChecked(rule) || (rule.live ?? []).length > 0)
+  const broken = brokenRules()
+  const proved = new Set(checked.filter(({ id }) => broken.has(id)).map(familyOf))
+
+  test.each(checked.map((rule) => [rule.id, familyOf(rule)] as const))('%s is broken by a test', (_, family) => {
+    expect(proved.has(family) || family in unproved).toBe(true)
+  })
+
+  test('a reason for no test is given only where there is none', () => {
+    const families = new Set(checked.map(familyOf))
+    expect(Object.keys(unproved).filter((family) => proved.has(family) || !families.has(family))).toEqual([])
+  })
+})

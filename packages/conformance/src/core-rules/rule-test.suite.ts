@@ -1,0 +1,21 @@
+/** Proofs of the rules that bind core: each runs for every contract version of its rule. Only for tests. */
+import type { ContractVersion } from '@capstan/api/contract'
+import { type CoreEnv, coreEnv } from '@capstan/testing'
+import { test } from 'vitest'
+import { type CoreRule, type CoreRuleId, coreRules } from './core-rules.ts'
+
+/**
+ * Declares the test that proves a rule, once for each contract version. Providers of the test speak that version, while the test itself
+ * writes contract v1beta2 (see `contract-twin.ts` of `@capstan/testing`).
+ */
+export function testRule(id: CoreRuleId, proof: (env: CoreEnv, contract: ContractVersion) => Promise<void>): void {
+  const rule: CoreRule = coreRules.find((one) => one.id === id)!
+  test.each(rule.versions)(`${id} in contract %s: ${rule.sentence}`, async (contract) => {
+    const env = await coreEnv({ contract })
+    try {
+      await proof(env, contract)
+    } finally {
+      await env.close()
+    }
+  })
+}

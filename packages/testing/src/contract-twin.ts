@@ -1,0 +1,175 @@
+/**
+ * Twins of a test's providers that speak contract v1beta1. A test plays its providers by contract v1beta2; with twins, the provider's
+ * kinds claim contract v1beta1, and the test's client is translated on the way to the API server and back. Core reads and writes the
+ * API server directly, so it sees contract v1beta1 only.
+ *
+ * The translation is written out here rather than taken from `@capstan/api/contract`, which is under test.
+ * Upstream: docs/book/src/developer/providers/contracts, v1.14, "Compatibility with the deprecated v1beta1 contract".
+ */
+import type { ContractVersion } from '@capstan/api/contract'
+import type { DeclaredKind, Transport, WatchEvent } from '@capstan/kube'
+
+const newLabel = 'cluster.x-k8s.io/v1beta2'
+const oldLabel = 'cluster.x-k8s.io/v1beta1'
+
+/** The contract that the providers of tests speak: `v1beta1` in the second run of core's environment tests (`vitest.config.ts`). */
+export const testContract = (): ContractVersion => (process.env.CAPSTAN_TEST_CONTRACT === 'v1beta1' ? 'v1beta1' : 'v1beta2')
+
+/** Whether a kind belongs to a provider that speaks contract v1beta2: Cluster API's own kinds have the label, too. */
+const isProvider = ({ group, labels }: DeclaredKind): boolean =>
+  labels?.[newLabel] !== undefined && labels[oldLabel] === undefined && !/(^|\.)cluster\.x-k8s\.io$/.test(group)
+
+/** The kinds, those of providers with the label of contract v1beta1. */
+export const oldTwins = (kinds: readonly DeclaredKind[]): DeclaredKind[] =>
+  kinds.map((kind) => {
+    if (!isProvider(kind)) return kind
+    const { [newLabel]: versions, ...labels } = kind.labels!
+    return { ...kind, labels: { ...labels, [oldLabel]: versions! } }
+  })
+
+/** A field that contract v1beta1 has elsewhere, or in another form. */
+interface Moved {
+  readonly now: string
+  readonly before: string
+  toOld?(value: Any, object: Any): unknown
+  toNew?(value: Any): unknown
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of any shape
+type Any = any
+
+const milestone = (name: string, before = 'ready'): Moved => ({
+  now: `status.initialization.${name}`,
+  before: `status.${before}`,
+})
+
+const withoutUndefined = (object: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
+
+const failureDomains: Moved = {
+  now: 'status.failureDomains',
+  before: 'status.failureDomains',
+  toOld: (list: Any[]) => Object.fromEntries(list.map(({ name, ...domain }) => [name, domain])),
+  toNew: (map: Any) => Object.entries(map).map(([name, domain]) => ({ name, ...(domain as object) })),
+}
+
+const timeout = (name: string): Moved => ({
+  now: `spec.machineTemplate.spec.deletion.${name}Seconds`,
+  before: `spec.machineTemplate.${name}`,
+  toOld: (value: number) => `${value}s`,
+  toNew: (text: string) =>
+    [...text.matchAll(/(\d+)([hms])/g)].reduce((sum, [, number, unit]) => sum + Number(number) * unitSeconds[unit!]!, 0),
+})
+const unitSeconds: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1 }
+
+const byEndOfKind: readonly (readonly [RegExp, readonly Moved[]])[] = [
+  [/Cluster$/, [milestone('provisioned'), failureDomains]],
+  [/Machine$/, [milestone('provisioned')]],
+  [/MachinePool$/, [milestone('provisioned')]],
+  [/Config$/, [milestone('dataSecretCreated')]],
+  [
+    /ControlPlane$/,
+    [
+      milestone('controlPlaneInitialized', 'initialized'),
+      { now: 'status.upToDateReplicas', before: 'status.updatedReplicas' },
+      {
+        now: 'status.availableReplicas',
+        before: 'status.unavailableReplicas',
+        // Only the spec says how many there should be; a test that reports the count also sets the spec.
+        toOld: (available: number, { spec, status }: Any) => (spec?.replicas ?? status?.replicas ?? available) - available,
+        toNew: () => undefined,
+      },
+      ...['nodeDrainTimeout', 'nodeVolumeDetachTimeout', 'nodeDeletionTimeout'].map(timeout),
+      ...['readinessGates', 'taints'].map((name) => ({
+        now: `spec.machineTemplate.spec.${name}`,
+        before: `spec.machineTemplate.${name}`,
+      })),
+    ],
+  ],
+]
+
+/** A reference of contract v1beta1 has a version and a namespace. */
+const infrastructureRef = (kinds: readonly DeclaredKind[]): Moved => ({
+  now: 'spec.machineTemplate.spec.infrastructureRef',
+  before: 'spec.machineTemplate.infrastructureRef',
+  toOld: ({ apiGroup, kind, name }: Any, { metadata }: Any) => {
+    const version = kinds.find((one) => one.group === apiGroup && one.kind === kind)?.version
+    return withoutUndefined({ apiVersion: `${apiGroup}/${version}`, kind, name, namespace: metadata?.namespace })
+  },
+  toNew: ({ apiVersion, kind, name }: Any) => withoutUndefined({ apiGroup: apiVersion?.split('/')[0], kind, name }),
+})
+
+/** Takes the value at the path out of the object, with parents that it leaves empty. */
+function take(object: Any, path: readonly string[]): unknown {
+  const [name, ...rest] = path
+  const value = object?.[name!]
+  if (rest.length === 0) {
+    if (value !== undefined) delete object[name!]
+    return value
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  const taken = take(value, rest)
+  if (taken !== undefined && Object.keys(value).length === 0) delete object[name!]
+  return taken
+}
+
+function put(object: Any, path: readonly string[], value: unknown): void {
+  const [name, ...rest] = path
+  if (rest.length === 0) object[name!] = value
+  else put((object[name!] ??= {}), rest, value)
+}
+
+function translated(object: Any, moves: readonly Moved[], to: ContractVersion): Any {
+  const draft = structuredClone(object)
+  for (const { now, before, toOld, toNew } of moves) {
+    const [from, into] = to === 'v1beta1' ? [now, before] : [before, now]
+    const change = to === 'v1beta1' ? toOld : toNew
+    const value = take(draft, from.split('.'))
+    if (value === undefined) continue
+    const isWellFormed = typeof value === 'object' || !change || typeof value === 'number' || typeof value === 'string'
+    const changed = value === null || !change || !isWellFormed ? value : change(value, object)
+    if (changed !== undefined) put(draft, into.split('.'), changed)
+  }
+  return draft
+}
+
+/** Whether the body has fields of an object: a JSON patch and DeleteOptions have none. */
+const hasFields = (verb: string, patchType: string | undefined): boolean =>
+  verb === 'create' || verb === 'update' || (verb === 'patch' && patchType !== 'application/json-patch+json')
+
+/** The transport of a test that plays providers by contract v1beta2 while their kinds are twins of contract v1beta1. */
+export function speakingOld(transport: Transport, kinds: readonly DeclaredKind[]): Transport {
+  const providers = kinds.filter(isProvider)
+  const moves = new Map(
+    providers.map(({ group, plural, kind }) => [
+      `${plural}.${group}`,
+      [
+        ...(byEndOfKind.find(([end]) => end.test(kind))?.[1] ?? []),
+        ...(kind.endsWith('ControlPlane') ? [infrastructureRef(providers)] : []),
+      ],
+    ]),
+  )
+  const movesOf = ({ plural, group }: { plural: string; group: string }) => moves.get(`${plural}.${group}`) ?? []
+  return {
+    close: () => transport.close(),
+    async send(request, signal) {
+      const of = movesOf(request)
+      if (of.length === 0) return transport.send(request, signal)
+      const sent = hasFields(request.verb, request.patchType)
+        ? { ...request, body: translated(request.body, of, 'v1beta1') }
+        : request
+      const answer = (await transport.send(sent, signal)) as Any
+      if (Array.isArray(answer?.items))
+        return { ...answer, items: answer.items.map((item: Any) => translated(item, of, 'v1beta2')) }
+      return translated(answer, of, 'v1beta2')
+    },
+    async watch(request, signal) {
+      const events = await transport.watch(request, signal)
+      const of = movesOf(request)
+      if (of.length === 0) return events
+      return (async function* inNewContract(): AsyncGenerator<WatchEvent> {
+        for await (const event of events) yield { ...event, object: translated(event.object, of, 'v1beta2') }
+      })()
+    },
+  }
+}
