@@ -119,7 +119,7 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
   } satisfies ResourceInfo)
 }
 
-/** A declaration is a strategy, beside what describes the resource. */
+/** Converts a declaration to a strategy, without the members that describe the resource. */
 const strategyOf = (component: string, declared: BuiltinKind): Strategy =>
   Object.freeze({
     ...declared,
@@ -149,7 +149,7 @@ const goTypeOf = (component: string): GoType => ({
   blank: () => blankOf(component),
 })
 
-/** Kind of `serviceaccounts/token`. Not a resource, so it cannot be looked up by name. */
+/** Kind of `serviceaccounts/token`. It is not a resource, so it cannot be looked up by name. */
 export const tokenRequest: ResourceInfo = definitionOf(
   'authentication.k8s.io/v1',
   'tokenrequests',
@@ -157,7 +157,7 @@ export const tokenRequest: ResourceInfo = definitionOf(
   tokenRequests as BuiltinKind,
 )
 
-/** Scale of namespaced and of cluster-scoped resources. Not resources either. */
+/** Scale of namespaced and of cluster-scoped resources, which is not a resource either. */
 const scaleIn: { readonly [scope in 'namespace' | 'cluster']: ResourceInfo } = {
   namespace: scaleOfScope(true),
   cluster: scaleOfScope(false),

@@ -1,6 +1,9 @@
-/** Which group comes first, and which version of a group: clients that look for a kind by name take the first that there is. Upstream: pkg/controlplane/apiserver/aggregator.go, v1.36. */
+/**
+ * Order of API groups and their versions. Clients that look up a kind by name use the first match. Upstream:
+ * pkg/controlplane/apiserver/aggregator.go, v1.36.
+ */
 
-/** In which order groups are shown, and the versions of a group. */
+/** Priority of a group, and of its version. */
 export interface Priority {
   readonly group: number
   readonly version: number

@@ -1,4 +1,4 @@
-/** Requests that built-in kinds answer in ways of their own: kinds that are not stored, and subresources that are no part of an object. */
+/** Handlers for requests of kinds that are not stored, and of subresources that are not part of an object. */
 import type { RequestContext, Handler } from '@capstan/apiserver/kinds'
 import { bind } from './subresources/bind.ts'
 import { componentStatuses } from './subresources/component-status.ts'
@@ -20,7 +20,7 @@ const byResource: { readonly [storage: string]: Handler } = {
   componentstatuses: (_, context) => componentStatuses(context),
 }
 
-/** Absent where the verb does what it does for any kind. */
+/** Returns `undefined` when the default implementation of the verb applies. */
 export function handlerFor({ info, request: { subresource } }: RequestContext): Handler | undefined {
   if (!info.builtin) return undefined
   if (subresource === undefined && isReview(info)) return review

@@ -13,7 +13,7 @@ const published = async (client: Client) => ({
   slice: await client.get(slices, key),
 })
 
-test('the server is where it says, behind the first address of Services', async () => {
+test('publishes the address of the server, behind the first address of Services', async () => {
   const { server, client } = await testServer({ serviceClusterIPRange: '10.96.0.0/16' })
   await server.advertise({ address: '192.0.2.7', port: 6443 })
   const ports = [{ name: 'https', port: 6443, protocol: 'TCP' }]
@@ -27,7 +27,7 @@ test('the server is where it says, behind the first address of Services', async 
   })
 })
 
-test('a server that comes back elsewhere corrects what is there, and writes nothing where that is right', async () => {
+test('a server that restarts at another address corrects the objects, and does not write correct ones', async () => {
   const { server, client } = await testServer()
   await server.advertise({ address: '192.0.2.7', port: 6443 })
   await client.patch(services, key, { type: 'merge', body: { metadata: { labels: { mine: 'yes' } } } })

@@ -1,5 +1,5 @@
 /**
- * The Service `kubernetes` in `default`, behind which pods and tools look for the API server, and its endpoints.
+ * The Service `kubernetes` in `default`, through which pods and tools reach the API server, with its endpoints.
  * Upstream: pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers, v1.36.
  */
 import { type Client, equal, isReason, type KubeObject, type ObjectKey, unknownKind } from '@capstan/kube'
@@ -7,7 +7,7 @@ import { type AddressRange, firstAddress } from './kinds/service/addresses.ts'
 import { endpointIP } from './kinds/service/validate.ts'
 import { memberAt } from '@capstan/apiserver/kinds'
 
-/** Where clients inside of the cluster reach the server. */
+/** Address at which clients inside of the cluster reach the server. */
 export interface AdvertisedEndpoint {
   readonly address: string
   readonly port: number
@@ -19,7 +19,7 @@ const slices = unknownKind({ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointS
 
 const key: ObjectKey = { namespace: 'default', name: 'kubernetes' }
 
-/** Creates what is not there, and corrects where it says that the server is. An address that no pod could reach is not published. */
+/** Creates the objects, or corrects their address and ports. An address that pods cannot reach is not published. */
 export async function publishService(client: Client, range: AddressRange, { address, port }: AdvertisedEndpoint): Promise<void> {
   const portOf = { name: 'https', protocol: 'TCP' }
   const clusterIP = firstAddress(range)
@@ -56,7 +56,7 @@ export async function publishService(client: Client, range: AddressRange, { addr
   )
 }
 
-/** @param paths of what is put right where the object is there already */
+/** @param paths paths that are corrected in an existing object */
 async function ensure(
   client: Client,
   kind: typeof services,

@@ -93,20 +93,20 @@ export interface ApiServerOptions {
    */
   readonly tolerationSeconds?: TolerationSeconds
   /**
-   * Whether pods that have been given a node stay until the node lets them go, as they do on any server; true when absent. Where no
-   * kubelet would ever do so, they go at once.
+   * Whether pods that are bound to a node stay until the kubelet confirms their deletion, as on a real server; default: true. False for
+   * servers without kubelets, which delete pods at once.
    */
   readonly gracefulDeletion?: boolean
-  /** Where Services get their addresses: a range of IPv4 addresses, 10.0.0.0/24 when absent. Upstream: --service-cluster-ip-range. */
+  /** Range of IPv4 addresses for Services; default 10.0.0.0/24. Upstream: --service-cluster-ip-range. */
   readonly serviceClusterIPRange?: string
-  /** Where Services get their node ports; 30000-32767 when absent. Upstream: --service-node-port-range. */
+  /** Range of node ports for Services; default 30000-32767. Upstream: --service-node-port-range. */
   readonly serviceNodePortRange?: string
-  /** Who may do what, asked in this order; everybody everything when absent. Upstream: --authorization-mode. */
+  /** Authorization modes, in order; default: every request is allowed. Upstream: --authorization-mode. */
   readonly authorization?: readonly AuthorizationMode[]
-  /** Owners of static bearer tokens. */
+  /** Users of static bearer tokens. */
   readonly tokens?: ReadonlyMap<string, TokenUser>
   readonly webhooks?: WebhookOptions
-  /** How tokens of service accounts are signed and verified. */
+  /** Signing and verification of service account tokens. */
   readonly serviceAccountTokens?: ServiceAccountTokenOptions
   readonly log?: Logger
 }

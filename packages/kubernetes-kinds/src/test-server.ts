@@ -1,4 +1,4 @@
-/** A server for tests, with a custom resource to try things on. */
+/** A server with a custom resource, for tests. */
 import { setImmediate } from 'node:timers/promises'
 import {
   type Client,
@@ -58,12 +58,12 @@ export const aWidget = (name: string, spec: Partial<Widget['spec']> = {}, metada
   spec: spec as Widget['spec'],
 })
 
-/** Lets everything happen that needs no time to pass. */
+/** Runs all pending work that does not wait for the clock. */
 export async function quiet(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await setImmediate()
 }
 
-/** What a refused request was refused with, as `code reason: message`. */
+/** Error of a rejected request, as `code reason: message`. */
 export async function refusal(request: Promise<unknown>): Promise<string> {
   try {
     await request
@@ -74,7 +74,7 @@ export async function refusal(request: Promise<unknown>): Promise<string> {
   return 'accepted'
 }
 
-/** Collects what a watch says, as `TYPE name`. */
+/** Collects the events of a watch, as `TYPE name`. */
 export function collected(events: AsyncIterable<WatchEvent>) {
   const seen: WatchEvent[] = []
   const state = {

@@ -4,5 +4,5 @@ const refuse: NonNullable<Plugin['mutate']> = (write) => {
   throw forbidden(write, 'admission control is denying all modifications')
 }
 
-/** Refuses every write. Upstream: plugin/pkg/admission/deny. */
+/** Denies every write. Upstream: plugin/pkg/admission/deny. */
 export const alwaysDeny: Plugin = { name: 'AlwaysDeny', concerns: () => true, mutate: refuse, validate: refuse }

@@ -21,7 +21,7 @@ export const limitRanger: Plugin = {
   concerns: ({ storage }) => storage === 'pods' || storage === 'persistentvolumeclaims',
   mutate(write) {
     if (write.info.storage !== 'pods' || !isAbout(write)) return
-    for (const { spec } of rangesOf(write)) fillIn(write.object as unknown as Pod, spec.limits ?? [])
+    for (const { spec } of rangesOf(write)) setDefaults(write.object as unknown as Pod, spec.limits ?? [])
   },
   validate(write) {
     if (!isAbout(write)) return
@@ -43,7 +43,7 @@ const isAbout = ({ operation, subresource, info }: PluginWrite): boolean =>
 const rangesOf = ({ store, namespace }: PluginWrite): LimitRange[] =>
   store.list('limitranges', namespace) as unknown as LimitRange[]
 
-function fillIn(pod: Pod, limits: readonly LimitRangeItem[]): void {
+function setDefaults(pod: Pod, limits: readonly LimitRangeItem[]): void {
   const items = limits.filter(({ type }) => type === 'Container')
   const given: Amounts = merged(items.map((item) => item.default))
   const asked: Amounts = merged(items.map(({ defaultRequest }) => defaultRequest))

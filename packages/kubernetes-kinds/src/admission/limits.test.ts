@@ -46,7 +46,7 @@ describe('limits', () => {
     expect(await refusal(t.client.create(pods, aPod('p', resources)))).toContain(text)
   })
 
-  test('of pods are about all containers together, those of claims about each', async () => {
+  test('of pods apply to the sum of all containers, those of claims to each claim', async () => {
     await limit(
       { type: 'Pod', max: { cpu: '1' } },
       { type: 'PersistentVolumeClaim', max: { storage: '2Gi' }, min: { storage: '1Gi' } },
@@ -60,7 +60,7 @@ describe('limits', () => {
     expect(await refusal(t.client.create(claims, aClaim('right', '1Gi')))).toBe('accepted')
   })
 
-  test('can be switched off', async () => {
+  test('can be disabled', async () => {
     t = await testServer({ admissionPlugins: { disable: ['LimitRanger'] } })
     await limit({ type: 'Container', max: { cpu: '1' } })
     expect(await refusal(t.client.create(pods, aPod('p')))).toBe('accepted')
@@ -82,7 +82,7 @@ describe('quotas', () => {
     expect(await create('b')).toBe('accepted')
   })
 
-  test('sum the requests of pods that have not ended', async () => {
+  test('sum the requests of pods that have not finished', async () => {
     await quota({ 'requests.cpu': '1', pods: '5' })
     const create = (name: string, cpu: string) => refusal(t.client.create(pods, aPod(name, { requests: { cpu } })))
     expect(await create('a', '700m')).toBe('accepted')
@@ -103,7 +103,7 @@ describe('quotas', () => {
     expect(await refusal(t.client.create(pods, aPod('b', without)))).toBe('accepted')
   })
 
-  test('hold for concurrent writes, without counting failed ones', async () => {
+  test('apply to concurrent writes, without counting failed ones', async () => {
     await quota({ 'count/configmaps': '3' })
     const create = (name: string) => refusal(t.client.create(configMaps, { metadata: at(name) } as never))
     const answers = await Promise.all(['a', 'b', 'c', 'd', 'e', 'A'].map(create))
@@ -114,7 +114,7 @@ describe('quotas', () => {
     expect(await create('g')).toContain('exceeded quota')
   })
 
-  test('grow with claims that grow, and can be switched off', async () => {
+  test('count claims that grow, and can be disabled', async () => {
     await quota({ 'requests.storage': '2Gi' })
     expect(await refusal(t.client.create(claims, aClaim('c', '3Gi')))).toContain('requests.storage=3Gi')
     t = await testServer({ admissionPlugins: { disable: ['ResourceQuota'] } })

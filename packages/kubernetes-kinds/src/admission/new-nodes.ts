@@ -1,5 +1,5 @@
 /**
- * Adds the taint `not-ready` to new nodes, so that nothing is scheduled to them before they are ready. Upstream:
+ * Adds the taint `not-ready` to new nodes, so that no pods are scheduled to them before they are ready. Upstream:
  * plugin/pkg/admission/nodetaint.
  */
 import type { Node } from '../kinds/schemas/types.ts'

@@ -62,7 +62,7 @@ const isHere = (name: Name): name is AdmissionPlugin => plugins[name] === 'on' |
 /** Names of the implemented plugins. */
 export const AdmissionPlugins: readonly AdmissionPlugin[] = (Object.keys(plugins) as Name[]).filter(isHere)
 
-/** Returns the state of a plugin; `undefined` for a name that upstream does not have either. */
+/** Returns the state of a plugin; `undefined` for a name that does not exist upstream. */
 export const admissionPluginState = (name: string): 'on' | 'off' | 'absent' | 'refused' | undefined =>
   Object.hasOwn(plugins, name) ? plugins[name as Name] : undefined
 

@@ -32,7 +32,7 @@ describe('switches', () => {
   })
 })
 
-test('AlwaysDeny refuses creates, changes and deletions', async () => {
+test('AlwaysDeny rejects creates, updates and deletions', async () => {
   const { client } = await testServer({
     admissionPlugins: { enable: ['AlwaysDeny'] },
     controllers: { defaultNamespaces: false },

@@ -42,7 +42,7 @@ test('a pod gets the overhead and the scheduling of its RuntimeClass', async () 
   expect(kept).toEqual([tolerations[0], { key: 'sandbox', operator: 'Exists', effect: 'NoSchedule' }])
 })
 
-test('a pod that contradicts its RuntimeClass is refused', async () => {
+test('a pod that contradicts its RuntimeClass is rejected', async () => {
   const create = await scenario()
   expect(await refusal(create({ runtimeClassName: 'none' }))).toEqual(why('pod rejected: RuntimeClass "none" not found'))
   expect(await refusal(create({ runtimeClassName: 'sandbox', nodeSelector: { runtime: 'x' } }))).toEqual(

@@ -59,7 +59,7 @@ test('approving and signing require permission for the signer or its domain', as
   expect(await patch('mine', 'status', {})).toBe('accepted')
 })
 
-test("nobody asks the API server's own signer for a certificate of its masters", async () => {
+test("requests to the API server's own signer for the group system:masters are rejected", async () => {
   const { client } = await testServer()
   const signer = 'kubernetes.io/kube-apiserver-client'
   expect(await refusal(client.create(Request, request('a', signer, ofMasters)))).toContain(

@@ -15,9 +15,9 @@ export const certificateApproval: Plugin = {
   concerns,
   validate(write) {
     if (write.operation !== 'UPDATE' || write.subresource !== 'approval') return
-    // Of the stored object: the signer is immutable.
+    // The stored object is used, because its signer is immutable.
     const { signerName } = requestOf(write.old).spec
-    if (!mayFor(write, 'approve', signerName)) {
+    if (!isAllowedForSigner(write, 'approve', signerName)) {
       throw forbidden(write, `user not permitted to approve requests with signerName ${JSON.stringify(signerName)}`)
     }
   },
@@ -31,7 +31,7 @@ export const certificateSigning: Plugin = {
     const [{ status }, old] = [requestOf(write.object), requestOf(write.old)]
     if (status.certificate === old.status.certificate && equal(status.conditions, old.status.conditions)) return
     const { signerName } = old.spec
-    if (!mayFor(write, 'sign', signerName)) {
+    if (!isAllowedForSigner(write, 'sign', signerName)) {
       throw forbidden(write, `user not permitted to sign requests with signerName ${JSON.stringify(signerName)}`)
     }
   },
@@ -59,8 +59,8 @@ function organizationsOf(write: PluginWrite, request: string): readonly string[]
   }
 }
 
-/** Checks a permission for this signer, or for all signers of its domain. */
-function mayFor({ authorizer, caller: user }: PluginWrite, verb: string, signer: string): boolean {
+/** Whether the user has a permission for this signer, or for all signers of its domain. */
+function isAllowedForSigner({ authorizer, caller: user }: PluginWrite, verb: string, signer: string): boolean {
   const [domain = ''] = signer.split('/')
   const isAllowed = (name: string) =>
     authorizer.decide({ kind: 'resource', user, verb, group: 'certificates.k8s.io', resource: 'signers', name }).allowed

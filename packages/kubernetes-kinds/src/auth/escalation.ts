@@ -38,7 +38,7 @@ export const authorizeRole =
   (plural: RoleKind) =>
   (role: Role | ClusterRole, old: Role | ClusterRole | undefined, write: Write): void => {
     if (isExempt(role, old, write)) return
-    requireRightsOfRole(plural, role, write)
+    requireRolePermissions(plural, role, write)
   }
 
 /**
@@ -48,18 +48,18 @@ export const authorizeBinding =
   (plural: BindingKind) =>
   (binding: RoleBinding | ClusterRoleBinding, old: RoleBinding | ClusterRoleBinding | undefined, write: Write): void => {
     if (isExempt(binding, old, write)) return
-    requireRightsOfBinding(plural, binding, write)
+    requireBindingPermissions(plural, binding, write)
   }
 
 function isExempt(object: KubeObject, old: KubeObject | undefined, { caller }: Write): boolean {
-  return isSuperuser(caller) || (old !== undefined && onlyLetsGo(object as UnknownObject, old as UnknownObject))
+  return isSuperuser(caller) || (old !== undefined && changesOnlyOwnership(object as UnknownObject, old as UnknownObject))
 }
 
 /**
  * Reports whether an update changes only owner references, finalizers or fields that the server sets, as updates by the garbage collector
- * do. Such an update grants nothing.
+ * do. Such an update grants no permissions.
  */
-function onlyLetsGo(object: UnknownObject, old: UnknownObject): boolean {
+function changesOnlyOwnership(object: UnknownObject, old: UnknownObject): boolean {
   const rest = ({ metadata, ...fields }: UnknownObject) => {
     const { ownerReferences: _, finalizers: _f, resourceVersion: _r, managedFields: _m, generation: _g, ...kept } = metadata
     return { ...fields, metadata: kept }
@@ -67,7 +67,7 @@ function onlyLetsGo(object: UnknownObject, old: UnknownObject): boolean {
   return equal(rest(object), rest(old))
 }
 
-function requireRightsOfRole(plural: RoleKind, role: Role | ClusterRole, write: Write): void {
+function requireRolePermissions(plural: RoleKind, role: Role | ClusterRole, write: Write): void {
   if (may(write, 'escalate', plural, role.metadata.name)) return
   const refuse = (why: string) => forbiddenTo({ group: rbacGroup, plural }, role.metadata.name, why)
   const problem = escalation(write, role.rules ?? [])
@@ -77,7 +77,7 @@ function requireRightsOfRole(plural: RoleKind, role: Role | ClusterRole, write: 
     throw refuse('must have cluster-admin privileges to use the aggregationRule')
 }
 
-function requireRightsOfBinding(
+function requireBindingPermissions(
   plural: BindingKind,
   { metadata, roleRef }: RoleBinding | ClusterRoleBinding,
   write: Write,
@@ -94,7 +94,7 @@ function requireRightsOfBinding(
 const may = ({ server, caller: user, namespace }: Write, verb: string, resource: string, name: string) =>
   server.authorizer.decide({ kind: 'resource', user, verb, group: rbacGroup, resource, namespace, name }).allowed
 
-/** Returns why the user must not grant these permissions. Upstream: ConfirmNoEscalation. */
+/** Returns the reason why the user may not grant these permissions. Upstream: ConfirmNoEscalation. */
 function escalation({ server, caller, namespace }: Write, wanted: readonly PolicyRule[]): string | undefined {
   const { rules, errors } = server.authorizer.rulesFor(caller, namespace ?? '')
   const missing = missingPermissions(rules, wanted)

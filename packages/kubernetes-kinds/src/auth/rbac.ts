@@ -14,7 +14,7 @@ import { type User, type Store, type Attributes, type Authorizer, allows, applie
 
 const stored = (plural: string): string => `${plural}.${rbacGroup}`
 
-/** A binding that applies: its rules, or why there are none. */
+/** A binding that applies to the user: its rules, or an error when its role does not exist. */
 interface Grant {
   readonly rules: readonly PolicyRule[]
   readonly error?: string

@@ -90,10 +90,10 @@ test('a token contains its service account and its audiences', async () => {
 
 const refused = { kind: 'refused' }
 
-test('a token ends with its time', async () => {
+test('a token is rejected after its expiry', async () => {
   const world = await start()
   const token = await tokenOf(world, { expirationSeconds: 600 })
-  // Upstream allows for clocks that differ by a minute.
+  // Upstream tolerates clocks that differ by a minute.
   world.clock.step(world.clock.now() + minutes(11))
   expect(who(world, token)).toMatchObject({ kind: 'user' })
   world.clock.step(world.clock.now() + 1)
@@ -132,7 +132,7 @@ test.each([0, 1, 2])('a token with padding in part %d is rejected', async (part)
   expect(who(world, parts.join('.'))).toEqual(refused)
 })
 
-/** The token with other claims, signed by the same key. Small numbers as dates are seconds from now. */
+/** Returns the token with other claims, signed by the same key. Small numbers as dates are seconds from now. */
 function signedAgain({ clock }: World, token: string, changed: object): string {
   const [head = ''] = token.split('.')
   const now = clock.now() / 1000
@@ -147,7 +147,7 @@ function signedAgain({ clock }: World, token: string, changed: object): string {
 }
 const signingKey = makeSigningKey()
 
-test('a token ends with its service account, also when there is another one of the name', async () => {
+test('a token is invalid after its service account is deleted, also when a new one has the same name', async () => {
   const world = await start()
   const token = await tokenOf(world)
   await world.client.delete(ServiceAccount, robot)
@@ -156,7 +156,7 @@ test('a token ends with its service account, also when there is another one of t
   expect(who(world, token)).toEqual(refused)
 })
 
-test('a token that is bound to a pod names it, and ends with it', async () => {
+test('a token that is bound to a pod names the pod, and is invalid after its deletion', async () => {
   const world = await start()
   const pod = await world.client.create(Pod, {
     metadata: { name: 'p', namespace },
@@ -201,7 +201,7 @@ const bearing = (token: string, change: (claims: Record<string, unknown>) => voi
   return `${header ? encode(header) : head}.${encode(claims)}.${signature}`
 }
 
-test('a modified token is refused', async () => {
+test('a modified token is rejected', async () => {
   const world = await start()
   const token = await tokenOf(world)
   const [head, body, signature] = token.split('.') as [string, string, string]
@@ -219,7 +219,7 @@ test('a modified token is refused', async () => {
   }
 })
 
-test('a token for others does not open this server', async () => {
+test('a token for other audiences is rejected', async () => {
   const world = await start()
   const token = await tokenOf(world, { audiences: ['vault'] })
   expect(who(world, token)).toEqual(refused)
@@ -239,7 +239,7 @@ test('a token for others does not open this server', async () => {
   })
 })
 
-test('whoever asks for a token need say nothing', async () => {
+test('a token request may be empty', async () => {
   const { client } = await start()
   const path = { group: '', version: 'v1', plural: 'serviceaccounts', namespace, name: 'robot', subresource: 'token' }
   const answer = await client.transport.send({ verb: 'create', ...path, body: {} })
@@ -291,7 +291,7 @@ test.each([
   expect(of({ issuers: ['https://other.example.com'], verificationKeys })).toEqual(refused)
 })
 
-test('others find out how to check tokens', async () => {
+test('the server publishes its issuer and keys for other verifiers', async () => {
   const world = await start()
   const { server, clock } = world
   const handle = webHandler(createHandler({ engine: server.engine, clock, issuer: server.issuer }))
@@ -318,7 +318,7 @@ test('others find out how to check tokens', async () => {
   expect(verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))).toBe(true)
 })
 
-test('keys that cannot be used are refused at once, and never shown', () => {
+test('unusable keys are rejected at start, without printing them', () => {
   const create = (serviceAccountTokens: ApiServerOptions['serviceAccountTokens']) => () =>
     createApiServer({ clock: new VirtualClock(), random: seededRandom(1), serviceAccountTokens: serviceAccountTokens! })
   const ed25519 = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
@@ -328,7 +328,7 @@ test('keys that cannot be used are refused at once, and never shown', () => {
   expect(create({ verificationKeys: ['secret'] })).toThrow(/^Cannot read a key for service account tokens: expected PEM$/)
 })
 
-test('every namespace has its service account and the certificate, again after somebody took them away', async () => {
+test('every namespace has its service account and the CA certificate, which are restored after deletion', async () => {
   const { client } = await start({ controllers: { serviceAccounts: true, rootCA: 'PEM' } })
   const settled = () => new Promise((resolve) => setImmediate(resolve))
   await client.create(Namespace, { metadata: { name: 'new' } })
@@ -346,7 +346,7 @@ test('every namespace has its service account and the certificate, again after s
   expect(await found()).toEqual(['default', 'kube-root-ca.crt'])
 })
 
-test('a token of a pod that is to be renewed within the hour goes on for a year; others live no longer than allowed', async () => {
+test('a token that a pod must renew within the hour is valid for a year; others have at most the maximum lifetime', async () => {
   const limited = await start({ serviceAccountTokens: { maxExpirationSeconds: 3600 } })
   const { spec, status } = await request(limited, { expirationSeconds: 7200 })
   expect([spec.expirationSeconds, claimsOf(status!.token).exp]).toEqual([3600, limited.clock.now() / 1000 + 3600])
@@ -371,7 +371,7 @@ test('a token of a pod that is to be renewed within the hour goes on for a year;
   }
 })
 
-test('a request for a token that means another account is refused', async () => {
+test('a token request for another account than the path names is rejected', async () => {
   const world = await start()
   const { uid } = (await world.client.get(ServiceAccount, robot)).metadata
   const ask = (metadata: object) =>

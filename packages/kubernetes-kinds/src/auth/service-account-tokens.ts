@@ -81,7 +81,7 @@ export interface ServiceAccountTokens extends TokenIssuer {
   issueForSecret(account: ServiceAccount, secret: string): string
 }
 
-/** The value that most Kubernetes distributions set. */
+/** Default issuer of most Kubernetes distributions. */
 const usualIssuer = 'https://kubernetes.default.svc.cluster.local'
 
 /** @throws Error when a key cannot be read, or cannot sign tokens */
@@ -336,7 +336,7 @@ function verdictOn(token: Parsed, wanted: readonly string[], keys: readonly Key[
 /** Clocks of servers may differ by this much. Upstream: jwt.DefaultLeeway of go-jose. */
 const Leeway = seconds(60)
 
-/** Why a claim cannot be decoded, in the words of upstream's decoder. Upstream: jwt.Claims of go-jose v2. */
+/** Error of a claim that cannot be decoded. The text is upstream's. Upstream: jwt.Claims of go-jose v2. */
 function malformedClaim(claims: Parsed['claims']): string | undefined {
   for (const name of ['iss', 'sub', 'jti']) {
     const value = claims[name] ?? ''
@@ -352,7 +352,7 @@ function malformedClaim(claims: Parsed['claims']): string | undefined {
   return undefined
 }
 
-/** A date in milliseconds. Upstream: of a number that no int64 holds, Go makes the lowest one. */
+/** A date in milliseconds. Upstream: Go converts a number outside of int64 to the lowest int64. */
 function dateOf(claim: unknown): number | undefined {
   if (typeof claim !== 'number') return undefined
   return Math.abs(claim) < 2 ** 63 ? seconds(Math.trunc(claim)) : Number.NEGATIVE_INFINITY
@@ -368,7 +368,7 @@ function referenceOf(value: unknown): Reference | undefined {
   return { name: value.name, uid: typeof value.uid === 'string' ? value.uid : undefined }
 }
 
-/** Returns the user of a token, or why the token is invalid. */
+/** Returns the user of a token, or an error text. */
 function accountOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], world: World): User | string {
   const { namespace, ...references } = isRecord(claim) ? claim : {}
   const account = referenceOf(references.serviceaccount)

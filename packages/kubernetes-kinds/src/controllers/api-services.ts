@@ -48,14 +48,14 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
     try {
       if (wanted && !found) await client.create(APIService, serviceOf(wanted))
       else if (!wanted && managed === 'true') await client.delete(APIService, { name })
-      else if (found) await sayWhyNot(found as UnknownObject)
+      else if (found) await reportUnavailable(found as UnknownObject)
     } catch (err) {
       if (!isReason(err, 'AlreadyExists', 'NotFound')) throw err
     }
   }
 
   /** Writes the condition Available=False of an APIService with a Service, because aggregation is not implemented. */
-  async function sayWhyNot({ metadata: { name }, spec, status }: UnknownObject): Promise<void> {
+  async function reportUnavailable({ metadata: { name }, spec, status }: UnknownObject): Promise<void> {
     const { service } = spec as { service?: { namespace: string; name: string } }
     if (!service || (status as { conditions?: unknown[] } | undefined)?.conditions) return
     const isThere = store.get({ resource: 'services', ...service })

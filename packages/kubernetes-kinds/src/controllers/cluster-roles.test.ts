@@ -5,7 +5,7 @@ import { quiet, testServer } from '../test-server.ts'
 const rule = (resource: string) => ({ apiGroups: ['shop.example.com'], resources: [resource], verbs: ['get'] })
 const part = (name: string) => ({ metadata: { name, labels: { into: 'all' } }, rules: [rule(name)] })
 
-test('a role that gathers has the rules of its parts, applied by the controller, and loses what no part has any more', async () => {
+test('an aggregated role has the rules of the selected roles, and loses rules that they lose', async () => {
   const { client } = await testServer({ authorization: ['RBAC'] })
   await client.create(ClusterRole, {
     metadata: { name: 'all' },

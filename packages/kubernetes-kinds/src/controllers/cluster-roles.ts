@@ -9,11 +9,11 @@ export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOp
   const queue = new WorkQueue({ name: 'clusterroles', clock, log, run: gather })
   const roles = () => store.list(resource) as readonly ClusterRole[]
   // A changed role can affect every aggregating role, even when it was deleted or has lost its label.
-  const gatherAll = () => {
+  const aggregateAll = () => {
     for (const { metadata, aggregationRule } of roles()) if (aggregationRule) queue.add(metadata.name)
   }
-  const stop = store.subscribe(resource, gatherAll)
-  gatherAll()
+  const stop = store.subscribe(resource, aggregateAll)
+  aggregateAll()
   return () => {
     stop()
     queue.close()

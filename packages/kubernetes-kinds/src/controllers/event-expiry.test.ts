@@ -2,7 +2,7 @@ import { Event, seconds } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { quiet, testServer } from '../test-server.ts'
 
-test('an event goes when its time is over, counted from when it was last written', async () => {
+test('an Event is deleted after its lifetime, counted from its last write', async () => {
   const { client, clock, server } = await testServer({ controllers: { eventLifetime: seconds(60) } })
   const event = (name: string) => ({
     metadata: { name, namespace: 'default' },

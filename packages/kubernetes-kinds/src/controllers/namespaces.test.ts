@@ -5,7 +5,7 @@ import { quiet, testServer, Widget } from '../test-server.ts'
 const aNamespace = { metadata: { name: 'ns' } }
 const inside = (name: string) => ({ name, namespace: 'ns' })
 
-test('a server begins with the namespaces that every cluster has', async () => {
+test('a server has the standard namespaces', async () => {
   const { client } = await testServer()
   const { items } = await client.list(Namespace)
   expect(items.map(({ metadata, status }) => `${metadata.name} ${status?.phase}`)).toEqual([
@@ -16,7 +16,7 @@ test('a server begins with the namespaces that every cluster has', async () => {
   ])
 })
 
-test('a namespace goes with all that is in it, once nothing is held any more', async () => {
+test('a namespace is deleted with its content, after all finalizers are removed', async () => {
   const { client, clock } = await testServer()
   await client.create(Namespace, aNamespace)
   await client.create(ConfigMap, { metadata: inside('free') })
@@ -46,7 +46,7 @@ test('a namespace goes with all that is in it, once nothing is held any more', a
   expect(await client.create(Namespace, aNamespace)).toMatchObject({ status: { phase: 'Active' } })
 })
 
-test('a namespace that was going when the server stopped is gone when it has started', async () => {
+test('the deletion of a namespace continues after a restart', async () => {
   const first = await testServer({ controllers: { namespaces: false } })
   await first.client.create(Namespace, aNamespace)
   await first.client.create(ConfigMap, { metadata: inside('c') })

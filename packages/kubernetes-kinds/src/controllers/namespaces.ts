@@ -25,7 +25,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
 
   async function empty(name: string): Promise<void> {
     if (!terminating(name)) return
-    // One rejected deletion must not keep other objects: what rejects it may wait for them to be deleted.
+    // A rejected deletion must not prevent the deletion of other objects, because it may depend on that.
     const failures: unknown[] = []
     for (const info of stored()) await deleteAll(info, name).catch((err: unknown) => failures.push(err))
     const namespace = terminating(name)
@@ -38,7 +38,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     if (failures.length > 0) throw failures[0]
   }
 
-  /** @throws the first error, once the deletion of each object was tried */
+  /** @throws the first error, after the deletion of each object was tried */
   async function deleteAll(info: ReturnType<typeof stored>[number], namespace: string): Promise<void> {
     const kind = unknownKind({ ...info, scope: 'Namespaced' })
     const failures: unknown[] = []
@@ -119,7 +119,7 @@ interface Remains {
 /** Upstream reconciles only after this time, and writes no condition before. */
 const Patience = seconds(5)
 
-/** Conditions for a deletion without failures; discovery cannot fail where everything is in one process. */
+/** Conditions of a deletion without failures. Discovery cannot fail in-process. */
 const fine = [
   {
     type: 'NamespaceDeletionDiscoveryFailure',
@@ -140,7 +140,7 @@ const fine = [
 
 const listed = (texts: string[]): string => texts.sort().join(', ')
 
-/** A concurrent write has put the namespace into the queue again. */
+/** Ignores conflicts: a concurrent write has put the namespace into the queue again. */
 async function ignoreConflict(write: Promise<unknown>): Promise<void> {
   try {
     await write

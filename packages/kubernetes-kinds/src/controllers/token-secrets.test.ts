@@ -20,7 +20,7 @@ async function start() {
   return { client, server, robot, tokenIn, who }
 }
 
-test('a Secret that asks for a token gets one, and what belongs to it', async () => {
+test('a Secret of type service-account-token gets a token, the namespace and the CA certificate', async () => {
   const { client, robot, tokenIn, who } = await start()
   await client.create(Secret, asking('s', 'robot'))
   const token = await tokenIn('s')
@@ -35,7 +35,7 @@ test('a Secret that asks for a token gets one, and what belongs to it', async ()
   expect(metadata.annotations).toMatchObject({ 'kubernetes.io/service-account.uid': robot.metadata.uid })
 })
 
-test('its token ends with the Secret, and with what is in it', async () => {
+test('its token is invalid after the Secret or its content is deleted', async () => {
   const { client, tokenIn, who } = await start()
   await client.create(Secret, asking('s', 'robot'))
   const token = await tokenIn('s')
@@ -45,7 +45,7 @@ test('its token ends with the Secret, and with what is in it', async () => {
   expect([token, next].map((one) => who(one).kind)).toEqual(['refused', 'refused'])
 })
 
-test('without its account a Secret is deleted, also when another of the name comes', async () => {
+test('a Secret is deleted with its account, also when a new account has the same name', async () => {
   const { client, server, tokenIn } = await start()
   await client.create(Secret, asking('nobody', 'nobody'))
   await client.create(Secret, asking('s', 'robot'))

@@ -21,11 +21,11 @@ test.each([
   expect(contains(parseBlock(block)!, address)).toBe(expected)
 })
 
-test.each(['10.0.0.0', '10.0.0.0/33', 'x/8', '2001:db8::/129'])('%s is no block', (text) => {
+test.each(['10.0.0.0', '10.0.0.0/33', 'x/8', '2001:db8::/129'])('%s is not a CIDR block', (text) => {
   expect(parseBlock(text)).toBeUndefined()
 })
 
-test('bits beyond the prefix are refused where the field is young', () => {
+test('bits beyond the prefix are rejected in newer fields', () => {
   expect(blockErrors('spec.x', '10.0.0.1/8', true)).toEqual([])
   expect(blockErrors('spec.x', '10.0.0.1/8', false)).toEqual([
     invalid('spec.x', '10.0.0.1/8', 'must not have bits set beyond the prefix length'),

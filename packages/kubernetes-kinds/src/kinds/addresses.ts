@@ -1,11 +1,11 @@
-/** IP addresses and blocks of them. Upstream: apimachinery's pkg/util/validation and pkg/apis/core/validation, v1.36. */
+/** IP addresses and CIDR blocks. Upstream: apimachinery's pkg/util/validation and pkg/apis/core/validation, v1.36. */
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { type FieldError, invalid } from '@capstan/kube'
 
-/** What is wrong with an address, as texts. */
+/** Error texts of an address. */
 export function addressProblems(address: string): string[] {
   if (isIP(address) !== 0 && !address.includes('%')) return []
-  // Once, leading zeros were let pass.
+  // Older servers accepted leading zeros.
   const stripped = address.replaceAll(/(^|\.)0+(?=\d)/g, '$1')
   return isIPv4(stripped) ? ['must not have leading 0s'] : ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']
 }
@@ -13,7 +13,7 @@ export function addressProblems(address: string): string[] {
 export const addressErrors = (path: string, address: string): FieldError[] =>
   addressProblems(address).map((text) => invalid(path, address, text))
 
-/** Where nothing can be reached that another machine should reach. */
+/** Errors of an address that other machines cannot reach. */
 export function endpointAddressErrors(path: string, address: string): FieldError[] {
   const family = isIPv4(address) ? 'ipv4' : 'ipv6'
   if (/^[0.:]*$/.test(address)) return [invalid(path, address, `may not be unspecified (${address})`)]
@@ -39,7 +39,7 @@ export interface Block {
   readonly family: 'ipv4' | 'ipv6'
 }
 
-/** `undefined` for what is no block of addresses. */
+/** Returns `undefined` for a text that is not a CIDR block. */
 export function parseBlock(text: string): Block | undefined {
   const [address = '', bits = '', ...rest] = text.split('/')
   const kind = isIP(address)
@@ -48,7 +48,7 @@ export function parseBlock(text: string): Block | undefined {
   return { address, bits: Number(bits), family: kind === 4 ? 'ipv4' : 'ipv6' }
 }
 
-/** Whether the address is in the block. */
+/** Whether the block contains the address. */
 export function contains({ address, bits, family }: Block, other: string): boolean {
   if ((isIPv4(other) ? 'ipv4' : 'ipv6') !== family) return false
   const list = new BlockList()
@@ -56,7 +56,7 @@ export function contains({ address, bits, family }: Block, other: string): boole
   return list.check(other, family)
 }
 
-/** The bits of an address, from the left. */
+/** Bits of an address as a number. */
 export function bitsOf(address: string): bigint {
   if (isIPv4(address)) return address.split('.').reduce((sum, part) => sum * 256n + BigInt(part), 0n)
   const [head = '', tail] = address.split('::')
@@ -76,7 +76,7 @@ function halves(address: string): string[] {
   return [(bits >> 16n).toString(16), (bits & 0xffffn).toString(16)]
 }
 
-/** `withHostBits`: whether bits may be set beyond the prefix, as older fields let them. */
+/** `withHostBits`: accepts bits beyond the prefix, as older fields do. */
 export function blockErrors(path: string, text: string, withHostBits: boolean): FieldError[] {
   const block = parseBlock(text)
   if (!block) return [invalid(path, text, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')]

@@ -1,4 +1,4 @@
-/** The kinds of `autoscaling/v1` and `autoscaling/v2`: one kind, stored as the latter. Upstream: pkg/apis/autoscaling, v1.36. */
+/** The kinds of `autoscaling/v1` and `autoscaling/v2`: one kind, stored as v2. Upstream: pkg/apis/autoscaling, v1.36. */
 import { draft, type UnknownObject } from '@capstan/kube'
 import { autoscalerColumns } from './autoscaling/columns.ts'
 import { defaultMetric, toV1, toV2 } from './autoscaling/conversion.ts'
@@ -21,7 +21,7 @@ const current: BuiltinKind<Autoscaler> = {
     behavior.scaleDown = { ...scaleDown, ...behavior.scaleDown }
   },
   prepare(autoscaler, old) {
-    // Go always writes it.
+    // Go always encodes this field.
     if (!old) autoscaler.status = { ...autoscaler.status, currentMetrics: null as never }
   },
   validate({ spec, status }, old, { subresource }) {
@@ -30,7 +30,7 @@ const current: BuiltinKind<Autoscaler> = {
   },
 }
 
-/** At most four pods or twice as many in 15 seconds. */
+/** At most four pods or 100 % of the pods in 15 seconds. */
 const scaleUp: HPAScalingRules = {
   stabilizationWindowSeconds: 0,
   selectPolicy: 'Max',
@@ -46,7 +46,7 @@ const former: BuiltinKind = {
   convertFrom: { 'autoscaling/v2': toV1 },
   columns: autoscalerColumns.map((column) => ({ ...column, cell: (one, now) => column.cell(inStoredForm(one), now) })),
   default(autoscaler) {
-    // What is left out is filled in where it will be stored.
+    // Defaults are set in the storage version.
     toV2(autoscaler)
     toV1(autoscaler)
     ;(autoscaler.spec as { minReplicas?: number }).minReplicas ??= 1

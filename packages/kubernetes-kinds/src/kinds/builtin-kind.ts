@@ -6,8 +6,8 @@ import type { FieldError, JSONSchema, KubeObject, ScaleSubresource, UnknownObjec
 import type { PrinterColumn, Strategy } from '@capstan/apiserver/kinds'
 
 /**
- * What a kind declares: its strategy, and what describes the resource beside the catalog. `T` is the type of decoded objects: every field that is
- * not a pointer in Go is present.
+ * Declaration of a kind: its strategy, and data about the resource that the catalog does not contain. `T` is the type of decoded objects:
+ * every field that is not a pointer in Go is present.
  */
 export interface BuiltinKind<T = UnknownObject> extends Omit<Strategy<T>, 'nameProblems' | 'normalize'> {
   /** Validates a name and returns error messages; default: names are DNS subdomains. */
@@ -28,7 +28,7 @@ export interface BuiltinKind<T = UnknownObject> extends Omit<Strategy<T>, 'nameP
   readonly scale?: ScaleSubresource
   /** Replaces the published schema, for a kind that is validated by its schema as well. */
   readonly schema?: JSONSchema
-  /** Deprecation warning, sent with every answer. */
+  /** Deprecation warning, sent with every response. */
   readonly deprecation?: string
 }
 

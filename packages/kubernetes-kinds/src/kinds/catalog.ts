@@ -1,14 +1,14 @@
 /**
- * What a real server's discovery and OpenAPI say of the built-in kinds: `schemas/`, written by scripts/tools/builtin-kinds.ts.
- * The one source of their structure, for field validation, discovery, OpenAPI, server-side apply and strategic merge patch.
- * Read when first needed, once for all planes of a process.
+ * Discovery and OpenAPI data of a real server about the built-in kinds: `schemas/`, written by scripts/tools/builtin-kinds.ts. The single
+ * source of their structure, for field validation, discovery, OpenAPI, server-side apply and strategic merge patch. Read on first use, once
+ * for all servers of a process.
  */
 import { readFileSync } from 'node:fs'
 import type { JSONSchema } from '@capstan/kube'
 import type { Subresource } from '@capstan/apiserver/kinds'
 import { goFields } from './go-fields.ts'
 
-/** A schema as OpenAPI v3 publishes it: other schemas are referred to by name. */
+/** A schema as published by OpenAPI v3, with references to other schemas by name. */
 export interface Component extends Omit<JSONSchema, 'allOf' | 'oneOf' | 'items' | 'properties' | 'additionalProperties'> {
   $ref?: string
   allOf?: Component[]
@@ -19,7 +19,7 @@ export interface Component extends Omit<JSONSchema, 'allOf' | 'oneOf' | 'items' 
   'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[]
 }
 
-/** One resource as in discovery. */
+/** A resource as in discovery. */
 export interface ResourceRecord {
   readonly kind: string
   readonly singular: string
@@ -36,7 +36,7 @@ let records: { readonly [groupVersion: string]: { readonly [plural: string]: Res
 const files = new Map<string, { readonly [name: string]: Component }>()
 const resolved = new Map<string, JSONSchema>()
 
-/** @throws TypeError for a resource that upstream has not */
+/** @throws TypeError for a resource that does not exist upstream */
 export function recordOf(groupVersion: string, plural: string): ResourceRecord {
   records ??= read('resources') as NonNullable<typeof records>
   const record = records[groupVersion]?.[plural]
@@ -44,7 +44,7 @@ export function recordOf(groupVersion: string, plural: string): ResourceRecord {
   return record
 }
 
-/** How a column of a table is announced, but for those that all kinds have in common. */
+/** A table column, besides those that all kinds have. */
 export interface RecordedColumn {
   readonly name: string
   readonly type: string
@@ -53,14 +53,14 @@ export interface RecordedColumn {
   readonly priority?: number
 }
 
-/** The columns of a resource beside `Name` and `Age`; none for one that upstream has no more to show of. */
+/** Table columns of a resource besides `Name` and `Age`. */
 export function recordedColumns(groupVersion: string, plural: string): readonly RecordedColumn[] {
   columns ??= read('columns') as NonNullable<typeof columns>
   return columns[`${groupVersion}/${plural}`] ?? []
 }
 let columns: { readonly [resource: string]: readonly RecordedColumn[] } | undefined
 
-/** The schema that is published under a name such as `io.k8s.api.core.v1.Pod`. */
+/** Returns the published schema of a name such as `io.k8s.api.core.v1.Pod`. */
 export function componentOf(name: string): Component | undefined {
   const [, , project = '', group = ''] = name.split('.')
   const file = project === 'api' ? group : project
@@ -69,7 +69,7 @@ export function componentOf(name: string): Component | undefined {
   return schemas[name]
 }
 
-/** The name under which the schema of a kind is published. */
+/** Name of the published schema of a kind. */
 export function componentName(group: string, version: string, kind: string): string {
   switch (group) {
     case 'apiextensions.k8s.io':
@@ -81,7 +81,7 @@ export function componentName(group: string, version: string, kind: string): str
   }
 }
 
-/** Every schema that the named ones refer to, themselves included, by name. */
+/** The named schemas and all schemas that they refer to, by name. */
 export function closureOf(names: Iterable<string>): Map<string, Component> {
   const found = new Map<string, Component>()
   const visit = (name: string): void => {
@@ -104,9 +104,8 @@ function* referencesOf({ $ref, allOf = [], items, properties = {}, additionalPro
 }
 
 /**
- * The schema of a kind at work. Go's decoder, which it stands for, fills in the zero of whatever is no pointer, and asks for
- * nothing: what is required, and which values there are, is for validation to say. Schemas that several kinds have in common are one
- * object.
+ * Returns the schema of a kind for defaulting and pruning, as Go's decoder works: fields that are not pointers get the zero value of their
+ * type. The schema has no required fields and enums, which validation checks. Kinds share schema objects.
  */
 export function schemaNamed(name: string): JSONSchema {
   let schema = resolved.get(name)
@@ -118,7 +117,7 @@ export function schemaNamed(name: string): JSONSchema {
   return special[name] ? schema : Object.assign(schema, withoutIdleDefaults(name, resolve(component)))
 }
 
-/** Zeroes that JSON leaves out need not be filled in. */
+/** Removes zero defaults of fields that JSON omits when they are zero. */
 function withoutIdleDefaults(name: string, schema: JSONSchema): JSONSchema {
   const go = goFields(name)
   for (const [field, { default: value, ...rest }] of Object.entries(schema.properties ?? {})) {
@@ -161,7 +160,7 @@ function resolve(component: Component): JSONSchema {
 
 /**
  * The zero value of a Go type: structs that are not pointers, and `null` for lists and maps that are not omitted when empty. Creating an
- * object does not make its manager the owner of those.
+ * object does not make its manager the owner of these fields.
  */
 export function blankOf(name: string): object {
   let blank = blanks.get(name)
@@ -187,7 +186,7 @@ const blanks = new Map<string, object>()
 
 const isStruct = (given: unknown): boolean => typeof given === 'object' && given !== null && Object.keys(given).length === 0
 
-/** The name of the schema that another one only refers to. */
+/** Name of the schema that a schema refers to, if it consists of a reference. */
 export function targetOf({ $ref, allOf }: Component): string | undefined {
   const reference = $ref ?? allOf?.[0]?.$ref
   return reference === undefined ? undefined : nameIn(reference)
@@ -195,7 +194,7 @@ export function targetOf({ $ref, allOf }: Component): string | undefined {
 
 const nameIn = (reference: string): string => reference.slice('#/components/schemas/'.length)
 
-/** Types of Go with a form of their own. */
+/** Go types with their own JSON form. */
 const special: { readonly [name: string]: JSONSchema } = {
   'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { 'x-kubernetes-int-or-string': true },
   'io.k8s.apimachinery.pkg.runtime.RawExtension': {

@@ -102,7 +102,7 @@ function stateOf(types: readonly string[], isIssued: boolean): string {
 const ofType = (conditions: readonly Condition[] | undefined, type: string): Condition[] =>
   (conditions ?? []).filter((one) => one.type === type)
 
-/** Who issues certificates does not decide about them. */
+/** Issuers of certificates cannot change approvals. */
 function keepDecisions({ status }: CertificateSigningRequest, { status: old }: CertificateSigningRequest): void {
   for (const type of ['Approved', 'Denied']) {
     const before = ofType(old.conditions, type)

@@ -1,4 +1,4 @@
-/** Checks that validation of many kinds shares; texts are those of k8s.io/apimachinery/pkg/util/validation, v0.36. */
+/** Checks that the validation of many kinds shares; texts are those of k8s.io/apimachinery/pkg/util/validation, v0.36. */
 import { isIP } from 'node:net'
 import {
   appendAll,
@@ -17,22 +17,22 @@ import {
 } from '@capstan/kube'
 import type { LabelSelector } from './schemas/types.ts'
 
-/** One error for each text of what is wrong with a value. */
+/** One error for each error text of a value. */
 export const problems = (field: string, value: unknown, texts: readonly string[]): FieldError[] =>
   texts.map((text) => invalid(field, value, text))
 
-/** A reference to something that is not there. */
+/** Error for a reference to an object that does not exist. */
 export const missing = (field: string, value: unknown, detail = ''): FieldError => ({
   type: 'FieldValueNotFound',
   field,
   text: `Not found: ${JSON.stringify(value)}${detail === '' ? '' : `: ${detail}`}`,
 })
 
-/** A value out of a fixed set; its absence is for the caller to judge. */
+/** Error for a value outside of a fixed set. An absent value is valid. */
 export const oneOf = (field: string, value: string | undefined, supported: readonly string[]): FieldError[] =>
   supported.includes(value ?? '') ? [] : [notSupported(field, value ?? '', supported)]
 
-/** The same, where there has to be one. */
+/** Like `oneOf`, but the value is required. */
 export const requiredOneOf = (field: string, value: string | undefined, supported: readonly string[]): FieldError[] =>
   value ? oneOf(field, value, supported) : [required(field)]
 
@@ -68,7 +68,7 @@ export const ipAddress = (field: string, value: string): FieldError[] =>
 export const unchanged = (field: string, now: unknown, old: unknown): FieldError[] =>
   equal(now, old) ? [] : [invalid(field, now ?? null, 'field is immutable')]
 
-/** Upstream: ValidateLabels, as it is used for whatever else has the form of labels. */
+/** Upstream: ValidateLabels, also for other maps with the form of labels. */
 export function labels(field: string, value: { readonly [key: string]: string } | undefined): FieldError[] {
   return Object.entries(value ?? {}).flatMap(([key, text]) => [
     ...problems(field, key, labelKeyProblems(key)),
@@ -104,7 +104,7 @@ export function labelSelector(field: string, selector: LabelSelector | undefined
 export const isEmptySelector = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean =>
   Object.keys(matchLabels).length + matchExpressions.length === 0
 
-/** Negative, zero or positive, as one amount is less than, equal to or more than another. */
+/** Returns a negative number, zero or a positive number, as one amount is less than, equal to or more than another. */
 export const compareAmounts = (a: string | number, b: string | number): number =>
   compareQuantities(parseQuantity(String(a)), parseQuantity(String(b)))
 

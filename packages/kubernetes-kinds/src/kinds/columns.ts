@@ -1,4 +1,4 @@
-/** What columns of built-in kinds are made of. Upstream: pkg/printers/internalversion, v1.36. */
+/** Helpers for the columns of built-in kinds. Upstream: pkg/printers/internalversion, v1.36. */
 import { type LabelSelector, labelSelector, type UnknownObject } from '@capstan/kube'
 import { type PrinterColumn, memberAt, memberText, nameDescription } from '@capstan/apiserver/kinds'
 
@@ -23,11 +23,11 @@ export const number = (object: UnknownObject, ...path: string[]): number => Numb
 export const list = <T>(object: UnknownObject, ...path: string[]): T[] => (at(object, ...path) as T[] | undefined) ?? []
 export const orNone = (value: string): string => (value === '' ? '<none>' : value)
 export const orUnknown = (value: string): string => (value === '' ? '<unknown>' : value)
-/** How many keys some parts of an object have together. */
+/** Number of keys in several parts of an object. */
 export const count = (object: UnknownObject, ...parts: string[]): number =>
   parts.reduce((sum, part) => sum + Object.keys((object[part] as object | undefined) ?? {}).length, 0)
 
-/** A scalar member as a field selector compares it. */
+/** Returns a scalar member, for field selectors. */
 export const field =
   (...path: string[]) =>
   (object: UnknownObject): string =>
@@ -42,7 +42,7 @@ export const pairs = (labels: unknown): string =>
       .join(','),
   )
 
-/** What a label selector selects, in the form of a query. */
+/** A column with a label selector, in the form of a query. */
 export const selectorColumn = (of: (object: UnknownObject) => unknown): PrinterColumn =>
   wide('Selector', (object) => selectorText(of(object)))
 

@@ -9,7 +9,7 @@ const leases: BuiltinKind<Lease> = {
   createsOnUpdate: true,
   columns: [nameColumn, column('Holder', (o) => text(o, 'spec', 'holderIdentity')), ageColumn],
   prepare({ spec }) {
-    // Leader election that the server takes part in is a feature that is off.
+    // Coordinated leader election is disabled, as by default upstream.
     delete spec.strategy
     delete spec.preferredHolder
   },

@@ -1,9 +1,9 @@
-/** Numbers of specifications and statuses, and percentages. Upstream: pkg/apis/core/validation and pkg/apis/apps/validation, v1.36. */
+/** Validates numbers in specs and statuses, and percentages. Upstream: pkg/apis/core/validation and pkg/apis/apps/validation, v1.36. */
 import { type FieldError, invalid, isNumeric, tooMany } from '@capstan/kube'
 
 export const atLeastZero = 'must be greater than or equal to 0'
 
-/** Fields of an object that must not be negative, in the order in which they are given; `field` is empty for the object itself. */
+/** Errors of fields of an object that must not be negative, in the given order; `field` is empty for the object itself. */
 export function nonNegative<T extends object>(field: string, object: T, ...names: (keyof T & string)[]): FieldError[] {
   return names.flatMap((name) => {
     const value = object[name]
@@ -11,7 +11,7 @@ export function nonNegative<T extends object>(field: string, object: T, ...names
   })
 }
 
-/** Fields of a status that count a part of what another field counts. */
+/** Errors of status fields that count a part of the number in another field. */
 export function notAbove<T extends object>(
   field: string,
   object: T,
@@ -47,7 +47,7 @@ export function intOrPercentErrors(field: string, value: number | string | undef
 export const atMostWhole = (field: string, value: number | string | undefined): FieldError[] =>
   isPercent(value) && Number.parseInt(value, 10) > 100 ? [invalid(field, value, 'must not be greater than 100%')] : []
 
-/** The number; of a percentage, the one before the sign. */
+/** The number; for a percentage, the number before the sign. */
 export function numberOf(value: number | string | undefined): number {
   if (typeof value === 'number') return value
   return isPercent(value) || /^[+-]?\d+$/.test(value ?? '') ? Number.parseInt(value!, 10) : 0

@@ -44,7 +44,7 @@ const endpointslices: BuiltinKind<EndpointSlice> = {
     }
   },
   prepare(slice, old) {
-    // Nothing new comes to be said in the old way.
+    // The deprecated field is kept only in objects that already have it.
     const isOld = old?.endpoints?.some(({ deprecatedTopology }) => deprecatedTopology !== undefined) === true
     if (!isOld) for (const endpoint of slice.endpoints ?? []) delete endpoint.deprecatedTopology
   },
@@ -55,7 +55,7 @@ const endpointslices: BuiltinKind<EndpointSlice> = {
     return [
       ...requiredOneOf('addressType', addressType, ['FQDN', 'IPv4', 'IPv6']),
       ...portErrors(ports),
-      // What older servers let pass may stay.
+      // Endpoints that older servers accepted may stay.
       ...(old && same(endpoints, old.endpoints ?? []) ? [] : endpointErrors(endpoints, addressType)),
       ...(old ? immutable('addressType', addressType, old.addressType) : []),
     ]

@@ -1,6 +1,6 @@
 import { subdomainProblems } from '@capstan/kube'
 
-/** Names that begin with a domain, such as `acme.io/foo`. Upstream: IsDomainPrefixedPath. */
+/** Validates names with a domain prefix, such as `acme.io/foo`. Upstream: IsDomainPrefixedPath. */
 export function domainPathProblems(name: string): string[] {
   const [domain = '', ...path] = name.split('/')
   const rest = path.join('/')

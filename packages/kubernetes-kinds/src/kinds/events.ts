@@ -1,4 +1,7 @@
-/** The kinds of `events.k8s.io/v1`: the events of the core, in another form. Upstream: pkg/apis/events and pkg/registry/core/event, v1.36. */
+/**
+ * The kinds of `events.k8s.io/v1`: Events of the core group in another format. Upstream: pkg/apis/events and pkg/registry/core/event,
+ * v1.36.
+ */
 import { draft, type Event, type UnknownObject } from '@capstan/kube'
 import type { BuiltinKind, KindTable } from './builtin-kind.ts'
 import { field } from './columns.ts'

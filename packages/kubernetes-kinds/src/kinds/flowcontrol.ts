@@ -32,7 +32,7 @@ const MaxQueues = 10_000_000
 
 const flowschemas: BuiltinKind<FlowSchema> = {
   generation: true,
-  // In the order in which requests are matched.
+  // Sorted by the order in which requests are matched.
   order: (a, b) => precedenceOf(a) - precedenceOf(b) || (a.metadata.name < b.metadata.name ? -1 : 1),
   columns: [
     nameColumn,

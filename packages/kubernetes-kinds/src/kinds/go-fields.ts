@@ -1,10 +1,10 @@
-/** What JSON makes of the zeroes of Go types: read from the table of protobuf messages, which is made from the same types. */
+/** How JSON shows the zero values of Go types, from the table of protobuf messages, which is generated from the same types. */
 import { messages } from '../protobuf-messages.ts'
 
 /** `null`: JSON shows the zero value as null. */
 export type Zero = 'shown' | 'left out' | 'null'
 
-/** The fields of the Go type of a schema, those of embedded types included; none where the type is not known. */
+/** Fields of the Go type of a schema, including those of embedded types; empty for an unknown type. */
 export const goFields = (component: string): ReadonlyMap<string, Zero> => fieldsOf(messageName(component))
 
 /** `core/v1.Pod` for `io.k8s.api.core.v1.Pod`. */
@@ -20,7 +20,7 @@ function fieldsOf(message: string): Map<string, Zero> {
     const [, name = '', type = '', keep] = field.split(' ')
     if (name === '.') for (const [inner, zero] of fieldsOf(type)) fields.set(inner, zero)
     else if (name !== '') {
-      // Structs are never left out.
+      // Structs are never omitted.
       fields.set(name, keep === '!!' ? 'null' : keep === '!' || type in messages ? 'shown' : 'left out')
     }
   }

@@ -43,12 +43,12 @@ test.each<[string, string, object, object]>([
   ],
 ])('%s', (_, component, object, expected) => expect(formed(component, object)).toEqual(expected))
 
-test('is what it was when run again', () => {
+test('is idempotent', () => {
   const once = formed('io.k8s.api.core.v1.Node', { spec: { podCIDR: '' }, status: { capacity: { cpu: '1000m' } } })
   expect(formed('io.k8s.api.core.v1.Node', once)).toEqual(once)
   expect(once).toMatchObject({ spec: {}, status: { capacity: { cpu: '1' } } })
 })
 
-test('what is no quantity or time is refused', () => {
+test('invalid quantities and times are rejected', () => {
   expect(() => formed('io.k8s.api.core.v1.ResourceQuota', { spec: { hard: { pods: 'many' } } })).toThrow('quantities must match')
 })

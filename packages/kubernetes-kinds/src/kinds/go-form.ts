@@ -1,22 +1,22 @@
 /**
- * What an object looks like once it has been a value of Go: zeroes that Go leaves out are gone, times that it always shows are `null`,
- * quantities and times are in their canonical form. Lists that Go shows as `null` are left to those who know the kind. Whether a field is left out is in the table of protobuf messages, which is made
- * from the same Go types.
+ * Normalizes objects to the form that Go's JSON encoder gives them: zero values that Go omits are removed, times that it always shows are
+ * `null`, quantities and times have their canonical form. Lists that Go shows as `null` are normalized by the code of each kind. The table
+ * of protobuf messages, which is generated from the same Go types, determines which fields are omitted.
  */
 import { badRequest, isNumeric, isRecord, messageOf, parseQuantity, quantityText } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'
 import { goFields } from './go-fields.ts'
 
-/** Changes a value in place; the answer is what stands for it, where that is another value. */
+/** Changes a value in place; returns it, or its replacement. */
 type Form = (value: unknown) => unknown
 
 const forms = new Map<string, Form>()
 
-/** Brings a draft of an object, its types already checked, into the form that Go would give it. */
+/** Normalizes a draft of an object whose types have been checked. */
 export function goForm(component: string, object: { [field: string]: unknown }): void {
   const { metadata } = object
   formOf(component)(object)
-  // The server looks after metadata itself.
+  // The server normalizes metadata separately.
   object.metadata = metadata
 }
 
@@ -29,7 +29,7 @@ function formOf(name: string): Form {
     return scalar
   }
   let compiled: Form | undefined
-  // Types may mention themselves: the form is known before it is made.
+  // Types may be recursive: the form is registered before it is compiled.
   const form: Form = (value) => (compiled ??= structForm(name))(value)
   forms.set(name, form)
   return form
@@ -125,7 +125,7 @@ function quantityForm(value: unknown): unknown {
   return quantityText(readQuantity(value))
 }
 
-/** Upstream: amounts of resources are rounded up to thousandths. */
+/** Upstream: amounts in resource lists are rounded up to thousandths. */
 function resourceForm(value: unknown): unknown {
   if (typeof value !== 'string' && !isNumeric(value)) return value
   const { nano, format } = readQuantity(value)

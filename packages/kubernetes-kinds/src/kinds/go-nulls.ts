@@ -1,7 +1,7 @@
 /**
- * What a decoder of Go makes of `null`, and of text that is not there: a field that is null is as if it were absent, an item of a
- * list or a value of a map is the zero of its type, and text that a type always has is empty. A float has no more digits than a float. Code that reads the object later
- * finds what its type promises.
+ * Applies the rules of Go's decoder for `null` and absent strings: a null field becomes absent, a null list item or map value becomes the
+ * zero value of its type, and required strings become empty. Numbers of float fields lose the precision that floats do not have. Later code
+ * can then rely on the declared types.
  * Upstream: encoding/json.
  */
 import { isRecord } from '@capstan/kube'
@@ -13,11 +13,11 @@ type Reader = (value: unknown) => void
 
 const readers = new Map<string, Reader>()
 
-/** Reads a draft of an object, its types already checked, as Go would. */
+/** Decodes nulls in a draft of an object whose types have been checked, as Go does. */
 export function readNulls(component: string, object: { [field: string]: unknown }): void {
   const { metadata } = object
   readerOf(component)(object)
-  // The server looks after metadata itself.
+  // The server decodes metadata separately.
   object.metadata = metadata
 }
 
@@ -25,7 +25,7 @@ function readerOf(name: string): Reader {
   const known = readers.get(name)
   if (known) return known
   let compiled: Reader | undefined
-  // Types may mention themselves: the reader is known before it is made.
+  // Types may be recursive: the reader is registered before it is compiled.
   const reader: Reader = (value) => (compiled ??= structReader(name))(value)
   readers.set(name, reader)
   return reader
@@ -51,7 +51,10 @@ function structReader(name: string): Reader {
   }
 }
 
-/** Strings that a Go type always has; for CustomResourceDefinitions also the structs, whose missing fields are reported one by one. */
+/**
+ * Zero value of a required field: strings are empty; for CustomResourceDefinitions structs are, too, because their missing fields are
+ * reported individually.
+ */
 function zeroOfRequired(schema: Component, owner: string): (() => unknown) | undefined {
   const target = targetOf(schema)
   if (target === undefined) return schema.type === 'string' && schema.format === undefined ? () => '' : undefined
@@ -78,14 +81,14 @@ function zeroOf(schema: Component): unknown {
   const target = targetOf(schema)
   const { type, properties } = target === undefined ? schema : (componentOf(target) ?? {})
   if (target?.endsWith('.Quantity')) return '0'
-  // A struct; anything else that has a name of its own is written as what it is, and null stays what it was.
+  // A struct; other named types stay null, which their own decoder handles.
   if (properties) return {}
   if (type === 'string') return target === undefined ? '' : null
   if (type === 'boolean') return false
   return type === 'integer' || type === 'number' ? 0 : null
 }
 
-/** A list that JSON always shows is `null` where there is none; being stored, an empty one is no longer known from none. */
+/** Sets an absent or empty list that JSON always shows to `null`: stored objects do not distinguish the two. */
 export function nullIfNone<T extends object>(owner: T | undefined, field: keyof T): void {
   const list = owner?.[field] as readonly unknown[] | null | undefined
   if (owner && !list?.length) owner[field] = null as never

@@ -6,7 +6,7 @@ const pod = (spec: object) => ({ spec: { template: { spec } } })
 const container = (fields: object) => pod({ containers: [{ name: 'c', ...fields }] })
 const notAQuantity = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
-/** Recorded from a real server: what it says of a body, and of a strategic merge patch. */
+/** Errors recorded from a real server: of a body, and of a strategic merge patch. */
 test.each<[string, object, string, string]>([
   [
     'a text for a number',

@@ -31,7 +31,7 @@ export function convertedTypeProblem(component: string, object: object): string 
     case 'map':
       return `cannot restore ${form} from ${kind}`
     case 'scalar':
-      // Go could convert between these; upstream prevents it.
+      // Go could convert between these types; upstream prevents it.
       return (wanted === 'string' && kind === 'int64') || (wanted.startsWith('int') && kind === 'float64')
         ? `cannot convert ${kind} to ${wanted}`
         : `unrecognized type: ${wanted}`
@@ -103,7 +103,7 @@ function misfit(schema: Component, value: unknown, struct: string, path: string)
   }
 }
 
-/** Whether an integer fits its Go type. */
+/** Whether an integer is in the range of its Go type. */
 function fits(value: number | bigint, format: string | undefined): boolean {
   const limit = format === 'int32' ? 2 ** 31 : 2 ** 63
   return value >= -limit && value < limit
@@ -123,7 +123,7 @@ function misfitOfType(target: string, value: unknown, path: string, wrong: Wrong
       return typeof value === 'string' ? withProblem(timeProblem(value, typeName(target) === 'MicroTime'), wrong) : wrong('own')
   }
   const component = componentOf(structIn(target, value))
-  // Types that may hold anything, or that are checked where they are used.
+  // Types that accept any value, or that are checked where they are used.
   if (!component?.properties) return undefined
   if (!isRecord(value)) return wrong('struct')
   const { properties } = component
@@ -136,7 +136,7 @@ function misfitOfType(target: string, value: unknown, path: string, wrong: Wrong
   return undefined
 }
 
-/** The type of a schema that may stand where something else may, too. Upstream: JSONSchemaPropsOrArray, OrBool and OrStringArray. */
+/** Type of a schema that also accepts another type. Upstream: JSONSchemaPropsOrArray, OrBool and OrStringArray. */
 export const structIn = (target: string, value: unknown): string =>
   isRecord(value) && /\.JSONSchemaPropsOr\w+$/.test(target) ? target.replace(/Or\w+$/, '') : target
 
@@ -204,7 +204,7 @@ function quantityProblem(text: string): string | undefined {
   }
 }
 
-/** Upstream: encoding/base64 names the place where it could not go on. */
+/** Upstream: encoding/base64 reports the offset of the first invalid byte. */
 function base64Problem(text: string): string | undefined {
   const packed = text.replaceAll(/[\r\n]/g, '')
   const strange = /[^A-Za-z0-9+/=]|=(?!=?$)/.exec(packed)

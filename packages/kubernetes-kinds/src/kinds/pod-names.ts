@@ -1,11 +1,11 @@
-/** What the names and selectors of those who make pods have in common. */
+/** Warnings about names, and selectors, of kinds that create pods. */
 import { dnsLabelProblems, type LabelSelector, labelSelector, type Selector } from '@capstan/kube'
 
-/** Names that become part of the names of pods had better be labels. */
+/** Warns when a name that becomes part of pod names is not a DNS label. */
 export const podNameWarnings = ({ metadata: { name } }: { metadata: { name: string } }): string[] =>
   nameWarnings(name, 'Pod names and hostnames')
 
-/** So do names of pods. */
+/** Warns when the name of a pod is not a DNS label. */
 export const hostnameWarnings = (name: string): string[] => nameWarnings(name, "the Pod's hostname")
 
 function nameWarnings(name: string, use: string): string[] {
@@ -14,7 +14,7 @@ function nameWarnings(name: string, use: string): string[] {
   return texts.length === 0 ? [] : [`metadata.name: ${hint}: [${texts.join(' ')}]`]
 }
 
-/** A selector ready for use, or `undefined` for one that is not valid. */
+/** Parses a selector; `undefined` for an invalid one. */
 export function usableSelector(selector: LabelSelector | undefined): Selector | undefined {
   try {
     return labelSelector(selector)

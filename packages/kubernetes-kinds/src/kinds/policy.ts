@@ -23,7 +23,7 @@ const poddisruptionbudgets: BuiltinKind<PodDisruptionBudget> = {
 
 function specErrors(spec: PodDisruptionBudgetSpec): FieldError[] {
   const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec
-  // As Go prints a structure of its own.
+  // Upstream prints its Go struct.
   const shown = {
     MinAvailable: minAvailable ?? null,
     Selector: selector ?? null,

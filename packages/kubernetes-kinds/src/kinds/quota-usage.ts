@@ -1,4 +1,4 @@
-/** What the objects of a namespace use of its quotas. Upstream: pkg/quota/v1/evaluator/core, v1.36. */
+/** Usage of ResourceQuotas by the objects of a namespace. Upstream: pkg/quota/v1/evaluator/core, v1.36. */
 import { addQuantities, type KubeObject, parseQuantity, type Quantity, quantityText, type UnknownObject } from '@capstan/kube'
 import type { PendingWrites, Store } from '@capstan/apiserver/kinds'
 import { podResources, qosClass } from './pod/resources.ts'
@@ -11,7 +11,7 @@ export function addAmounts(a: string | number, b: string | number, factor: 1 | -
   return quantityText(addQuantities(parseQuantity(String(a)), { ...second, nano: second.nano * BigInt(factor) }))
 }
 
-/** Kinds that are counted under their plain name, too. */
+/** Kinds that are counted under their plain name, besides `count/NAME`. */
 const plainly = new Set([
   'pods',
   'services',
@@ -22,7 +22,7 @@ const plainly = new Set([
   'persistentvolumeclaims',
 ])
 
-/** What one object uses. */
+/** Usage of one object. */
 export function usageOf(storage: string, object: KubeObject): Amounts {
   const usage: { [name: string]: string } = { [`count/${storage}`]: '1' }
   if (storage === 'pods') return { ...usage, ...podUsage(object as unknown as Pod) }
@@ -46,7 +46,7 @@ export function usageOf(storage: string, object: KubeObject): Amounts {
   return usage
 }
 
-/** A pod that has ended is counted, and needs nothing. */
+/** Usage of a pod; finished pods use only their object count. */
 function podUsage(pod: Pod): Amounts {
   const { phase } = pod.status
   if (phase === 'Failed' || phase === 'Succeeded') return {}
@@ -60,7 +60,7 @@ function podUsage(pod: Pod): Amounts {
   return usage
 }
 
-/** Whether a quota counts an object at all. */
+/** Whether the scopes of a quota include an object. */
 export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota, storage: string, object: KubeObject): boolean {
   const wanted = [
     ...scopes.map((scopeName) => ({ scopeName, operator: 'Exists', values: [] as string[] })),
@@ -91,15 +91,15 @@ export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota,
   })
 }
 
-/** Who wants to know. */
-interface Asking {
+/** The write that checks its quota. */
+interface QuotaWrite {
   readonly store: Store
   readonly pending: PendingWrites
   readonly object: UnknownObject
 }
 
-/** What others have of everything that a quota counts. */
-export function usageIn(quota: ResourceQuota, { store, pending, object: asking }: Asking): Amounts {
+/** Usage of all resources of a quota by other objects. */
+export function usageIn(quota: ResourceQuota, { store, pending, object: write }: QuotaWrite): Amounts {
   const names = Object.keys(quota.spec.hard ?? {})
   const storages = new Set(names.flatMap(storagesOf))
   const total = new Map<string, Quantity>()
@@ -115,7 +115,7 @@ export function usageIn(quota: ResourceQuota, { store, pending, object: asking }
       }
     }
     for (const object of store.list(storage, quota.metadata.namespace)) count(object, 1)
-    for (const { object, old } of pending.of(storage, asking)) {
+    for (const { object, old } of pending.of(storage, write)) {
       if (object.metadata.namespace !== quota.metadata.namespace) continue
       count(object, 1)
       if (old) count(old, -1)
@@ -124,7 +124,7 @@ export function usageIn(quota: ResourceQuota, { store, pending, object: asking }
   return Object.fromEntries(names.map((name) => [name, total.has(name) ? quantityText(total.get(name)!) : '0']))
 }
 
-/** What is stored is frozen, and counted again and again. */
+/** Cache by stored object, because stored objects are frozen and counted often. */
 const counted = new WeakMap<object, ReadonlyMap<string, Quantity>>()
 
 function quantitiesOf(storage: string, object: KubeObject): ReadonlyMap<string, Quantity> {
@@ -136,7 +136,7 @@ function quantitiesOf(storage: string, object: KubeObject): ReadonlyMap<string, 
   return quantities
 }
 
-/** Which resources use what a quota calls by this name. */
+/** Resources that count towards a name in a quota. */
 function storagesOf(name: string): string[] {
   if (name.startsWith('count/')) return [name.slice('count/'.length)]
   if (name.startsWith('services.')) return ['services']

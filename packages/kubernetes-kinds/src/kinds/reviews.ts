@@ -1,4 +1,4 @@
-/** Questions to the server: they are asked, and not stored. */
+/** Review kinds, which are not stored. */
 import {
   LocalSubjectAccessReview,
   SelfSubjectAccessReview,

@@ -1,7 +1,7 @@
-/** Whether two values mean the same to the API, and what follows from it for fields that cannot be changed. */
+/** Semantic equality of API values, and errors for immutable fields. */
 import { duplicate, equal, type FieldError, invalid, isRecord, type LabelSelector, valueKey, writeJSON } from '@capstan/kube'
 
-/** Upstream: Semantic.DeepEqual, to which an empty list is one that is not there. */
+/** Upstream: Semantic.DeepEqual, for which empty and absent lists are equal. */
 export function same(a: unknown, b: unknown): boolean {
   if (isEmpty(a) && isEmpty(b)) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return equal(a, b)
@@ -31,7 +31,7 @@ function withoutEmpty(value: unknown): unknown {
   )
 }
 
-/** Values of a list that have come before. */
+/** Errors of list values that equal an earlier one. */
 export function unique(values: readonly unknown[], fieldOf: (index: number) => string): FieldError[] {
   const seen = new Set<string>()
   return values.flatMap((value, index) => {
@@ -42,15 +42,15 @@ export function unique(values: readonly unknown[], fieldOf: (index: number) => s
   })
 }
 
-/** As Go prints a map: keys in order. */
+/** Sorts a map by key, as Go prints it. */
 export const inOrder = <T>(map: { readonly [key: string]: T } | undefined): { [key: string]: T } | undefined =>
   map && Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-/** A selector as texts show it. */
+/** A selector as error texts print it. */
 export const shown = (selector: LabelSelector | undefined): LabelSelector | undefined =>
   selector?.matchLabels ? { ...selector, matchLabels: inOrder(selector.matchLabels)! } : selector
 
-/** What is wrong with a value that the text does not show. */
+/** Error of a value that the text does not print. */
 export const invalidWhole = (field: string, detail: string): FieldError => ({
   type: 'FieldValueInvalid',
   field,

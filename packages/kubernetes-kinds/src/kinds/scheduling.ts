@@ -6,7 +6,7 @@ import { immutable } from './same.ts'
 import { ageColumn, at, column, nameColumn, number, text } from './columns.ts'
 import type { PriorityClass } from './schemas/types.ts'
 
-/** Those that every server has. */
+/** Priority classes of every server. */
 export const systemPriorityClasses = [
   {
     name: 'system-node-critical',
@@ -34,7 +34,7 @@ const priorityclasses: BuiltinKind<PriorityClass> = {
     priorityClass.preemptionPolicy ??= 'PreemptLowerPriority'
   },
   prepare({ metadata }, old) {
-    // Nothing that changes counts.
+    // The generation never changes.
     if (!old) metadata.generation = 1
   },
   validate(priorityClass, old) {

@@ -9,13 +9,13 @@ import { type RequestContext, keyFor, type ServerContext, stored } from '@capsta
 
 const connections = new Set(['log', 'exec', 'attach', 'portforward', 'proxy'])
 
-/** Reports whether a subresource opens a connection; behind `proxy` follows the path of the target. */
+/** Reports whether a subresource opens a connection. The path behind `proxy` belongs to the target. */
 export const isConnection = (subresource: string | undefined): boolean =>
   subresource !== undefined && connections.has(subresource.split('/')[0]!)
 
 /**
  * Succeeds for the log of a pod that has not started, which is empty.
- * @throws StatusError why the target cannot be reached
+ * @throws StatusError with the reason why the target cannot be reached
  */
 export function connect(server: ServerContext, context: RequestContext): Status {
   const { info, request } = context

@@ -24,7 +24,7 @@ function refusalOf(status: Partial<PodDisruptionBudgetStatus>) {
   return undefined
 }
 
-test('an eviction is counted, and the last one says so', () => {
+test('an eviction is counted, and the last allowed one changes the condition', () => {
   const keep = budget({ disruptionsAllowed: 2 })
   takeDisruption(keep, 'a', now)
   expect(keep.status).toMatchObject({ disruptionsAllowed: 1, disruptedPods: { a: now } })
@@ -37,7 +37,7 @@ test('an eviction is counted, and the last one says so', () => {
   })
 })
 
-describe('none is counted', () => {
+describe('no eviction is counted', () => {
   const condition = { type: 'DisruptionAllowed', status: 'False' as const, lastTransitionTime: now, message: 'no such scale' }
 
   test.each([
@@ -59,19 +59,19 @@ describe('none is counted', () => {
     expect(refusalOf(status)).toEqual({ code, why })
   })
 
-  test('when more have gone than anybody has confirmed', () => {
+  test('when too many evictions are not confirmed', () => {
     const disruptedPods = Object.fromEntries(Array.from({ length: 2001 }, (_, index) => [`pod-${index}`, now]))
     expect(refusalOf({ disruptedPods })?.why).toContain('DisruptedPods map too big')
   })
 })
 
-test('pods at their end, or not begun, need none', () => {
+test('finished pods, and pods that have not started, need no budget', () => {
   for (const phase of ['Succeeded', 'Failed', 'Pending']) expect(needsBudget(pod({ phase }))).toBe(false)
   expect(needsBudget(pod({ phase: 'Running' }))).toBe(true)
   expect(needsBudget({ ...pod({ phase: 'Running' }), metadata: { name: 'a', deletionTimestamp: now } } as never)).toBe(false)
 })
 
-test('pods that are not ready are spared while enough others are, or always', () => {
+test('pods that are not ready may be evicted while enough others are ready, or always', () => {
   expect(isReady(pod({ conditions: [{ type: 'Ready', status: 'True' }] }))).toBe(true)
   expect(isReady(pod({}))).toBe(false)
   expect(sparesUnready(budget({}))).toBe(true)

@@ -31,7 +31,7 @@ export function takeDisruption({ metadata, status }: PodDisruptionBudget, pod: s
   if (Object.keys(status.disruptedPods ?? {}).length > MaxDisruptedPods) {
     throw refused(name, 'DisruptedPods map too big - too many evictions not confirmed by PDB controller')
   }
-  if (status.disruptionsAllowed === 0) throw tooMany(whyNot(name, status))
+  if (status.disruptionsAllowed === 0) throw tooMany(denialText(name, status))
   status.disruptionsAllowed--
   if (status.disruptionsAllowed === 0) status.conditions = withoutDisruptions(status, now)
   status.disruptedPods = { ...status.disruptedPods, [pod]: now }
@@ -41,7 +41,7 @@ export function takeDisruption({ metadata, status }: PodDisruptionBudget, pod: s
 export const stillProcessed = (name: string): StatusError =>
   tooMany(`The disruption budget ${name} is still being processed by the server.`, 10)
 
-function whyNot(name: string, { conditions = [], currentHealthy, desiredHealthy }: PodDisruptionBudgetStatus): string {
+function denialText(name: string, { conditions = [], currentHealthy, desiredHealthy }: PodDisruptionBudgetStatus): string {
   const condition = conditions.find(({ type, status, message }) => type === Allowed && status === 'False' && message !== '')
   const text = `The disruption budget ${name} does not allow evicting pods currently`
   if (condition?.reason === 'SyncFailed') return `${text} because it failed sync: ${condition.message}`

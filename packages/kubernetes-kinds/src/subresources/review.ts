@@ -1,5 +1,5 @@
 /**
- * Reviews: kinds that answer a question when they are created and are not stored, such as SelfSubjectReview, SubjectAccessReview and
+ * Reviews: kinds that return a decision when they are created and are not stored, such as SelfSubjectReview, SubjectAccessReview and
  * TokenReview.
  */
 import {
@@ -131,7 +131,7 @@ function reviewToken(
       ...(found.audiences.length === 0 ? {} : { audiences: [...found.audiences] }),
     }
   }
-  // Upstream: every token authenticator adds an error text of its own.
+  // Upstream: every token authenticator adds its own error text.
   return { user: {}, error: aggregated(['invalid bearer token', ...(found.kind === 'refused' ? [found.why] : [])]) }
 }
 

@@ -2,13 +2,13 @@
 import type { PodSpec, PodSecurityContext, SecurityContext } from '../../kinds/schemas/types.ts'
 import { containersOf } from '../../kinds/pod/defaults.ts'
 
-/** A pod, or what pods are made from. */
+/** A pod or a pod template. */
 export interface PodLike {
   readonly metadata?: { readonly annotations?: { readonly [name: string]: string } }
   readonly spec: PodSpec
 }
 
-/** Why a pod is not let through: in a word, and with names and values. */
+/** A violation: its reason in a few words, and the details with names and values. */
 export interface Finding {
   readonly reason: string
   readonly detail: string
@@ -17,12 +17,12 @@ export interface Finding {
 export type Rule = (pod: PodLike) => Finding | undefined
 
 export interface Check {
-  /** Upstream's name for it, by which checks are ordered. */
+  /** Upstream's name of the check, which determines the order of checks. */
   readonly id: string
   readonly level: 'baseline' | 'restricted'
-  /** Oldest first; each holds from its minor version of Kubernetes until that of the next. */
+  /** Oldest first; each rule applies from its minor version of Kubernetes until that of the next rule. */
   readonly rules: readonly { readonly since: number; readonly rule: Rule }[]
-  /** The check of the baseline that it makes superfluous. */
+  /** Id of the baseline check that this check includes. */
   readonly replaces?: string
 }
 
@@ -33,16 +33,16 @@ export const plural = (word: string, { length }: readonly unknown[]): string => 
 /** `container "a"`, `containers "a", "b"` */
 export const containerList = (names: readonly string[]): string => `${plural('container', names)} ${quoted(names)}`
 
-/** Each once, in order. */
+/** Sorts texts and removes duplicates. */
 export const sorted = (texts: Iterable<string>): string[] => [...new Set(texts)].sort()
 
-/** What pod and containers set in their security contexts that they may not, or fail to set. */
+/** Values in the security contexts of a pod and its containers that violate a rule, and containers without a value. */
 export interface Settings<T> {
-  /** `pod`, `container "a"` or `containers "a", "b"`, or both. */
+  /** Where the invalid values are set: `pod`, `container "a"` or `containers "a", "b"`, or both. */
   readonly setters: readonly string[]
   readonly values: readonly T[]
-  /** Names of the containers that say nothing, when the pod says nothing good for them either. */
-  readonly silent: readonly string[]
+  /** Names of the containers without a value, unless the pod has a valid one. */
+  readonly unset: readonly string[]
 }
 
 export function settings<T>(
@@ -54,20 +54,20 @@ export function settings<T>(
   const podIsBad = ofPod !== undefined && !isGood(ofPod)
   const podIsGood = ofPod !== undefined && !podIsBad
   const values: T[] = podIsBad ? [ofPod] : []
-  const [bad, silent]: [string[], string[]] = [[], []]
+  const [bad, unset]: [string[], string[]] = [[], []]
   for (const { name, securityContext } of containersOf(spec)) {
     const value = securityContext && read(securityContext)
     if (value === undefined) {
-      if (!podIsGood) silent.push(name)
+      if (!podIsGood) unset.push(name)
     } else if (!isGood(value)) {
       bad.push(name)
       values.push(value)
     }
   }
-  return { setters: [...(podIsBad ? ['pod'] : []), ...(bad.length > 0 ? [containerList(bad)] : [])], values, silent }
+  return { setters: [...(podIsBad ? ['pod'] : []), ...(bad.length > 0 ? [containerList(bad)] : [])], values, unset }
 }
 
-/** Windows knows nothing of what the rule is about, and validation sees to it that its pods say nothing of it. */
+/** Skips a rule for Windows pods. The rule does not apply to Windows, and validation rejects the fields that it checks. */
 export const unlessWindows =
   (rule: Rule): Rule =>
   (pod) =>

@@ -12,7 +12,7 @@ const pod = (name: string, spec: object = {}, owner?: string) =>
     spec: { containers: [{ name: 'c' }], ...spec },
   }) as unknown as Pod
 
-test('pods with the same faults are one warning, which names the first of them', () => {
+test('pods with the same violations cause one warning, which names the first of them', () => {
   const pods = [
     pod('z', { hostPID: true }),
     pod('good'),
@@ -30,12 +30,12 @@ test('pods with the same faults are one warning, which names the first of them',
   ])
 })
 
-test('pods that keep the standard give none', () => {
+test('pods that satisfy the standard cause no warning', () => {
   expect(existingPodWarnings('ns', [pod('a'), pod('b')], baseline, never)).toEqual([])
   expect(existingPodWarnings('ns', [], baseline, never)).toEqual([])
 })
 
-test('no more than 3000 are looked at, one of each controller before the others', () => {
+test('checks at most 3000 pods, one of each controller before the others', () => {
   const replicas = Array.from({ length: 3000 }, (_, index) => pod(`r-${index}`, { hostPID: true }, 'set'))
   const others = [pod('alone', { hostIPC: true }), pod('owned', { volumes: [{ name: 'v', hostPath: {} }] }, 'job')]
   expect(existingPodWarnings('ns', [...replicas, ...others], baseline, never)).toEqual([
@@ -46,7 +46,7 @@ test('no more than 3000 are looked at, one of each controller before the others'
   ])
 })
 
-test('when it takes too long, it ends', () => {
+test('stops when the time is over', () => {
   let asked = 0
   const pods = ['a', 'b', 'c'].map((name) => pod(name, { hostPID: true }))
   expect(existingPodWarnings('ns', pods, baseline, () => ++asked === 2)).toEqual([

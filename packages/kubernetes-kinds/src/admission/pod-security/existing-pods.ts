@@ -1,4 +1,4 @@
-/** What is said of the pods that a namespace has when it begins to ask more of them. Upstream: EvaluatePodsInNamespace, v0.36. */
+/** Warnings about existing pods of a namespace that violate its new enforced level. Upstream: EvaluatePodsInNamespace, v0.36. */
 import { controllerOf } from '@capstan/kube'
 import type { Pod } from '../../kinds/schemas/types.ts'
 import { type Standard, standardText } from './policy.ts'
@@ -6,7 +6,7 @@ import { findings, reasonsOf } from './standards.ts'
 
 const mostPods = 3000
 
-/** @param isLate whether it has taken long enough: asked after each pod */
+/** @param isLate describePods after each pod; true when the time for the check is over */
 export function existingPodWarnings(namespace: string, pods: readonly Pod[], enforce: Standard, isLate: () => boolean): string[] {
   const violators = new Map<string, string[]>()
   let checked = 0
@@ -26,10 +26,10 @@ export function existingPodWarnings(namespace: string, pods: readonly Pod[], enf
     const standard = standardText(enforce)
     warnings.push(`existing pods in namespace "${namespace}" violate the new PodSecurity enforce level "${standard}"`)
   }
-  return [...warnings, ...[...violators].map(([reasons, names]) => `${called(names)}: ${reasons}`).sort()]
+  return [...warnings, ...[...violators].map(([reasons, names]) => `${describePods(names)}: ${reasons}`).sort()]
 }
 
-/** Pods of one controller are alike: one of each comes before all the others. */
+/** Sorts pods so that one pod of each controller precedes the others, because pods of one controller are alike. */
 function differingFirst(pods: readonly Pod[]): Pod[] {
   const seen = new Set<string>()
   const [first, rest]: [Pod[], Pod[]] = [[], []]
@@ -42,8 +42,8 @@ function differingFirst(pods: readonly Pod[]): Pod[] {
   return [...first, ...rest]
 }
 
-/** By the first of their names. */
-function called(names: readonly string[]): string {
+/** Describes a list of pods by the first name in alphabetical order. */
+function describePods(names: readonly string[]): string {
   const name = names.reduce((first, next) => (next < first ? next : first))
   const others = names.length - 1
   return others === 0 ? name : `${name} (and ${others} other ${others === 1 ? 'pod' : 'pods'})`

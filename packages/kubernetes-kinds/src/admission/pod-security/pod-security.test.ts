@@ -13,7 +13,7 @@ beforeEach(async () => {
 const labelled = (labels: { [name: string]: string }) =>
   t.client.patch(Namespace, { name: 'default' }, { type: 'merge', body: { metadata: { labels } } })
 
-/** What the answer to a write warns of. */
+/** Returns the warnings of a write. */
 async function warnings(
   verb: 'create' | 'update' | 'patch',
   apiVersion: string,
@@ -48,7 +48,7 @@ const aPod = (name: string, spec: object = {}, metadata: object = {}) =>
 const hostPID = 'host namespaces (hostPID=true)'
 
 describe('pods', () => {
-  test('are refused when they violate the enforced level of their namespace', async () => {
+  test('are rejected when they violate the enforced level of their namespace', async () => {
     await labelled({ [`${label}/enforce`]: 'baseline', [`${label}/enforce-version`]: 'v1.20' })
     expect(await refusal(t.client.create(pods, aPod('p', { hostPID: true })))).toBe(
       `403 Forbidden: pods "p" is forbidden: violates PodSecurity "baseline:v1.20": ${hostPID}`,
@@ -67,7 +67,7 @@ describe('pods', () => {
     ).toEqual([])
   })
 
-  test('that are refused are not warned of as well; those that are not, are', async () => {
+  test('that are rejected cause no warnings; other violations do', async () => {
     await labelled({ [`${label}/enforce`]: 'baseline', [`${label}/warn`]: 'restricted', [`${label}/warn-version`]: 'v1.0' })
     expect(await warnings('create', 'v1', 'pods', aPod('p'))).toEqual([
       'would violate PodSecurity "restricted:v1.0": runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)',
@@ -76,7 +76,7 @@ describe('pods', () => {
     await expect(refused).rejects.toMatchObject({ code: 403, warnings: [] })
   })
 
-  test('are asked again when their images or containers change, and not otherwise', async () => {
+  test('are checked again only when their images or containers change', async () => {
     await t.client.create(pods, aPod('p', { hostPID: true }))
     await labelled({ [`${label}/enforce`]: 'baseline' })
     const change = (patch: object, subresource?: string) =>
@@ -97,7 +97,7 @@ describe('pods', () => {
     )
   })
 
-  test('of no namespace cannot be judged', async () => {
+  test('of a missing namespace are rejected', async () => {
     t = await testServer({ admissionPlugins: { disable: ['NamespaceLifecycle', 'ServiceAccount'] } })
     const pod = { ...(aPod('p') as UnknownObject), metadata: { name: 'p', namespace: 'nowhere' } } as never
     expect(await refusal(t.client.create(pods, pod))).toBe(
@@ -129,7 +129,7 @@ describe('pod templates', () => {
     expect(await warnings('patch', apiVersion, plural, change, { name: 'x' })).toEqual([text])
   })
 
-  test('is not warned of where the namespace says so, nor when its status is written', async () => {
+  test('cause no warnings if the namespace disables them, or when only the status is written', async () => {
     const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: at('x'), spec: replicated }
     await labelled({ [`${label}/enforce`]: 'baseline', [`${label}/warn`]: 'privileged' })
     expect(await warnings('create', 'apps/v1', 'deployments', deployment)).toEqual([])
@@ -140,7 +140,7 @@ describe('pod templates', () => {
 })
 
 describe('namespaces', () => {
-  test('are refused with invalid labels, all of which are named', async () => {
+  test('are rejected with invalid labels, and the error names all of them', async () => {
     const labels = { [`${label}/enforce`]: 'strict', [`${label}/warn-version`]: '1.2' }
     expect(await refusal(t.client.create(Namespace, { metadata: { name: 'n', labels } }))).toBe(
       `422 Invalid: Namespace "n" is invalid: [metadata.labels[${label}/enforce]: Invalid value: "strict": must be one of privileged, baseline, restricted, ` +

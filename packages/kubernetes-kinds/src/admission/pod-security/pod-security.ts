@@ -7,7 +7,7 @@ import type { Pod } from '../../kinds/schemas/types.ts'
 import { forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'
 import type { PodLike } from './check.ts'
 import { existingPodWarnings } from './existing-pods.ts'
-import { judgeLabels } from './namespace-change.ts'
+import { evaluateLabels } from './namespace-change.ts'
 import { changesContainers, podTemplates } from './pod-templates.ts'
 import { type Policy, policyOf, standardText } from './policy.ts'
 import { detailsOf, findings } from './standards.ts'
@@ -27,7 +27,7 @@ export const podSecurity: Plugin = {
 function admitNamespace({ subresource, info, object, old, store, clock, warn }: PluginWrite): void {
   if (subresource !== undefined) return
   const { name, labels } = object.metadata
-  const verdict = judgeLabels(labels, old && { labels: old.metadata.labels })
+  const verdict = evaluateLabels(labels, old && { labels: old.metadata.labels })
   switch (verdict.kind) {
     case 'fine':
       return
@@ -41,7 +41,7 @@ function admitNamespace({ subresource, info, object, old, store, clock, warn }: 
   }
 }
 
-/** Subresources that say nothing of what runs in a pod. */
+/** Subresources that do not change the containers of a pod. */
 const apart = ['exec', 'attach', 'binding', 'eviction', 'log', 'portforward', 'proxy', 'status']
 
 function admitPod(write: PluginWrite): void {
@@ -62,7 +62,7 @@ function admitPod(write: PluginWrite): void {
   warnOf(pod, policy, warn)
 }
 
-/** Warns of a template whose pods would be refused. */
+/** Warns of a template whose pods would violate the standard. */
 function admitTemplate(write: PluginWrite): void {
   if (write.subresource !== undefined) return
   const policy = policyOfNamespace(write)

@@ -1,11 +1,11 @@
-/** Where pods, and kinds that pods are made from, say what a pod is. Upstream: DefaultPodSpecExtractor, v0.36. */
+/** Returns the pod template of a kind. Upstream: DefaultPodSpecExtractor, v0.36. */
 import type { CronJob, Pod, PodTemplate, PodTemplateSpec } from '../../kinds/schemas/types.ts'
 import type { PodLike } from './check.ts'
 
 const inSpec = (object: unknown): PodTemplateSpec | undefined =>
   (object as { spec: { template?: PodTemplateSpec } }).spec.template
 
-/** By where they are stored. A replication controller need not have one. */
+/** Functions by storage name. The template of a ReplicationController is optional. */
 export const podTemplates: ReadonlyMap<string, (object: unknown) => PodLike | undefined> = new Map([
   ['podtemplates', (object: unknown) => (object as PodTemplate).template],
   ['replicationcontrollers', inSpec],
@@ -17,7 +17,7 @@ export const podTemplates: ReadonlyMap<string, (object: unknown) => PodLike | un
   ['cronjobs.batch', (object: unknown) => (object as CronJob).spec.jobTemplate.spec.template],
 ])
 
-/** Whether a change of a pod is one that could break a rule which it kept: of its containers, their number and their images. */
+/** Whether an update of a pod could violate a standard that the old pod satisfies: it changes the number or the images of containers. */
 export function changesContainers({ spec }: Pod, { spec: old }: Pod): boolean {
   const lists = [
     [spec.containers, old.containers],

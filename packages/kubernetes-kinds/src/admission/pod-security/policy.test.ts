@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { judgeLabels } from './namespace-change.ts'
+import { evaluateLabels } from './namespace-change.ts'
 import { policyOf, standardText } from './policy.ts'
 
 const prefix = 'pod-security.kubernetes.io/'
@@ -29,7 +29,7 @@ describe('labels of a namespace', () => {
       'baseline:v1.9223372036854775807',
     ],
     ['audit=restricted audit-version=latest', 'privileged:latest', 'privileged:latest'],
-    // An invalid level enforces the strictest standard, and warns by none.
+    // An invalid level enforces the strictest standard, and causes no warnings.
     ['enforce=strict', 'restricted:latest', 'privileged:latest'],
     ['enforce=strict warn=baseline', 'restricted:latest', 'baseline:latest'],
     ['enforce=baseline enforce-version=1.20', 'baseline:latest', 'baseline:latest'],
@@ -39,7 +39,7 @@ describe('labels of a namespace', () => {
     expect([policy.enforce, policy.warn].map(standardText)).toEqual([enforce, warn])
   })
 
-  test('none ask for nothing', () => {
+  test('no labels require no standard', () => {
     const open = policyOf(undefined)
     expect(open.errors).toEqual([])
     expect(policyOf({ 'kubernetes.io/metadata.name': 'a' })).toEqual(open)
@@ -64,7 +64,7 @@ describe('labels of a namespace', () => {
 
 describe('a namespace', () => {
   const verdict = (labels: string, old?: string) =>
-    judgeLabels(labelsOf(labels), old === undefined ? undefined : { labels: labelsOf(old) }).kind
+    evaluateLabels(labelsOf(labels), old === undefined ? undefined : { labels: labelsOf(old) }).kind
 
   test.each<[string, string]>([
     ['enforce=restricted', 'fine'],
@@ -87,8 +87,8 @@ describe('a namespace', () => {
     ['enforce=strict audit=x', 'audit=x', 'invalid'],
   ])('with %s that gets %s: %s', (old, labels, kind) => expect(verdict(labels, old)).toBe(kind))
 
-  test('with labels of before, when it has none', () => {
-    expect(judgeLabels({ [`${prefix}enforce`]: 'baseline' }, { labels: undefined })).toEqual({
+  test('that removes its labels', () => {
+    expect(evaluateLabels({ [`${prefix}enforce`]: 'baseline' }, { labels: undefined })).toEqual({
       kind: 'tightened',
       enforce: { level: 'baseline', version: 'latest' },
     })

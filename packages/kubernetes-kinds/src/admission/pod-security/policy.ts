@@ -1,18 +1,18 @@
-/** What the labels of a namespace ask of its pods. Upstream: k8s.io/pod-security-admission/api, v0.36. */
+/** Pod security policy of a namespace, from its labels. Upstream: k8s.io/pod-security-admission/api, v0.36. */
 import { type FieldError, invalid, type Labels } from '@capstan/kube'
 
-/** From what lets everything through to what lets least through. */
+/** Levels, the least strict first. */
 const levels = ['privileged', 'baseline', 'restricted'] as const
 export type Level = (typeof levels)[number]
 
-/** A level as it was in a version of Kubernetes: `latest`, `v1.0`, `v1.25`… */
+/** A level as defined in a version of Kubernetes: `latest`, `v1.0`, `v1.25`… */
 export interface Standard {
   readonly level: Level
   readonly version: string
 }
 
 export interface Policy {
-  /** Pods that do not keep it are refused. */
+  /** Standard whose violations are rejected. */
   readonly enforce: Standard
   /** Standard whose violations cause warnings. */
   readonly warn: Standard
@@ -29,8 +29,8 @@ export const standardText = ({ level, version }: Standard): string => `${level}:
 export const isStricter = (one: Level, other: Level): boolean => levels.indexOf(one) > levels.indexOf(other)
 
 /**
- * Returns a policy whatever errors the labels have: an unknown level enforces the strictest standard, and warns by none. Audit labels are
- * only validated.
+ * Returns the policy of labels, even if they have errors: an unknown level enforces the strictest standard, and causes no warnings. Audit
+ * labels are only validated.
  */
 export function policyOf(labels: Labels | undefined): { readonly policy: Policy; readonly errors: readonly FieldError[] } {
   if (!labels || !Object.keys(labels).some((name) => name.startsWith(prefix))) return { policy: openPolicy, errors: [] }
@@ -52,7 +52,7 @@ export function policyOf(labels: Labels | undefined): { readonly policy: Policy;
     version: enforceVersion.value ?? latest,
   }
   const warn: Standard = { level: warnLevel.value ?? 'privileged', version: warnVersion.value ?? latest }
-  // Upstream: pods that would be refused are warned of where they are made from, unless the labels say something about warnings.
+  // Upstream: templates of pods that would be rejected cause warnings, unless the labels set a level for warnings.
   const follows = !warnLevel.given && enforceLevel.value !== undefined && enforce.level !== 'privileged'
   if (!follows) return { policy: { enforce, warn }, errors }
   return {

@@ -30,7 +30,7 @@ const verdict = (pod: Described, standard: string): string => {
 
 /** A security context. */
 const sc = (securityContext: object) => ({ securityContext })
-/** What keeps `restricted:latest`. */
+/** A pod that satisfies `restricted:latest`. */
 const good: Described = {
   ...sc({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } }),
   containers: [sc({ allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } })],
@@ -235,7 +235,7 @@ test.each<[string, Described, string, string]>([
   ],
 ])('%s (%j) under %s', (_, pod, standard, expected) => expect(verdict(pod, standard)).toBe(expected))
 
-describe('a check is as it was in each version', () => {
+describe('a check has the rules of each version', () => {
   test.each<[string, Level, Described, string, string]>([
     ['allowPrivilegeEscalation != false', 'restricted', { containers: [{}] }, 'v1.7', 'v1.8'],
     ['unrestricted capabilities', 'restricted', {}, 'v1.21', 'v1.22'],
@@ -267,12 +267,12 @@ describe('a check is as it was in each version', () => {
     expect(reasons(level, pod, since)).not.toContain(reason)
   })
 
-  test('user namespaces excuse no unmasked /proc where much is asked', () => {
+  test('restricted rejects an unmasked /proc also in a user namespace', () => {
     expect(reasons('restricted', { ...unmasked, hostUsers: false }, 'v1.35').filter((one) => one === 'procMount')).toHaveLength(1)
     expect(reasons('baseline', unmasked, 'latest')).toEqual(['procMount'])
   })
 
-  test('versions to come are as the last', () => {
+  test('future versions equal the latest one', () => {
     for (const version of ['v1.35', 'v1.36', 'v1.99', 'v1.9223372036854775807']) {
       expect(verdict({ hostPID: true, containers: [asked] }, `restricted:${version}`)).toBe(
         verdict({ hostPID: true, containers: [asked] }, 'restricted:latest'),

@@ -1,4 +1,4 @@
-/** Which checks a level is made of in which version, and what they find. Upstream: k8s.io/pod-security-admission/policy, v0.36. */
+/** Checks of each level and version, and their findings. Upstream: k8s.io/pod-security-admission/policy, v0.36. */
 import { largest } from '@capstan/kube'
 import type { Check, Finding, PodLike, Rule } from './check.ts'
 import { appArmor } from './checks/app-armor.ts'
@@ -17,7 +17,7 @@ import { hostPathVolumes, restrictedVolumes } from './checks/volumes.ts'
 import { windowsHostProcess } from './checks/windows-host-process.ts'
 import type { Level, Standard } from './policy.ts'
 
-/** In the order of their findings: the baseline first, each level by the names of its checks. */
+/** In the order of findings: baseline first, each level sorted by the names of its checks. */
 export const checks: readonly Check[] = [
   appArmor,
   capabilitiesBaseline,
@@ -40,7 +40,7 @@ export const checks: readonly Check[] = [
   seccompRestricted,
 ]
 
-/** What keeps the pod from the standard; nothing when it keeps it. */
+/** Violations of a standard by a pod; empty when it complies. */
 export const findings = (pod: PodLike, { level, version }: Standard): Finding[] =>
   rulesOf(level, version).flatMap((rule) => rule(pod) ?? [])
 
@@ -51,7 +51,7 @@ export const reasonsOf = (found: readonly Finding[]): string => found.map(({ rea
 export const detailsOf = (found: readonly Finding[]): string =>
   found.map(({ reason, detail }) => (detail === '' ? reason : `${reason} (${detail})`)).join(', ')
 
-/** After the minor version in which a rule last changed nothing is different. */
+/** The latest minor version in which a rule changed. */
 const newest = largest(checks.flatMap(({ rules }) => rules.map(({ since }) => since)))
 
 const byVersion: readonly { readonly [L in Level]: readonly Rule[] }[] = Array.from({ length: newest + 1 }, (_, minor) => {

@@ -29,7 +29,7 @@ export const daemonsets: BuiltinKind<DaemonSet> = {
     selectorColumn((o) => at(o, 'spec', 'selector')),
   ],
   default({ metadata, spec }) {
-    // Where it is counted is part of every DaemonSet.
+    // Every DaemonSet has this annotation.
     metadata.annotations = { [templateGeneration]: '0', ...metadata.annotations }
     defaultPodTemplate(spec.template)
     spec.revisionHistoryLimit ??= 10

@@ -1,4 +1,4 @@
-/** What the workloads of `apps/v1` have in common. */
+/** Scale and validation that the workloads of `apps/v1` share. */
 import {
   type FieldError,
   forbidden,
@@ -19,7 +19,7 @@ export const replicasScale: ScaleSubresource = {
   labelSelectorPath: '.spec.selector',
 }
 
-/** The selector itself; `kind` is what the text about an empty one calls the workload. */
+/** Errors of a required selector; `kind` names the workload in the text about an empty one. */
 export function requiredSelectorErrors(selector: LabelSelector | undefined, kind: string): FieldError[] {
   if (!selector) return [required('spec.selector')]
   return [...labelSelector('spec.selector', selector), ...emptySelectorErrors(selector, kind)]
@@ -28,7 +28,7 @@ export function requiredSelectorErrors(selector: LabelSelector | undefined, kind
 export const emptySelectorErrors = (selector: LabelSelector, kind: string): FieldError[] =>
   isEmptySelector(selector) ? [invalid('spec.selector', selector, `empty selector is invalid for ${kind}`)] : []
 
-/** Pods of the template would not be found by the selector. */
+/** Error when the selector does not match pods of the template. */
 export function templateLabelErrors(selector: LabelSelector | undefined, template: PodTemplateSpec): FieldError[] {
   const selects = usableSelector(selector)
   const { labels } = template.metadata

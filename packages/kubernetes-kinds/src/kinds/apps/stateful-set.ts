@@ -47,7 +47,7 @@ export const statefulsets: BuiltinKind<StatefulSet> = {
     spec.revisionHistoryLimit ??= 10
   },
   prepare({ spec: { updateStrategy } }, old) {
-    // Upstream, where the feature MaxUnavailableStatefulSet is off: as if it were not there, unless it was.
+    // Upstream drops the field, because the feature MaxUnavailableStatefulSet is off, unless the stored object has it.
     if (old?.spec.updateStrategy.rollingUpdate?.maxUnavailable === undefined) delete updateStrategy.rollingUpdate?.maxUnavailable
   },
   warnings: (set, old) => [
@@ -77,7 +77,7 @@ function specErrors(spec: StatefulSetSpec, old: StatefulSetSpec | undefined): Fi
     ...(old ? [] : claimErrors(spec)),
     ...nonNegative('spec', spec, 'replicas', 'minReadySeconds'),
     ...(spec.ordinals ? nonNegative('spec.ordinals', spec.ordinals, 'start') : []),
-    // Immutable, so updates keep a name from before it was validated.
+    // serviceName is immutable, so updates keep names from before the field was validated.
     ...(old || serviceName === '' ? [] : problems('spec.serviceName', serviceName, dnsLabelProblems(serviceName))),
     ...requiredSelectorErrors(selector, 'statefulset'),
     ...(isUsable
@@ -87,7 +87,7 @@ function specErrors(spec: StatefulSetSpec, old: StatefulSetSpec | undefined): Fi
   ]
 }
 
-/** A claim within another object is a whole object all the same. */
+/** Sets apiVersion, kind and defaults of a claim template, as of a whole object. */
 function defaultClaimTemplate(claim: PersistentVolumeClaim): void {
   claim.kind ??= 'PersistentVolumeClaim'
   claim.apiVersion ??= 'v1'
@@ -126,7 +126,7 @@ function strategyErrors({ type, rollingUpdate }: StatefulSetUpdateStrategy): Fie
   ]
 }
 
-/** The template as its pods will be: with a volume for each claim, and without fields that differ between pods. */
+/** The template as applied to pods: with a volume for each claim, and without fields that differ between pods. */
 function asClaimed({ template, volumeClaimTemplates = [] }: StatefulSetSpec): PodTemplateSpec {
   const { hostname: _hostname, subdomain: _subdomain, ...spec } = template.spec
   const claimed = volumeClaimTemplates.map(({ metadata: { name } }) => name)

@@ -34,7 +34,7 @@ describe('from v2 to v1 and back', () => {
     expect(object).toEqual(autoscaler({ metrics: [one] }))
   })
 
-  test('what v1 has no fields for is in annotations meanwhile', () => {
+  test('fields that v1 does not have become annotations', () => {
     const behavior = {
       scaleDown: {
         stabilizationWindowSeconds: 5,
@@ -55,7 +55,7 @@ describe('from v2 to v1 and back', () => {
 })
 
 test.each(['{', 'null', '7', '{}', '[null]', '[{"type":"Pods","pods":{}}]', '[{"type":"Resource","resource":7}]'])(
-  'an annotation that holds %s breaks nothing',
+  'an annotation with content %s is ignored',
   (text) => {
     const annotations = Object.fromEntries(
       ['metrics', 'current-metrics', 'conditions', 'behavior'].map((name) => [prefix + name, text]),

@@ -1,5 +1,5 @@
 /**
- * An autoscaler of version v2, in which it is stored, as v1 shows it, and back. What v1 has no fields for goes into annotations.
+ * Converts autoscalers between v2, the storage version, and v1. Fields that v1 does not have become annotations.
  * Upstream: pkg/apis/autoscaling/v1/conversion.go, v1.36.
  */
 import { isRecord, type UnknownObject } from '@capstan/kube'
@@ -21,7 +21,7 @@ export const defaultMetric = (averageUtilization = 80): MetricSpec => ({
   resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization } },
 })
 
-/** Brings a draft of v2 into the form of v1. */
+/** Converts a draft of v2 to v1. */
 export function toV1(autoscaler: UnknownObject): void {
   const { metrics = [], behavior, ...spec } = autoscaler.spec as Fields
   const { currentMetrics = [], conditions = [], ...status } = (autoscaler.status ?? {}) as Fields
@@ -47,18 +47,18 @@ export function toV1(autoscaler: UnknownObject): void {
   setAnnotations(autoscaler, annotations)
 }
 
-/** Brings a draft of v1 into the form of v2. */
+/** Converts a draft of v1 to v2. */
 export function toV2(autoscaler: UnknownObject): void {
   const { targetCPUUtilizationPercentage: target, ...spec } = autoscaler.spec as Fields
   const { currentCPUUtilizationPercentage: now, ...status } = (autoscaler.status ?? {}) as Fields
   const { annotations = {} } = autoscaler.metadata
   const metrics = [
-    ...(understood(annotations[kept.metrics], listOf(specToV2)) ?? []),
+    ...(parsed(annotations[kept.metrics], listOf(specToV2)) ?? []),
     ...(target === undefined ? [] : [defaultMetric(target)]),
   ]
-  const behavior = understood(annotations[kept.behavior], behaviorFromGo)
-  const current = understood(annotations[kept.current], listOf(statusToV2))
-  const conditions = understood(annotations[kept.conditions], listOf(conditionOf))
+  const behavior = parsed(annotations[kept.behavior], behaviorFromGo)
+  const current = parsed(annotations[kept.current], listOf(statusToV2))
+  const conditions = parsed(annotations[kept.conditions], listOf(conditionOf))
   autoscaler.spec = {
     ...spec,
     metrics: metrics.length > 0 ? metrics : [defaultMetric()],
@@ -84,8 +84,8 @@ function setAnnotations({ metadata }: UnknownObject, annotations: { [key: string
   else delete metadata.annotations
 }
 
-/** Parses an annotation; `undefined` when its content is of another format, which is treated as absent. */
-function understood<T>(text: string | undefined, read: (value: Fields) => T): T | undefined {
+/** Parses an annotation; `undefined` when it has another format, in which case it is treated as absent. */
+function parsed<T>(text: string | undefined, read: (value: Fields) => T): T | undefined {
   try {
     return text === undefined ? undefined : read(JSON.parse(text) as Fields)
   } catch {
@@ -105,13 +105,13 @@ function conditionOf(one: Fields): Fields {
   return one
 }
 
-/** Without what is not there, as JSON leaves it out. */
+/** Drops undefined members, as JSON does. */
 const some = (fields: Fields): Fields => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** In the order in which Go writes its fields. */
+/** Fields in Go's order. */
 const referenceOf = ({ kind, name, apiVersion }: Fields): Fields => some({ kind, name, apiVersion })
 
-/** How each source of a metric is to look; those of resources look alike. */
+/** Formats of each metric source; `containerResource` has the same format as `resource`. */
 type Sources = { readonly [source in 'object' | 'pods' | 'resource' | 'external']: (fields: Fields) => Fields }
 
 const metric =
@@ -228,7 +228,7 @@ const statusToV2 = metric({
   }),
 })
 
-/** Upstream writes this annotation in the form of its own structs. */
+/** Upstream writes this annotation with the field names of its Go structs. */
 function behaviorToGo(behavior: Fields): Fields {
   const rules = (one: Fields | undefined): Fields | null =>
     one

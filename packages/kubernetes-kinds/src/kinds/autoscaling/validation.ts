@@ -1,4 +1,4 @@
-/** What a HorizontalPodAutoscaler has to satisfy. Upstream: pkg/apis/autoscaling/validation, v1.36. */
+/** Validates HorizontalPodAutoscalers. Upstream: pkg/apis/autoscaling/validation, v1.36. */
 import {
   appendAll,
   type FieldError,
@@ -49,10 +49,10 @@ export function specErrors(
   ]
 }
 
-/** Which API versions a reference may have: any text, those of any group, or those of groups with a name. */
+/** Allowed API versions of a reference: any text, a version of any group, or a version of a named group. */
 type AllowedVersion = 'any' | 'group or core' | 'group'
 
-/** Upstream: the only kind of the core group with a scale is ReplicationController, and an update keeps the version that it finds. */
+/** Upstream: ReplicationController is the only kind of the core group with a scale, and an update may keep its stored version. */
 function targetVersion(target: Reference, old: Reference | undefined): AllowedVersion {
   if (old && old.kind === target.kind && old.apiVersion === target.apiVersion) return 'any'
   return target.kind === 'ReplicationController' ? 'group or core' : 'group'

@@ -10,7 +10,7 @@ import { defaultJobTemplate, jobSpecErrors } from './job-spec.ts'
 import { scheduleProblem } from './schedule.ts'
 import { templateWarnings } from '../pod/warnings.ts'
 
-/** A job's name is that of its CronJob and the minute. */
+/** The name of a job consists of the name of its CronJob and the minute. */
 const MaxName = 52
 
 /** Upstream: pkg/apis/batch and pkg/registry/batch/cronjob, v1.36. */
@@ -69,7 +69,7 @@ function scheduleErrors({ schedule, timeZone }: CronJobSpec, old: CronJobSpec | 
   const problem = scheduleProblem(schedule)
   const errors = problem === undefined ? [] : [invalid('spec.schedule', schedule, problem)]
   if (!schedule.includes('TZ')) return errors
-  // Those that have been there since it was possible may stay.
+  // Schedules that already contain a time zone may keep it.
   if (!old?.schedule.includes('TZ')) {
     const text = 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead'
     errors.push(invalid('spec.schedule', schedule, text))

@@ -17,7 +17,7 @@ test.each([
   expect(countIndexes(text, 10)).toEqual({ error })
 })
 
-test('what two texts have in common is found', () => {
+test('an index in both texts is found', () => {
   expect(commonIndex('0,3-5', '1-2,5-7', 10)).toBe(5)
   expect(commonIndex('0,3-5', '1-2,6', 10)).toBeUndefined()
 })

@@ -1,16 +1,16 @@
-/** Indexes of a job's pods as text: `1,3-5,7`. Upstream: validateIndexesFormat. */
+/** Pod indexes of a job as text: `1,3-5,7`. Upstream: validateIndexesFormat. */
 
 interface Malformed {
   readonly error: string
 }
 
-/** How many indexes the text names, or what is wrong with it. */
+/** Counts the indexes in a text; returns an error for an invalid one. */
 export function countIndexes(text: string, completions: number): number | Malformed {
   const intervals = intervalsOf(text, completions)
   return 'error' in intervals ? intervals : intervals.reduce((sum, [first, last]) => sum + last - first + 1, 0)
 }
 
-/** An index that is in both texts. */
+/** Returns an index that both texts contain. */
 export function commonIndex(a: string, b: string, completions: number): number | undefined {
   const [left, right] = [intervalsOf(a, completions), intervalsOf(b, completions)]
   if ('error' in left || 'error' in right) return undefined

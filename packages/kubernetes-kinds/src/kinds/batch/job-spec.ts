@@ -1,4 +1,4 @@
-/** What jobs and the templates of jobs have in common. Upstream: pkg/apis/batch, v1.36. */
+/** Defaults and validation that jobs and job templates share. Upstream: pkg/apis/batch, v1.36. */
 import { appendAll, duplicate, type FieldError, invalid, notSupported, required, tooLong } from '@capstan/kube'
 import { oneOf, problems, qualifiedName } from '../checks.ts'
 import { noMoreThan, nonNegative } from '../counts.ts'

@@ -1,4 +1,4 @@
-/** How the status of a job may go on: what a condition promises has to be so. Upstream: validateJobStatus, v1.36. */
+/** Validates status updates of a job: its conditions must be consistent with the other fields. Upstream: validateJobStatus, v1.36. */
 import { appendAll, equal, type FieldError, invalid, required } from '@capstan/kube'
 import { nonNegative } from '../counts.ts'
 import { invalidWhole } from '../same.ts'
@@ -9,7 +9,7 @@ const holds = ({ conditions = [] }: JobStatus, type: string): boolean =>
   conditions.some((one) => one.type === type && one.status === 'True')
 const isFinished = (status: JobStatus): boolean => holds(status, 'Complete') || holds(status, 'Failed')
 
-/** Rules about what a write leaves as it was are not for this write. */
+/** A rule applies only when the update changes one of its fields. */
 export function statusErrors({ spec, status }: Job, { status: old }: Job): FieldError[] {
   const changed = (...names: (keyof JobStatus)[]) => names.some((name) => !equal(status[name] ?? null, old[name] ?? null))
   const changes = (type: string) => holds(status, type) !== holds(old, type)

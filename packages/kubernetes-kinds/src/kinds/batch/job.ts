@@ -48,10 +48,10 @@ export const jobs: BuiltinKind<Job> = {
     for (const key of nameLabels) labels[key] ??= metadata.name
     for (const key of uidLabels) labels[key] ??= metadata.uid!
     spec.template.metadata.labels = labels
-    // The label that identifies the pods of this job.
+    // Label that identifies the pods of this job.
     const own = 'batch.kubernetes.io/controller-uid'
     spec.selector = { ...spec.selector, matchLabels: inOrder({ [own]: metadata.uid!, ...spec.selector?.matchLabels })! }
-    // A name that is no label is refused for what it is in the template.
+    // The name of the job becomes a label of the template, where an invalid label value is reported.
     if (labelValueProblems(metadata.name).length === 0) labelLikePods(job, metadata.labels)
   },
   warnings: (job, old) => [
@@ -62,12 +62,12 @@ export const jobs: BuiltinKind<Job> = {
     if (subresource === 'status') return statusErrors(job, old!)
     const { metadata, spec } = job
     const errors = [...generatedErrors(job), ...specErrors(spec), ...hostnameErrors(metadata.name, spec)]
-    // Upstream looks at the whole of an update twice, and lists what is wrong with it twice.
+    // Upstream validates the spec of an update twice, and lists its errors twice.
     return old ? [...errors, ...specErrors(spec), ...updateErrors(spec, old)] : errors
   },
 }
 
-/** A job that has no labels of its own has those of its pods. */
+/** Copies the labels of the pod template to a job without labels. */
 function labelLikePods({ metadata, spec }: Job, labels: { readonly [key: string]: string } | undefined): void {
   const ofPods = spec.template.metadata.labels
   if (ofPods && Object.keys(labels ?? {}).length === 0) metadata.labels = { ...ofPods }
@@ -94,7 +94,7 @@ function duration(job: UnknownObject, now: number): string {
   return start === '' ? '' : humanDuration((end === '' ? now : Date.parse(end)) - Date.parse(start))
 }
 
-/** Labels that are generated must be as they would be generated. */
+/** Errors of labels that differ from the generated ones. */
 function generatedErrors({ metadata, spec }: Job): FieldError[] {
   const { selector, template } = spec
   if (spec.manualSelector || !selector) return []
@@ -127,7 +127,7 @@ function specErrors(spec: JobSpec): FieldError[] {
   ]
 }
 
-/** The pods of an indexed job are called after it and their index. */
+/** Names of an indexed job's pods consist of the name of the job and the index. */
 function hostnameErrors(name: string, { completionMode, completions: count = 0 }: JobSpec): FieldError[] {
   if (completionMode !== 'Indexed' || count <= 0) return []
   const longest = `${name}-${count - 1}`
@@ -156,7 +156,7 @@ function completionErrors(spec: JobSpec, old: JobSpec): FieldError[] {
   return [invalid(path, spec.completions, 'can only be modified in tandem with spec.parallelism')]
 }
 
-/** Without what may change while a job that is suspended has not begun: where its pods run, and what they ask for. */
+/** The template without the fields that may change while a suspended job has not started: scheduling constraints and resources. */
 function comparable(template: PodTemplateSpec, isMutable: boolean): object {
   if (!isMutable) return template
   const { nodeSelector: _n, tolerations: _t, schedulingGates: _g, affinity, ...spec } = template.spec

@@ -1,7 +1,7 @@
-/** Schedules in the form of cron. Upstream: github.com/robfig/cron/v3, ParseStandard, with its texts. */
+/** Validates cron schedules. Upstream: github.com/robfig/cron/v3, ParseStandard, with its texts. */
 import { parseDuration } from '@capstan/kube'
 
-/** What is wrong with a schedule; `undefined` when nothing is. */
+/** Error text of a schedule; `undefined` for a valid one. */
 export function scheduleProblem(schedule: string): string | undefined {
   const text = schedule.replace(/^(CRON_)?TZ=\S*\s*/, '')
   if (text === '') return 'empty spec string'
@@ -60,7 +60,7 @@ function rangeProblem(expression: string, field: Field): string | undefined {
     if (moreSteps.length > 0) return `too many slashes: ${expression}`
     step = integer(stepText)
     if (typeof step === 'string') return step
-    // From there on, to the end.
+    // A step without an end applies up to the maximum.
     if (high === undefined) end = field.max
   }
   const [first, last] = [start as number, end as number]
@@ -70,7 +70,7 @@ function rangeProblem(expression: string, field: Field): string | undefined {
   return step === 0 ? `step of range should be a positive number: ${expression}` : undefined
 }
 
-/** A number, or what is wrong with the text. */
+/** A number, or an error text. */
 type Limit = number | string
 
 function limitOf(text: string, { min, names = [] }: Field): Limit {

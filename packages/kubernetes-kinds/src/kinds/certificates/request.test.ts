@@ -34,23 +34,23 @@ describe('a request', () => {
     expect(parseSigningRequest(request(bodies[key]))).toEqual({ organizations })
   })
 
-  test('that was changed after it was signed is refused', () => {
+  test('that was changed after it was signed is rejected', () => {
     const changed = Buffer.from(bodies.ec, 'base64')
     changed.write('ALICE', changed.indexOf('alice'))
     expect(() => parseSigningRequest(request(changed.toString('base64')))).toThrow('x509: ECDSA verification failure')
   })
 
-  test.each(['', 'hello', block('CERTIFICATE', bodies.ec)])('%j is none', (text) => {
+  test.each(['', 'hello', block('CERTIFICATE', bodies.ec)])('%j is rejected', (text) => {
     expect(() => parseSigningRequest(text)).toThrow('PEM block type must be CERTIFICATE REQUEST')
   })
 
-  test('cut off anywhere is refused, and by an error of its own', () => {
+  test('that is truncated is rejected with an expected error', () => {
     const whole = Buffer.from(bodies.ed25519, 'base64')
     for (let length = 0; length < whole.length; length++)
       expect(() => parseSigningRequest(request(whole.subarray(0, length).toString('base64')))).toThrow(/^(asn1|x509): /)
   })
 
-  test('with any byte changed is refused by an error of its own, if at all', () => {
+  test('with a changed byte is accepted or rejected with an expected error', () => {
     const whole = Buffer.from(bodies.ed25519, 'base64')
     for (let index = 0; index < whole.length; index++) {
       const changed = Buffer.from(whole)

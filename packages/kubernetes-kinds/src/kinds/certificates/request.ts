@@ -1,4 +1,4 @@
-/** Requests for certificates (PKCS #10), as far as a server looks into them. */
+/** Parses certificate signing requests (PKCS #10), as far as the server reads them. */
 import { createPublicKey, verify, X509Certificate } from 'node:crypto'
 import { messageOf } from '@capstan/kube'
 
@@ -6,35 +6,35 @@ export interface SigningRequest {
   readonly organizations: readonly string[]
 }
 
-/** The text of a field that holds PEM in base64. */
+/** Decodes a field with base64-encoded PEM. */
 export const decodedPem = (base64: string): string => Buffer.from(base64, 'base64').toString('latin1')
 
-/** @throws Error saying what is wrong with it */
+/** @throws Error with the reason */
 export function parseSigningRequest(pem: string): SigningRequest {
   const [block] = blocksOf(pem)
   if (block?.type !== 'CERTIFICATE REQUEST') throw new Error('PEM block type must be CERTIFICATE REQUEST')
   try {
-    return understood(block.bytes)
+    return parsed(block.bytes)
   } catch (err) {
-    // Whatever else trips over bytes that are not what they should be.
+    // Other errors are caused by malformed bytes.
     if (/^(asn1|x509|crypto\/\w+): /.test(messageOf(err))) throw err
     throw new Error('x509: malformed certificate request', { cause: err })
   }
 }
 
-function understood(bytes: Buffer): SigningRequest {
+function parsed(bytes: Buffer): SigningRequest {
   const [signed, algorithm, signature] = membersOf(bytes)
   const [, subject, publicKey] = membersOf(signed!.whole)
   const digest = digests[textOf(membersOf(algorithm!.whole)[0]!.content)]
   if (digest === undefined) throw new Error('x509: cannot verify signature: algorithm unimplemented')
   const key = createPublicKey({ key: publicKey!.whole, format: 'der', type: 'spki' })
-  // A bit string begins with how many bits of its last byte are not used: none.
+  // The first byte of a bit string is the number of unused bits: zero.
   const isSigned = verify(digest === '' ? undefined : digest, signed!.whole, key, signature!.content.subarray(1))
   if (!isSigned) throw new Error(failures[key.asymmetricKeyType ?? ''] ?? 'x509: verification failure')
   return { organizations: valuesOf(subject!.whole, organization) }
 }
 
-/** What is wrong with a certificate in PEM, of which there may be several; `undefined` when all is well. */
+/** Error text of PEM that may contain several certificates; `undefined` when all are valid. */
 export function certificateProblem(pem: string): string | undefined {
   const blocks = blocksOf(pem)
   if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block'
@@ -72,7 +72,7 @@ interface Element {
   readonly whole: Buffer
 }
 
-/** The elements of a sequence or set. */
+/** Elements of a sequence or set. */
 function membersOf(sequence: Buffer): Element[] {
   const { content } = elementAt(sequence, 0)
   const members: Element[] = []
@@ -94,7 +94,7 @@ function elementAt(bytes: Buffer, offset: number): Element {
   return { tag: bytes[offset]!, content: bytes.subarray(start, start + length), whole: bytes.subarray(offset, start + length) }
 }
 
-/** The values of an attribute of a name. */
+/** Values of an attribute of a name. */
 const valuesOf = (name: Buffer, attribute: string): string[] =>
   membersOf(name)
     .flatMap(({ whole }) => membersOf(whole))
@@ -106,7 +106,7 @@ const textOf = (identifier: Buffer): string => identifier.toString('hex')
 
 const organization = '55040a'
 
-/** By object identifier; none where the key knows it. */
+/** Digests by object identifier of the algorithm; empty if the key determines it. */
 const digests: { readonly [algorithm: string]: string } = {
   '2a864886f70d01010b': 'sha256',
   '2a864886f70d01010c': 'sha384',

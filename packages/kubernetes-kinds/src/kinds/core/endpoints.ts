@@ -43,7 +43,7 @@ const addressErrors = (at: string, { ip, hostname, nodeName }: EndpointAddress):
   ...endpointIP(`${at}.ip`, ip),
 ]
 
-/** Upstream: formatEndpoints: three of them, and how many more there are. */
+/** The first three endpoints, and the number of the others. Upstream: formatEndpoints. */
 function addresses(object: UnknownObject): string {
   const { subsets = [] } = object as unknown as Endpoints
   if (subsets.length === 0) return '<none>'

@@ -12,12 +12,12 @@ export const namespaces: BuiltinKind<Namespace> = {
   selectableFields: { 'status.phase': field('status', 'phase') },
   columns: [nameColumn, column('Status', (o) => text(o, 'status', 'phase')), ageColumn],
   default({ metadata }, old) {
-    // Selectors find namespaces by name through this label, so it cannot be taken away.
+    // Selectors find namespaces by name through this label, so it cannot be removed.
     const name = old?.metadata.name ?? metadata.name
     if (name) metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': name }
   },
   prepare(namespace, old, { subresource }) {
-    // Only `finalize` says who is still needed.
+    // Only the subresource `finalize` changes the finalizers in the spec.
     if (old && subresource === undefined) namespace.spec = old.spec
     if (old) return
     const { finalizers = [] } = namespace.spec

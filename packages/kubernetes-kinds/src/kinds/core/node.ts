@@ -49,7 +49,7 @@ export const nodes: BuiltinKind<Node> = {
     const errors = [
       ...amounts('status.capacity', status.capacity),
       ...amounts('status.allocatable', status.allocatable),
-      // Upstream names the place wrongly.
+      // Upstream reports the wrong path.
       ...taintErrors('metadata.taints', spec.taints ?? []),
     ]
     if (!old) {
@@ -84,7 +84,7 @@ function taintErrors(field: string, taints: readonly Taint[]): FieldError[] {
     if (texts.length > 0) errors.push(invalid(`${at}.value`, value, texts.join(';')))
     appendAll(errors, requiredOneOf(`${at}.effect`, effect, TaintEffects))
     if (seen.has(`${effect} ${key}`)) {
-      // Upstream shows its own struct.
+      // Upstream prints its Go struct.
       const error = duplicate(at, { Key: key, Value: value, Effect: effect, TimeAdded: taint.timeAdded ?? null })
       errors.push({ ...error, text: `${error.text}: taints must be unique by key and effect pair` })
     }

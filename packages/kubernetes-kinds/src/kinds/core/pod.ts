@@ -29,7 +29,7 @@ export const pods: BuiltinKind<Pod> = {
     'spec.hostNetwork': (pod) => String(at(pod, 'spec', 'hostNetwork') === true),
     'status.phase': field('status', 'phase'),
     'status.podIP': (pod) => (at(pod, 'status', 'podIPs') as { ip: string }[] | undefined)?.[0]?.ip ?? '',
-    // Upstream takes the name and finds nothing under it.
+    // Upstream accepts this selector, but its value is always empty.
     'status.podIPs': () => '',
     'status.nominatedNodeName': field('status', 'nominatedNodeName'),
   },
@@ -57,7 +57,7 @@ export const pods: BuiltinKind<Pod> = {
     const period = requested ?? Number(spec.terminationGracePeriodSeconds ?? 0)
     return period < 0 ? 1 : period
   },
-  // Only on create: updates are frequent and by programs, so warnings would not be read.
+  // Warnings are sent only on create: updates are frequent and sent by programs.
   warnings: (pod, old) => (old ? [] : [...hostnameWarnings(pod.metadata.name), ...podWarnings('', pod)]),
   subresourceWrites: {
     ephemeralcontainers(pod, old) {
@@ -91,14 +91,14 @@ export const pods: BuiltinKind<Pod> = {
   },
 }
 
-/** Everything but the specification is as it was. */
+/** Restores all fields except the spec. */
 function restore(pod: Pod, old: Pod): void {
   const { managedFields, resourceVersion } = pod.metadata
   pod.metadata = { ...old.metadata, resourceVersion, ...(managedFields ? { managedFields } : {}) }
   pod.status = old.status
 }
 
-/** The containers as they were, with the resources that they have now. */
+/** The old containers with the resources of the new ones. */
 function resized(old: readonly Container[], now: readonly Container[]): Container[] {
   const byName = new Map(now.toReversed().map((one) => [one.name, one]))
   return old.map((container) => {

@@ -136,7 +136,7 @@ export const limitranges: BuiltinKind<LimitRange> = {
     for (const limit of spec.limits ?? []) if (limit.type === 'Container') defaultContainerLimits(limit)
   },
   prepare({ metadata }, old, { server }) {
-    // Upstream: the one kind that is given a name when it has none.
+    // Upstream: a LimitRange without a name gets a random one, unlike other kinds.
     if (!old && !metadata.name) metadata.name = randomUUID(server.random)
   },
   validate({ spec }) {
@@ -158,7 +158,7 @@ export const limitranges: BuiltinKind<LimitRange> = {
   },
 }
 
-/** What is most is what is given to who does not ask, and what is given is what is asked for. */
+/** The default limit is the maximum, and the default request is the default limit. */
 function defaultContainerLimits(limit: LimitRangeItem): void {
   const limits = { ...limit.max, ...limit.default }
   const requests = { ...limit.min, ...limits, ...limit.defaultRequest }
@@ -203,7 +203,7 @@ function limitErrors(field: string, limit: LimitRangeItem): FieldError[] {
       errors.push(invalid(`${field}.${member}[${name}]`, String(value as string), text))
     }
     const [least, most, ratio] = [min[name], max[name], ratios[name]]
-    // Pods have no defaults, which is an error of its own.
+    // Pods must not have defaults, which has its own error.
     const [given, asked] = isPod ? [] : [limits[name], requests[name]]
     compare('min', least, least, most, `min value ${least} is greater than max value ${most}`)
     compare('defaultRequest', asked, least, asked, `min value ${least} is greater than default request value ${asked}`)

@@ -30,7 +30,7 @@ export const replicationcontrollers: BuiltinKind<ReplicationController> = {
     }
     defaultPodTemplate(spec.template)
   },
-  // Upstream looks at the template that was there before.
+  // Upstream checks the old template.
   warnings: (controller, old) => [
     ...(old ? [] : podNameWarnings(controller)),
     ...templateWarnings('spec.template', (old ?? controller).spec.template, controller, old),

@@ -53,7 +53,7 @@ export const services: BuiltinKind<Service> = {
       service.status = { loadBalancer: {} }
       if (spec.clusterIP && !spec.clusterIPs?.length) spec.clusterIPs = [spec.clusterIP]
     } else {
-      dropUnfitting(spec, old.spec)
+      dropTypeDependentFields(spec, old.spec)
       if (spec.type !== 'LoadBalancer') service.status = { ...service.status, loadBalancer: {} }
       keepAllocated(spec, old.spec)
       linkAddresses(spec, old.spec)
@@ -93,8 +93,8 @@ function serviceWarnings({ metadata, spec }: Service): string[] {
   return told.flatMap(([holds, text]) => (holds ? [text] : []))
 }
 
-/** What a change of type makes meaningless, and the client has left as it was. Upstream: dropTypeDependentFields. */
-function dropUnfitting(spec: ServiceSpec, old: ServiceSpec): void {
+/** Drops fields that the new type does not have and that the client left unchanged. Upstream: dropTypeDependentFields. */
+function dropTypeDependentFields(spec: ServiceSpec, old: ServiceSpec): void {
   const same = (member: keyof ServiceSpec) => equal(spec[member], old[member])
   if (spec.type === 'ExternalName' && old.type !== 'ExternalName') {
     if (same('clusterIP') && same('clusterIPs')) {
@@ -118,7 +118,7 @@ function dropUnfitting(spec: ServiceSpec, old: ServiceSpec): void {
 
 const hasNodePorts = ({ type }: ServiceSpec): boolean => type === 'NodePort' || type === 'LoadBalancer'
 
-/** Who does not say what was given keeps it. Upstream: patchAllocatedValues. */
+/** Keeps allocated addresses and ports that the client omits. Upstream: patchAllocatedValues. */
 function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
   if (spec.type !== 'ExternalName' && old.type !== 'ExternalName') {
     if (!spec.clusterIP && old.clusterIP) spec.clusterIP = old.clusterIP
@@ -136,7 +136,7 @@ function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
     spec.healthCheckNodePort ??= old.healthCheckNodePort
 }
 
-/** The one address and the list of them say the same, whichever of them the client has changed. Upstream: normalizeClusterIPs. */
+/** Keeps clusterIP and clusterIPs equal when the client changes one of them. Upstream: normalizeClusterIPs. */
 function linkAddresses(spec: ServiceSpec, old: ServiceSpec): void {
   const isSame = equal(spec.clusterIPs ?? [], old.clusterIPs ?? [])
   if (old.clusterIPs?.length && !spec.clusterIPs?.length && spec.clusterIP === old.clusterIP) spec.clusterIPs = old.clusterIPs

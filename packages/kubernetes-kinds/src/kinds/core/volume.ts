@@ -85,7 +85,7 @@ export const persistentvolumes: BuiltinKind<PersistentVolume> = {
   },
 }
 
-/** What a volume is, beside where it is kept. */
+/** Members of the spec that are not volume sources. */
 const Plain = new Set([
   'accessModes',
   'capacity',
@@ -100,7 +100,7 @@ const Plain = new Set([
 const sourceOf = (spec: PersistentVolumeSpec): object =>
   Object.fromEntries(Object.entries(spec).filter(([member]) => !Plain.has(member)))
 
-/** In the order in which upstream looks for them; the first that is there counts. */
+/** In upstream's order; the first existing source counts. */
 const VolumeSources = [
   'hostPath',
   'gcePersistentDisk',
@@ -125,7 +125,7 @@ const VolumeSources = [
   'storageos',
   'csi',
 ]
-/** What a source cannot be without. */
+/** Required fields of each source. */
 const needed: { readonly [source: string]: readonly string[] } = {
   hostPath: ['path'],
   gcePersistentDisk: ['pdName'],
@@ -214,10 +214,10 @@ export const persistentvolumeclaims: BuiltinKind<PersistentVolumeClaim> = {
     if (!old) claim.status = { phase: 'Pending' }
     if (subresource !== undefined) return
     const { dataSourceRef } = claim.spec
-    // Upstream: what the old name never could refer to is left out, as it has always been.
+    // Upstream: kinds that dataSource has never supported are dropped.
     if (claim.spec.dataSource && !dataSourceRef && !isKnownSource(claim.spec.dataSource)) delete claim.spec.dataSource
     const { dataSource } = claim.spec
-    // Two names of one thing, where the namespace is one.
+    // dataSource and dataSourceRef are equal when the namespace is the same.
     if (dataSource && !dataSourceRef) claim.spec.dataSourceRef = { ...dataSource }
     else if (dataSourceRef && !dataSource && !dataSourceRef.namespace) {
       const { namespace: _, ...reference } = dataSourceRef

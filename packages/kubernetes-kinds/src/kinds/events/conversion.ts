@@ -1,7 +1,7 @@
-/** The two forms of one event: that of the core, in which it is stored, and that of `events.k8s.io`. Upstream: pkg/apis/events/v1. */
+/** Converts Events between the core group, in which they are stored, and `events.k8s.io`. Upstream: pkg/apis/events/v1. */
 import type { UnknownObject } from '@capstan/kube'
 
-/** Fields by their names in the core, and in the other group. */
+/** Field names in the core group and in `events.k8s.io`. */
 const names = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],
@@ -12,15 +12,15 @@ const names = [
   ['reportingComponent', 'reportingController'],
 ] as const
 
-/** Brings a draft into the form of the core. */
+/** Converts a draft to the core group. */
 export function fromNewEvent(event: UnknownObject): void {
   for (const [ofCore, other] of names) rename(event, other, ofCore)
-  // There, these two are always shown.
+  // The core group always shows these two fields.
   event.reportingComponent ??= ''
   event.reportingInstance ??= ''
 }
 
-/** Brings a draft into the form of `events.k8s.io`. */
+/** Converts a draft to `events.k8s.io`. */
 export function toNewEvent(event: UnknownObject): void {
   for (const [ofCore, other] of names) rename(event, ofCore, other)
   for (const field of ['reportingController', 'reportingInstance']) if (event[field] === '') delete event[field]

@@ -3,13 +3,13 @@ import { type Event, type FieldError, invalid, qualifiedNameProblems, required }
 import { problems } from '../checks.ts'
 import { immutable } from '../same.ts'
 
-/** What both groups ask for; `reporter` is what the request calls who says it. */
+/** Validation of both groups; `reporter` is the field name of the reporting controller in the group. */
 export function commonErrors(event: Event, reporter: string): FieldError[] {
   const { namespace: about = '' } = event.involvedObject
   const { namespace = '' } = event.metadata
   const elsewhere = invalid('involvedObject.namespace', about, 'does not match event.namespace')
   if (!event.eventTime) {
-    // Events about objects without a namespace live in `default`.
+    // Events about cluster-scoped objects are in the namespace `default`.
     return (about === '' ? namespace === 'default' : about === namespace) ? [] : [elsewhere]
   }
   const { reportingComponent = '', reportingInstance = '', action = '', reason = '', message = '' } = event
@@ -29,7 +29,7 @@ function shortTextErrors(field: string, text: string): FieldError[] {
   return Buffer.byteLength(text) > 128 ? [invalid(field, '', 'can have at most 128 characters')] : []
 }
 
-/** What `events.k8s.io` asks of a new event beyond that. */
+/** Additional validation of new events in `events.k8s.io`. */
 export function newEventErrors(event: Event): FieldError[] {
   const { type = '', eventTime, firstTimestamp, lastTimestamp, count, source } = event
   const unset = (field: string, value: unknown): FieldError[] => (value ? [invalid(field, '', 'needs to be unset')] : [])
@@ -68,7 +68,7 @@ const fixed = [
   'reportingInstance',
 ] as const
 
-/** There, all that changes is how often something has been seen. */
+/** Validates updates in `events.k8s.io`, which may change only the series. */
 export function changedEventErrors(event: Event, old: Event): FieldError[] {
   const isSameSeries = immutable('series', event.series, old.series).length === 0
   return [
@@ -76,7 +76,7 @@ export function changedEventErrors(event: Event, old: Event): FieldError[] {
     ...fixed.flatMap((name) => {
       const field = name === 'reportingComponent' ? 'reportingController' : name
       const errors = immutable(field, event[name], old[name])
-      // Upstream looks at the reason twice.
+      // Upstream validates the reason twice.
       return name === 'reason' ? [...errors, ...errors] : errors
     }),
   ]

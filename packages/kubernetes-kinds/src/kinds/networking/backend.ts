@@ -1,4 +1,4 @@
-/** What an Ingress sends requests to. */
+/** Validates the backends of an Ingress. */
 import {
   appendAll,
   dnsLabelProblems,
@@ -26,13 +26,13 @@ function serviceErrors(path: string, { name, port }: IngressServiceBackend): Fie
   return errors
 }
 
-/** An object of any kind, by its name. */
+/** Validates a reference to an object of any kind by name. */
 export function referenceErrors(
   path: string,
   { apiGroup, kind, name }: { apiGroup?: string | null; kind: string; name: string },
 ): FieldError[] {
   return [
-    // Go shows one that is not there as null.
+    // Go shows an absent apiGroup as null.
     ...(apiGroup === undefined || apiGroup === null ? [] : problems(`${path}.apiGroup`, apiGroup, subdomainProblems(apiGroup))),
     ...(kind === '' ? [required(`${path}.kind`)] : problems(`${path}.kind`, kind, pathSegmentProblems(kind))),
     ...(name === '' ? [required(`${path}.name`)] : problems(`${path}.name`, name, pathSegmentProblems(name))),

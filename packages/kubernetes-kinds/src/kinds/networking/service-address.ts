@@ -1,4 +1,4 @@
-/** The addresses of Services, and the blocks that they are from. Upstream: pkg/registry/networking/{ipaddress,servicecidr}, v1.36. */
+/** IPAddresses and ServiceCIDRs. Upstream: pkg/registry/networking/{ipaddress,servicecidr}, v1.36. */
 import { type FieldError, invalid, pathSegmentProblems, required, subdomainProblems } from '@capstan/kube'
 import { addressProblems, blockErrors, parseBlock } from '../addresses.ts'
 import type { BuiltinKind } from '../builtin-kind.ts'
@@ -63,7 +63,7 @@ function specErrors({ cidrs = [] }: ServiceCIDRSpec): FieldError[] {
   ]
 }
 
-/** A second family may be added, and that is all. */
+/** The only allowed change is to add a second IP family. */
 function changedErrors(spec: ServiceCIDRSpec, { cidrs: old = [] }: ServiceCIDRSpec): FieldError[] {
   const { cidrs = [] } = spec
   const isAddition = old.length === 1 && cidrs.length === 2

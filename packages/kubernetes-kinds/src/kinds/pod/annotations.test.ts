@@ -46,7 +46,7 @@ describe('annotations', () => {
   })
 })
 
-describe('a profile that a field chooses, too', () => {
+describe('a profile in both annotation and field', () => {
   const type = 'must match'
   test.each<[object, object, string[]]>([
     [{ [seccompOfPod]: 'docker/default' }, withProfiles({ seccompProfile: { type: 'RuntimeDefault' } }, {}), []],
@@ -82,7 +82,7 @@ describe('a profile that a field chooses, too', () => {
   })
 })
 
-describe('profiles of AppArmor that annotations choose', () => {
+describe('AppArmor profiles in annotations', () => {
   const outdated = (field: string) => [`${field}[${appArmor}a]: deprecated since v1.30; use the "appArmorProfile" field instead`]
 
   test.each<[string, object, object | undefined, boolean]>([

@@ -1,4 +1,4 @@
-/** Annotations that mean something for a pod, those above all that are fields by now. Upstream: ValidatePodSpecificAnnotations, v1.36. */
+/** Validates annotations of pods, mainly those that fields have replaced. Upstream: ValidatePodSpecificAnnotations, v1.36. */
 import { appendAll, equal, type FieldError, forbidden, invalid, quotedGo } from '@capstan/kube'
 import { descendingPath } from '../checks.ts'
 import type { AppArmorProfile, Container, Pod, PodTemplateSpec } from '../schemas/types.ts'
@@ -62,7 +62,7 @@ export function annotationChanges(pod: Pod, { metadata: { annotations: old = {} 
   return [...errors, ...annotationErrors(field, pod)]
 }
 
-/** Where annotation and field choose profiles, they choose the same. @param field of the specification */
+/** Errors of profiles that differ between annotation and field. @param field path of the spec */
 export function profileMismatches(field: string, { metadata: { annotations = {} }, spec }: Annotated): FieldError[] {
   if (!Object.keys(annotations).some((name) => name === SeccompOfPod || name.startsWith(Seccomp) || name.startsWith(AppArmor)))
     return []
@@ -96,7 +96,7 @@ export function profileMismatches(field: string, { metadata: { annotations = {} 
 
 type Profile = { readonly type: string; readonly localhostProfile?: string }
 
-/** Types of profiles as annotations call them. */
+/** Names of profile types in annotations. */
 const spelled: { readonly [what in 'seccomp' | 'apparmor']: { readonly [type: string]: readonly string[] } } = {
   seccomp: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default', 'docker/default'] },
   apparmor: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default'] },
@@ -105,7 +105,7 @@ const spelled: { readonly [what in 'seccomp' | 'apparmor']: { readonly [type: st
 const outdated = (field: string, name: string): string =>
   `${field}[${AppArmor}${name}]: deprecated since v1.30; use the "appArmorProfile" field instead`
 
-/** A new pod gets the fields for the AppArmor profiles that its annotations choose. @returns warnings. Upstream: applyAppArmorVersionSkew */
+/** Sets the AppArmor fields of a new pod from its annotations. @returns warnings. Upstream: applyAppArmorVersionSkew */
 export function adoptAppArmorAnnotations({ metadata: { annotations = {} }, spec }: Pod): string[] {
   if (spec.os?.name === 'windows') return []
   return containersOf(spec).flatMap((container) => {
@@ -120,7 +120,7 @@ export function adoptAppArmorAnnotations({ metadata: { annotations = {} }, spec 
   })
 }
 
-/** For templates, whose annotations stay what they are. */
+/** Warning for a template, whose annotations are not copied to fields. */
 export function appArmorWarning(field: string, { metadata, spec }: Annotated, { name, securityContext }: Container): string[] {
   const annotation = metadata.annotations?.[`${AppArmor}${name}`]
   if (annotation === undefined || securityContext?.appArmorProfile) return []
@@ -128,7 +128,7 @@ export function appArmorWarning(field: string, { metadata, spec }: Annotated, { 
   return ofPod && equal(ofPod, appArmorProfile(annotation)) ? [] : [outdated(field, name)]
 }
 
-/** Undefined for one that cannot be. */
+/** Returns `undefined` for an invalid annotation. */
 function appArmorProfile(annotation: string): AppArmorProfile | undefined {
   if (annotation === 'unconfined') return { type: 'Unconfined' }
   if (annotation === 'runtime/default') return { type: 'RuntimeDefault' }

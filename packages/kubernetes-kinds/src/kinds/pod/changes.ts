@@ -1,4 +1,4 @@
-/** What may be changed of a pod that is there. Upstream: ValidatePodUpdate, ValidatePodStatusUpdate and their kin, v1.36. */
+/** Validates updates of pods. Upstream: ValidatePodUpdate, ValidatePodStatusUpdate and related functions, v1.36. */
 import {
   appendAll,
   draft,
@@ -89,7 +89,7 @@ export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
   return errors
 }
 
-/** What the specification was, with every change that is allowed. */
+/** The old spec with all allowed changes of the new one. */
 function withAllowedChanges(spec: PodSpec, old: PodSpec): PodSpec {
   const allowed = draft(old)
   for (const member of ['containers', 'initContainers'] as const) {
@@ -110,7 +110,7 @@ function setImage(container: Container, image: string | undefined): void {
   else container.image = image
 }
 
-/** While a pod has scheduling gates, its node constraints may be narrowed. */
+/** The node constraints of a pod with scheduling gates may only be narrowed. */
 function gatedChanges(spec: PodSpec, allowed: PodSpec): FieldError[] {
   if (!allowed.schedulingGates?.length && !spec.schedulingGates?.length) return []
   const [now = {}, before = {}] = [spec.nodeSelector, allowed.nodeSelector]
@@ -143,7 +143,7 @@ function gateChanges(spec: PodSpec, old: PodSpec): FieldError[] {
   )
 }
 
-/** What changed, member by member, as a diff of the two as JSON. */
+/** The difference of two specs, as a JSON diff by member. */
 function difference(old: PodSpec, now: PodSpec): string {
   const lines: string[] = []
   for (const member of new Set([...Object.keys(old), ...Object.keys(now)])) {
@@ -180,7 +180,7 @@ export function validatePodStatus(pod: Pod, old: Pod): FieldError[] {
   return errors
 }
 
-/** What has ended stays ended, unless the pod starts its containers again. */
+/** Errors of terminated containers that become running again, unless the restart policy allows that. */
 function restarts(
   field: string,
   now: readonly ContainerStatus[],

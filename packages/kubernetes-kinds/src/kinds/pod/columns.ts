@@ -1,4 +1,4 @@
-/** How `kubectl get` sums a pod up. Upstream: pkg/printers/internalversion, printPod, v1.36. */
+/** Columns of pods. Upstream: pkg/printers/internalversion, printPod, v1.36. */
 import type { UnknownObject } from '@capstan/kube'
 import { type PrinterColumn, age } from '@capstan/apiserver/kinds'
 import { ageColumn, column, nameColumn, orNone, wide } from '../columns.ts'

@@ -1,4 +1,4 @@
-/** What is wrong with the containers of a pod. Upstream: validateContainers and its kin, v1.36. */
+/** Validates the containers of a pod. Upstream: validateContainers and related functions, v1.36. */
 import {
   appendAll,
   duplicate,
@@ -39,7 +39,7 @@ import { windowsOptionErrors } from './platforms.ts'
 import { resourceRequirements } from './resources.ts'
 import { EnvFields, fieldSelector, resourceFieldSelector, type Volumes } from './volumes.ts'
 
-/** What checks of a container need to know of the pod around it. */
+/** Facts about the pod that the validation of its containers needs. */
 export interface PodContext {
   readonly spec: PodSpec
   readonly volumes: Volumes
@@ -121,7 +121,7 @@ export function validateEphemeralContainers(field: string, pod: PodContext): Fie
   return errors
 }
 
-/** In pods, not in templates of pods. */
+/** Only for pods, not for pod templates. */
 export const imageIsTrimmed = (at: string, image = ''): FieldError[] =>
   image.trim() === image ? [] : [invalid(`${at}.image`, image, 'must not have leading or trailing whitespace')]
 
@@ -218,7 +218,7 @@ function environmentFrom(field: string, all: readonly EnvFromSource[]): FieldErr
     const errors = prefix ? problems(`${at}.prefix`, prefix, envNameProblems(prefix)) : []
     if (configMapRef && !configMapRef.name) errors.push(required(`${at}.configMapRef.name`))
     if (secretRef && !secretRef.name) errors.push(required(`${at}.secretRef.name`))
-    // Upstream blames the list, not the item.
+    // Upstream reports the path of the list, not of the item.
     if (!configMapRef && !secretRef) errors.push(invalid(field, '', 'must specify one of: `configMapRef` or `secretRef`'))
     if (configMapRef && secretRef) errors.push(invalid(field, '', 'may not have more than one field specified at a time'))
     return errors
@@ -387,7 +387,7 @@ function probeErrors(at: string, probe: Probe, grace: number): FieldError[] {
 
 type Handler = Pick<Probe, 'exec' | 'httpGet' | 'tcpSocket' | 'grpc'> & { sleep?: { seconds: number } }
 
-/** Upstream: validateHandler. The first handler counts, all others are one too many. */
+/** Upstream: validateHandler. Every handler after the first is an error. */
 function handlerErrors(at: string, { exec, httpGet, tcpSocket, grpc, sleep }: Handler, grace: number): FieldError[] {
   const checks: [string, (() => FieldError[]) | undefined][] = [
     ['exec', exec && (() => (exec.command?.length ? [] : [required(`${at}.exec.command`)]))],
@@ -452,7 +452,7 @@ function security(at: string, context: SecurityContext, hostUsers: boolean): Fie
 export const userId = (field: string, id: number | undefined): FieldError[] =>
   id === undefined ? [] : inRange(field, id, 0, 2147483647)
 
-/** A profile of seccomp or AppArmor. */
+/** Validates a seccomp or AppArmor profile. */
 export function profile(
   at: string,
   value: { type: string; localhostProfile?: string } | undefined,

@@ -1,10 +1,10 @@
-/** What the server fills into pods and pod templates. Upstream: pkg/apis/core/v1/defaults.go and zz_generated.defaults.go, v1.36. */
+/** Defaults of pods and pod templates. Upstream: pkg/apis/core/v1/defaults.go and zz_generated.defaults.go, v1.36. */
 import { podResources } from './resources.ts'
 import type { Container, Pod, PodSpec, PodTemplateSpec, Probe, Volume } from '../schemas/types.ts'
 
-/** In pods, and in everything that pods are made from. */
+/** Defaults of pods and pod templates. */
 function defaultPodSpec(spec: PodSpec): void {
-  // Two names of one field.
+  // The deprecated name of the field.
   const account = spec.serviceAccountName ?? spec.serviceAccount
   if (account !== undefined) spec.serviceAccountName = spec.serviceAccount = account
   for (const volume of spec.volumes ?? []) defaultVolume(volume)
@@ -20,7 +20,7 @@ export function defaultPodTemplate(template: PodTemplateSpec | undefined): void 
   if (template?.spec) defaultPodSpec(template.spec)
 }
 
-/** In pods alone. */
+/** Defaults of pods only. */
 export function defaultPod({ spec, status }: Pod): void {
   defaultPodSpec(spec)
   for (const { resources } of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
@@ -39,7 +39,7 @@ export function defaultPod({ spec, status }: Pod): void {
   }
 }
 
-/** A pod that may have no more than so much asks for what its containers ask for, or else for all of it. */
+/** Defaults the requests of a pod with limits: to the requests of its containers, otherwise to its limits. */
 function defaultPodResources(spec: PodSpec): void {
   const { limits = {}, requests } = spec.resources ?? {}
   if (Object.keys(limits).length === 0) return
@@ -53,7 +53,7 @@ function defaultPodResources(spec: PodSpec): void {
   spec.resources = { ...spec.resources, requests: wanted }
 }
 
-/** Every container of a pod, of whichever sort, in upstream's order. */
+/** All containers of a pod, of every type, in upstream's order. */
 export const containersOf = ({ initContainers, containers, ephemeralContainers }: PodSpec): Container[] => [
   ...(initContainers ?? []),
   ...(containers ?? []),
@@ -69,7 +69,7 @@ function defaultContainer(container: Container): void {
   for (const handler of [container.lifecycle?.postStart, container.lifecycle?.preStop]) if (handler) defaultHandler(handler)
 }
 
-/** An image without a tag is the latest one, unless a digest says which. Upstream: parsers.ParseImageName. */
+/** An image without a tag and digest is the latest one. Upstream: parsers.ParseImageName. */
 function isLatest(image: string): boolean {
   if (image === '') return false
   const [named = '', digest] = image.split('@')

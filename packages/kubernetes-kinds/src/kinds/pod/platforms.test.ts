@@ -8,7 +8,7 @@ const spec = (more: object) => ({ containers: [{ name: 'a' }, { name: 'b' }], ..
 const hostProcess = (value: boolean) => ({ windowsOptions: { hostProcess: value } })
 const containers = (...contexts: object[]) => ({ containers: contexts.map((securityContext) => ({ securityContext })) })
 
-describe('processes of a Windows host', () => {
+describe('host processes on Windows', () => {
   const all =
     'spec: Invalid value: "": If pod contains any hostProcess containers then all containers must be HostProcess containers'
   const network = 'spec.hostNetwork: Invalid value: false: hostNetwork must be true if pod contains any hostProcess containers'
@@ -28,7 +28,7 @@ describe('processes of a Windows host', () => {
   ])('%j', (more, expected) => expect(texts(hostProcessErrors('spec', spec(more)))).toEqual(expected))
 })
 
-test('users of its own go with nothing else of the host', () => {
+test('a user namespace excludes other namespaces of the host', () => {
   const shared = { hostNetwork: true, hostPID: true, hostIPC: true, containers: [{ volumeDevices: [{}] }] }
   expect(hostUsersErrors('spec', spec(shared))).toEqual([])
   expect(texts(hostUsersErrors('spec', spec({ ...shared, hostUsers: false })))).toEqual(
@@ -104,7 +104,7 @@ describe('options for Windows', () => {
   })
 })
 
-describe('parameters of the kernel', () => {
+describe('sysctls', () => {
   const of = (more: object, ...names: string[]) =>
     sysctlErrors('s', spec({ ...more, securityContext: { sysctls: names.map((name) => ({ name })) } })).map(({ text }) => text)
   const network = "may not be specified when 'hostNetwork' is true"

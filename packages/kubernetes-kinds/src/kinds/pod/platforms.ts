@@ -1,10 +1,10 @@
-/** What a pod cannot have for the system that it is for, or for sharing with the host. Upstream: pkg/apis/core/validation, v1.36. */
+/** Validates fields that an operating system or host users exclude. Upstream: pkg/apis/core/validation, v1.36. */
 import { appendAll, type FieldError, forbidden, invalid, required } from '@capstan/kube'
 import { oneOf, subdomain } from '../checks.ts'
 import type { PodSecurityContext, PodSpec, SecurityContext, WindowsSecurityContextOptions } from '../schemas/types.ts'
 import { placedContainers } from './placed-containers.ts'
 
-/** Of the processes of a Windows host there are none or only such in a pod. */
+/** Either all containers of a Windows pod are host processes or none. */
 export function hostProcessErrors(field: string, spec: PodSpec): FieldError[] {
   const ofPod = spec.securityContext?.windowsOptions?.hostProcess
   const errors: FieldError[] = []
@@ -29,7 +29,7 @@ export function hostProcessErrors(field: string, spec: PodSpec): FieldError[] {
   return errors
 }
 
-/** Who has users of its own shares nothing else with the host. Upstream spells two of the fields so. */
+/** A pod with its own user namespace must not share other namespaces of the host. The field names in errors are upstream's. */
 export function hostUsersErrors(field: string, spec: PodSpec): FieldError[] {
   if (spec.hostUsers !== false) return []
   const fields = [
@@ -62,7 +62,7 @@ const notForWindowsContainers = [
   'runAsGroup',
 ] as const satisfies readonly (keyof SecurityContext)[]
 
-/** Of fields that are for one system, pods for the other say nothing. */
+/** Errors of fields that belong to the other operating system. */
 export function platformErrors(field: string, spec: PodSpec): FieldError[] {
   const { os, securityContext = {} } = spec
   if (!os) return []
@@ -109,7 +109,7 @@ export function windowsOptionErrors(field: string, options: WindowsSecurityConte
   return [...errors, ...userNameFaults(runAsUserName).map((text) => invalid(`${field}.runAsUserName`, runAsUserName, text))]
 }
 
-/** `user`, or `domain\user`. */
+/** Validates `user` or `domain\\user`. */
 function userNameFaults(name: string): string[] {
   if (name === '') return ['runAsUserName cannot be an empty string']
   if (control.test(name)) return ['runAsUserName cannot contain control characters']

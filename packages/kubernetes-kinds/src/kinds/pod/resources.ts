@@ -1,4 +1,4 @@
-/** Amounts of resources: which names there are, what containers may ask for, and the class of service that follows from it. */
+/** Resource amounts: names, requirements of containers, and quality-of-service classes. */
 import {
   addQuantities,
   appendAll,
@@ -50,7 +50,7 @@ export function resourceName(field: string, name: string): FieldError[] {
   return [invalid(field, name, 'must be a standard resource type or fully qualified')]
 }
 
-/** Whether a name is of the things that belong to Kubernetes itself. */
+/** Whether a resource name belongs to Kubernetes itself. */
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/')
 
 /** Extended resources of nodes, such as `example.com/gpu`. */
@@ -92,7 +92,7 @@ const WholeResources = new Set([
 ])
 const countsWhole = (name: string): boolean => WholeResources.has(name) || isExtendedResource(name)
 
-/** More of it may be promised than there is. */
+/** Whether the limit of a resource may exceed its request. */
 export const canOvercommit = (name: string): boolean => isNative(name) && !isHugePages(name)
 
 /** Upstream: ValidateContainerResourceRequirements. */
@@ -164,7 +164,7 @@ export function qosClass({ spec }: Pod): 'Guaranteed' | 'Burstable' | 'BestEffor
 }
 const Zero = parseQuantity('0')
 
-/** What a pod needs: its containers together, or the init container that needs most. */
+/** Resources that a pod needs: the sum of its containers, or the largest init container if that needs more. */
 export function podResources({
   containers,
   initContainers = [],

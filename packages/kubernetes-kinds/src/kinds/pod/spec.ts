@@ -1,4 +1,4 @@
-/** What is wrong with the specification of a pod, or of pods that something makes. Upstream: ValidatePodSpec, v1.36. */
+/** Validates the spec of a pod or pod template. Upstream: ValidatePodSpec, v1.36. */
 import {
   appendAll,
   duplicate,
@@ -49,7 +49,7 @@ import { resourceAmount, resourceName } from './resources.ts'
 import { sysctlErrors } from './sysctls.ts'
 import { labelName, validateVolumes } from './volumes.ts'
 
-/** @param podName absent where the specification is that of a template */
+/** @param podName absent for a pod template */
 export function validatePodSpec(field: string, spec: PodSpec, podName?: string): FieldError[] {
   const [volumes, volumeErrors] = validateVolumes(`${field}.volumes`, spec.volumes ?? [], podName)
   const pod: PodContext = { spec, volumes, claims: new Set((spec.resourceClaims ?? []).map(({ name }) => name)) }
@@ -147,7 +147,7 @@ export function validateTolerations(field: string, tolerations: readonly Tolerat
 
 export const TaintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
-/** On the host's network the ports are the host's. Templates may leave them to the pod. */
+/** With hostNetwork, host ports must equal container ports. Templates may omit them. */
 function hostPorts(field: string, { hostNetwork, containers = [] }: PodSpec, isPod: boolean): FieldError[] {
   if (!hostNetwork) return []
   return (containers ?? []).flatMap(({ ports = [] }, index) =>
@@ -304,7 +304,7 @@ function dnsErrors(at: string, { dnsPolicy, dnsConfig }: PodSpec): FieldError[] 
     errors.push(invalid(`${at}.searches`, searches, text))
   }
   for (const [index, search] of searches.entries()) {
-    // Names with an underscore are in use, and this is where they may be.
+    // Search paths may contain underscores.
     if (search !== '.') appendAll(errors, subdomain(`${at}.searches[${index}]`, search.replace(/\.$/, '').replaceAll('_', 'x')))
   }
   for (const [index, { name }] of options.entries()) {

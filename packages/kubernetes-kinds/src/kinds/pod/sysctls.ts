@@ -1,4 +1,4 @@
-/** Parameters of the kernel that pods set. Upstream: validateSysctls, v1.36; which are whose: k8s.io/component-helpers/node/util/sysctl. */
+/** Validates the sysctls of pods. Upstream: validateSysctls, v1.36, and k8s.io/component-helpers/node/util/sysctl. */
 import { duplicate, type FieldError, invalid, required } from '@capstan/kube'
 import type { PodSpec } from '../schemas/types.ts'
 
@@ -23,10 +23,10 @@ export function sysctlErrors(field: string, { securityContext, hostNetwork, host
 const Sysctl = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/
 const SysctlText = '^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$'
 
-/** `net/ipv4/conf/eno2.100/rp_filter` is `net.ipv4.conf.eno2/100.rp_filter`. */
+/** Converts slashes: `net/ipv4/conf/eno2.100/rp_filter` is `net.ipv4.conf.eno2/100.rp_filter`. */
 const dottedName = (name: string): string =>
   /[./]/.exec(name)?.[0] === '/' ? name.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/')) : name
 
-/** Semaphores, shared memory and messages, which a pod has for itself unless it shares the host's. */
+/** Whether a sysctl belongs to the IPC namespace, which a pod may share with the host. */
 const isOfIPC = (name: string): boolean =>
   /^kernel\.(sem|shm|shmall|shmmax|shmmni|shm_rmid_forced|msg|msgmax|msgmnb|msgmni)$/.test(name) || name.startsWith('fs.mqueue.')

@@ -1,4 +1,4 @@
-/** What is wrong with the volumes of a pod. Upstream: ValidateVolumes, v1.36. */
+/** Validates the volumes of a pod. Upstream: ValidateVolumes, v1.36. */
 import {
   appendAll,
   duplicate,
@@ -14,7 +14,7 @@ import type { DownwardAPIVolumeFile, KeyToPath, ObjectFieldSelector, ResourceFie
 
 export type Volumes = ReadonlyMap<string, Volume>
 
-/** The volumes that others may refer to, and what is wrong with the rest. */
+/** Returns the valid volumes by name, and errors of the others. */
 export function validateVolumes(field: string, volumes: readonly Volume[], podName: string | undefined): [Volumes, FieldError[]] {
   const known = new Map<string, Volume>()
   const errors: FieldError[] = []
@@ -36,7 +36,7 @@ export function validateVolumes(field: string, volumes: readonly Volume[], podNa
   return [known, errors]
 }
 
-/** In the order in which upstream looks for them; the first that is there counts. */
+/** In upstream's order; the first existing source counts. */
 const sources: { readonly [source: string]: (at: string, volume: Required<Volume>) => FieldError[] } = {
   emptyDir: (at, { emptyDir: { sizeLimit } }) =>
     sizeLimit !== undefined && compareAmounts(sizeLimit, 0) < 0
@@ -246,5 +246,5 @@ export function resourceFieldSelector(
   return [notSupported(`${at}.resource`, resource, ContainerAmounts)]
 }
 
-/** A name of a label, as topology keys have it. */
+/** Validates a topology key, which is a label name. */
 export const labelName = (field: string, key: string): FieldError[] => problems(field, key, labelKeyProblems(key))

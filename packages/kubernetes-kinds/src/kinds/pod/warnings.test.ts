@@ -60,7 +60,7 @@ test.each<[string, object, string[]]>([
   ],
 ])('%s', (_, spec, expected) => expect(podWarnings('', template(spec))).toEqual(expected))
 
-test('a template is told of when what holds it changes', () => {
+test('template warnings are sent when the object changes', () => {
   const bad = template({ terminationGracePeriodSeconds: -1 })
   const at = (generation: number) => ({ metadata: { generation } })
   const texts = [
@@ -115,7 +115,7 @@ describe('the number of warnings is limited, and the work is linear', () => {
   })
 })
 
-test('a clash is found whichever of the two ports has the host address', () => {
+test('a conflict is found independent of which port has the host address', () => {
   const [plain, addressed] = [
     { containerPort: 80, hostPort: 80 },
     { containerPort: 80, hostPort: 80, hostIP: '10.0.0.1' },

@@ -1,4 +1,4 @@
-/** What is not wrong with a pod, but probably not meant. Upstream: pkg/api/pod/warnings.go and pkg/api/node/util.go, v1.36. */
+/** Warnings for valid pods that are probably not as intended. Upstream: pkg/api/pod/warnings.go and pkg/api/node/util.go, v1.36. */
 import { parseQuantity } from '@capstan/kube'
 import type { Container, ContainerPort, NodeSelectorTerm, PodSpec, PodTemplateSpec } from '../schemas/types.ts'
 import { appArmorWarning } from './annotations.ts'
@@ -35,7 +35,7 @@ const deprecatedVolumes: { readonly [source: string]: string } = {
 
 type Changed = { readonly metadata: { readonly generation?: number } }
 
-/** Of an object that pods are made from: they are given again when it changes. */
+/** Warnings for a pod template. They are repeated only when its object changes. */
 export const templateWarnings = (
   field: string,
   template: PodTemplateSpec | undefined,
@@ -44,12 +44,12 @@ export const templateWarnings = (
 ): string[] => (!template || (old && now.metadata.generation === old.metadata.generation) ? [] : podWarnings(field, template))
 
 /**
- * More than any response shows: the headers of all warnings hold 4,096 characters (see warning-headers.ts of apiserver), and each
- * warning has more than ten. Without the limit, n equal ports would make n² warnings.
+ * More than any response shows: the headers of all warnings have at most 4,096 characters (see warning-headers.ts of apiserver), and each
+ * warning has more than ten. Without the limit, n equal ports would cause n² warnings.
  */
 const MostWarnings = 1000
 
-/** @param field of the template, such as `spec.template`; empty for a pod */
+/** @param field path of the template, such as `spec.template`; empty for a pod */
 export const podWarnings = (field: string, template: Pick<PodTemplateSpec, 'metadata' | 'spec'>): string[] => [
   ...take(warningsOf(field, template), MostWarnings),
 ]
@@ -98,7 +98,7 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
   for (const [here, container] of placed) {
     if (!container.securityContext?.seccompProfile)
       yield* noSeccomp(`container.seccomp.security.alpha.kubernetes.io/${container.name}`)
-    // A pod gets its own warning when the annotations are copied into the fields.
+    // For pods, the copying of annotations to fields causes its own warning.
     if (field !== '') yield* appArmorWarning(`${below}metadata.annotations`, { metadata, spec }, container)
     yield* fractionWarnings(here, container)
     yield* environmentWarnings(here, container)
@@ -158,7 +158,7 @@ function* repeated(values: readonly string[]): Generator<[index: number, value: 
 
 type Placed = readonly [field: string, container: Container]
 
-/** As of who writes `128m`, and means megabytes. */
+/** Warns of fractional bytes, which are usually a mistake: `128m` instead of `128M`. */
 export function fractionWarnings(
   at: string,
   { resources }: Pick<Container, 'resources'>,
@@ -180,7 +180,7 @@ function environmentWarnings(at: string, { env = [] }: Container): string[] {
       seen.add(name)
       return []
     }
-    // What builds upon the value before is meant.
+    // A value that refers to the previous value is intended.
     const isMeant = !valueFrom && value.includes(`$(${name})`) && value !== `$(${name})`
     return isMeant ? [] : [`${at}.env[${index}]: hides previous definition of "${name}", which may be dropped when using apply`]
   })
@@ -193,8 +193,8 @@ interface PlacedPort {
 }
 
 /**
- * Warnings about ports that clash with an earlier one. Ports are looked up by number, protocol and host port, so that every port that is
- * found leads to a warning: the work is linear in ports and warnings.
+ * Warnings about ports that conflict with an earlier one. Ports are looked up by number, protocol and host port, so that every match leads
+ * to a warning: the work is linear in ports and warnings.
  */
 function* portWarnings(containers: readonly Placed[]): Generator<string> {
   const earlier = new Map<string, PlacedPort[]>()
@@ -215,7 +215,7 @@ function* portWarnings(containers: readonly Placed[]): Generator<string> {
       for (const key of groupsOf(port)) {
         const group = earlier.get(key)
         if (!group) earlier.set(key, [placed])
-        // A port that clashes with more makes more warnings than are shown.
+        // A port that conflicts with more ports causes more warnings than are shown.
         else if (group.length < MostWarnings) group.push(placed)
       }
 
@@ -232,13 +232,13 @@ function* portWarnings(containers: readonly Placed[]): Generator<string> {
   yield* repeatedNames
 }
 
-/** Keys under which later ports look for one: all of its number, those of its host port, and those of its host address. */
+/** Keys under which later ports look up this one: by number, by host port, and by host address. */
 function groupsOf({ containerPort, protocol, hostPort = 0, hostIP = '' }: ContainerPort): string[] {
   const number = `${containerPort}/${protocol}`
   return [number, `${number} ${hostPort}`, `${number} ${hostPort} ${hostIP}`]
 }
 
-/** Earlier ports that one clashes with, in their order. Without a host port it clashes with all of its number. */
+/** Earlier ports that this one conflicts with, in order. A port without a host port conflicts with all ports of its number. */
 function clashing(earlier: ReadonlyMap<string, readonly PlacedPort[]>, port: ContainerPort): readonly PlacedPort[] {
   const [number, ofHostPort, ofHostIP] = groupsOf(port) as [string, string, string]
   if (!port.hostPort) return earlier.get(number) ?? []

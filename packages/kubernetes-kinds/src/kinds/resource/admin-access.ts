@@ -5,7 +5,7 @@ import type { DeviceClaim, ResourceClaimStatus } from '../schemas/types.ts'
 
 const Label = 'resource.kubernetes.io/admin-access'
 
-/** Path of the first request for admin access in a claim. Upstream leaves out the parent field, for templates too. */
+/** Path of the first request for admin access in a claim. Upstream omits the parent field of templates, too. */
 export function asksForAdminAccess({ requests }: DeviceClaim): string | undefined {
   const index = (requests ?? []).findIndex(({ exactly }) => exactly?.adminAccess === true)
   return index < 0 ? undefined : `spec.devices.requests[${index}].adminAccess`
@@ -17,7 +17,7 @@ export function grantsAdminAccess({ allocation }: ResourceClaimStatus): string |
   return index < 0 ? undefined : `status.allocation.devices.results[${index}].adminAccess`
 }
 
-/** `field` is absent when the request has no such field. */
+/** `field` is absent when the object has no admin access. */
 export function adminAccessErrors(
   { store }: Pick<WriteServices, 'store'>,
   namespace: string | undefined,

@@ -1,4 +1,4 @@
-/** Conditions that have to be met before a Pod is bound to the node of a device. */
+/** Validates binding conditions: conditions of a device that must be met before a Pod is bound to its node. */
 import { duplicate, type FieldError, invalid, labelKeyProblems, repeats } from '@capstan/kube'
 import { problems } from '../checks.ts'
 import { duplicateErrors, listErrors } from './lists.ts'

@@ -1,4 +1,4 @@
-/** Which devices a claim has been given, who uses them, and what their drivers say of them. */
+/** Validates the status of a ResourceClaim: allocated devices, their consumers, and the status from their drivers. */
 import { type FieldError, forbidden, invalid, required, tooLong } from '@capstan/kube'
 import { bitsOf, type Block, parseBlock } from '../addresses.ts'
 import { requiredOneOf } from '../checks.ts'
@@ -29,7 +29,7 @@ const MaxAddresses = 16
 const MaxInterfaceName = 256
 const MaxHardwareAddress = 128
 
-/** A device, or the share of one. */
+/** Identifies a device, or a share of one. */
 type DeviceId = Pick<AllocatedDeviceStatus, 'driver' | 'pool' | 'device' | 'shareID'>
 
 const idOf = ({ driver, pool, device, shareID = '' }: DeviceId) => ({
@@ -43,7 +43,7 @@ const textOf = (id: DeviceId): string => JSON.stringify(idOf(id))
 const devicesOf = ({ allocation }: ResourceClaimStatus): ReadonlySet<string> =>
   new Set((allocation?.devices.results ?? []).map(textOf))
 
-/** Of devices that are given back, their drivers have nothing more to say; they need not know. */
+/** Drops the status of devices that are no longer allocated, which their drivers may not have removed. */
 export function dropFreedDevices(status: ResourceClaimStatus, old: ResourceClaimStatus): void {
   const [had, has] = [devicesOf(old), devicesOf(status)]
   const kept = (status.devices ?? []).filter((device) => !had.has(textOf(device)) || has.has(textOf(device)))
@@ -68,7 +68,7 @@ export function claimStatusErrors({ metadata, spec, status }: ResourceClaim, { s
 const consumerErrors = (field: string, consumer: ResourceClaimConsumerReference): FieldError[] =>
   (['resource', 'name', 'uid'] as const).flatMap((member) => (consumer[member] ? [] : [required(`${field}.${member}`)]))
 
-/** While the claim is being deleted, consumers may be removed, not added. */
+/** While the claim is being deleted, consumers may only be removed. */
 function reservationErrors(
   { allocation, reservedFor = [] }: ResourceClaimStatus,
   { reservedFor: old = [] }: ResourceClaimStatus,
@@ -84,7 +84,7 @@ function reservationErrors(
 
 const allocationErrors = (field: string, { devices, nodeSelector }: AllocationResult, names: RequestNames): FieldError[] => [
   ...listErrors(`${field}.devices.results`, devices.results, MaxResults, (at, result) => resultErrors(at, result, names)),
-  // Those of classes and those of the claim.
+  // Configurations of classes and of the claim.
   ...listErrors(`${field}.devices.config`, devices.config, 2 * MaxConfigurations, (at, config) =>
     configErrors(at, config, names),
   ),
@@ -136,7 +136,7 @@ function interfaceAddressErrors(field: string, text: string): FieldError[] {
 function canonicalBlock({ address, bits, family }: Block): string {
   if (family === 'ipv4') return `${address}/${bits}`
   const value = bitsOf(address)
-  // IPv4 in the clothes of IPv6.
+  // An IPv4-mapped IPv6 address.
   if (value >> 32n === 0xffffn) {
     const parts = [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn)
     return `${parts.join('.')}/${bits > 32 ? bits - 96 : bits}`

@@ -5,6 +5,6 @@ import { labelErrors, MaxName } from './names.ts'
 
 const limits = { max: 32, shownKey: MaxName }
 
-/** Of what the devices of a pool share: how much there is, or how much one takes. */
+/** Validates counters of a pool: the available amounts, or those that a device consumes. */
 export const counterErrors = (field: string, counters: { readonly [name: string]: Counter } = {}): FieldError[] =>
   Object.keys(counters).length === 0 ? [required(field)] : mapErrors(field, counters, limits, labelErrors)

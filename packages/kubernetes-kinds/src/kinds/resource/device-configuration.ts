@@ -1,4 +1,4 @@
-/** Settings that are for drivers to read. */
+/** Validates opaque configurations, which only drivers interpret. */
 import { type FieldError, invalid, isRecord, required, tooLong, writeJSON } from '@capstan/kube'
 import type { OpaqueDeviceConfiguration } from '../schemas/types.ts'
 import { driverErrors } from './names.ts'
@@ -6,7 +6,7 @@ import { driverErrors } from './names.ts'
 export const MaxConfigurations = 32
 const MaxSize = 10 * 1024
 
-/** `isStored`: it was there before, when there may have been no limit. */
+/** `isStored`: the stored object has the configuration, which may be from before the size was limited. */
 export function configurationErrors(
   field: string,
   { opaque }: { readonly opaque?: OpaqueDeviceConfiguration },
@@ -19,7 +19,7 @@ export function configurationErrors(
   ]
 }
 
-/** JSON of any form, so long as it is an object. */
+/** Validates that a value is any JSON object. */
 export function rawObjectErrors(field: string, value: unknown, isStored = false): FieldError[] {
   if (value === undefined || value === null) return [required(field)]
   if (!isStored && Buffer.byteLength(writeJSON(value)) > MaxSize) return [tooLong(field, MaxSize)]

@@ -1,4 +1,4 @@
-/** What a claim asks for. */
+/** Validates the requests of a claim. */
 import { type FieldError, invalid, notSupported, required } from '@capstan/kube'
 import { nullIfNone } from '../go-nulls.ts'
 import type {
@@ -19,13 +19,13 @@ const MaxRequests = 32
 const MaxAlternatives = 8
 const MaxConstraints = 32
 
-/** Requests by name, each with the names of its alternatives, if it has any. */
+/** Names of requests, each with the names of its subrequests. */
 export type RequestNames = ReadonlyMap<string, readonly string[]>
 
 export const requestNames = ({ requests }: DeviceClaim): RequestNames =>
   new Map((requests ?? []).map(({ name, firstAvailable = [] }) => [name, firstAvailable.map((alternative) => alternative.name)]))
 
-/** The list that JSON always shows may be null from then on. */
+/** Sets defaults. The list is required in JSON, so an empty one becomes null. */
 export function defaultRequests(claim: DeviceClaim): void {
   nullIfNone(claim, 'requests')
   for (const { exactly, firstAvailable = [] } of claim.requests ?? []) {
@@ -102,7 +102,7 @@ function constraintErrors(
   return [...errors, required(field, text)]
 }
 
-/** Settings for some of the requests, or for all. */
+/** Validates a configuration for some or all requests. */
 export const claimConfigurationErrors = (field: string, config: DeviceClaimConfiguration, names: RequestNames): FieldError[] => [
   ...referencesErrors(`${field}.requests`, config.requests, names),
   ...configurationErrors(field, config),
@@ -117,7 +117,7 @@ const referencesErrors = (field: string, requests: readonly string[] | undefined
     (name) => name,
   )
 
-/** `request` or `request/alternative`. */
+/** Validates a reference: `request` or `request/subrequest`. */
 export function referenceErrors(field: string, name: string, names: RequestNames): FieldError[] {
   const unknown = invalid(
     field,

@@ -1,4 +1,4 @@
-/** A device that a driver offers: what it is like, what it has, and where it can be used. */
+/** Validates a device of a ResourceSlice: its attributes, its capacity, and the nodes that can use it. */
 import { type FieldError, forbidden, invalid, required, tooLong } from '@capstan/kube'
 import { subdomain } from '../checks.ts'
 import { validateNodeSelector } from '../pod/spec.ts'
@@ -16,7 +16,7 @@ const MaxTaints = 16
 const MaxConsumptions = 2
 const MaxText = 64
 
-/** `old` is the device of the same name, `choosesNode` whether each device of the slice says for itself where it can be used. */
+/** `old`: the stored device of the same name; `choosesNode`: each device of the slice selects its own nodes. */
 export function deviceErrors(field: string, device: Device, old: Device | undefined, choosesNode: boolean): FieldError[] {
   const { attributes = {}, capacity = {}, taints, consumesCounters } = device
   const members = Object.keys(attributes).length + Object.keys(capacity).length
@@ -42,7 +42,7 @@ export function deviceErrors(field: string, device: Device, old: Device | undefi
 
 const names = { shownKey: MaxQualifiedName }
 
-/** Upstream: lists of values are a feature that is off. */
+/** Upstream: lists of values are a feature that is disabled by default. */
 function attributeErrors(field: string, attribute: DeviceAttribute): FieldError[] {
   const { int = null, bool = null, string = null, version = null } = attribute
   const given = [int, bool, string, version].filter((value) => value !== null).length

@@ -1,9 +1,9 @@
-/** Parts of an object that cannot be changed, shown as upstream shows them: in the form of its structs, every field named. */
+/** Errors for changes of immutable parts, printed as upstream prints its Go structs: with all fields. */
 import type { FieldError } from '@capstan/kube'
 import { messages } from '../../protobuf-messages.ts'
 import { inOrder, same } from '../same.ts'
 
-/** `message` is the type of the value in the table of protobuf messages, which has the fields of each struct in their order. */
+/** `message` is the type of the value in the table of protobuf messages, which has the fields of each struct in order. */
 export function immutableStruct(field: string, message: string, value: object, old: unknown): FieldError[] {
   if (same(value, old)) return []
   const shown = JSON.stringify(inGo(message, value)).replaceAll(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)
@@ -17,7 +17,7 @@ function inGo(message: string, value: Struct | object): object {
   const result: { [name: string]: unknown } = {}
   for (const declared of (messages[message] ?? '').split(', ')) {
     const [, name = '', type = '', keep] = declared.split(' ')
-    // What is embedded has its fields among those around it; metadata keeps the names it has in JSON.
+    // Fields of embedded types are in the outer struct; metadata has its JSON names.
     if (name === '.') Object.assign(result, inGo(type, given))
     else if (name === 'metadata') Object.assign(result, given.metadata)
     else if (name !== '') result[goName(name)] = memberInGo(type, given[name] ?? undefined, keep !== undefined)

@@ -1,9 +1,9 @@
-/** Lists and maps with a maximum size: beyond it, that is the only error. */
+/** Validates lists and maps with a maximum size. When it is exceeded, that is the only error. */
 import { duplicate, type FieldError, tooMany, writeJSON } from '@capstan/kube'
 
 type Check<T> = (field: string, item: T) => FieldError[]
 
-/** `max` is absent where nothing limits how many there are. */
+/** `max` is absent for a list without a limit. */
 export function listErrors<T>(
   field: string,
   list: readonly T[] | undefined,
@@ -15,7 +15,7 @@ export function listErrors<T>(
   return items.flatMap((item, index) => check(`${field}[${index}]`, item))
 }
 
-/** Of items with the same key, all but the first are refused. */
+/** Items whose key equals that of an earlier item are errors. */
 export function setErrors<T>(
   field: string,
   list: readonly T[] | undefined,
@@ -54,7 +54,7 @@ export function mapErrors<T>(
   ])
 }
 
-/** The beginning and the end of a text that is too long to be shown. */
+/** Shortens a long text in the middle. */
 function shortened(text: string, length: number): string {
   if (text.length <= length) return text
   const kept = length - 3

@@ -1,4 +1,4 @@
-/** Names of devices and of what is around them. */
+/** Validates names of devices and related objects. */
 import { dnsLabelProblems, type FieldError, invalid, required, subdomainProblems, tooLong } from '@capstan/kube'
 import { problems, subdomain } from '../checks.ts'
 import { csiDriverNameErrors } from '../storage/csi-node.ts'
@@ -6,10 +6,10 @@ import { csiDriverNameErrors } from '../storage/csi-node.ts'
 export const MaxName = 63
 const MaxId = 32
 const MaxPoolName = 253
-/** Of the longest name with a domain. */
+/** Maximum length of a name with a domain. */
 export const MaxQualifiedName = MaxName + 1 + MaxId
 
-/** Of requests, devices and sets of counters. */
+/** Validates names of requests, devices and counter sets. */
 export const labelErrors = (field: string, name: string): FieldError[] => problems(field, name, dnsLabelProblems(name))
 
 export const requiredLabelErrors = (field: string, name: string): FieldError[] =>
@@ -18,10 +18,10 @@ export const requiredLabelErrors = (field: string, name: string): FieldError[] =
 export const classNameErrors = (field: string, name: string): FieldError[] =>
   name === '' ? [required(field)] : subdomain(field, name)
 
-/** Drivers go by the names that drivers of volumes go by. */
+/** Names of drivers follow the rules for CSI drivers. */
 export const driverErrors = csiDriverNameErrors
 
-/** Subdomains with slashes between them. */
+/** Validates subdomains separated by slashes. */
 export function poolErrors(field: string, name: string): FieldError[] {
   if (name === '') return [required(field)]
   return [
@@ -30,7 +30,7 @@ export function poolErrors(field: string, name: string): FieldError[] {
   ]
 }
 
-/** `name` or `domain/name`. Upstream lets more slashes pass. */
+/** Validates `name` or `domain/name`. Upstream accepts more slashes. */
 export function qualifiedNameErrors(field: string, name: string): FieldError[] {
   const [first = '', second, ...more] = name.split('/')
   if (second === undefined) return identifierErrors(field, first)
@@ -56,7 +56,7 @@ const identifierErrors = (field: string, id: string): FieldError[] => [
   ...(/^[A-Za-z_]\w*$/.test(id) ? [] : [invalid(field, id, identifierText)]),
 ]
 
-/** Of a share of a device. */
+/** Validates the id of a share of a device. */
 export function uidErrors(field: string, uid: string): FieldError[] {
   const problem = uidProblem(uid)
   if (problem !== undefined) return [invalid(field, uid, `error validating uid: ${problem}`)]
@@ -65,7 +65,7 @@ export function uidErrors(field: string, uid: string): FieldError[] {
   return uid.length === 36 && uid === uid.toLowerCase() ? [] : [invalid(field, uid, normal)]
 }
 
-/** Upstream: github.com/google/uuid, which knows four ways to write one. */
+/** Upstream: github.com/google/uuid, which accepts four formats. */
 function uidProblem(uid: string): string | undefined {
   switch (uid.length) {
     case 32:

@@ -1,4 +1,4 @@
-/** How much of a capacity a claim may ask for, where several may have a part of it. */
+/** Validates request policies: the amounts of a shared capacity that claims can request. */
 import {
   addQuantities,
   compareQuantities,
@@ -20,7 +20,7 @@ type Amount = DeviceCapacity['value']
 const textOf = (amount: Amount): string => quantityText(parseQuantity(String(amount)))
 const isMore = (a: Amount, b: Amount): boolean => compareAmounts(a, b) > 0
 
-/** A whole number, rounded up as Go does. */
+/** A whole number, rounded up as by Go. */
 function wholeOf(amount: Amount): bigint {
   const { nano } = parseQuantity(String(amount))
   const whole = nano / 1_000_000_000n
@@ -29,7 +29,7 @@ function wholeOf(amount: Amount): bigint {
 
 export function requestPolicyErrors(field: string, policy: CapacityRequestPolicy, capacity: Amount): FieldError[] {
   const { validValues = [], validRange } = policy
-  // JSON always shows it.
+  // The field is always present in JSON.
   const standard = policy.default ?? undefined
   const one = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
   if (validValues.length > 0 && validRange) return [forbidden(field, one)]
@@ -43,7 +43,7 @@ export function requestPolicyErrors(field: string, policy: CapacityRequestPolicy
 function valueErrors(field: string, values: readonly Amount[], standard: Amount, capacity: Amount): FieldError[] {
   const isTooLarge = (at: string, value: Amount) =>
     isMore(value, capacity) ? [invalid(at, textOf(value), `option is larger than capacity value: ${textOf(capacity)}`)] : []
-  // Of too many, none is looked at.
+  // A list that is too long is not searched.
   const isListed = values.length <= MaxValues && values.some((value) => compareAmounts(value, standard) === 0)
   return [
     ...values.flatMap((value, index) =>

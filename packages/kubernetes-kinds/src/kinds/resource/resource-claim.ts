@@ -6,7 +6,7 @@ import { adminAccessErrors, asksForAdminAccess, grantsAdminAccess } from './admi
 import { claimStatusErrors, dropFreedDevices } from './claim-status.ts'
 import { defaultRequests, deviceClaimErrors } from './device-requests.ts'
 import { immutableStruct } from './immutable-struct.ts'
-import { statusRightsErrors } from './status-rights.ts'
+import { statusPermissionErrors } from './status-permissions.ts'
 import { defaultTolerations } from './taints.ts'
 
 /** Upstream: pkg/registry/resource/resourceclaim, v1.36. */
@@ -58,7 +58,7 @@ export const resourceclaims: BuiltinKind<ResourceClaim> = {
     const granted = grantsAdminAccess(old.status) === undefined ? grantsAdminAccess(status) : undefined
     return [
       ...adminAccessErrors(server, metadata.namespace, granted),
-      ...statusRightsErrors(claim, old, context),
+      ...statusPermissionErrors(claim, old, context),
       ...claimStatusErrors(claim, old),
     ]
   },

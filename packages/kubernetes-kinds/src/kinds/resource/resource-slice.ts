@@ -20,7 +20,7 @@ import { setErrors } from './lists.ts'
 import { driverErrors, poolErrors, requiredLabelErrors } from './names.ts'
 
 const MaxDevices = 128
-/** Where devices have taints or share counters. */
+/** Limit when devices have taints or shared counters. */
 const MaxAdvancedDevices = 64
 const MaxCounterSets = 8
 
@@ -70,12 +70,12 @@ export const resourceslices: BuiltinKind<ResourceSlice> = {
   },
 }
 
-/** Amounts are always there. */
+/** Sets absent amounts to 0. */
 function defaultAmounts(owners: { readonly [name: string]: Counter } = {}): void {
   for (const owner of Object.values(owners)) owner.value ??= '0'
 }
 
-/** Members that belong to features which are off: lists as attributes, and devices that stand for resources of nodes. */
+/** Drops fields of disabled features: list attributes, and devices that represent node resources. */
 function dropFeatures(device: Device): void {
   delete device.nodeAllocatableResourceMappings
   for (const attribute of Object.values(device.attributes ?? {})) {
@@ -97,7 +97,7 @@ const changeErrors = (spec: ResourceSliceSpec, old: ResourceSliceSpec): FieldErr
   ...immutable('spec.nodeName', spec.nodeName, old.nodeName),
 ]
 
-/** Where its devices can be used: there is one way to say so. */
+/** Errors unless exactly one field selects the nodes of the slice. */
 function nodeErrors({ nodeName, nodeSelector, allNodes, perDeviceNodeSelection }: ResourceSliceSpec): FieldError[] {
   const given = [
     ...(nodeName ? ['`nodeName`'] : []),

@@ -5,7 +5,7 @@ import { listErrors } from './lists.ts'
 const MaxSelectors = 32
 const MaxExpression = 10 * 1024
 
-/** What is wrong with the expressions by which devices are chosen. */
+/** Validates the CEL expressions that select devices. */
 export const selectorErrors = (field: string, selectors: readonly DeviceSelector[] | undefined): FieldError[] =>
   listErrors(field, selectors, MaxSelectors, (at, { cel }) =>
     cel ? expressionErrors(`${at}.cel.expression`, cel.expression) : [required(`${at}.cel`)],

@@ -1,4 +1,4 @@
-/** Taints of devices, and claims that tolerate them. */
+/** Validates taints of devices and tolerations of claims. */
 import { type FieldError, invalid, labelKeyProblems, labelValueProblems } from '@capstan/kube'
 import { oneOf, problems, requiredOneOf } from '../checks.ts'
 import type { DeviceTaint, DeviceToleration } from '../schemas/types.ts'

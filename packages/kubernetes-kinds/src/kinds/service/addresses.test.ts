@@ -29,7 +29,7 @@ describe('ranges', () => {
     ['10.0.0.0/24', '10.0.0.1'],
     ['10.96.3.7/16', '10.96.0.1'],
   ])('%s begins with %s', (text, first) => expect(firstAddress(parseRange(text))).toBe(first))
-  test.each(['10.0.0.0', '10.0.0.0/33', 'fd00::/108', '10.0.0.0/x', ''])('%j is no range of addresses', (text) => {
+  test.each(['10.0.0.0', '10.0.0.0/33', 'fd00::/108', '10.0.0.0/x', ''])('%j is not a range of addresses', (text) => {
     expect(() => parseRange(text)).toThrow('is no range of IPv4 addresses')
   })
   test.each([
@@ -37,13 +37,13 @@ describe('ranges', () => {
     ['30000+10', 30000, 30010],
     ['8080', 8080, 8080],
   ])('%s', (text, first, last) => expect(parsePortRange(text)).toEqual({ first, last }))
-  test.each(['', '0-5', '9-8', '1-70000', 'a-b'])('%j is no range of ports', (text) => {
+  test.each(['', '0-5', '9-8', '1-70000', 'a-b'])('%j is not a range of ports', (text) => {
     expect(() => parsePortRange(text)).toThrow('is no range of ports')
   })
 })
 
 describe('addresses', () => {
-  test('every Service has one of its own, until there are no more; what a Service leaves is free again', async () => {
+  test('every Service has its own until the range is full; a deleted Service releases its address', async () => {
     const { create, refused, remove } = await cluster('10.1.0.0/29')
     const given = []
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) given.push((await create(name)).spec.clusterIP)
@@ -75,13 +75,13 @@ describe('addresses', () => {
     expect((await create('s', spec)).spec.clusterIPs).toEqual(clusterIPs)
   })
 
-  test('one that is asked for by several at the same moment is given to one', async () => {
+  test('one that is requested concurrently is allocated once', async () => {
     const { refused } = await cluster()
     const answers = await Promise.all(['a', 'b', 'c'].map((name) => refused(name, { clusterIP: '10.0.0.9' })))
     expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(1)
   })
 
-  test('a Service keeps its address, and gives it up to become a name', async () => {
+  test('a Service keeps its address, and releases it when it becomes an ExternalName', async () => {
     const { create, change } = await cluster()
     const { clusterIP } = (await create('s')).spec
     expect((await change('s', { selector: { c: 'd' } })).spec.clusterIP).toBe(clusterIP)
@@ -90,7 +90,7 @@ describe('addresses', () => {
 })
 
 describe('node ports', () => {
-  test('one port in two protocols has one node port, the one that is asked for if there is one', async () => {
+  test('one port in two protocols has one node port, the requested one if given', async () => {
     const { create } = await cluster()
     const both = (nodePort?: number) => [
       { name: 't', port: 53 },
@@ -102,7 +102,7 @@ describe('node ports', () => {
     expect(asked.ports!.map(({ nodePort }) => nodePort)).toEqual([30003, 30003])
   })
 
-  test('are given back with the type, and run out', async () => {
+  test('are released when the type changes, and can be exhausted', async () => {
     const { create, change, refused } = await cluster(undefined, '30000-30000')
     await create('a', { type: 'NodePort' })
     expect(await refused('b', { type: 'LoadBalancer' })).toBe(

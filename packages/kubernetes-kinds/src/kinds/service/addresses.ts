@@ -1,18 +1,18 @@
-/** Addresses and node ports of Services: which are taken, which are free. Upstream: pkg/registry/core/service/storage/alloc.go, v1.36. */
+/** Allocates cluster IPs and node ports of Services. Upstream: pkg/registry/core/service/storage/alloc.go, v1.36. */
 import { isIP } from 'node:net'
 import { appendAll, type FieldError, invalid, invalidObject, type Random, StatusError, type UnknownObject } from '@capstan/kube'
 import type { PendingWrites, Store } from '@capstan/apiserver/kinds'
 import type { Service, ServiceSpec } from '../schemas/types.ts'
 import { clusterIPErrors, familyOf, isHeadless, needsHealthCheck } from './validate.ts'
 
-/** `10.0.0.0/24`, taken apart. */
+/** A parsed range, such as `10.0.0.0/24`. */
 export interface AddressRange {
   readonly text: string
   readonly base: number
   readonly size: number
 }
 
-/** @throws Error when it is no range of IPv4 addresses */
+/** @throws Error when it is not a range of IPv4 addresses */
 export function parseRange(text: string): AddressRange {
   const [ip = '', bits = ''] = text.split('/')
   const length = Number(bits)
@@ -23,22 +23,22 @@ export function parseRange(text: string): AddressRange {
   return { text, base: toNumber(ip) - (toNumber(ip) % size), size }
 }
 
-/** The address that `kubernetes` in `default` has: the first. */
+/** Address of the Service `kubernetes` in `default`: the first of the range. */
 export const firstAddress = ({ base }: AddressRange): string => toAddress(base + 1)
 
 const toNumber = (ip: string): number => ip.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
 const toAddress = (value: number): string => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.')
 
-/** From which ports to which, both included. */
+/** Range of ports, both ends included. */
 export interface PortRange {
   readonly first: number
   readonly last: number
 }
 
 /**
- * `30000-32767`, `30000+2767` or one port.
+ * Parses `30000-32767`, `30000+2767` or a single port.
  *
- * @throws Error when it is no range of ports
+ * @throws Error when it is not a range of ports
  */
 export function parsePortRange(text: string): PortRange {
   const [, first = '', sign, end = ''] = /^(\d{1,5})(?:([-+])(\d{1,5}))?$/.exec(text) ?? []
@@ -49,7 +49,7 @@ export function parsePortRange(text: string): PortRange {
   return range
 }
 
-/** What is free for the Services of one plane. */
+/** Allocator of the addresses and ports of one server's Services. */
 export class ServiceAddresses {
   readonly range: AddressRange
   readonly #ports: PortRange
@@ -66,9 +66,9 @@ export class ServiceAddresses {
   }
 
   /**
-   * Gives a draft of a Service what it needs and has not got.
+   * Sets the cluster IP and node ports that a draft of a Service lacks.
    *
-   * @throws StatusError when something that it asks for cannot be had
+   * @throws StatusError when a requested one is not available
    */
   allocate(service: Service, old: Service | undefined): void {
     const { spec } = service
@@ -90,7 +90,7 @@ export class ServiceAddresses {
   #giveAddress(service: Service, old: Service | undefined): FieldError[] {
     const { spec } = service
     const wanted = spec.clusterIPs?.[0]
-    // One that there was stays; validation refuses another one.
+    // An existing address stays; validation rejects a different one.
     if (wanted !== undefined && old?.spec.type !== 'ExternalName' && old?.spec.clusterIPs?.[0] !== undefined) return []
     const taken = new Set(this.#others(service).flatMap(({ spec: { clusterIPs = [] } }) => clusterIPs))
     const { base, size, text } = this.range
@@ -102,7 +102,7 @@ export class ServiceAddresses {
       }
       return taken.has(wanted) ? fail('provided IP is already allocated') : []
     }
-    // Low addresses are for those who ask for one by name.
+    // Low addresses are allocated last: they are for Services that request one.
     const last = size - 2
     const low = last <= 16 ? 0 : Math.min(Math.max(16, Math.floor(last / 16)), 256)
     const at = (offset: number) => toAddress(base + offset)
@@ -146,7 +146,7 @@ export class ServiceAddresses {
         given.set(port.port, port.nodePort)
         used.add(port.nodePort)
       } else if (needs) {
-        // One port in several protocols has one node port.
+        // Ports with the same number and different protocols share a node port.
         port.nodePort = given.get(port.port) ?? asked.get(port.port) ?? this.#pickPort(taken)
         given.set(port.port, port.nodePort)
         used.add(port.nodePort)
@@ -164,7 +164,7 @@ export class ServiceAddresses {
     return port
   }
 
-  /** Something free between two bounds, at random; `undefined` when nothing is. */
+  /** A random free value between two bounds; `undefined` when all are taken. */
   #pick<T extends string | number>(low: number, high: number, make: (n: number) => T, taken: ReadonlySet<T>): T | undefined {
     const count = high - low
     const start = Math.floor(this.#random.next() * count)
@@ -178,7 +178,7 @@ export class ServiceAddresses {
 
 const asObject = (service: Service): UnknownObject => service as unknown as UnknownObject
 
-/** Upstream: initIPFamilyFields, on a cluster that has IPv4 alone. */
+/** Upstream: initIPFamilyFields, for a cluster with IPv4 only. */
 function initFamilies(spec: ServiceSpec, old: ServiceSpec | undefined): FieldError[] {
   if (spec.type === 'ExternalName') return []
   const isOpen = spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0

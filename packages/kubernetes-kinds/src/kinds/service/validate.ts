@@ -1,4 +1,4 @@
-/** What is wrong with a Service. Upstream: validateService and ValidateServiceUpdate, v1.36. */
+/** Validates Services. Upstream: validateService and ValidateServiceUpdate, v1.36. */
 import { isIP } from 'node:net'
 import { appendAll, duplicate, equal, type FieldError, forbidden, invalid, notSupported, repeats, required } from '@capstan/kube'
 import {
@@ -117,7 +117,7 @@ function portConflicts(type: string, ports: readonly ServicePort[]): FieldError[
   }
   for (const [index, { protocol, port }] of ports.entries()) {
     if (take(`${protocol} ${port}`)) continue
-    // Upstream shows its own struct.
+    // Upstream prints its Go struct.
     const shown = { Name: '', Protocol: protocol, AppProtocol: null, Port: port, TargetPort: 0, NodePort: 0 }
     errors.push(duplicate(`spec.ports[${index}]`, shown))
   }
@@ -257,7 +257,7 @@ export function validateServiceStatus({ spec, status }: Service): FieldError[] {
   })
 }
 
-/** An address that can be reached from elsewhere. Upstream: ValidateEndpointIP. */
+/** Validates an address that other machines can reach. Upstream: ValidateEndpointIP. */
 export function endpointIP(field: string, ip: string): FieldError[] {
   const errors = ipAddress(field, ip)
   if (errors.length > 0) return errors

@@ -35,9 +35,9 @@ export const csidrivers: BuiltinKind<CSIDriver> = {
     spec.seLinuxMount ??= false
   },
   prepare({ metadata, spec }, old) {
-    // Counts from the first change on.
+    // The generation is set with the first change.
     if (!old) delete metadata.generation
-    // Belongs to a feature that is off.
+    // Belongs to a disabled feature.
     delete spec.preventPodSchedulingIfMissing
   },
   warnings: ({ spec: { tokenRequests = [], serviceAccountTokenInSecrets } }) =>

@@ -61,7 +61,7 @@ export function csiDriverNameErrors(path: string, name: string): FieldError[] {
   return [...(name.length > 63 ? [tooLong(path, 63)] : []), ...problems(path, name, subdomainProblems(name.toLowerCase()))]
 }
 
-/** Of a driver that has come, only how many volumes it can carry may change. */
+/** Only the number of allocatable volumes of an existing driver may change. */
 function changedErrors(is: CSINodeDriver, was: CSINodeDriver): FieldError[] {
   if (same({ ...is, allocatable: undefined }, { ...was, allocatable: undefined })) return []
   const shown = { Name: is.name, NodeID: is.nodeID, TopologyKeys: is.topologyKeys ?? null, Allocatable: null }

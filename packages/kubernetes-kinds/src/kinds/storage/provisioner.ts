@@ -1,4 +1,4 @@
-/** What classes of volumes say about who makes them, and how. */
+/** Validates provisioners and parameters of storage classes. */
 import { type FieldError, invalid, qualifiedNameProblems, required, tooLong } from '@capstan/kube'
 import { problems } from '../checks.ts'
 

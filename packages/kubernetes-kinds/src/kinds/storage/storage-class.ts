@@ -45,7 +45,7 @@ export const storageclasses: BuiltinKind<StorageClass> = {
 
 function topologyErrors(terms: readonly TopologySelectorTerm[]): FieldError[] {
   const errors: FieldError[] = []
-  // Upstream takes a term without expressions for one that has been there before.
+  // Upstream treats a term without expressions as a duplicate.
   const seen = new Set<string>(['[]'])
   terms.forEach(({ matchLabelExpressions = [] }, index) => {
     const path = `allowedTopologies[${index}].matchLabelExpressions`

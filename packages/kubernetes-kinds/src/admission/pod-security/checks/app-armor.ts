@@ -1,12 +1,12 @@
 import { quotedGo } from '@capstan/kube'
 import { type Check, plural, quoted, settings, sorted } from '../check.ts'
 
-/** The annotations by which profiles were chosen before there were fields for it. */
+/** Prefix of the annotations that selected profiles before there were fields for them. */
 const prefix = 'container.apparmor.security.beta.kubernetes.io/'
 const isAllowed = (profile: string): boolean =>
   profile === '' || profile === 'runtime/default' || profile.startsWith('localhost/')
 
-/** Containers keep the AppArmor profile of the runtime, or have one of the host's. */
+/** Containers must use the AppArmor profile of the runtime or a profile of the host. */
 export const appArmor: Check = {
   id: 'appArmorProfile',
   level: 'baseline',

@@ -6,7 +6,7 @@ import { type Check, containerList, quoted, type Rule, sorted, unlessWindows } f
 const ordinary =
   'AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT'.split(' ')
 
-/** Containers get no capabilities beyond those that a container usually has. */
+/** Containers must not add capabilities beyond the usual ones of container runtimes. */
 export const capabilitiesBaseline: Check = {
   id: 'capabilities_baseline',
   level: 'baseline',
@@ -31,7 +31,7 @@ const leastOf: Rule = ({ spec }) => {
   return details.length === 0 ? undefined : { reason: 'unrestricted capabilities', detail: details.join('; ') }
 }
 
-/** Containers give up all capabilities, and take back none but that to listen on low ports. */
+/** Containers must drop all capabilities, and may add only NET_BIND_SERVICE. */
 export const capabilitiesRestricted: Check = {
   id: 'capabilities_restricted',
   level: 'restricted',

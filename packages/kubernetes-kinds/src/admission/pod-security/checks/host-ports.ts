@@ -1,7 +1,7 @@
 import { containersOf } from '../../../kinds/pod/defaults.ts'
 import { type Check, containerList, plural, sorted } from '../check.ts'
 
-/** Containers do not listen on ports of the host. */
+/** Containers must not use ports of the host. */
 export const hostPorts: Check = {
   id: 'hostPorts',
   level: 'baseline',

@@ -10,7 +10,7 @@ const ruledOut: Rule = ({ spec }) => {
   return { reason: 'allowPrivilegeEscalation != false', detail }
 }
 
-/** Processes get no more rights than those that started them. */
+/** Processes must not gain more privileges than their parent process. */
 export const privilegeEscalation: Check = {
   id: 'allowPrivilegeEscalation',
   level: 'restricted',

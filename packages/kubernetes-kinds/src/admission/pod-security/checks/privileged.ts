@@ -1,7 +1,7 @@
 import { containersOf } from '../../../kinds/pod/defaults.ts'
 import { type Check, containerList } from '../check.ts'
 
-/** Containers do not run with all rights of the host. */
+/** Containers must not be privileged. */
 export const privileged: Check = {
   id: 'privileged',
   level: 'baseline',

@@ -2,7 +2,7 @@ import { containersOf } from '../../../kinds/pod/defaults.ts'
 import type { Container } from '../../../kinds/schemas/types.ts'
 import { type Check, containerList, plural, quoted, sorted } from '../check.ts'
 
-/** Probes and lifecycle handlers, which the kubelet asks, ask the pod and no other host. */
+/** Probes and lifecycle handlers must not set a host, so that the kubelet sends requests only to the pod. */
 export const probeHosts: Check = {
   id: 'hostProbesAndHostLifecycle',
   level: 'baseline',

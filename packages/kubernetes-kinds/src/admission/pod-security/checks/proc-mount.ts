@@ -11,7 +11,7 @@ const masked: Rule = ({ spec }) => {
   return { reason: 'procMount', detail }
 }
 
-/** Of `/proc` containers see what runtimes usually show, unless they are in a user namespace. */
+/** Containers must use the default proc mount, unless they are in a user namespace. */
 export const procMount: Check = {
   id: 'procMount',
   level: 'baseline',
@@ -21,7 +21,7 @@ export const procMount: Check = {
   ],
 }
 
-/** Since the baseline makes an exception, this is the rule without it. */
+/** The same rule without the exception for user namespaces, which the baseline makes. */
 export const procMountRestricted: Check = {
   id: 'procMount_restricted',
   level: 'restricted',

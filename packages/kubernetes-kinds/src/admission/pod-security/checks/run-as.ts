@@ -1,18 +1,18 @@
 import { type Check, containerList, type Rule, settings, unlessUserNamespace } from '../check.ts'
 
 const saysNonRoot: Rule = ({ spec }) => {
-  const { setters, silent } = settings(
+  const { setters, unset } = settings(
     spec,
     ({ runAsNonRoot }) => runAsNonRoot,
     (value) => value,
   )
   const reason = 'runAsNonRoot != true'
   if (setters.length > 0) return { reason, detail: `${setters.join(' and ')} must not set securityContext.runAsNonRoot=false` }
-  if (silent.length === 0) return undefined
-  return { reason, detail: `pod or ${containerList(silent)} must set securityContext.runAsNonRoot=true` }
+  if (unset.length === 0) return undefined
+  return { reason, detail: `pod or ${containerList(unset)} must set securityContext.runAsNonRoot=true` }
 }
 
-/** Containers say that they do not run as root, unless they are in a user namespace. */
+/** Containers must set runAsNonRoot, unless they are in a user namespace. */
 export const runAsNonRoot: Check = {
   id: 'runAsNonRoot',
   level: 'restricted',

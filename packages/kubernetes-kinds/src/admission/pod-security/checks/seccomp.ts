@@ -5,7 +5,7 @@ import { type Check, containerList, type Finding, plural, quoted, type Rule, set
 
 const reason = 'seccompProfile'
 
-/** Before there were fields for them, profiles were chosen by annotations. */
+/** Before there were fields for profiles, annotations selected them. */
 const annotated: Rule = ({ metadata, spec }) => {
   const names = [
     'seccomp.security.alpha.kubernetes.io/pod',
@@ -50,14 +50,14 @@ export const seccompBaseline: Check = {
 }
 
 const chosen: Rule = ({ spec }) => {
-  const { setters, values, silent } = profiles(spec)
+  const { setters, values, unset } = profiles(spec)
   if (setters.length > 0) return unfit(setters, values)
-  if (silent.length === 0) return undefined
-  const detail = `pod or ${containerList(silent)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`
+  if (unset.length === 0) return undefined
+  const detail = `pod or ${containerList(unset)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`
   return { reason, detail }
 }
 
-/** Every container has a profile for its system calls. */
+/** Every container must have a seccomp profile. */
 export const seccompRestricted: Check = {
   id: 'seccompProfile_restricted',
   level: 'restricted',

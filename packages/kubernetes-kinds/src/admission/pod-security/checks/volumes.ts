@@ -1,7 +1,7 @@
 import type { Volume } from '../../../kinds/schemas/types.ts'
 import { type Check, plural, quoted, sorted } from '../check.ts'
 
-/** Pods do not see the files of the host. */
+/** Pods must not use hostPath volumes. */
 export const hostPathVolumes: Check = {
   id: 'hostPathVolumes',
   level: 'baseline',
@@ -55,7 +55,7 @@ const restricted = [
   'storageos',
 ] as const satisfies readonly Source[]
 
-/** Volumes are what the cluster gives to pods; storage from elsewhere comes by way of claims. */
+/** Allowed volumes are those that the cluster provides. Other storage must be used through PersistentVolumeClaims. */
 export const restrictedVolumes: Check = {
   id: 'restrictedVolumes',
   level: 'restricted',

@@ -1,6 +1,6 @@
 import { type Check, settings } from '../check.ts'
 
-/** On Windows, containers do not run as processes of the host. */
+/** Windows containers must not run as processes of the host. */
 export const windowsHostProcess: Check = {
   id: 'windowsHostProcess',
   level: 'baseline',

@@ -1,6 +1,6 @@
 /**
- * Who may write the status of a claim may still not write all of it: to allocate and reserve takes the right to bind, and each driver
- * speaks for its own devices. The permissions are for subresources that have no endpoint.
+ * Additional permissions for writing parts of a claim's status: allocation and reservation require permission to bind, and the status of a
+ * device the permission for its driver. The permissions are for subresources that have no endpoint.
  * Upstream: pkg/registry/resource/utils.go, v1.36.
  */
 import { type FieldError, forbidden, subdomainProblems } from '@capstan/kube'
@@ -8,13 +8,13 @@ import { refusalOf, type ResourceAttributes, type User, type WriteContext } from
 import { same, sameKey } from '../same.ts'
 import type { AllocationResult, ResourceClaimStatus, ResourceV1ResourceClaim as ResourceClaim } from '../schemas/types.ts'
 
-export function statusRightsErrors(
+export function statusPermissionErrors(
   { metadata, status }: ResourceClaim,
   { status: old }: ResourceClaim,
   { server: { authorizer }, caller, verb }: WriteContext,
 ): FieldError[] {
   const claims = { kind: 'resource', user: caller, group: 'resource.k8s.io', resource: 'resourceclaims' } as const
-  /** Why none of the questions is answered by yes: what was said to the first. */
+  /** Error text of the first permission, if none of them is granted. */
   const refusal = (questions: readonly ResourceAttributes[]): string | undefined => {
     const answers = questions.map((question) => ({ question, ...authorizer.decide(question) }))
     const [first] = answers
@@ -28,7 +28,7 @@ export function statusRightsErrors(
     if (why !== undefined) errors.push(forbidden('status.allocation', `${needed}: ${why}`))
   }
 
-  // What is said of devices goes with the allocation.
+  // Without an allocation there is no device status to check.
   if (!status.allocation) return errors
   const isNear = runsOn(caller, nodeOf(status.allocation))
   const verbs = [...(isNear ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
@@ -50,7 +50,7 @@ function changedDrivers({ devices: now = [] }: ResourceClaimStatus, { devices: b
   return [...new Set([...now.filter(notIn(before)), ...before.filter(notIn(now))].map(({ driver }) => driver))].sort()
 }
 
-/** The one node that an allocation is for, if that is how it says so. */
+/** The node of an allocation, if its selector names exactly one. */
 function nodeOf({ nodeSelector }: AllocationResult): string | undefined {
   const [term, ...others] = nodeSelector?.nodeSelectorTerms ?? []
   if (!term || others.length > 0 || term.matchExpressions?.length || term.matchFields?.length !== 1) return undefined
@@ -58,7 +58,7 @@ function nodeOf({ nodeSelector }: AllocationResult): string | undefined {
   return key === 'metadata.name' && operator === 'In' && values.length === 1 ? values[0] : undefined
 }
 
-/** Whether it is a service account whose Pod runs on the node. */
+/** Whether the user is a service account whose Pod runs on the node. */
 function runsOn({ name, extra = {} }: User, node: string | undefined): boolean {
   const nodes = extra['authentication.kubernetes.io/node-name'] ?? []
   const isServiceAccount = /^system:serviceaccount:[^:]+:[^:]+$/.test(name)

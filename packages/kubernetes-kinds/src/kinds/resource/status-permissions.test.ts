@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Attributes, User } from '@capstan/apiserver'
 import type { ServerContext } from '@capstan/apiserver/kinds'
 import type { ResourceClaimStatus, ResourceV1ResourceClaim as ResourceClaim } from '../schemas/types.ts'
-import { statusRightsErrors } from './status-rights.ts'
+import { statusPermissionErrors } from './status-permissions.ts'
 
 const claim = (status: ResourceClaimStatus): ResourceClaim => ({
   metadata: { name: 'gpu', namespace: 'team' } as ResourceClaim['metadata'],
@@ -21,7 +21,7 @@ const driverOn = (node: string): User => ({
   extra: { 'authentication.kubernetes.io/node-name': [node] },
 })
 
-/** What is asked of the authorizer, which allows what is listed, and what is wrong then. */
+/** Returns the questions to an authorizer that allows the listed permissions, and the resulting errors. */
 function outcome(now: ResourceClaimStatus, before: ResourceClaimStatus, caller: User, allowed: readonly string[] = []) {
   const asked: string[] = []
   const authorizer = {
@@ -41,10 +41,13 @@ function outcome(now: ResourceClaimStatus, before: ResourceClaimStatus, caller: 
     caller,
     warn: () => {},
   } as const
-  return { asked, errors: statusRightsErrors(claim(now), claim(before), context).map(({ field, text }) => `${field}: ${text}`) }
+  return {
+    asked,
+    errors: statusPermissionErrors(claim(now), claim(before), context).map(({ field, text }) => `${field}: ${text}`),
+  }
 }
 
-describe('what it takes to write the status of a claim', () => {
+describe('permissions for writing the status of a claim', () => {
   const consumer = { resource: 'pods', name: 'p', uid: 'u' }
   const said = { ...device, data: { a: 1 } }
   const bind = 'patch resourceclaims/binding */*'
@@ -72,7 +75,7 @@ describe('what it takes to write the status of a claim', () => {
     expect(outcome(now, before, caller, questions.slice(-1)).errors).toEqual([])
   })
 
-  test('who may not is told which right is missing', () => {
+  test('the error names the missing permission', () => {
     const { errors } = outcome({ allocation, devices: [said] }, {}, driverOn('node-1'))
     expect(errors).toEqual([
       'status.allocation: Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: User "system:serviceaccount:drivers:gpu" cannot patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope',
