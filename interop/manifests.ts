@@ -48,8 +48,7 @@ import { until } from './until.ts'
 
 export const manifestsSuite: Suite = {
   shows: 'capstan manifests on a real kube-apiserver: the managers with the rights of their ServiceAccounts, all used',
-  // In some runs a LocalMachineTemplate of the topology is left behind when core stops during an upgrade.
-  ci: false,
+  ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
   ownNetwork: true,
   async run() {

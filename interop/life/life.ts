@@ -185,20 +185,28 @@ export async function atRest(scene: Scene, name: ClusterName, { version, control
 }
 
 /** Everything in the namespace that belongs to Cluster API, and Secrets, as `Kind name`. */
-export async function inventory({ client, namespace }: Pick<Scene, 'client' | 'namespace'>): Promise<string[]> {
-  const found: string[] = []
+export const inventory = async (scene: Pick<Scene, 'client' | 'namespace'>): Promise<string[]> =>
+  [...(await everything(scene)).keys()].sort()
+
+async function everything({ client, namespace }: Pick<Scene, 'client' | 'namespace'>): Promise<Map<string, KubeObject>> {
+  const found = new Map<string, KubeObject>()
   const kinds = [...(await customKinds(client)).values(), Secret as Kind].filter(({ scope }) => scope === 'Namespaced')
   for (const kind of kinds)
-    for (const { metadata } of (await client.list(kind, { namespace })).items) found.push(`${kind.kind} ${metadata.name}`)
-  return found.sort()
+    for (const one of (await client.list(kind, { namespace })).items) found.set(`${kind.kind} ${one.metadata.name}`, one)
+  return found
 }
 
 /** What is there beside `before`, once that does not get less: objects go by their owners a moment after the Cluster. */
 export async function leftBehind(scene: Scene, before: readonly string[]): Promise<string[]> {
   const end = performance.now() + 60_000
   for (;;) {
-    const left = (await inventory(scene)).filter((one) => !before.includes(one))
-    if (left.length === 0 || performance.now() > end) return left
+    const left = [...(await everything(scene))].filter(([name]) => !before.includes(name))
+    if (left.length === 0) return []
+    if (performance.now() > end)
+      return left.map(([name, { metadata }]) => {
+        const { creationTimestamp, deletionTimestamp, finalizers, ownerReferences } = metadata
+        return `${name} ${JSON.stringify({ creationTimestamp, deletionTimestamp, finalizers, ownerReferences })}`
+      })
     await new Promise((resolve) => void setTimeout(resolve, 500))
   }
 }
