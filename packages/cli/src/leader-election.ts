@@ -5,6 +5,7 @@ import {
   type Client,
   type Clock,
   durationText,
+  equal,
   isReason,
   keyOf,
   keyText,
@@ -18,7 +19,7 @@ import {
   sleep,
 } from '@capstan/kube'
 import type { ProviderName } from '@capstan/lab'
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { duration } from './commands/apiserver-flags.ts'
 import { UsageError } from './io.ts'
 
@@ -39,6 +40,7 @@ export interface LeaderElectionFlags {
   leaderElectLeaseDuration: number
   leaderElectRenewDeadline: number
   leaderElectRetryPeriod: number
+  leaderElectShards?: number
 }
 
 /** Adds upstream's flags, and one for the namespace, which a manager outside of a pod cannot know. */
@@ -65,6 +67,12 @@ export function withLeaderElection(command: Command): Command {
       term('--leader-elect-renew-deadline', 'time after which a leader that cannot renew its Lease stops', renewDeadline),
     )
     .addOption(term('--leader-elect-retry-period', 'how long everybody waits between two attempts', retryPeriod))
+    .addOption(
+      new Option(
+        '--leader-elect-shards <n>',
+        'divide the namespaces among this many Leases, which the managers share, instead of one leader; the same for all of them',
+      ).argParser(shardCount),
+    )
 }
 
 /** How this process takes part, or `undefined` when it was not asked to. @throws UsageError when two could lead at once */
@@ -73,6 +81,14 @@ export function leaderElection(
   providers: readonly ProviderName[],
   random: Random,
 ): LeaderElectionOptions | undefined {
+  const { leaderElectShards: shards } = flags
+  if (shards !== undefined && flags.leaderElect === 'false')
+    throw new UsageError('--leader-elect-shards needs --leader-elect', 'Without Leases several managers would do the same work.')
+  if (shards !== undefined && !equal(providers, ['core']))
+    throw new UsageError(
+      '--leader-elect-shards needs --providers core',
+      'The local provider simulates machines in its own process, which others cannot take over. Run it as a manager of its own.',
+    )
   if (flags.leaderElect === 'false') return undefined
   const terms = {
     leaseDuration: flags.leaderElectLeaseDuration,
@@ -85,7 +101,22 @@ export function leaderElection(
     throw new UsageError(messageOf(err), 'see --leader-elect-lease-duration, -renew-deadline and -retry-period', { cause: err })
   }
   const identity = `capstan_${hostname().replaceAll('_', '-')}_${randomUUID(random)}`
-  return { namespace: flags.leaderElectNamespace, name: leaseOf(providers), identity, terms }
+  return {
+    namespace: flags.leaderElectNamespace,
+    name: leaseOf(providers),
+    identity,
+    terms,
+    ...(shards === undefined ? {} : { shards }),
+  }
+}
+
+/** More would only mean more requests for Leases. */
+const MostShards = 60
+
+export function shardCount(text: string): number {
+  if (!/^[1-9]\d?$/.test(text) || Number(text) > MostShards)
+    throw new InvalidArgumentError(`expected a whole number from 1 to ${MostShards}.`)
+  return Number(text)
 }
 
 /** Makes sure that a Lease can be made in the namespace. */

@@ -1,8 +1,18 @@
 /** One reader over every informer of a manager. A kind is watched from its first read on. */
 import type { Client, Clock, Kind, KubeObject, Logger, ObjectKey, ObjectList, Random } from '@capstan/kube'
-import { apiVersionOf, badRequest, keyText, notFound, parseLabelSelector, resourceName, watchObjects } from '@capstan/kube'
+import {
+  apiVersionOf,
+  badRequest,
+  keyText,
+  minutes,
+  notFound,
+  parseLabelSelector,
+  resourceName,
+  watchObjects,
+} from '@capstan/kube'
 import type { Cache, Index } from './controller.ts'
 import { Informer } from './informer.ts'
+import { unlessAborted, withTimeout } from './unless-aborted.ts'
 
 export interface InformersOptions {
   readonly client: Client
@@ -14,10 +24,15 @@ export interface InformersOptions {
   readonly namespace?: string
 }
 
+/** Longest time to catch up with what exists; the caller begins again then. */
+const CatchUpLimit = minutes(1)
+
 export class Informers implements Cache {
   readonly #options: InformersOptions
   readonly #informers = new Map<string, Informer>()
   readonly #following: Promise<void>[] = []
+  #catchUp: Promise<void> = Promise.resolve()
+  #nextCatchUp: Promise<void> | undefined
 
   constructor(options: InformersOptions) {
     this.#options = options
@@ -42,6 +57,31 @@ export class Informers implements Cache {
 
   all(): readonly Informer[] {
     return [...this.#informers.values()]
+  }
+
+  /** Resolves when the cache contains every object that exists when this is called, or a newer state of it. */
+  caughtUp(signal: AbortSignal): Promise<void> {
+    // Who comes while objects are listed waits for the next time, together with others.
+    this.#nextCatchUp ??= this.#catchUp.then(() => {
+      this.#nextCatchUp = undefined
+      const { clock, signal } = this.#options
+      const all = (limit: AbortSignal) => Promise.all(this.all().map((informer) => this.#catchUpWith(informer, limit)))
+      const done = withTimeout(clock, CatchUpLimit, all, signal).then(() => undefined)
+      this.#catchUp = done.catch(() => {})
+      return done
+    })
+    return unlessAborted(this.#nextCatchUp, signal)
+  }
+
+  async #catchUpWith(informer: Informer, signal: AbortSignal): Promise<void> {
+    const { client, namespace } = this.#options
+    await unlessAborted(informer.synced, signal)
+    const selection = namespace === undefined || informer.kind.scope === 'Cluster' ? {} : { namespace }
+    const { items } = await client.list(informer.kind, { ...selection, metadataOnly: true, signal })
+    for (const { metadata } of items) {
+      const seen = informer.seen(keyText(metadata), Number(metadata.resourceVersion))
+      if (seen) await unlessAborted(seen, signal)
+    }
   }
 
   /** Resolves when every watch has ended after the signal's abort. */

@@ -103,6 +103,11 @@ export interface Controller<T extends KubeObject = KubeObject> {
   /** Registers the controller's own metrics in the manager's registry. Called once. */
   metrics?(registry: Registry): void
   reconcile(key: ObjectKey, context: ReconcileContext): Promise<Outcome>
+  /**
+   * Called instead of `reconcile` for objects that another process reconciles, when several share the work (see `Shards`): keeps what this
+   * process remembers of them current. Its writes are rejected. Absent: nothing is remembered.
+   */
+  elsewhere?(key: ObjectKey, context: ReconcileContext): Promise<Outcome>
 }
 
 /** Erases the type parameter of a controller, so that controllers of several kinds fit one list. */

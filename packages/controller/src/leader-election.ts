@@ -16,7 +16,7 @@ import {
   type Timer,
 } from '@capstan/kube'
 import { checkLeaseTerms, defaultLeaseTerms, holderOf, leaseMove, type LeaseTerms, released, RetryJitter } from './lease.ts'
-import { unlessAborted } from './unless-aborted.ts'
+import { unlessAborted, withTimeout } from './unless-aborted.ts'
 
 export interface LeaderElectionOptions {
   /** Namespace of the Lease. */
@@ -25,6 +25,10 @@ export interface LeaderElectionOptions {
   /** Unique to each process ever started. */
   readonly identity: string
   readonly terms?: LeaseTerms
+  /** Whether a Lease that is free or has expired may be taken; absent: always. */
+  mayAcquire?(lease: Lease | undefined): boolean
+  /** Set on the Lease when it is taken; `undefined` removes one. */
+  readonly annotations?: Readonly<Record<string, string | undefined>>
 }
 
 interface Dependencies {
@@ -41,8 +45,10 @@ export class LeaderElection {
   readonly #key: { readonly namespace: string; readonly name: string }
   readonly #terms: LeaseTerms
   readonly #dependencies: Dependencies
+  readonly #options: LeaderElectionOptions
   /** The Lease as last read or written. */
   #lease: Lease | undefined
+  #before: Lease | undefined
   #hasRunOut = false
   #running: Timer | undefined
   /** Time on the local clock at which leadership ends unless it is renewed. */
@@ -53,8 +59,10 @@ export class LeaderElection {
   #loggedHolder = ''
 
   /** @throws Error when these terms would allow two leaders at once */
-  constructor({ namespace, name, identity, terms = defaultLeaseTerms }: LeaderElectionOptions, dependencies: Dependencies) {
+  constructor(options: LeaderElectionOptions, dependencies: Dependencies) {
+    const { namespace, name, identity, terms = defaultLeaseTerms } = options
     checkLeaseTerms(terms)
+    this.#options = options
     this.identity = identity
     this.#key = { namespace, name }
     this.#terms = terms
@@ -69,6 +77,18 @@ export class LeaderElection {
   /** The Lease as last read or written. */
   get lease(): Lease | undefined {
     return this.#lease
+  }
+
+  /** The Lease as it was before this candidate took it; `undefined` when there was none. */
+  get before(): Lease | undefined {
+    return this.#before
+  }
+
+  /** Identity of the process that holds the Lease as far as is known; empty when it is free or has expired. */
+  get holder(): string {
+    if (this.leads) return this.identity
+    const holder = this.#lease && !this.#hasRunOut ? holderOf(this.#lease) : ''
+    return holder === this.identity ? '' : holder
   }
 
   /** Resolves when this candidate becomes the leader. Rejects when `signal` aborts. */
@@ -139,7 +159,7 @@ export class LeaderElection {
     const sent = clock.now()
     this.#sent = sent
     try {
-      const held = await this.#within((limit) => this.#write(AbortSignal.any([signal, limit]), this.leads), signal)
+      const held = await this.#within((until) => this.#write(until, this.leads), signal)
       if (!held) {
         this.#until = Number.NEGATIVE_INFINITY
         return 'taken'
@@ -158,22 +178,39 @@ export class LeaderElection {
     if (!isCurrent) this.#see(await orAbsent(client.get(Lease, this.#key, { signal })))
     const contender = { identity: this.identity, terms: this.#terms, now: clock.now(), hasRunOut: this.#hasRunOut }
     const move = leaseMove(this.#lease, contender)
+    const known = this.#lease
+    const takes = move.kind !== 'wait' && (known === undefined || holderOf(known) !== this.identity)
+    if (takes && this.#options.mayAcquire?.(known) === false) return false
     switch (move.kind) {
       case 'wait':
         this.#logHolder(move.holder)
         return false
       case 'create':
-        this.#see(await client.create(Lease, { metadata: this.#key, spec: move.spec }, { signal }))
+        this.#see(await client.create(Lease, { metadata: this.#marked(this.#key), spec: move.spec }, { signal }))
+        this.#before = undefined
         return true
       case 'update':
         try {
-          this.#see(await client.update(Lease, move.lease, { signal }))
+          const { lease } = move
+          const updated = takes ? { ...lease, metadata: this.#marked(lease.metadata) } : lease
+          this.#see(await client.update(Lease, updated, { signal }))
+          if (takes) this.#before = known
           return true
         } catch (err) {
           if (isCurrent && isReason(err, 'Conflict', 'NotFound')) return this.#write(signal, false)
           throw err
         }
     }
+  }
+
+  /** Adds the annotations of a holder. */
+  #marked<T extends object>(metadata: T & { readonly annotations?: Record<string, string> }): T {
+    const annotations = { ...metadata.annotations }
+    for (const [name, value] of Object.entries(this.#options.annotations ?? {})) {
+      if (value === undefined) delete annotations[name]
+      else annotations[name] = value
+    }
+    return Object.keys(annotations).length === 0 && !metadata.annotations ? metadata : { ...metadata, annotations }
   }
 
   /** A Lease expires when it was seen unchanged for its duration. Its timestamps are not compared with the local clock. */
@@ -196,16 +233,8 @@ export class LeaderElection {
   }
 
   /** Limits each request so that another attempt fits before the deadline. */
-  async #within<T>(work: (limit: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const limit = new AbortController()
-    const timeout = this.#terms.renewDeadline / 2
-    const timer = this.#dependencies.clock.schedule(timeout, () => limit.abort(new Error(`no answer within ${timeout / 1000}s`)))
-    try {
-      const until = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal
-      return await unlessAborted(work(limit.signal), until)
-    } finally {
-      timer.cancel()
-    }
+  #within<T>(work: (limit: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return withTimeout(this.#dependencies.clock, this.#terms.renewDeadline / 2, work, signal)
   }
 
   /** Remaining part of `period` since then. At most the whole period, also when the clock was set back. */

@@ -6,6 +6,7 @@ import type { Controller, EventRecorder, MapFunction, Predicate, ReconcileContex
 import type { InformerEvent } from './informer.ts'
 import type { ControllerMetrics, LoopState } from './metrics.ts'
 import type { Outcome } from './outcome.ts'
+import type { Partition } from './shards.ts'
 import { proceed } from './outcome.ts'
 import { onlyConflicts } from './only-conflicts.ts'
 import { recordWrites, within } from './own-writes.ts'
@@ -28,6 +29,8 @@ export interface LoopOptions {
   readonly eventFilter?: (object: KubeObject) => boolean
   /** Milliseconds between reconciles of all objects; absent: none. */
   readonly syncPeriod?: number
+  /** Which objects this process reconciles; absent: all. */
+  readonly partition?: Partition
 }
 
 /** Reconciles of one controller at once, as upstream. */
@@ -99,7 +102,7 @@ export class Loop {
   run(): void {
     this.#started = true
     for (const source of this.controller.sources ?? []) {
-      source.start((key) => this.#queue.add(keyText(key)), { cache: this.#options.informers, signal: this.#options.signal })
+      source.start((key) => this.#add(key), { cache: this.#options.informers, signal: this.#options.signal })
     }
     this.#resyncLater()
     this.#pump()
@@ -111,9 +114,24 @@ export class Loop {
     if (syncPeriod === undefined || signal.aborted) return
     this.#resync = clock.schedule(syncPeriod * (0.9 + random.next() * 0.2), () => {
       for (const object of informers.find(this.controller.for)?.list() ?? [])
-        if (!eventFilter || eventFilter(object)) this.#queue.add(keyText(keyOfMeta(object.metadata)), { lowPriority: true })
+        if (!eventFilter || eventFilter(object)) this.#add(keyOfMeta(object.metadata), { lowPriority: true })
       this.#resyncLater()
     })
+  }
+
+  /** Enqueues the objects of a shard, which this process has begun or ceased to reconcile. */
+  shardChanged(shard: number): void {
+    const { informers, partition } = this.#options
+    for (const object of informers.find(this.controller.for)?.list() ?? []) {
+      const key = keyOfMeta(object.metadata)
+      if (partition?.shardOf(key) === shard) this.#add(key)
+    }
+  }
+
+  /** Enqueues a key, unless this process has nothing to do with it. */
+  #add(key: ObjectKey, options?: { lowPriority?: boolean }): void {
+    const { partition } = this.#options
+    if (!partition || this.controller.elsewhere || partition.partOf(key)) this.#queue.add(keyText(key), options)
   }
 
   async #follow(kind: Kind, map: MapFunction, when?: Predicate): Promise<void> {
@@ -128,13 +146,18 @@ export class Loop {
   }
 
   #deliver({ previous, object, initial }: InformerEvent, map: MapFunction, when: Predicate | undefined): void {
-    if (when && !when({ previous, object })) return
+    const { partition, informers } = this.#options
+    const isAccepted = !when || when({ previous, object })
+    if (!isAccepted && !(partition && this.controller.elsewhere)) return
     // When the owner of an object changes, both the old and the new owner are enqueued.
-    const keys = new Set<string>()
+    const keys = new Map<string, ObjectKey>()
     for (const version of [previous, object]) {
-      if (version) for (const key of map(version, this.#options.informers)) keys.add(keyText(key))
+      if (version) for (const key of map(version, informers)) keys.set(keyText(key), key)
     }
-    for (const key of keys) this.#queue.add(key, { lowPriority: initial })
+    for (const key of keys.values()) {
+      // The filter knows which changes matter to the process that reconciles the object.
+      if (isAccepted || !partition?.partOf(key)) this.#add(key, { lowPriority: initial })
+    }
   }
 
   /**
@@ -164,7 +187,16 @@ export class Loop {
   }
 
   async #reconcile(key: string): Promise<void> {
-    const { client, informers, clock, random, ids, events, metrics, signal } = this.#options
+    const { informers, clock, random, ids, metrics, partition } = this.#options
+    const part = partition?.partOf(parseKey(key))
+    const isElsewhere = partition !== undefined && part === undefined
+    if (isElsewhere && !this.controller.elsewhere) {
+      this.#waiting.delete(key)
+      return this.#queue.done(key, { changed: false, failed: false, held: false })
+    }
+    const client = part?.client ?? this.#options.client
+    const events = part?.events(`${this.controller.name}-controller`) ?? this.#options.events
+    const signal = part ? AbortSignal.any([this.#options.signal, part.signal]) : this.#options.signal
     const limit = new AbortController()
     const timer = clock.schedule(ReconcileTimeout, () => {
       metrics.timedOut(this.controller.name)
@@ -189,12 +221,17 @@ export class Loop {
     let outcome: Outcome = proceed()
     let failure: unknown
     try {
-      outcome = await this.controller.reconcile(parseKey(key), context)
+      outcome = await this.controller[isElsewhere ? 'elsewhere' : 'reconcile']!(parseKey(key), context)
     } catch (err) {
       failure = err
     }
     timer.cancel()
-    if (signal.aborted) return
+    if (this.#options.signal.aborted) return
+    if (signal.aborted) {
+      // The shard is another process's now, or will be: that one reconciles the key.
+      this.#waiting.delete(key)
+      return this.#queue.done(key, { changed: false, failed: false, held: false })
+    }
     for (const err of writes.rejectedStatus) log.error('Status rejected by the API server', { err })
     this.#report(key, outcome, failure, log)
     const isFinal = failure !== undefined && isTerminal(failure)

@@ -1,5 +1,5 @@
 /** Runs controllers together over one client and one set of informers. */
-import type { Client, Clock, KubeObject, Logger, Random } from '@capstan/kube'
+import type { Client, Clock, KubeObject, Logger, ObjectKey, Random } from '@capstan/kube'
 import { createClient, forkRandom, seconds } from '@capstan/kube'
 import { Informers } from './cache.ts'
 import type { Cache, Controller } from './controller.ts'
@@ -11,6 +11,7 @@ import { Loop } from './loop.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import { createMetrics, registerLoops, registerMasterStatus } from './metrics.ts'
 import { within } from './own-writes.ts'
+import { outlived, ShardsAnnotation, shardsBefore, Shards } from './shards.ts'
 
 export interface ManagerOptions {
   readonly client: Client
@@ -28,6 +29,11 @@ export interface ManagerOptions {
   readonly leaderElection?: LeaderElectionOptions & {
     /** Work that only the leader may do before its reconciles begin, such as installing CRDs. */
     prepare?(signal: AbortSignal): Promise<void>
+    /**
+     * Number of shards among which namespaces are divided, the same in every process. Managers then share the work: each reconciles the
+     * objects of the shards whose Leases it holds, and the others stand by for them. Absent: one manager leads, and reconciles everything.
+     */
+    readonly shards?: number
   }
 }
 
@@ -45,6 +51,8 @@ export interface Manager {
   readonly started: boolean
   /** Reconciles run, or are about to. */
   readonly leads: boolean
+  /** Whether this process reconciles the object. */
+  holds(key: ObjectKey): boolean
   readonly metrics: ControllerMetrics
   /** For tests and `explain`: the reason for which each key waits, as `controller namespace/name: reason`. */
   waiting(): readonly string[]
@@ -70,8 +78,30 @@ export function createManager(options: ManagerOptions): Manager {
   // Separate random streams: generated object names do not depend on the number of reconciles, events or reconnections.
   const ids = forkRandom(random)
   const forEvents = forkRandom(random)
-  const election = leaderElection && new LeaderElection(leaderElection, { client, clock, random: forkRandom(random), log })
-  const fenced = election && fence(client.transport, () => election.leads)
+  const forElection = forkRandom(random)
+  const count = leaderElection?.shards
+  const election =
+    leaderElection && count === undefined
+      ? new LeaderElection(
+          { ...leaderElection, annotations: { [ShardsAnnotation]: undefined } },
+          { client, clock, random: forElection, log },
+        )
+      : undefined
+  const shards =
+    leaderElection && count !== undefined
+      ? new Shards(
+          {
+            count,
+            election: leaderElection,
+            ...(leaderElection.prepare ? { prepare: (until) => leaderElection.prepare!(until) } : {}),
+            caughtUp: (until) => informers.caughtUp(until),
+            onChange: (shard) => loops.forEach((loop) => loop.shardChanged(shard)),
+          },
+          { client, clock, random: forElection, log },
+        )
+      : undefined
+  // With shards, each has a client of its own, and nothing is written outside of them.
+  const fenced = leaderElection && fence(client.transport, () => election?.leads ?? false)
   const writer = fenced ? createClient(fenced.transport) : client
   const events = createEventRecorders({ client: writer, clock, random: forEvents, log })
   const metrics = createMetrics()
@@ -90,10 +120,12 @@ export function createManager(options: ManagerOptions): Manager {
         signal,
         ...(eventFilter ? { eventFilter } : {}),
         ...(syncPeriod === undefined ? {} : { syncPeriod }),
+        ...(shards ? { partition: shards } : {}),
       }),
   )
   registerLoops(metrics, () => loops.map((loop) => loop.state))
-  if (election) registerMasterStatus(metrics, leaderElection.name, () => election.leads)
+  if (election) registerMasterStatus(metrics, () => [[leaderElection!.name, election.leads]])
+  if (shards) registerMasterStatus(metrics, () => shards.leases.map((name, shard) => [name, shards.holds(shard)] as const))
   const ended = Promise.withResolvers<void>()
   // Handled here for callers that do not await `ended`; the error is logged as well.
   ended.promise.catch(() => {})
@@ -109,6 +141,23 @@ export function createManager(options: ManagerOptions): Manager {
     await synced
     if (!signal.aborted) for (const loop of loops) loop.run()
   }
+  /** Waits for managers that shared the work before, then lets the caller prepare. */
+  async function prepare({ before }: LeaderElection): Promise<void> {
+    const former = shardsBefore(before)
+    if (former !== undefined) await outlived(leaderElection!, former, { client, clock, random: forElection, log }, signal)
+    await leaderElection?.prepare?.(signal)
+  }
+  /** Takes part in sharing the work. */
+  async function share(sharing: Shards): Promise<void> {
+    try {
+      await Promise.all([sharing.run(signal), run()])
+    } catch (err) {
+      if (signal.aborted) return
+      log.error('The manager stops', { err })
+      ended.reject(err)
+      end()
+    }
+  }
   /** Runs a candidate: acquires the Lease, leads, and ends. */
   async function lead(election: LeaderElection): Promise<void> {
     try {
@@ -117,7 +166,7 @@ export function createManager(options: ManagerOptions): Manager {
       const lost = election.keep(signal)
       // Awaited below; this handler covers a failure of `prepare` before that.
       lost.catch(() => {})
-      await Promise.race([leaderElection?.prepare?.(signal), lost])
+      await Promise.race([prepare(election), lost])
       if (election.leads) await Promise.race([run(), lost])
       throw new Error(`Leader election lost: ${await lost}`)
     } catch (err) {
@@ -137,7 +186,10 @@ export function createManager(options: ManagerOptions): Manager {
       return started
     },
     get leads() {
-      return election ? election.leads : started
+      return election?.leads ?? shards?.holds(0) ?? started
+    },
+    holds(key) {
+      return shards ? shards.holds(shards.shardOf(key)) : this.leads
     },
     get idle() {
       return loops.every((loop) => loop.idle)
@@ -151,10 +203,11 @@ export function createManager(options: ManagerOptions): Manager {
       }
       synced = Promise.all(loops.map((loop) => loop.subscribe())).then(() => undefined)
       if (election) leading = lead(election)
+      if (shards) leading = share(shards)
       await synced
       if (signal.aborted) return
       started = true
-      if (!election) await run()
+      if (!leaderElection) await run()
     },
     async stop() {
       election?.resign()

@@ -152,14 +152,14 @@ export function registerLoops({ registry }: ControllerMetrics, read: () => reado
 }
 
 /** Registers the gauge that shows whether this manager leads, under client-go's name. */
-export function registerMasterStatus({ registry }: ControllerMetrics, name: string, leads: () => boolean): void {
+export function registerMasterStatus({ registry }: ControllerMetrics, leases: () => Iterable<readonly [string, boolean]>): void {
   new Gauge({
     name: 'leader_election_master_status',
     help: '1 while this manager holds the Lease, 0 while it waits for it',
     labelNames: ['name'],
     registers: [registry],
     collect() {
-      this.set({ name }, leads() ? 1 : 0)
+      for (const [name, isHeld] of leases()) this.set({ name }, isHeld ? 1 : 0)
     },
   })
 }

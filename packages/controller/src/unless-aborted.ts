@@ -1,3 +1,5 @@
+import type { Clock } from '@capstan/kube'
+
 /** Resolves as `promise`, or rejects with the signal's reason when it aborts first. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -6,4 +8,21 @@ export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Prom
     else signal.addEventListener('abort', abort, { once: true })
     void promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
+}
+
+/** Runs `work`, and rejects after `timeout` milliseconds or when `signal` aborts, even if the work takes no notice. */
+export async function withTimeout<T>(
+  clock: Clock,
+  timeout: number,
+  work: (limit: AbortSignal) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const limit = new AbortController()
+  const timer = clock.schedule(timeout, () => limit.abort(new Error(`no answer within ${timeout / 1000}s`)))
+  try {
+    const until = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal
+    return await unlessAborted(work(until), until)
+  } finally {
+    timer.cancel()
+  }
 }

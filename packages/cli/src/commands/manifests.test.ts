@@ -95,6 +95,12 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
   })
 })
 
+test('shards are an argument of the manager', async () => {
+  const argsOf = (objects: readonly Manifest[]) => JSON.stringify(objects.find(({ kind }) => kind === 'Deployment'))
+  expect(argsOf(await written('core', '--shards', '6'))).toContain('"--leader-elect-shards=6"')
+  expect(argsOf(await written('core'))).not.toContain('shards')
+})
+
 test('a repository of clusterctl has components and metadata under label and version', async () => {
   const { out } = await ended([
     'manifests',
@@ -126,6 +132,8 @@ test.each([
   [['manifests', 'aws'], /core, local/],
   [['manifests', 'core', '--release', '1.2'], /expected a version such as v1\.2\.3/],
   [['manifests', 'core', '--replicas', '0'], /expected a number from 1 to 99/],
+  [['manifests', 'core', '--shards', '0'], /expected a whole number from 1 to 60/],
+  [['manifests', 'local', '--shards', '6'], /--shards is an option of the core provider/],
   [['manifests', 'core', '--certificates', 'none'], /self-managed, cert-manager/],
 ])('%j is refused', async (argv, why) => {
   expect(await ended(argv)).toMatchObject({ code: 2, err: expect.stringMatching(why) })

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { stringify } from 'yaml'
-import type { Io } from '../io.ts'
+import { type Io, UsageError } from '../io.ts'
 import {
   type CertificateSource,
   components,
@@ -12,6 +12,7 @@ import {
   type ProviderToInstall,
   releaseMetadata,
 } from '../manifests/components.ts'
+import { shardCount } from '../leader-election.ts'
 import { versions } from '../versions.ts'
 
 interface Options {
@@ -19,6 +20,7 @@ interface Options {
   readonly release: string
   readonly certificates: CertificateSource
   readonly replicas: number
+  readonly shards?: number
   readonly outputDir?: string
 }
 
@@ -37,10 +39,24 @@ export const manifestsCommand = (io: Io): Command =>
         .default('self-managed'),
     )
     .addOption(new Option('--replicas <n>', 'replicas of the Deployment; one of them is the leader').argParser(count).default(1))
+    .addOption(
+      new Option(
+        '--shards <n>',
+        'shards among which the replicas divide the namespaces, instead of one leader (core only); see --leader-elect-shards of capstan manager',
+      ).argParser(shardCount),
+    )
     .option('--output-dir <dir>', 'write a local repository of clusterctl to this folder (default: print the components)')
     .action(async (provider: ProviderToInstall, options: Options) => {
-      const { image, release: version, certificates, replicas, outputDir } = options
-      const objects: Manifest[] = components({ provider, image, version, certificates, replicas })
+      const { image, release: version, certificates, replicas, shards, outputDir } = options
+      if (shards !== undefined && provider !== 'core') throw new UsageError('--shards is an option of the core provider')
+      const objects: Manifest[] = components({
+        provider,
+        image,
+        version,
+        certificates,
+        replicas,
+        ...(shards === undefined ? {} : { shards }),
+      })
       if (provider === 'local') objects.push(coreRoleForLocal())
       const text = yamlOf(objects)
       if (outputDir === undefined) return io.out(text.trimEnd())

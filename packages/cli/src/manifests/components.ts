@@ -14,6 +14,8 @@ export interface ManifestOptions {
   readonly version: string
   readonly certificates: CertificateSource
   readonly replicas: number
+  /** Shards among which the replicas divide the work; absent: one of them leads. */
+  readonly shards?: number
 }
 
 export interface Manifest {
@@ -187,7 +189,7 @@ export function coreRoleForLocal(): Manifest {
   })
 }
 
-function deployment({ provider, image, certificates, replicas }: ManifestOptions): Manifest {
+function deployment({ provider, image, certificates, replicas, shards }: ManifestOptions): Manifest {
   const { namespace, prefix, label } = providerNames[provider]
   const labels = { 'cluster.x-k8s.io/provider': label, 'control-plane': 'controller-manager' }
   const certificateFolder = '/tmp/k8s-webhook-server/serving-certs'
@@ -216,6 +218,7 @@ function deployment({ provider, image, certificates, replicas }: ManifestOptions
                 `--providers=${provider}`,
                 '--leader-elect',
                 `--leader-elect-namespace=${namespace}`,
+                ...(shards === undefined ? [] : [`--leader-elect-shards=${shards}`]),
                 '--diagnostics-address=:8443',
                 '--health-addr=:9440',
                 '--webhook-host=0.0.0.0',

@@ -133,6 +133,10 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
         else drop(key)
         return proceed()
       },
+      elsewhere(key) {
+        drop(key)
+        return Promise.resolve(proceed())
+      },
     },
   }
 }

@@ -2,8 +2,13 @@ import { CanUpdateMachine, createCatalog, ExtensionConfig, hookCatalog } from '@
 import { createExtensionClient, inProcess, NoAnswer } from '@capstan/extension'
 import { admissionOf, type KubeObject, silent, VirtualClock } from '@capstan/kube'
 import { type TestEnv, testEnv } from '@capstan/testing'
-import { afterEach, expect, test } from 'vitest'
-import { createReadOnlyExtensionConfigController } from './controller.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { controller } from '@capstan/controller'
+import {
+  createExtensionConfigController,
+  createReadOnlyExtensionConfigController,
+  type ExtensionConfigOptions,
+} from './controller.ts'
 
 let env: TestEnv
 afterEach(() => env.close())
@@ -11,107 +16,118 @@ afterEach(() => env.close())
 const key = { name: 'sample' }
 const machine = { metadata: { namespace: 'default' } } as KubeObject
 
-/** A process beside core. The test fails when it calls an extension. */
-async function start() {
-  const clock = new VirtualClock()
-  const extensions = createExtensionClient({
-    transport: inProcess(() => {
-      throw new NoAnswer('ConnectionRefused', 'nobody should ask')
-    }),
-    catalog: createCatalog(hookCatalog),
-    clock,
-    log: silent,
-    namespaceLabels: async () => ({}),
-  })
-  env = await testEnv({
-    kinds: [ExtensionConfig],
-    admission: admissionOf([ExtensionConfig]),
-    controllers: [createReadOnlyExtensionConfigController({ extensions })],
-    clock,
-  })
-  return { extensions, handlers: () => extensions.handlersFor(CanUpdateMachine, machine) }
+/** Core itself, for the ExtensionConfigs that another process discovers. */
+const createElsewhereController = (options: ExtensionConfigOptions) => {
+  const { when: _, sources = [], name, for: kind, elsewhere } = createExtensionConfigController(options)
+  return controller({ name, for: kind, sources, reconcile: elsewhere! })
 }
 
-const create = (annotations: { [key: string]: string } = {}) =>
-  env.client.create(ExtensionConfig, {
-    metadata: { ...key, annotations },
-    spec: { clientConfig: { url: 'https://127.0.0.1:9443' } },
+describe.each([
+  ['a manager of another provider', createReadOnlyExtensionConfigController],
+  ['a manager of core without their shard', createElsewhereController],
+])('%s', (_, createController) => {
+  /** A process beside core. The test fails when it calls an extension. */
+  async function start() {
+    const clock = new VirtualClock()
+    const extensions = createExtensionClient({
+      transport: inProcess(() => {
+        throw new NoAnswer('ConnectionRefused', 'nobody should ask')
+      }),
+      catalog: createCatalog(hookCatalog),
+      clock,
+      log: silent,
+      namespaceLabels: async () => ({}),
+    })
+    env = await testEnv({
+      kinds: [ExtensionConfig],
+      admission: admissionOf([ExtensionConfig]),
+      controllers: [createController({ extensions })],
+      clock,
+    })
+    return { extensions, handlers: () => extensions.handlersFor(CanUpdateMachine, machine) }
+  }
+
+  const create = (annotations: { [key: string]: string } = {}) =>
+    env.client.create(ExtensionConfig, {
+      metadata: { ...key, annotations },
+      spec: { clientConfig: { url: 'https://127.0.0.1:9443' } },
+    })
+
+  /** The status that core writes after discovery. */
+  async function discovered(status: 'True' | 'False', handlers: readonly string[], observedGeneration = 1) {
+    const condition = {
+      type: 'Discovered',
+      status,
+      reason: status === 'True' ? 'Discovered' : 'NotDiscovered',
+      message: '',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+      observedGeneration,
+    }
+    const body = {
+      status: {
+        conditions: [condition],
+        handlers: handlers.map((name) => ({
+          name,
+          requestHook: { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'CanUpdateMachine' },
+          timeoutSeconds: 10,
+          failurePolicy: 'Fail',
+        })),
+      },
+    }
+    await env.client.patch(ExtensionConfig, key, { type: 'merge', body }, { subresource: 'status' })
+    await env.settle()
+  }
+
+  test('is ready at once without any ExtensionConfig', async () => {
+    const { extensions, handlers } = await start()
+    expect(extensions.ready).toBe(true)
+    expect(await handlers()).toEqual([])
   })
 
-/** The status that core writes after discovery. */
-async function discovered(status: 'True' | 'False', handlers: readonly string[], observedGeneration = 1) {
-  const condition = {
-    type: 'Discovered',
-    status,
-    reason: status === 'True' ? 'Discovered' : 'NotDiscovered',
-    message: '',
-    lastTransitionTime: '2026-01-01T00:00:00Z',
-    observedGeneration,
-  }
-  const body = {
-    status: {
-      conditions: [condition],
-      handlers: handlers.map((name) => ({
-        name,
-        requestHook: { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'CanUpdateMachine' },
-        timeoutSeconds: 10,
-        failurePolicy: 'Fail',
-      })),
-    },
-  }
-  await env.client.patch(ExtensionConfig, key, { type: 'merge', body }, { subresource: 'status' })
-  await env.settle()
-}
+  test('registers the handlers that core has discovered, and is not ready before', async () => {
+    const { extensions, handlers } = await start()
+    await create()
+    await env.settle()
+    expect(extensions.ready).toBe(false)
+    const before = await env.client.get(ExtensionConfig, key)
+    await discovered('True', ['can.sample'])
+    expect(extensions.ready).toBe(true)
+    expect(await handlers()).toEqual(['can.sample'])
+    const after = await env.client.get(ExtensionConfig, key)
+    expect(after.metadata.generation).toBe(before.metadata.generation)
+    expect(after.metadata.annotations).toEqual(before.metadata.annotations)
 
-test('is ready at once without any ExtensionConfig', async () => {
-  const { extensions, handlers } = await start()
-  expect(extensions.ready).toBe(true)
-  expect(await handlers()).toEqual([])
-})
+    await discovered('True', ['can.sample', 'too.sample'])
+    expect(await handlers()).toEqual(['can.sample', 'too.sample'])
+    await env.client.delete(ExtensionConfig, key)
+    await env.settle()
+    expect(await handlers()).toEqual([])
+  })
 
-test('registers the handlers that core has discovered, and is not ready before', async () => {
-  const { extensions, handlers } = await start()
-  await create()
-  await env.settle()
-  expect(extensions.ready).toBe(false)
-  const before = await env.client.get(ExtensionConfig, key)
-  await discovered('True', ['can.sample'])
-  expect(extensions.ready).toBe(true)
-  expect(await handlers()).toEqual(['can.sample'])
-  const after = await env.client.get(ExtensionConfig, key)
-  expect(after.metadata.generation).toBe(before.metadata.generation)
-  expect(after.metadata.annotations).toEqual(before.metadata.annotations)
+  test('an extension keeps its handlers while core cannot reach it', async () => {
+    const { extensions, handlers } = await start()
+    await create()
+    await discovered('False', ['can.sample'])
+    expect(extensions.ready).toBe(true)
+    expect(await handlers()).toEqual(['can.sample'])
+  })
 
-  await discovered('True', ['can.sample', 'too.sample'])
-  expect(await handlers()).toEqual(['can.sample', 'too.sample'])
-  await env.client.delete(ExtensionConfig, key)
-  await env.settle()
-  expect(await handlers()).toEqual([])
-})
+  test('a changed ExtensionConfig keeps its earlier registration until core has reconciled it', async () => {
+    const { handlers } = await start()
+    await create()
+    await discovered('True', ['can.sample'])
+    await env.client.patch(ExtensionConfig, key, { type: 'merge', body: { spec: { settings: { a: 'b' } } } })
+    await discovered('True', [], 1)
+    expect(await handlers()).toEqual(['can.sample'])
+    await discovered('True', [], 2)
+    expect(await handlers()).toEqual([])
+  })
 
-test('an extension keeps its handlers while core cannot reach it', async () => {
-  const { extensions, handlers } = await start()
-  await create()
-  await discovered('False', ['can.sample'])
-  expect(extensions.ready).toBe(true)
-  expect(await handlers()).toEqual(['can.sample'])
-})
-
-test('a changed ExtensionConfig keeps its earlier registration until core has reconciled it', async () => {
-  const { handlers } = await start()
-  await create()
-  await discovered('True', ['can.sample'])
-  await env.client.patch(ExtensionConfig, key, { type: 'merge', body: { spec: { settings: { a: 'b' } } } })
-  await discovered('True', [], 1)
-  expect(await handlers()).toEqual(['can.sample'])
-  await discovered('True', [], 2)
-  expect(await handlers()).toEqual([])
-})
-
-test('does not wait for a paused ExtensionConfig', async () => {
-  const { extensions, handlers } = await start()
-  await create({ 'cluster.x-k8s.io/paused': '' })
-  await env.settle()
-  expect(extensions.ready).toBe(true)
-  expect(await handlers()).toEqual([])
+  test('does not wait for a paused ExtensionConfig', async () => {
+    const { extensions, handlers } = await start()
+    await create({ 'cluster.x-k8s.io/paused': '' })
+    await env.settle()
+    expect(extensions.ready).toBe(true)
+    expect(await handlers()).toEqual([])
+  })
 })

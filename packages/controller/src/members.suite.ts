@@ -1,0 +1,207 @@
+/** Several managers on one API server, for tests of leader election. Each has its own connection, which can fail, and its own clock. */
+import { memoryStore, type Store } from '@capstan/apiserver'
+import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
+import {
+  type Clock,
+  ConfigMap,
+  createClient,
+  minutes,
+  type ObjectKey,
+  seconds,
+  seededRandom,
+  silent,
+  sleep,
+  type Transport,
+  VirtualClock,
+} from '@capstan/kube'
+import { createTraffic, settle as settleAll, type Traffic } from '@capstan/testing'
+import { afterEach, beforeEach, expect } from 'vitest'
+import { type Controller, controller } from './controller.ts'
+import { createManager, type Manager } from './manager.ts'
+import { proceed, requeue } from './outcome.ts'
+
+export let clock: VirtualClock
+let store: Store
+let server: ApiServer
+let traffic: Traffic
+export let members: Member[]
+/** Successful writes of the controllers, in their order. */
+export let writes: { readonly by: string; readonly namespace: string | undefined; readonly at: number }[]
+/** Moments at which more than one member believed it was the leader. */
+let clashes: string[]
+
+beforeEach(async () => {
+  clock = new VirtualClock()
+  store = memoryStore()
+  traffic = createTraffic()
+  server = createApiServer({ store, clock, random: seededRandom(1), log: silent })
+  await server.ready
+  members = []
+  writes = []
+  clashes = []
+})
+afterEach(async () => {
+  for (const member of members) await retire(member)
+  await server.close()
+  expect(clashes).toEqual([])
+})
+
+export interface Member {
+  readonly name: string
+  readonly manager: Manager
+  /** `cut`: no request arrives; `deaf`: requests arrive, responses are lost; `slow`: responses take four seconds. */
+  line: 'up' | 'cut' | 'deaf' | 'slow'
+  /** Number of reconciles so far. */
+  passes: number
+  /** Names it wrote, or the errors of its writes. */
+  readonly wrote: string[]
+  readonly lost: string[]
+  isDead: boolean
+  /** How far its clock is ahead of the others'. */
+  ahead: number
+  /** Stops the process while time continues. */
+  freeze(): void
+  thaw(): void
+}
+
+interface MemberOptions {
+  /** Shares the work; absent: one member leads. */
+  readonly shards?: number
+  /** Sees reconciles of objects that belong to others. */
+  readonly elsewhere?: (key: ObjectKey) => void
+  readonly ahead?: number
+  readonly prepare?: () => Promise<void>
+}
+
+export const client = () => createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+export const beat = { namespace: 'default', name: 'beat' }
+
+/** Starts a manager whose only controller writes the member's name into a ConfigMap each second. */
+export async function join(name: string, { ahead = 0, prepare, shards, elsewhere }: MemberOptions = {}): Promise<Member> {
+  const held: (() => void)[] = []
+  let isFrozen = false
+  const own: Clock = {
+    now: () => clock.now() + member.ahead,
+    schedule: (after, callback) =>
+      clock.schedule(after, () => {
+        if (member.isDead) return
+        if (isFrozen) held.push(callback)
+        else callback()
+      }),
+  }
+  const silence = (signal?: AbortSignal) =>
+    new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
+  const inner = traffic.count(server.transport({ name, groups: ['system:masters'], agent: name }))
+  const line: Transport = {
+    close: () => inner.close(),
+    watch: (request, signal) => inner.watch(request, signal),
+    async send(request, signal) {
+      if (member.isDead || member.line === 'cut') return silence(signal)
+      const answer = await inner.send(request, signal)
+      if (request.verb === 'patch') writes.push({ by: name, namespace: request.namespace, at: clock.now() })
+      if (member.line === 'deaf') return silence(signal)
+      if (member.line === 'slow') await sleep(clock, seconds(4))
+      return answer
+    },
+  }
+  const writer: Controller = controller({
+    name: 'writer',
+    for: ConfigMap,
+    async reconcile(key, context) {
+      member.passes++
+      try {
+        const body = { data: { by: name, at: String(clock.now()) } }
+        await context.client.patch(ConfigMap, key, { type: 'merge', body }, { signal: context.signal })
+        member.wrote.push('yes')
+      } catch (err) {
+        member.wrote.push((err as Error).message)
+        return proceed()
+      }
+      return requeue(seconds(1), 'beats')
+    },
+    ...(elsewhere
+      ? {
+          elsewhere: (key: ObjectKey) => {
+            elsewhere(key)
+            return Promise.resolve(proceed())
+          },
+        }
+      : {}),
+  })
+  const manager = createManager({
+    client: createClient(line),
+    clock: own,
+    random: seededRandom(members.length + 7),
+    log: silent,
+    controllers: [writer],
+    leaderElection: {
+      namespace: 'default',
+      name: 'the-lease',
+      identity: name,
+      ...(prepare ? { prepare } : {}),
+      ...(shards === undefined ? {} : { shards }),
+    },
+  })
+  const member: Member = {
+    name,
+    manager,
+    line: 'up',
+    passes: 0,
+    wrote: [],
+    lost: [],
+    isDead: false,
+    ahead,
+    freeze: () => void (isFrozen = true),
+    thaw() {
+      isFrozen = false
+      for (const callback of held.splice(0)) callback()
+    },
+  }
+  members.push(member)
+  manager.ended.catch((err: Error) => member.lost.push(err.message))
+  await manager.start()
+  await settle()
+  return member
+}
+
+export async function retire(member: Member): Promise<void> {
+  if (member.isDead) {
+    // Its timers have gone with it: nothing of it can be waited for.
+    void member.manager.stop()
+    return
+  }
+  member.line = 'up'
+  member.thaw()
+  let isStopped = false
+  void member.manager.stop().then(() => {
+    isStopped = true
+  })
+  await until(() => isStopped)
+}
+
+export async function settle(): Promise<void> {
+  await settleAll({
+    managers: () => members.map(({ manager }) => manager).filter((one) => one.started),
+    stores: () => [store],
+    traffic,
+    patience: 0,
+  })
+  const leaders = members.filter(({ manager, isDead }) => !isDead && manager.leads).map(({ name }) => name)
+  if (leaders.length > 1) clashes.push(`${clock.now()}: ${leaders.join(' and ')}`)
+}
+
+export async function advance(ms: number): Promise<void> {
+  const end = clock.now() + ms
+  await settle()
+  while (clock.step(end)) await settle()
+}
+
+/** Advances the clock until `done` returns true; returns the seconds that took. */
+export async function until(done: () => boolean): Promise<number> {
+  const start = clock.now()
+  while (!done()) {
+    if (clock.now() - start > minutes(5)) throw new Error('it did not happen')
+    await advance(100)
+  }
+  return (clock.now() - start) / 1000
+}

@@ -1,0 +1,226 @@
+/** Several managers share the work of one API server by shards of its namespaces. */
+import { ConfigMap, Lease, minutes, Namespace, seconds, seededRandom } from '@capstan/kube'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { advance, client, clock, join, type Member, members, retire, settle, until, writes } from './members.suite.ts'
+import { shardLease, shardOf } from './shards.ts'
+
+const shards = 6
+/** Two namespaces of each shard. */
+const namespaces = Array.from({ length: shards }, (_, shard) => namesIn(shard).slice(0, 2)).flat()
+
+function namesIn(shard: number): string[] {
+  return Array.from({ length: 200 }, (_, i) => `team-${i}`).filter((namespace) => shardOf({ namespace }, shards) === shard)
+}
+
+beforeEach(async () => {
+  for (const name of namespaces) {
+    await client().create(Namespace, { metadata: { name } })
+    await client().create(ConfigMap, { metadata: { name: 'beat', namespace: name } })
+  }
+})
+
+/** Who wrote in each namespace during these milliseconds. */
+async function writersDuring(ms: number): Promise<Map<string, Set<string>>> {
+  const from = writes.length
+  await advance(ms)
+  const found = new Map(namespaces.map((name) => [name, new Set<string>()]))
+  for (const { namespace, by } of writes.slice(from)) found.get(namespace!)?.add(by)
+  return found
+}
+
+const holders = async () =>
+  Promise.all(
+    Array.from({ length: shards }, async (_, shard) => {
+      const lease = await client().get(Lease, { namespace: 'default', name: shardLease('the-lease', shard, shards) })
+      return lease.spec?.holderIdentity ?? ''
+    }),
+  )
+
+/** Number of shards of each holder, largest first. */
+async function division(): Promise<number[]> {
+  const counts = new Map<string, number>()
+  for (const holder of await holders()) counts.set(holder, (counts.get(holder) ?? 0) + 1)
+  return [...counts.values()].sort((a, b) => b - a)
+}
+
+/** Fails when a writer of a namespace wrote between two writes of another. */
+function expectTurns(): void {
+  for (const namespace of namespaces) {
+    const by = writes.filter((one) => one.namespace === namespace).map((one) => one.by)
+    const turns = by.filter((name, i) => name !== by[i - 1])
+    expect(new Set(turns).size, `${namespace}: ${turns.join(', ')}`).toBe(turns.length)
+  }
+}
+
+async function expectEachWrittenByOne(): Promise<void> {
+  for (const [namespace, by] of await writersDuring(seconds(5))) expect([namespace, by.size]).toEqual([namespace, 1])
+}
+
+test('a single process reconciles every namespace', async () => {
+  await join('a', { shards })
+  await advance(seconds(15))
+  expect(await division()).toEqual([6])
+  await expectEachWrittenByOne()
+})
+
+test.each([
+  [2, [3, 3]],
+  [3, [2, 2, 2]],
+  [4, [2, 2, 1, 1]],
+] as const)('%i processes divide the shards evenly, and each namespace has one writer', async (count, even) => {
+  for (let i = 0; i < count; i++) await join(`m${i}`, { shards })
+  await advance(minutes(2))
+  expect(await division()).toEqual(even)
+  await expectEachWrittenByOne()
+  expectTurns()
+})
+
+test('a process that joins later is given shards by those that have more, without a pause of a Lease', async () => {
+  await join('a', { shards })
+  await advance(seconds(20))
+  await join('b', { shards })
+  await advance(minutes(1))
+  expect(await division()).toEqual([3, 3])
+  expectTurns()
+  for (const namespace of namespaces) {
+    const times = writes.filter((one) => one.namespace === namespace).map(({ at }) => at)
+    const late = times.filter((at, i) => i > 0 && at > times[0]! + seconds(10) && at - times[i - 1]! > seconds(6))
+    expect(late, namespace).toEqual([])
+  }
+})
+
+test('shards of a process that stops are reconciled by the others at once', async () => {
+  const [a] = [await join('a', { shards }), await join('b', { shards })]
+  await advance(minutes(1))
+  await a.manager.stop()
+  const found = await writersDuring(seconds(10))
+  expect([...found.values()].every((by) => by.has('b'))).toBe(true)
+  expect(a.lost).toEqual([])
+  expectTurns()
+})
+
+test('shards of a process that is killed are reconciled by the others when its Leases have expired', async () => {
+  const [a] = [await join('a', { shards }), await join('b', { shards }), await join('c', { shards })]
+  await advance(minutes(2))
+  a.isDead = true
+  await advance(seconds(30))
+  expect(await division()).toEqual([3, 3])
+  await expectEachWrittenByOne()
+  expectTurns()
+})
+
+describe.each(['cut', 'deaf', 'frozen'] as const)('a process that is %s for longer than its Leases', (how) => {
+  test('writes nothing of what others have taken over, and takes part again later', async () => {
+    const [a] = [await join('a', { shards }), await join('b', { shards })]
+    await advance(minutes(1))
+    if (how === 'frozen') a.freeze()
+    else a.line = how
+    await advance(seconds(40))
+    expect(await division()).toEqual([6])
+    const before = writes.length
+    if (how === 'frozen') a.thaw()
+    a.line = 'up'
+    await settle()
+    expect(writes.slice(before).filter(({ by }) => by === 'a')).toEqual([])
+    await advance(minutes(1))
+    expect(await division()).toEqual([3, 3])
+    await expectEachWrittenByOne()
+  })
+})
+
+test('cluster-scoped objects belong to shard 0', () => {
+  expect(shardOf({}, shards)).toBe(0)
+  expect(shardOf({ namespace: 'team-1' }, shards)).toBe(shardOf({ namespace: 'team-1' }, shards))
+  expect(new Set(namespaces.map((namespace) => shardOf({ namespace }, shards))).size).toBe(shards)
+})
+
+test('controllers learn of the objects of others, and may not write', async () => {
+  const seen = new Set<string>()
+  await join('a', { shards })
+  await advance(seconds(20))
+  await join('b', { shards, elsewhere: ({ namespace }) => void seen.add(namespace!) })
+  await advance(seconds(5))
+  expect([...seen].sort()).toEqual([...namespaces].sort())
+  await advance(minutes(1))
+  seen.clear()
+  const found = await writersDuring(seconds(3))
+  expect(seen.size).toBe(namespaces.length / 2)
+  for (const [namespace, by] of found) expect(by.has('b')).toBe(!seen.has(namespace))
+})
+
+describe('managers that do not share', () => {
+  const alone = (member: Member) => writes.filter(({ by }) => by === member.name)
+
+  test('are waited for', async () => {
+    const a = await join('a')
+    await advance(seconds(5))
+    const b = await join('b', { shards })
+    await advance(minutes(1))
+    expect(alone(b)).toEqual([])
+    await a.manager.stop()
+    await advance(seconds(20))
+    expect(await division()).toEqual([6])
+    expectTurns()
+  })
+
+  test('wait for those that share', async () => {
+    const [a, b] = [await join('a', { shards }), await join('b', { shards })]
+    await advance(minutes(1))
+    const c = await join('c')
+    await advance(minutes(1))
+    expect(alone(c)).toEqual([])
+    const [first, other] = (await holders())[0] === 'a' ? [a, b] : [b, a]
+    // The other one could take over shard 0, but does not see the server for a moment.
+    first.isDead = true
+    other.line = 'cut'
+    await until(() => c.manager.leads)
+    other.line = 'up'
+    await advance(seconds(40))
+    expect(other.lost.join()).toMatch(/^$|c holds Lease the-lease and does not share the work of 6 shards/)
+    expect(alone(c).length).toBeGreaterThan(0)
+    expectTurns()
+  })
+
+  test('or divide into another number of shards, do not run at the same time', async () => {
+    const a = await join('a', { shards })
+    await advance(seconds(20))
+    const b = await join('b', { shards: 4 })
+    await advance(minutes(1))
+    expect(alone(b)).toEqual([])
+    await a.manager.stop()
+    await advance(seconds(40))
+    expect(alone(b).length).toBeGreaterThan(0)
+    expectTurns()
+  })
+})
+
+test.each([1, 2, 3])('whatever happens to three processes, no namespace is written by two at once (seed %i)', async (seed) => {
+  const random = seededRandom(seed)
+  for (const name of ['a', 'b', 'c']) await join(name, { shards, ahead: Math.round((random.next() - 0.5) * 100_000) })
+  let started = 3
+  for (let step = 0; step < 40; step++) {
+    const one = members[Math.floor(random.next() * members.length)]!
+    const chance = random.next()
+    if (chance < 0.4) one.line = (['up', 'cut', 'deaf', 'slow'] as const)[Math.floor(random.next() * 4)]!
+    else if (chance < 0.5) one.freeze()
+    else if (chance < 0.7) one.thaw()
+    else if (one.isDead || chance < 0.75) {
+      members.splice(members.indexOf(one), 1)
+      await retire(one)
+      await join(`m${started++}`, { shards, ahead: Math.round((random.next() - 0.5) * 100_000) })
+    } else if (chance > 0.93) one.isDead = true
+    await advance(Math.floor(random.next() * 12_000))
+    const holding = namespaces.map((namespace) =>
+      members.filter(({ manager, isDead }) => !isDead && manager.holds({ namespace, name: 'beat' })).map(({ name }) => name),
+    )
+    expect(holding.filter((names) => names.length > 1)).toEqual([])
+  }
+  for (const member of members) {
+    member.line = 'up'
+    member.thaw()
+  }
+  await join('last', { shards })
+  await advance(minutes(2))
+  await expectEachWrittenByOne()
+  expect(clock.now()).toBeGreaterThan(0)
+})

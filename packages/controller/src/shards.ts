@@ -1,0 +1,390 @@
+/**
+ * Shares the work of managers: every namespace belongs to one of a fixed number of shards, and each shard has a Lease. A process reconciles
+ * the objects of the shards whose Leases it holds; cluster-scoped objects belong to shard 0.
+ *
+ * - The Lease of shard 0 is that of a manager that does not share, so that such a manager waits for the group and the group for it.
+ * - A process that holds fewer shards than its part asks for one by an annotation on its Lease. The holder ends its reconciles and its
+ *   writes, and releases the Lease.
+ * - A new holder reads which objects exist, and begins once its cache has caught up with them.
+ *
+ * See docs/adr/0047.
+ */
+import {
+  type Client,
+  type Clock,
+  createClient,
+  Lease,
+  type Logger,
+  type ObjectKey,
+  orAbsent,
+  type Random,
+  seconds,
+  sleep,
+} from '@capstan/kube'
+import type { EventRecorder } from './controller.ts'
+import { createEventRecorders, type EventRecorders } from './events.ts'
+import { type Fence, fence } from './fence.ts'
+import { LeaderElection, type LeaderElectionOptions } from './leader-election.ts'
+import { defaultLeaseTerms, holderOf, RetryJitter } from './lease.ts'
+import { within } from './own-writes.ts'
+import { withTimeout } from './unless-aborted.ts'
+
+/** On the Lease of shard 0: its holder and the number of shards, as `holder/count`. Absent when the holder does not share. */
+export const ShardsAnnotation = 'capstan.dev/shards'
+/** On the Lease of a shard: the process that asks its holder for it. */
+export const WantedAnnotation = 'capstan.dev/shard-wanted-by'
+
+/** Longest wait for events and writes in flight when a shard is given away. */
+const QuietLimit = seconds(5)
+
+/** Returns the shard of an object: by its namespace, or 0. FNV-1a over UTF-16 code units: the same in every process and release. */
+export function shardOf({ namespace }: Pick<ObjectKey, 'namespace'>, count: number): number {
+  if (namespace === undefined) return 0
+  let hash = 0x811c9dc5
+  for (let i = 0; i < namespace.length; i++) hash = Math.imul(hash ^ namespace.charCodeAt(i), 0x01000193) >>> 0
+  return hash % count
+}
+
+/** Name of the Lease of a shard. */
+export const shardLease = (name: string, shard: number, count: number): string =>
+  shard === 0 ? name : `${name}-shard-${shard}-of-${count}`
+
+/** Returns the number of shards when the holder of the Lease shares the work, and `undefined` when it does not. */
+export function shardsIn(lease: Lease | undefined): number | undefined {
+  const text = lease?.metadata.annotations?.[ShardsAnnotation] ?? ''
+  const cut = text.lastIndexOf('/')
+  if (!lease || cut < 0 || holderOf(lease) === '' || text.slice(0, cut) !== holderOf(lease)) return undefined
+  return Number(text.slice(cut + 1))
+}
+
+/** What a process may use for the objects of a shard that it holds. */
+export interface Part {
+  /** Rejects writes once the shard is given away or lost. */
+  readonly client: Client
+  /** Aborts when the shard is given away or lost. */
+  readonly signal: AbortSignal
+  events(component: string): EventRecorder
+}
+
+/** Which objects this process reconciles. */
+export interface Partition {
+  /** `undefined` when another process, or none, reconciles the object. */
+  partOf(key: ObjectKey): Part | undefined
+  shardOf(key: ObjectKey): number
+}
+
+export interface ShardsOptions {
+  readonly count: number
+  readonly election: LeaderElectionOptions
+  /** Work of the holder of shard 0 before its reconciles begin. */
+  prepare?(signal: AbortSignal): Promise<void>
+  /** Resolves when the cache contains what exists now. */
+  caughtUp(signal: AbortSignal): Promise<void>
+  /** A shard was acquired, given away or lost. */
+  onChange(shard: number): void
+}
+
+interface Dependencies {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** A shard whose Lease this process holds. */
+interface Held extends Part {
+  readonly recorders: EventRecorders
+  readonly fences: readonly Fence[]
+  end(): void
+}
+
+export class Shards implements Partition {
+  readonly #options: ShardsOptions
+  readonly #dependencies: Dependencies
+  readonly #elections: LeaderElection[] = []
+  readonly #held = new Map<number, Held>()
+  /** Resolved when this process is to give the shard away. */
+  readonly #giving = new Map<number, () => void>()
+  /** Since when a free Lease has been left to the process that asked for it. */
+  readonly #leftSince = new Map<number, { readonly version: string; readonly at: number }>()
+  readonly #ending = new AbortController()
+
+  constructor(options: ShardsOptions, dependencies: Dependencies) {
+    this.#options = options
+    this.#dependencies = dependencies
+    for (let shard = 0; shard < options.count; shard++) this.#elections.push(this.#newElection(shard))
+  }
+
+  shardOf(key: ObjectKey): number {
+    return shardOf(key, this.#options.count)
+  }
+
+  partOf(key: ObjectKey): Part | undefined {
+    return this.#held.get(this.shardOf(key))
+  }
+
+  holds(shard: number): boolean {
+    return this.#held.has(shard) && this.#elections[shard]!.leads
+  }
+
+  /** Names of the Leases, in the order of the shards. */
+  get leases(): readonly string[] {
+    const { count, election } = this.#options
+    return this.#elections.map((_, shard) => shardLease(election.name, shard, count))
+  }
+
+  /** Takes part until `signal` aborts. Rejects when a manager that does not share has taken the Lease of shard 0. */
+  async run(signal: AbortSignal): Promise<void> {
+    const ending = AbortSignal.any([signal, this.#ending.signal])
+    const failed = Promise.withResolvers<never>()
+    failed.promise.catch(() => {})
+    const all = this.#elections.map((_, shard) => this.#takePart(shard, ending))
+    const balancing = this.#balanceAgainAndAgain(ending).catch(failed.reject)
+    try {
+      await Promise.race([Promise.all(all), failed.promise])
+    } finally {
+      this.#ending.abort()
+      await Promise.all([...all, balancing])
+    }
+  }
+
+  /** Acquires, keeps and gives away one shard, again and again. */
+  async #takePart(shard: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#dependencies
+    const { retryPeriod } = this.#options.election.terms ?? defaultLeaseTerms
+    while (!signal.aborted) {
+      const election = this.#elections[shard]!
+      try {
+        await election.acquire(signal)
+        await this.#hold(shard, election, signal)
+      } catch (err) {
+        if (signal.aborted) return
+        this.#dependencies.log.warn('A shard was not kept', { shard, err })
+        await sleep(clock, retryPeriod, signal).catch(() => {})
+      }
+      this.#elections[shard] = this.#newElection(shard)
+    }
+  }
+
+  async #hold(shard: number, election: LeaderElection, signal: AbortSignal): Promise<void> {
+    const { log } = this.#dependencies
+    const over = new AbortController()
+    const given = Promise.withResolvers<string>()
+    this.#giving.set(shard, () => given.resolve('another process asks for it'))
+    const lost = election.keep(AbortSignal.any([signal, over.signal]))
+    lost.catch(() => {})
+    let held: Held | undefined
+    try {
+      const ready = this.#ready(shard, election.before, AbortSignal.any([signal, over.signal]))
+      ready.catch(() => {})
+      const early = await Promise.race([ready.then(() => undefined), lost, given.promise])
+      if (early === undefined) {
+        held = this.#open(shard, election)
+        this.#held.set(shard, held)
+        log.info('Reconciling a shard', { shard, of: this.#options.count })
+        this.#options.onChange(shard)
+        const why = await Promise.race([lost, given.promise])
+        log.info('A shard is no longer reconciled', { shard, why })
+      }
+    } finally {
+      this.#giving.delete(shard)
+      over.abort(new Error('the shard is given away or lost'))
+      await this.#close(shard, election, held)
+    }
+  }
+
+  /** Resolves when nothing of a former holder can be overlooked. */
+  async #ready(shard: number, former: Lease | undefined, signal: AbortSignal): Promise<void> {
+    const { election, count, prepare, caughtUp } = this.#options
+    const { client } = this.#dependencies
+    if (shard === 0) {
+      const shards = shardsBefore(former)
+      if (shards !== undefined && shards !== count) await outlived(election, shards, this.#dependencies, signal)
+      await prepare?.(signal)
+    } else {
+      // Read after this Lease was written: a manager that does not share writes the Lease of shard 0, and then reads this one.
+      const first = await orAbsent(this.#within((until) => client.get(Lease, this.#key(0), { signal: until }), signal))
+      if (shardsIn(first) !== count) throw new Error(`Lease ${this.#key(0).name} is not held by a manager of ${count} shards`)
+    }
+    await caughtUp(signal)
+  }
+
+  #open(shard: number, election: LeaderElection): Held {
+    const { client, clock, random, log } = this.#dependencies
+    const abort = new AbortController()
+    const work = fence(client.transport, () => election.leads && !abort.signal.aborted)
+    // Events of the last reconciles are sent after these have ended.
+    const forEvents = fence(client.transport, () => election.leads)
+    const recorders = createEventRecorders({ client: createClient(forEvents.transport), clock, random, log })
+    const known = new Map<string, EventRecorder>()
+    return {
+      client: createClient(work.transport),
+      signal: abort.signal,
+      recorders,
+      fences: [work, forEvents],
+      events(component) {
+        const recorder = known.get(component) ?? recorders.of(component)
+        known.set(component, recorder)
+        return recorder
+      },
+      end: () => abort.abort(new Error(`Shard ${shard} is given away or lost`)),
+    }
+  }
+
+  /** Ends the reconciles of the shard, and releases its Lease once no write is in flight; otherwise the Lease expires. */
+  async #close(shard: number, election: LeaderElection, held: Held | undefined): Promise<void> {
+    const { clock } = this.#dependencies
+    held?.end()
+    this.#held.delete(shard)
+    if (held) this.#options.onChange(shard)
+    const quiet = async () => {
+      await held?.recorders.flushed()
+      election.resign()
+      for (const one of held?.fences ?? []) await one.quiet()
+    }
+    if ((await within(quiet(), QuietLimit, clock)) === 'done') await election.release()
+    else election.resign()
+  }
+
+  #newElection(shard: number): LeaderElection {
+    const { election, count } = this.#options
+    const options = {
+      ...election,
+      name: shardLease(election.name, shard, count),
+      mayAcquire: (lease: Lease | undefined) => this.#mayAcquire(shard, lease),
+      annotations: {
+        [WantedAnnotation]: undefined,
+        ...(shard === 0 ? { [ShardsAnnotation]: `${election.identity}/${count}` } : {}),
+      },
+    }
+    return new LeaderElection(options, this.#dependencies)
+  }
+
+  /** Whether this process takes a Lease that is free or has expired. */
+  #mayAcquire(shard: number, lease: Lease | undefined): boolean {
+    const { count, election } = this.#options
+    const first = this.#elections[0]!
+    if (shard !== 0 && (shardsIn(first.lease) !== count || first.holder === '')) return false
+    const shares = this.#shares()
+    if (shares.get(election.identity)! >= Math.ceil(count / shares.size)) return false
+    return !this.#isLeftToAnother(shard, lease, election.identity)
+  }
+
+  /** The process that asked for a shard gets it, unless it has ended meanwhile. */
+  #isLeftToAnother(shard: number, lease: Lease | undefined, me: string): boolean {
+    const to = wantedIn(lease)
+    if (lease === undefined || to === undefined || to === me) return false
+    const now = this.#dependencies.clock.now()
+    const version = lease.metadata.resourceVersion
+    const known = this.#leftSince.get(shard)
+    const since = known?.version === version ? known.at : now
+    this.#leftSince.set(shard, { version, at: since })
+    return now - since < (this.#options.election.terms ?? defaultLeaseTerms).leaseDuration
+  }
+
+  /** How many shards each process has as far as is known, this one included. */
+  #shares(): ReadonlyMap<string, number> {
+    const of = new Map<string, number>([[this.#options.election.identity, 0]])
+    for (const { holder } of this.#elections) if (holder !== '') of.set(holder, (of.get(holder) ?? 0) + 1)
+    return of
+  }
+
+  async #balanceAgainAndAgain(signal: AbortSignal): Promise<void> {
+    const { retryPeriod } = this.#options.election.terms ?? defaultLeaseTerms
+    while (!signal.aborted) {
+      await sleep(this.#dependencies.clock, retryPeriod * (1 + RetryJitter * this.#dependencies.random.next()), signal).catch(
+        () => {},
+      )
+      if (signal.aborted) return
+      this.#refuseOthers()
+      this.#give()
+      await this.#ask(signal).catch((err: unknown) => this.#dependencies.log.debug('Cannot ask for a shard', { err }))
+    }
+  }
+
+  /** A manager that does not share, or with another number of shards, waits for this group only as long as its Leases last. */
+  #refuseOthers(): void {
+    const { holder, lease } = this.#elections[0]!
+    if (this.#held.size === 0 || holder === '' || shardsIn(lease) === this.#options.count) return
+    throw new Error(`${holder} holds Lease ${this.#key(0).name} and does not share the work of ${this.#options.count} shards`)
+  }
+
+  /** Gives shards to processes that ask for them and have at least two less. */
+  #give(): void {
+    const me = this.#options.election.identity
+    const shares = new Map(this.#shares())
+    for (const [shard, give] of this.#giving) {
+      const to = wantedIn(this.#elections[shard]!.lease)
+      if (to === undefined || to === me) continue
+      const [mine, theirs] = [shares.get(me)!, shares.get(to) ?? 0]
+      if (mine - theirs < 2) continue
+      shares.set(me, mine - 1).set(to, theirs + 1)
+      give()
+    }
+  }
+
+  /** Asks the process with the most shards for one, if it has at least two more. */
+  async #ask(signal: AbortSignal): Promise<void> {
+    const me = this.#options.election.identity
+    const shares = this.#shares()
+    const asked = this.#elections.filter((one) => one.holder !== me && wantedIn(one.lease) === me).length
+    const [target] = this.#elections
+      .map((election, shard) => ({ shard, holder: election.holder, isAsked: wantedIn(election.lease) !== undefined }))
+      .filter(({ holder, isAsked }) => holder !== '' && holder !== me && !isAsked)
+      .filter(({ holder }) => shares.get(holder)! - (shares.get(me)! + asked) >= 2)
+      .sort((a, b) => shares.get(b.holder)! - shares.get(a.holder)! || b.shard - a.shard)
+    if (!target) return
+    const { client } = this.#dependencies
+    const lease = await this.#within((until) => client.get(Lease, this.#key(target.shard), { signal: until }), signal)
+    if (holderOf(lease) !== target.holder || wantedIn(lease) !== undefined) return
+    const annotations = { ...lease.metadata.annotations, [WantedAnnotation]: me }
+    const asking = { ...lease, metadata: { ...lease.metadata, annotations } }
+    await this.#within((until) => client.update(Lease, asking, { signal: until }), signal)
+  }
+
+  /** Limits a request, as those of an election. */
+  #within<T>(work: (until: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { renewDeadline } = this.#options.election.terms ?? defaultLeaseTerms
+    return withTimeout(this.#dependencies.clock, renewDeadline / 2, work, signal)
+  }
+
+  #key(shard: number): { readonly namespace: string; readonly name: string } {
+    const { election, count } = this.#options
+    return { namespace: election.namespace, name: shardLease(election.name, shard, count) }
+  }
+}
+
+const wantedIn = (lease: Lease | undefined): string | undefined => lease?.metadata.annotations?.[WantedAnnotation]
+
+/** Number of shards of the last holder, which may have released its Lease. */
+export function shardsBefore(lease: Lease | undefined): number | undefined {
+  const text = lease?.metadata.annotations?.[ShardsAnnotation]
+  return text === undefined ? undefined : Number(text.slice(text.lastIndexOf('/') + 1))
+}
+
+/** Resolves when no process holds a shard of a group any more: its Leases are free, or not renewed for their duration. */
+export async function outlived(
+  { namespace, name, identity, terms }: LeaderElectionOptions,
+  count: number,
+  dependencies: Dependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const { client, clock, log } = dependencies
+  const { retryPeriod, renewDeadline } = terms ?? defaultLeaseTerms
+  const seen = new Map<string, { readonly version: string; readonly at: number }>()
+  for (let shard = 1; shard < count; ) {
+    const key = { namespace, name: shardLease(name, shard, count) }
+    const asked = withTimeout(clock, renewDeadline / 2, (until) => client.get(Lease, key, { signal: until }), signal)
+    const lease = await orAbsent(asked)
+    const version = lease?.metadata.resourceVersion ?? ''
+    const before = seen.get(key.name)
+    if (before?.version !== version) seen.set(key.name, { version, at: clock.now() })
+    const isOver = before?.version === version && clock.now() - before.at >= seconds(lease?.spec?.leaseDurationSeconds ?? 0)
+    if (!lease || ['', identity].includes(holderOf(lease)) || isOver) {
+      shard++
+      continue
+    }
+    log.info('Waiting for a manager that shares its work', { lease: key.name, holder: holderOf(lease) })
+    await sleep(clock, retryPeriod, signal)
+  }
+}
