@@ -28,13 +28,13 @@ describe('compareWithBuild', () => {
 
 it('ignores build tags in the plain comparison', () => expect(compareVersions('v1.36.0+2', 'v1.36.0+1')).toBe(0))
 
-it('takes another build of the same version for an upgrade', () => {
+it('treats another build of the same version as an upgrade', () => {
   expect(isUpgrade('v1.36.0+abc', 'v1.36.0+xyz')).toBe(true)
   expect(isUpgrade('v1.36.0', 'v1.36.0')).toBe(false)
   expect(isUpgrade('v1.36.1', 'v1.36.0')).toBe(false)
 })
 
-test.each(['', 'v', 'latest', '1.2.3.4', '1.x', 'v1.36-rc.1'])('%j is no version', (text) =>
+test.each(['', 'v', 'latest', '1.2.3.4', '1.x', 'v1.36-rc.1'])('%j is not a version', (text) =>
   expect(() => parseVersion(text)).toThrow(TypeError),
 )
 

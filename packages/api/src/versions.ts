@@ -1,7 +1,7 @@
 /** Kubernetes versions: semantic versions with a leading `v`, compared with or without their build tags. Upstream: util/version, v1.14. */
 import { SemVer } from 'semver'
 
-/** `v1.36.0` as people and API servers write it; minor and patch may be missing. @throws TypeError that names it when it is no version */
+/** Parses a version such as `v1.36.0`; the `v`, minor and patch may be missing. @throws TypeError that names an invalid version */
 export function parseVersion(text: string): SemVer {
   // Upstream: semver.ParseTolerant.
   const [core, rest] = splitCore(text.trim().replace(/^v/, ''))
@@ -12,7 +12,7 @@ export function parseVersion(text: string): SemVer {
   return new SemVer(numbers.map((number) => number.replace(/^0+(?=\d)/, '')).join('.') + rest)
 }
 
-/** Whether the text is `v` and a semantic version to the letter, as fields of the API demand. */
+/** Whether the text is `v` followed by an exact semantic version, which fields of the API require. */
 export function isKubernetesVersion(text: string): boolean {
   const core = text.slice(1)
   if (!text.startsWith('v')) return false
@@ -24,19 +24,19 @@ export function isKubernetesVersion(text: string): boolean {
   }
 }
 
-/** The text with a leading `v`; an empty text stays empty. */
+/** Returns the text with a leading `v`; an empty text stays empty. */
 export const withVersionPrefix = (text: string): string => (text === '' || text.startsWith('v') ? text : `v${text}`)
 
-/** The version as messages print it: `v` and the canonical form, build tags kept. */
+/** Formats a version for messages: `v` and the canonical form, with build tags. */
 export const versionText = ({ version, build }: SemVer): string => `v${version}${build.length === 0 ? '' : `+${build.join('.')}`}`
 
-/** How one version stands to another: `differ` means that they differ in build tags only, and nothing says which comes first. */
+/** Order of two versions. `differ`: they differ only in build tags that have no order. */
 export type VersionOrder = -1 | 0 | 1 | 'differ'
 
-/** Compares as semantic versioning says: build tags do not count. */
+/** Compares versions by semantic versioning, which ignores build tags. */
 export const compareVersions = (a: string, b: string): -1 | 0 | 1 => parseVersion(a).compare(parseVersion(b))
 
-/** Compares build tags too, when all else is equal: numbers by value, numbers below words; different words have no order. */
+/** Compares versions and then their build tags: numbers by value, numbers before words; different words have no order. */
 export function compareWithBuild(a: string, b: string): VersionOrder {
   const left = parseVersion(a)
   const right = parseVersion(b)
@@ -45,7 +45,7 @@ export function compareWithBuild(a: string, b: string): VersionOrder {
 
 export const sameVersion = (a: string, b: string): boolean => compareWithBuild(a, b) === 0
 
-/** True when going from `current` to `desired` is an upgrade: it is higher, or another build. */
+/** Whether `desired` is an upgrade of `current`: a higher version, or another build. */
 export function isUpgrade(current: string, desired: string): boolean {
   const order = compareWithBuild(desired, current)
   return order === 1 || order === 'differ'
@@ -78,7 +78,7 @@ function compareBuildTags(a: string, b: string): VersionOrder {
   return difference === 0n ? 0 : difference < 0n ? -1 : 1
 }
 
-/** Whether two versions are of one release: distributions add their own suffixes to what they build from it. */
+/** Whether two versions belong to one release: distributions add their own suffixes to a release. */
 export const isSameRelease = (a: string, b: string): boolean => releaseOf(a) === releaseOf(b)
 
 const releaseOf = (version: string): string => /^v?\d+\.\d+\.\d+/.exec(version)?.[0].replace(/^v/, '') ?? version

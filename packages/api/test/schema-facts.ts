@@ -1,9 +1,9 @@
-/** A schema as a list of facts: one entry per path, without descriptions. For comparing ours with upstream's. */
+/** Flattens a schema to one entry per path, without descriptions, to compare it with upstream's. */
 import type { JSONSchema } from '@capstan/kube'
 
 export type SchemaFacts = { [path: string]: Omit<JSONSchema, 'properties' | 'items' | 'additionalProperties'> }
 
-/** `required` is sorted: its order means nothing. A list's items are at `path[]`, values of a map at `path{}`. */
+/** Adds the entries of a schema. `required` is sorted. The path of a list's items ends in `[]`, that of a map's values in `{}`. */
 export function schemaFacts(schema: JSONSchema, path = '.', facts: SchemaFacts = {}): SchemaFacts {
   const { description: _, properties, items, additionalProperties, required, ...keywords } = schema
   facts[path] = { ...keywords, ...(required ? { required: [...required].sort() } : {}) }

@@ -1,11 +1,11 @@
 /**
- * Which versions of the contract a CustomResourceDefinition claims, and in which versions of its API: labels such as
+ * Reads the labels by which a CustomResourceDefinition declares its contract versions and the API versions that implement them, such as
  * `cluster.x-k8s.io/v1beta2: v1beta1_v1beta2`. Upstream: internal/contract/version.go.
  */
 import { compareApiVersions, type KubeObject } from '@capstan/kube'
 import { type ContractVersion, ContractVersions } from './field.ts'
 
-/** The newest contract that a CustomResourceDefinition claims and core knows, and its greatest version for it. */
+/** Returns the newest declared contract that core supports, and the greatest API version declared for it. */
 export function latestContract({ metadata }: KubeObject): { contract: ContractVersion; version: string } {
   for (const contract of ContractVersions) {
     const versions = metadata.labels?.[ContractLabelPrefix + contract]
@@ -17,7 +17,7 @@ export function latestContract({ metadata }: KubeObject): { contract: ContractVe
   )
 }
 
-/** The newest contract known to core whose label names `version`. Upstream leaves to chance which one, when several do. */
+/** Returns the newest contract known to core whose label names `version`. Upstream chooses randomly among several. */
 export function contractOfVersion({ metadata }: KubeObject, version: string): ContractVersion {
   for (const contract of ContractVersions) {
     if (metadata.labels?.[ContractLabelPrefix + contract]?.split('_').includes(version)) return contract

@@ -30,17 +30,22 @@ describe('latestContract', () => {
       'v1beta1',
     ],
     ['the greatest version, not the last one listed', { 'cluster.x-k8s.io/v1beta2': 'v1_v1beta2_v1alpha9' }, 'v1beta2', 'v1'],
-    ['an empty label as none', { 'cluster.x-k8s.io/v1beta2': '', 'cluster.x-k8s.io/v1beta1': 'v1beta1' }, 'v1beta1', 'v1beta1'],
+    [
+      'no version from an empty label',
+      { 'cluster.x-k8s.io/v1beta2': '', 'cluster.x-k8s.io/v1beta1': 'v1beta1' },
+      'v1beta1',
+      'v1beta1',
+    ],
   ])('takes %s', (_, labels, contract, version) => expect(latestContract(crd(labels))).toEqual({ contract, version }))
 
-  it('says which labels it looked for', () => {
+  it('names the expected labels in its error', () => {
     expect(() => latestContract(crd({ 'cluster.x-k8s.io/v1alpha4': 'v1' }))).toThrow(
       'cannot find any versions matching contract versions ["v1beta2" "v1beta1"] for CRD foos.example.com as contract version label(s) are either missing or empty (see https://cluster-api.sigs.k8s.io/developer/providers/contracts/overview.html#api-version-labels)',
     )
   })
 })
 
-it('tells the contract of one API version, the newest where several labels hold it', () => {
+it('returns the contract of one API version, the newest when several labels name it', () => {
   const labels = {
     'cluster.x-k8s.io/v1beta1': 'v1beta1',
     'cluster.x-k8s.io/v1beta2': 'v1beta1_v1',
@@ -61,7 +66,7 @@ describe('fields', () => {
     expect(readField(object, InfraClusterContract.provisioned, 'v1beta2')).toBe(true)
   })
 
-  it('hold time limits as numbers in v1beta2 and as Go durations in v1beta1', () => {
+  it('contain timeouts as numbers in v1beta2 and as Go durations in v1beta1', () => {
     const object = {}
     writeSeconds(object, ControlPlaneContract.nodeDrainTimeout, 'v1beta2', 90)
     writeSeconds(object, ControlPlaneContract.nodeDrainTimeout, 'v1beta1', 3690)
@@ -103,12 +108,12 @@ describe('a control plane', () => {
     expect([isProvisioning(object, 'v1beta2'), isUpgrading(object, 'v1beta2')]).toEqual([provisioning, upgrading])
   })
 
-  it('is refused when its versions are not from old to new', () => {
+  it('is rejected when its versions are not in ascending order', () => {
     const object = of({}, { versions: [{ version: 'v1.36.0' }, { version: 'v1.35.0' }] })
     expect(() => currentStatusVersion(object, 'v1beta2')).toThrow('version "v1.36.0" and "v1.35.0" are in the wrong order')
   })
 
-  it('of contract v1beta1 tells what is not available', () => {
+  it('of contract v1beta1 reports unavailable replicas', () => {
     expect(availableReplicasOf(of({ replicas: 3 }, { unavailableReplicas: 1 }), 'v1beta1')).toBe(2)
     expect(availableReplicasOf(of({ replicas: 3 }, { availableReplicas: 3 }), 'v1beta2')).toBe(3)
   })
@@ -125,7 +130,7 @@ describe('a pool of machines', () => {
     expect(isPoolProvisioned({ status }, contract)).toBe(expected)
   })
 
-  it('has no machines and no count before it reports them', () => {
+  it('has no provider IDs and no replicas before it reports them', () => {
     expect(providerIDsOf({}, 'v1beta2')).toEqual([])
     expect(poolReplicasOf({}, 'v1beta2')).toBeUndefined()
     expect(infrastructureMachineKindOf({ status: { infrastructureMachineKind: '' } }, 'v1beta2')).toBeUndefined()
@@ -158,9 +163,9 @@ describe('a pool of machines', () => {
       'status.infrastructureMachineKind: expected a string, got object',
       () => infrastructureMachineKindOf({ status: { infrastructureMachineKind: {} } }, 'v1beta2'),
     ],
-  ])('that is of the wrong form is rejected: %s', (message, read) => expect(read).toThrow(message))
+  ])('with an invalid field is rejected: %s', (message, read) => expect(read).toThrow(message))
 
-  it('reports the same fields in both contract versions, but for the milestone', () => {
+  it('reports the same fields in both contract versions, except for the milestone', () => {
     const differing = Object.entries(InfraMachinePoolContract).filter(([, { paths }]) => paths.v1beta1 !== paths.v1beta2)
     expect(differing.map(([name]) => name)).toEqual(['provisioned'])
   })

@@ -10,7 +10,7 @@ import { failureFields, templateFields } from './common.ts'
 import type { ContractField, ContractVersion } from './field.ts'
 import { field, readField, writeField } from './field.ts'
 
-/** How contract v1beta1 refers to the template of control plane machines. */
+/** Reference to the template of control plane machines in contract v1beta1. */
 export interface V1Beta1ObjectReference {
   apiVersion: string
   kind: string
@@ -18,7 +18,7 @@ export interface V1Beta1ObjectReference {
   namespace: string
 }
 
-/** Seconds in contract v1beta2; in v1beta1 a duration in words, such as `1m30s`. Written with `writeSeconds`. */
+/** A timeout: seconds in contract v1beta2, a Go duration such as `1m30s` in v1beta1. Written with `writeSeconds`. */
 type Timeout = number | string
 
 const timeout = (v1beta1: string, what: string) =>
@@ -95,7 +95,7 @@ export const ControlPlaneTemplateContract = {
 export const isProvisioning = (controlPlane: object, contract: ContractVersion): boolean =>
   !currentStatusVersion(controlPlane, contract)
 
-/** The lowest version that the control plane runs, or `undefined`. @throws when `status.versions` is not from old to new */
+/** Returns the lowest version that the control plane runs. @throws TypeError when `status.versions` is not in ascending order */
 export function currentStatusVersion(controlPlane: object, contract: ContractVersion): string | undefined {
   return (
     statusVersionsOf(controlPlane, contract)?.[0]?.version ??
@@ -103,7 +103,7 @@ export function currentStatusVersion(controlPlane: object, contract: ContractVer
   )
 }
 
-/** Whether some of the control plane runs an older version, or another build, than its spec asks for. */
+/** Whether part of the control plane runs an older version, or another build, than its spec. */
 export function isUpgrading(controlPlane: object, contract: ContractVersion): boolean {
   const desired = readField(controlPlane, ControlPlaneContract.version, contract)
   if (!desired) throw new TypeError('failed to get control plane spec version')
@@ -113,7 +113,7 @@ export function isUpgrading(controlPlane: object, contract: ContractVersion): bo
   return current ? isUpgrade(current, desired) : false
 }
 
-/** `status.versions`, checked. @throws TypeError when they are in the wrong order or a count is negative */
+/** Returns `status.versions`. @throws TypeError when they are not in ascending order or a count is negative */
 export function statusVersionsOf(controlPlane: object, contract: ContractVersion): ReplicasOfVersion[] | undefined {
   const versions = readField(controlPlane, ControlPlaneContract.statusVersions, contract)
   versions?.forEach(({ version, replicas }, index) => {
@@ -126,7 +126,7 @@ export function statusVersionsOf(controlPlane: object, contract: ContractVersion
   return versions
 }
 
-/** How many replicas are available; for contract v1beta1 worked out from those that are not. */
+/** Returns the number of available replicas; for contract v1beta1 computed from the unavailable ones. */
 export function availableReplicasOf(controlPlane: object, contract: ContractVersion): number | undefined {
   if (contract === 'v1beta2') return readField(controlPlane, ControlPlaneContract.availableReplicas, contract)
   const desired = readField(controlPlane, ControlPlaneContract.specReplicas, contract)
@@ -134,7 +134,7 @@ export function availableReplicasOf(controlPlane: object, contract: ContractVers
   return desired === undefined || unavailable === undefined ? undefined : Math.max(0, desired - unavailable)
 }
 
-/** Writes a time limit in the form of the contract version: a duration is spelled as Go does, so that no webhook changes it. */
+/** Writes a timeout in the form of the contract version. Durations are formatted as by Go, so that no webhook changes them. */
 export function writeSeconds(draft: object, field: ContractField<Timeout>, contract: ContractVersion, value: number): void {
   writeField(draft, field, contract, contract === 'v1beta2' ? value : durationText(seconds(value)))
 }

@@ -1,16 +1,16 @@
 /**
  * The provider contract as data: each field with its path per contract version. Controllers, lint, conformance, the generic
- * simulator and the docs read the same table; no controller spells a path into a provider's object.
+ * simulator and the docs read this table; no other code contains a path into a provider's object.
  * Upstream: internal/contract, v1.14.
  */
 export type ContractVersion = 'v1beta2' | 'v1beta1'
 
-/** Core's own contract version first, then the older ones that it still understands. */
+/** The contract versions that core supports, the newest first. */
 export const ContractVersions: readonly ContractVersion[] = ['v1beta2', 'v1beta1']
 
 export interface ContractField<T> {
   readonly paths: Readonly<Record<ContractVersion, string>>
-  /** Whether a provider must have it. */
+  /** Whether a provider must implement the field. */
   readonly mandatory: boolean
   readonly doc: string
   /** Phantom: exists for the type checker only. */
@@ -29,12 +29,12 @@ export function field<T>(
   }
 }
 
-/** The value at the field's path, or `undefined`. @throws when something on the way is not an object */
+/** Returns the value at the field's path, or `undefined`. @throws TypeError when a parent of the field is not an object */
 export function readField<T>(object: object, field: ContractField<T>, contract: ContractVersion): T | undefined {
   return readPath(object, field.paths[contract]) as T | undefined
 }
 
-/** Writes on a draft, making the objects on the way. */
+/** Writes the field on a draft; creates missing parent objects. */
 export function writeField<T>(draft: object, field: ContractField<T>, contract: ContractVersion, value: T): void {
   writePath(draft, field.paths[contract], value)
 }

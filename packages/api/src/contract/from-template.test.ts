@@ -10,7 +10,7 @@ const aTemplate = (spec: object): UnknownObject => ({
 })
 const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 'ms', uid: 'ms-uid' }
 
-test('a clone is the template body under its own name, owner and marks of origin', () => {
+test('a clone has the template body, its own name and owner, and annotations with its source', () => {
   const template = aTemplate({
     template: {
       metadata: { labels: { a: '1', b: '1' }, annotations: { c: '1' }, finalizers: ['x'], uid: 'stale', ownerReferences: [{}] },
@@ -45,13 +45,13 @@ test('a clone is the template body under its own name, owner and marks of origin
   })
 })
 
-test('a template without a body gives an object without a spec', () => {
+test('a template without a body leads to an object without a spec', () => {
   const clone = fromTemplate(aTemplate({}), { name: 'm1', namespace: 'default', clusterName: 'demo' })
   expect(clone).not.toHaveProperty('spec')
   expect(clone.kind).toBe('DevMachine')
 })
 
-test('the body may say its own kind', () => {
+test('the body may contain its own kind', () => {
   const clone = fromTemplate(aTemplate({ template: { kind: 'Special', apiVersion: 'other.example.com/v1' } }), {
     name: 'm1',
     namespace: 'default',
@@ -60,7 +60,7 @@ test('the body may say its own kind', () => {
   expect(clone).toMatchObject({ kind: 'Special', apiVersion: 'other.example.com/v1' })
 })
 
-test('what is made from templates is served under the plural of its own kind', () => {
+test('objects made from templates have the plural of their own kind', () => {
   expect(
     clonedKind({ group: 'g', version: 'v1', kind: 'FooPolicyTemplate', plural: 'foopolicytemplates', scope: 'Namespaced' }),
   ).toMatchObject({

@@ -16,13 +16,13 @@ export interface FromTemplateOptions {
   readonly clusterName: string
   readonly labels?: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
-  /** The only owner of the clone; what the template says of owners does not count. */
+  /** The only owner of the clone; owners in the template are ignored. */
   readonly owner?: OwnerReference
 }
 
 /**
- * The object to create from a provider's template: its `spec.template`, under the name and owner given, labelled for the
- * cluster and annotated with where it came from. Pure.
+ * Returns the object to create from a provider's template: its `spec.template` with the given name and owner, the label of the
+ * cluster, and annotations that name the template. Pure.
  * Upstream: controllers/external/util.go.
  */
 export function fromTemplate(template: UnknownObject, options: FromTemplateOptions): Input<UnknownObject> {
@@ -52,7 +52,7 @@ export function fromTemplate(template: UnknownObject, options: FromTemplateOptio
   }
 }
 
-/** The kind of what is made from templates of `kind`: same group and version. */
+/** Returns the kind of the objects made from templates of a kind, in the same group and version. */
 export function clonedKind(template: Kind<UnknownObject>): Kind<UnknownObject> {
   const kind = kindOfClones(template.kind)
   return unknownKind({ apiVersion: `${template.group}/${template.version}`, kind, plural: pluralOf(kind) })

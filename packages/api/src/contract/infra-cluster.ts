@@ -27,7 +27,7 @@ export const InfraClusterContract = {
 
 export const InfraClusterTemplateContract = templateFields
 
-/** Failure domains in the form of the Cluster's status, sorted by name, from either contract version. */
+/** Returns the failure domains of either contract version in the form of the Cluster's status, sorted by name. */
 export function failureDomainsOf(infraCluster: object, contract: ContractVersion): FailureDomain[] {
   const value = readField(infraCluster, InfraClusterContract.failureDomains, contract) ?? []
   const list = Array.isArray(value) ? value : Object.entries(value).map(([name, domain]) => ({ name, ...domain }))

@@ -1,5 +1,6 @@
 /**
- * Contract of the infrastructure of a MachinePool. Upstream: core/reconcilers/machinepool, internal/contract/infrastructure_machinepool_template.go, v1.14.
+ * Contract of the infrastructure of a MachinePool. Upstream: core/reconcilers/machinepool and
+ * internal/contract/infrastructure_machinepool_template.go, v1.14.
  */
 import { failureFields, templateFields } from './common.ts'
 import { type ContractField, type ContractVersion, field, readField } from './field.ts'
@@ -36,7 +37,7 @@ const maxProviderIDs = 10_000
 const maxProviderIDLength = 512
 
 /**
- * Whether the pool is provisioned: `status.initialization.provisioned` where contract v1beta2 reports it, otherwise `status.ready`.
+ * Whether the pool is provisioned: `status.initialization.provisioned` if a pool of contract v1beta2 reports it, otherwise `status.ready`.
  *
  * @throws TypeError when a field is not a boolean
  */
@@ -46,9 +47,9 @@ export function isPoolProvisioned(pool: object, contract: ContractVersion): bool
 }
 
 /**
- * The provider IDs of the machines; empty when the pool reports none.
+ * Returns the provider IDs of the machines; empty when the pool reports none.
  *
- * @throws TypeError when the list could not be copied to the MachinePool as it is
+ * @throws TypeError when the list violates the limits of `MachinePool.spec.providerIDList`
  */
 export function providerIDsOf(pool: object, contract: ContractVersion): readonly string[] {
   const path = InfraMachinePoolContract.providerIDList.paths[contract]
@@ -64,7 +65,7 @@ export function providerIDsOf(pool: object, contract: ContractVersion): readonly
   return list
 }
 
-/** How many machines the pool reports, or `undefined`. @throws TypeError when it is not a 32-bit integer */
+/** Returns the number of machines that the pool reports, or `undefined`. @throws TypeError when it is not a 32-bit integer */
 export function poolReplicasOf(pool: object, contract: ContractVersion): number | undefined {
   const replicas: unknown = readField(pool, InfraMachinePoolContract.replicas, contract)
   if (replicas === undefined) return undefined
@@ -73,7 +74,7 @@ export function poolReplicasOf(pool: object, contract: ContractVersion): number 
   throw new TypeError(`${InfraMachinePoolContract.replicas.paths[contract]}: expected a 32-bit integer, got ${got}`)
 }
 
-/** The kind of the infrastructure machines of a pool that supports MachinePool Machines. @throws TypeError when it is not a string */
+/** Returns the kind of the infrastructure machines if the pool supports MachinePool Machines. @throws TypeError when it is not a string */
 export function infrastructureMachineKindOf(pool: object, contract: ContractVersion): string | undefined {
   const kind: unknown = readField(pool, InfraMachinePoolContract.infrastructureMachineKind, contract)
   if (kind === undefined || kind === '') return undefined

@@ -1,8 +1,8 @@
 /**
- * The plural that names a kind's resource, computed from the kind alone: core finds a provider's CustomResourceDefinition by
- * name, without discovery, so providers must name theirs by these rules.
+ * Returns the plural (resource name) of a kind. Core computes the name of a provider's CustomResourceDefinition from it, without
+ * discovery, so providers must name their resources by these rules.
  *
- * Upstream: gobuffalo/flect v1.0.3 on the lower-cased kind. Its dictionary of English oddities is kept to words that could end
+ * Upstream: gobuffalo/flect v1.0.3 on the lower-cased kind. Of its dictionary of irregular words, this has those that could end
  * the name of a kind.
  */
 export function pluralOf(kind: string): string {
@@ -26,7 +26,7 @@ const irregular: readonly (readonly [string, string])[] = [
   ['base', 'bases'],
 ]
 
-/** The first that fits wins. */
+/** Endings with their plurals; the first match applies. */
 const endings: readonly (readonly [string, string])[] = [
   ['tive', 'tives'],
   ['eaf', 'eaves'],

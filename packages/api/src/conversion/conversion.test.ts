@@ -33,11 +33,11 @@ function* leaves(value: unknown, path = ''): Iterable<string> {
 }
 const isZero = (leaf: string): boolean => / = (false|0|""|"0s")$/.test(leaf)
 
-/** In older versions a zero and an absent field are the same, except for booleans, which the annotation keeps apart. */
+/** In older versions a zero equals an absent field, except for booleans, which the annotation distinguishes. */
 const keepsFalse = (name: string): boolean => kindRules[name]?.keepsData === true && name !== 'IPAddressClaim v1alpha1'
 
 describe.each(pairs)('$name', ({ name, kind, version }) => {
-  test('an object of v1beta2, shown in the older version and written back, loses no value', () => {
+  test('an object of v1beta2 that is converted to the older version and back loses no value', () => {
     fc.assert(
       fc.property(objectsOf(kind), (object: KubeObject) => {
         const back = stored(kind, version, older(version, object))
@@ -53,10 +53,10 @@ describe.each(pairs)('$name', ({ name, kind, version }) => {
     )
   })
 
-  test('an object of the older version, once stored and shown, is stored and shown the same again', () => {
+  test('an object of the older version stays equal after the first round trip', () => {
     fc.assert(
       fc.property(objectsOf(version.kind), (object: KubeObject) => {
-        // Once both ways first: upstream stores an empty list of conditions as an empty struct, and shows that as nothing.
+        // One round trip first: upstream converts an empty list of conditions to an empty struct, and that to an absent field.
         const shown = older(version, stored(kind, version, older(version, stored(kind, version, object))))
         const settled = stored(kind, version, shown)
         expect(older(version, settled)).toEqual(shown)

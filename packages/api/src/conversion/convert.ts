@@ -9,29 +9,29 @@ import { type ConversionScope, type Move, ruleOf } from './rules.ts'
 export interface KindRule {
   /** Whether the older version carries the object of v1beta2 in an annotation. */
   readonly keepsData?: true
-  /** Paths of v1beta2 whose explicit zero comes back from the annotation. */
+  /** Paths of v1beta2 whose explicit zero is restored from the annotation. */
   readonly zeros?: readonly string[]
-  /** Paths of v1beta2 that come back from the annotation whatever the older version says. */
+  /** Paths of v1beta2 that are always restored from the annotation. */
   readonly restores?: readonly string[]
   metadataUp?(metadata: ObjectMeta, stored: Struct): ObjectMeta
   metadataDown?(metadata: ObjectMeta, stored: Struct): ObjectMeta
 }
 
 export interface Conversion {
-  /** Go types. */
+  /** Go types of the older version and of v1beta2. */
   readonly older: string
   readonly stored: string
   readonly storedVersion: string
   readonly rule: KindRule
 }
 
-/** The converted part of an object: all but apiVersion and kind, which the caller knows. */
+/** A converted object without apiVersion and kind, which the caller adds. */
 export type Converted = Struct & { readonly metadata: ObjectMeta }
 
 const typeMeta = new Set(['apiVersion', 'kind', 'metadata'])
 const isTypeMeta = (field: string): boolean => typeMeta.has(field)
 
-/** From an older version to v1beta2. */
+/** Converts an object of an older version to v1beta2. */
 export function toStored({ older, stored, rule }: Conversion, object: KubeObject): Converted {
   const noScope: ConversionScope = { namespace: undefined, apiVersionOf: () => '' }
   const value = convertStruct('up', older, stored, bodyOf(older, object), noScope)
@@ -45,7 +45,7 @@ export function toStored({ older, stored, rule }: Conversion, object: KubeObject
   return { ...encodeStruct(stored, bodyOf(stored, value), isTypeMeta), metadata: withoutEmpty(metadata) }
 }
 
-/** From v1beta2 to an older version. */
+/** Converts an object of v1beta2 to an older version. */
 export function fromStored(
   { older, stored, storedVersion, rule }: Conversion,
   object: KubeObject,
@@ -63,7 +63,7 @@ export function fromStored(
   return { ...encodeStruct(older, bodyOf(older, value), isTypeMeta), metadata: withoutEmpty(metadata) }
 }
 
-/** Spec and status as Go holds them. */
+/** Decodes spec and status as Go does. */
 function bodyOf(type: string, object: object): Struct {
   const { apiVersion: _v, kind: _k, metadata: _m, ...body } = object as Struct
   return decode(`*${type}`, body) as Struct
@@ -89,7 +89,7 @@ export function withoutAnnotation(metadata: ObjectMeta, name: string): ObjectMet
   return Object.keys(annotations).length === 0 ? rest : { ...rest, annotations }
 }
 
-/** Go escapes what HTML would read. */
+/** Formats JSON as Go does, which escapes `<`, `>` and `&`. */
 const goJSON = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/[<>&\u2028\u2029]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
@@ -115,9 +115,9 @@ function convertStruct(direction: Direction, older: string, stored: string, valu
 function convertField(direction: Direction, from: string, to: string, value: unknown, scope: ConversionScope): unknown {
   const target = to.replace(/^\*/, '')
   if (value === undefined) {
-    // A struct that is no pointer always exists: its fields may have values in the other version all the same.
+    // A struct that is not a pointer always exists: its fields may have values in the other version even when it is empty.
     if (isStruct(from) && isStruct(to)) return nonZero(convertValue(direction, from, to, {}, scope) as Struct)
-    // Upstream points at zeroes of older versions; where that says too much, a rule takes them back.
+    // Upstream converts zeros of older versions to pointers to zero; where that is wrong, a rule removes them.
     const pointsAtZero = direction === 'up' && isPointer(to) && !isPointer(from) && (target === 'bool' || target === 'int')
     return pointsAtZero ? zeroOf(target) : undefined
   }
@@ -133,7 +133,7 @@ function convertValue(direction: Direction, from: string, to: string, value: unk
   return convertStruct(direction, older, stored, value as Struct, scope)
 }
 
-/** Where one version has pointers and the other has not, nothing is a struct without fields. */
+/** Converts an item of a list or map. Where only one version has pointers, a null item becomes a struct without fields. */
 function convertItem(direction: Direction, from: string, to: string, value: unknown, scope: ConversionScope): unknown {
   if (isPointer(from) && !isPointer(to) && value === null) return {}
   const converted = convertValue(direction, from.replace(/^\*/, ''), to.replace(/^\*/, ''), value, scope)

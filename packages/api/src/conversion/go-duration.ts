@@ -1,4 +1,4 @@
-/** Durations as Go writes and reads them: `1h30m0s`, `1.5s`, `300ms`. Upstream: time.ParseDuration and Duration.String. */
+/** Parses and formats durations as Go does: `1h30m0s`, `1.5s`, `300ms`. Upstream: time.ParseDuration and Duration.String. */
 
 const units: { readonly [unit: string]: bigint } = {
   ns: 1n,
@@ -12,7 +12,7 @@ const units: { readonly [unit: string]: bigint } = {
 }
 const Longest = 2n ** 63n
 
-/** Nanoseconds. @throws Error with Go's text when it is no duration */
+/** Returns a duration in nanoseconds. @throws Error with Go's text when `text` is not a duration */
 export function parseDuration(text: string): bigint {
   const invalid = () => new Error(`time: invalid duration ${JSON.stringify(text)}`)
   const isNegative = text.startsWith('-')
@@ -64,11 +64,11 @@ function decimal(value: bigint, scale: bigint): string {
 
 const MaxSeconds = 2 ** 31 - 1
 
-/** Upstream: ConvertToSeconds. Truncated, and capped at what 32 bits hold. */
+/** Converts a duration to whole seconds, truncated and limited to a signed 32-bit integer. Upstream: ConvertToSeconds. */
 export function secondsOf(duration: string): number {
   const seconds = Number(parseDuration(duration) / units.s!)
   return Math.min(seconds, MaxSeconds)
 }
 
-/** Upstream: ConvertFromSeconds. */
+/** Converts seconds to a duration. Upstream: ConvertFromSeconds. */
 export const durationOf = (seconds: number): string => formatDuration(BigInt(seconds) * units.s!)

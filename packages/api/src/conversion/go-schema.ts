@@ -1,19 +1,19 @@
-/** The schema that follows from a Go type, as upstream's generator of CustomResourceDefinitions derives it. */
+/** Derives schemas from Go types, as upstream's generator of CustomResourceDefinitions does. */
 import type { JSONSchema } from '@capstan/kube'
 
-/** Type of the items of a list or the values of a map. */
+/** Returns the Go type of the items of a list or of the values of a map. */
 export function elementOf(type: string): string | undefined {
   const plain = type.replace(/^\*/, '')
   return plain.startsWith('[]') || plain.startsWith('{}') ? plain.slice(2) : undefined
 }
 
-/** Name of the struct that a field, its items or its values are of. */
+/** Returns the struct type of a field, or of its items or values. */
 export function structOf(type: string): string | undefined {
   const name = type.replace(/^(\*|\[\]|\{\})+/, '')
   return name.includes('.') || name === 'metadata' ? name : undefined
 }
 
-/** Keywords that follow from the type, without those of items, values and fields. */
+/** Returns the schema keywords of a type, without those of its items, values and fields. */
 export function baseSchema(type: string): JSONSchema {
   const plain = type.replace(/^\*/, '')
   if (plain.startsWith('[]')) return { type: 'array' }

@@ -1,6 +1,6 @@
 /**
- * Values as Go holds and writes them. A decoded value leaves out what is zero in Go: `false`, `0`, `""`, `null`, a struct without
- * fields. Only behind a pointer a zero is a value of its own. Upstream: encoding/json, and the types of Cluster API.
+ * Decodes and encodes values as Go does. A decoded value omits Go's zero values: `false`, `0`, `""`, `null`, a struct without
+ * fields. Only a pointer distinguishes a zero from an absent value. Upstream: encoding/json, and the types of Cluster API.
  */
 import { isRecord, type JSONSchema } from '@capstan/kube'
 import { formatDuration, parseDuration } from './go-duration.ts'
@@ -14,9 +14,9 @@ export interface GoField {
   /** `omitzero`: zero structs and times are not written either. */
   readonly omitsZero: boolean
   readonly required: boolean
-  /** Keywords of its schema beyond those of its type, in older versions; those of items and values under `[]`. */
+  /** Schema keywords in older versions beyond those of the type; those of items and values under `[]`. */
   readonly keywords?: JSONSchema & { '[]'?: JSONSchema }
-  /** The whole schema, where it hides the type. */
+  /** The whole schema, where it does not follow from the type. */
   readonly schema?: JSONSchema
 }
 
@@ -61,7 +61,7 @@ export const isList = (type: string): boolean => type.startsWith('[]')
 export const isMap = (type: string): boolean => type.startsWith('{}')
 export const isStruct = (type: string): boolean => type.includes('.') && !/^[*[{]/.test(type)
 
-/** The value as Go holds it after decoding JSON; `undefined` when it is zero. */
+/** Decodes a JSON value as Go does; returns `undefined` for Go's zero value. */
 export function decode(type: string, value: unknown): unknown {
   if (value === undefined || value === null) return undefined
   if (isPointer(type)) return decodePointer(type.slice(1), value)
@@ -87,13 +87,13 @@ export function decode(type: string, value: unknown): unknown {
   }
 }
 
-/** A zero behind a pointer is a value. */
+/** Decodes a value behind a pointer, where a zero is kept. */
 function decodePointer(type: string, value: unknown): unknown {
   if (isStruct(type)) return decodeStruct(type, value)
   return decode(type, value) ?? zeroOf(type)
 }
 
-/** Items and values always exist: structs without fields are empty objects, scalars have their zero. */
+/** Decodes an item of a list or a value of a map, where zeros are kept: empty objects for structs, `0`, `''` or `false` for scalars. */
 function decodeItem(type: string, value: unknown): unknown {
   if (isPointer(type)) return value === null ? null : decodePointer(type.slice(1), value)
   return decode(type, value) ?? zeroOf(type)
@@ -113,7 +113,7 @@ export const nonZero = (struct: Struct): Struct | undefined => (Object.keys(stru
 
 const zeroTime = '0001-01-01T00:00:00Z'
 
-/** Go keeps seconds in UTC. */
+/** Decodes a time as metav1.Time does: whole seconds in UTC. */
 function decodeTime(value: unknown): string | undefined {
   const time = new Date(value as string)
   if (Number.isNaN(time.getTime())) return value as string
@@ -139,7 +139,7 @@ export function zeroOf(type: string): unknown {
   }
 }
 
-/** A decoded value as Go writes it. */
+/** Encodes a decoded value as Go does. */
 export function encode(type: string, value: unknown): unknown {
   if (isPointer(type)) return value === undefined || value === null ? null : encode(type.slice(1), value)
   if (isList(type)) return Array.isArray(value) ? value.map((one) => encode(type.slice(2), one)) : null

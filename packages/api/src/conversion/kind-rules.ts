@@ -7,7 +7,7 @@ const machineInitialization = ['bootstrapDataSecretCreated', 'infrastructureProv
   (name) => `status.initialization.${name}`,
 )
 
-/** Remembers that an IPAddressClaim of v1alpha1 had no label with the name of its Cluster. */
+/** Annotation of an IPAddressClaim of v1alpha1 that had no label with the name of its Cluster. */
 const ClusterNameLabelSet = 'conversion.cluster.x-k8s.io/cluster-name-label-set'
 
 /** By kind and older version. */

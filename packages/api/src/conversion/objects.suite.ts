@@ -1,4 +1,4 @@
-/** Arbitrary objects of a declared kind, as its schema allows them: for round trips here and beside upstream's conversions. */
+/** Generates random valid objects of a declared kind, for round trips here and for comparisons with upstream's conversions. */
 import { type DeclaredKind, type JSONSchema, typeMeta } from '@capstan/kube'
 import fc from 'fast-check'
 
@@ -24,7 +24,7 @@ export const objectsOf = (kind: DeclaredKind): fc.Arbitrary<any> => {
   )
 }
 
-/** Fields of JSONSchemaProps that hold further schemas, which definitions show as any JSON. */
+/** Fields of JSONSchemaProps with nested schemas, which the CustomResourceDefinitions declare as any JSON. */
 const schemaMap = new Set(['properties'])
 const schemaFields = new Set(['items', 'additionalProperties', 'not'])
 const schemaLists = new Set(['allOf', 'oneOf', 'anyOf'])
@@ -70,7 +70,7 @@ function structs(schema: JSONSchema, field: string, depth: number): fc.Arbitrary
     const nested = isSchema && (schemaMap.has(name) || schemaFields.has(name) || schemaLists.has(name))
     if (nested && depth > MaxSchemaDepth) continue
     const value = nested ? nestedSchemas(schema, name, field, depth + 2) : valuesOf(one, name, depth + 1)
-    // The deeper, the fewer: objects would be huge otherwise, and all of them full.
+    // Optional fields get rarer with depth, so that objects stay small.
     shape[name] = required.includes(name) ? value : sometimes(value, depth < 2 ? 1 : nested ? 8 : 2)
   }
   const present = fc.record(shape).map((value) => Object.fromEntries(Object.entries(value).filter(([, one]) => one !== absent)))

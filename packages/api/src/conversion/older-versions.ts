@@ -20,7 +20,7 @@ interface Recorded {
   readonly group: string
   readonly version: string
   readonly kind: string
-  /** Its Go type. */
+  /** Name of the Go type. */
   readonly type: string
   readonly facts?: {
     readonly deprecated?: true
@@ -42,7 +42,7 @@ const recorded: readonly Recorded[] = recordedVersions
 
 export const StoredVersion = 'v1beta2'
 
-/** All versions of the kind but v1beta2, from old to new. */
+/** Returns all versions of the kind except v1beta2, the oldest first. */
 export function olderVersions(group: string, kind: string, scope: DeclaredKind['scope'] = 'Namespaced'): KindVersion[] {
   const all = recorded.filter((one) => one.group === group && one.kind === kind)
   const stored = all.find(({ version }) => version === StoredVersion)

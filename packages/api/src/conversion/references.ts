@@ -1,7 +1,7 @@
 /** References of v1beta2 to provider objects. Older versions show them with an apiVersion, which the CRD determines. */
 import { type GroupKind, isRecord } from '@capstan/kube'
 
-/** Group and kind of every such reference in the object, once each. */
+/** Returns the group and kind of every such reference in the object, without duplicates. */
 export function referencesOf(object: unknown): readonly GroupKind[] {
   const spec = field(object, 'spec')
   const template = field(field(spec, 'template'), 'spec')

@@ -46,7 +46,7 @@ const schemaBooleans = [
   'x-kubernetes-int-or-string',
 ]
 
-/** Upstream: restoreBoolIntentJSONSchemaProps. */
+/** Restores booleans of a schema and of all schemas in it. Upstream: restoreBoolIntentJSONSchemaProps. */
 function restoreSchema(schema: Struct, restored: Struct): void {
   for (const name of schemaBooleans) restoreField(schema, restored, name)
   const inner = (value: unknown, other: unknown) => {
@@ -62,7 +62,7 @@ function restoreSchema(schema: Struct, restored: Struct): void {
   }
 }
 
-/** Takes the value of v1beta2 over as it was, whatever an older client wrote. */
+/** Copies the value at a path from the restored v1beta2 object, regardless of the older version's value. */
 export function takeOver(value: Struct, restored: Struct, path: string): void {
   const names = path.split('.')
   const last = names.pop()!

@@ -1,5 +1,5 @@
 /**
- * How a Go type of an older API version becomes the one of v1beta2, where that does not follow from fields of the same name.
+ * Conversion rules between Go types of older API versions and of v1beta2, where the conversion does not follow from equal field names.
  * Upstream: api/<group>/<version>/conversion.go and core/webhooks/conversion, v1.14.
  */
 import { type GroupKind, isRecord, parseApiVersion } from '@capstan/kube'
@@ -9,7 +9,7 @@ import type { Struct } from './go-types.ts'
 export interface ConversionScope {
   /** Namespace of the object: older versions repeat it in references. */
   readonly namespace: string | undefined
-  /** The apiVersion in which an older version shows a reference. */
+  /** Returns the apiVersion of a reference in an older version. */
   apiVersionOf(of: GroupKind): string
 }
 
@@ -23,13 +23,13 @@ export interface Move {
 export interface Form {
   up(value: unknown): unknown
   down(value: unknown, scope: ConversionScope): unknown
-  /** Whether the older version has the field even when the stored one has nothing there. */
+  /** Whether the older version has the field even when v1beta2 has no value. */
   readonly always?: true
 }
 
 export interface TypeRule {
   readonly moves?: readonly Move[]
-  /** Fields whose meaning differs although the name is the same. */
+  /** Fields that have the same name in both versions but another meaning. */
   readonly skip?: ReadonlySet<string>
   /** Completes the value of v1beta2. */
   up?(older: Struct, stored: Struct): void
@@ -109,7 +109,7 @@ interface StatusFields {
   readonly always?: true
 }
 
-/** Conditions and counters of the same name mean something else in the older version: each version keeps those of the other aside. */
+/** Rule for a status: conditions and counters of the same name differ in meaning, so each version has those of the other in a subobject. */
 function status({ deprecated, current, always }: StatusFields, rule: TypeRule = {}): TypeRule {
   return {
     moves: rule.moves ?? [],
@@ -232,7 +232,7 @@ const byName: { readonly [types: string]: TypeRule } = {
         initialization('infrastructureReady', 'infrastructureProvisioned'),
       ],
       down(_, older) {
-        // A phase that did not exist yet.
+        // The older version does not have this phase.
         if (older.phase === 'Updating') older.phase = 'Running'
       },
     },

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import { fnv32a, labelValue } from './label-value.ts'
 
 test.each([
-  ['a valid label stays', 'machine-set-1', 'machine-set-1'],
+  ['a valid label value is unchanged', 'machine-set-1', 'machine-set-1'],
   ['nothing stays', '', ''],
   ['63 characters stay', 'a'.repeat(63), 'a'.repeat(63)],
   ['64 characters are hashed', 'a'.repeat(64), 'hash_2W8PhQ_z'],
-  ['what no label may hold is hashed', 'name.', 'hash_GeXB2A_z'],
+  ['an invalid label value is hashed', 'name.', 'hash_GeXB2A_z'],
 ])('%s', (_, name, value) => {
   expect(labelValue(name)).toBe(value)
 })

@@ -1,7 +1,7 @@
 /** Label values for names that may not be valid ones. Upstream: util/labels/format, v1.14. */
 import { labelValueProblems } from '@capstan/kube'
 
-/** The name itself where a label may hold it, otherwise a short hash of it: `hash_<base64url>_z`. */
+/** Returns the name if it is a valid label value, otherwise a short hash of it: `hash_<base64url>_z`. */
 export function labelValue(name: string): string {
   if (labelValueProblems(name).length === 0) return name
   const hash = fnv32a(name)
@@ -9,7 +9,7 @@ export function labelValue(name: string): string {
   return `hash_${btoa(bytes).replace(/=+$/, '').replaceAll('+', '-').replaceAll('/', '_')}_z`
 }
 
-/** The 32-bit FNV-1a hash of a text's UTF-8 bytes. */
+/** Returns the 32-bit FNV-1a hash of a text's UTF-8 bytes. */
 export function fnv32a(text: string): number {
   let hash = 0x811c9dc5
   for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193)

@@ -12,7 +12,7 @@ const both = 'Cluster spec.paused is set to true, Machine has the cluster.x-k8s.
 test.each([
   ['nothing is paused', false, undefined, 'False', 'NotPaused', ''],
   ['the Cluster is paused', true, undefined, 'True', 'Paused', 'Cluster spec.paused is set to true'],
-  ['the object is, by any value', undefined, mark, 'True', 'Paused', 'Machine has the cluster.x-k8s.io/paused annotation'],
+  ['the object is paused, by any value', undefined, mark, 'True', 'Paused', 'Machine has the cluster.x-k8s.io/paused annotation'],
   ['both are', true, mark, 'True', 'Paused', both],
 ] as const)('%s', (_, paused, annotations, status, reason, message) => {
   const cluster = { spec: paused === undefined ? {} : { paused } }

@@ -1,8 +1,6 @@
 /**
- * Pausing, as every core controller honours it. Upstream writes the `Paused` condition with a patch of its own before anything
- * else; here it is part of the one commit of the pass, which a user cannot distinguish: while paused the pass writes nothing
- * else, and otherwise everything that it writes arrives together.
- * Upstream: util/paused.
+ * Pausing, common to all core controllers. Upstream writes the `Paused` condition with a patch of its own at the start of a reconcile;
+ * here it is part of the reconcile's single commit. While paused, a reconcile writes only this condition. Upstream: util/paused.
  */
 import { conditionTypes, type KubeObject, type NewCondition } from '@capstan/kube'
 import { PausedAnnotation } from './well-known.ts'
@@ -14,11 +12,11 @@ interface PausableCluster {
   readonly spec: { readonly paused?: boolean }
 }
 
-/** True when controllers should leave `object` alone. The Cluster is absent for what belongs to none. */
+/** Whether controllers must not reconcile `object`. `cluster` is `undefined` for objects without Cluster. */
 export const isPaused = (cluster: PausableCluster | undefined, object: KubeObject): boolean =>
   cluster?.spec.paused === true || hasPausedAnnotation(object)
 
-/** The `Paused` condition of `object`, with the reasons why. Pure. */
+/** Returns the `Paused` condition of `object`; its message names the causes. Pure. */
 export function pausedCondition(cluster: PausableCluster | undefined, object: KubeObject): NewCondition {
   const reasons: string[] = []
   if (cluster?.spec.paused) reasons.push('Cluster spec.paused is set to true')

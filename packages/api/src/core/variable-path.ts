@@ -1,7 +1,7 @@
-/** Paths to values of variables, as inline patches and extensions write them. Pure. Upstream: patches/variables, v1.14. */
+/** Paths to values of variables, as used by inline patches and extensions. Pure. Upstream: patches/variables, v1.14. */
 import { getMember, isRecord, type Json, type JsonObject } from '@capstan/kube'
 
-/** Why a variable does not give a value: it has none, it has one of another type, or the path makes no sense. */
+/** Error for a variable without value, with a value of another type, or for an invalid path. */
 export class VariableError extends Error {
   override readonly name = 'VariableError'
   readonly problem: 'not-set' | 'wrong-type' | 'bad-path'
@@ -13,9 +13,9 @@ export class VariableError extends Error {
 }
 
 /**
- * The value at a path such as `builtin.cluster.name` or `network.cidrs[0]`: names joined by dots, each with at most one index.
+ * Returns the value at a path such as `builtin.cluster.name` or `network.cidrs[0]`: names joined by dots, each with at most one index.
  *
- * @throws VariableError that names the part which is not there
+ * @throws VariableError that names the missing part
  */
 export function variableValue(variables: JsonObject, path: string): Json {
   let value: Json = variables
@@ -37,7 +37,7 @@ export function variableValue(variables: JsonObject, path: string): Json {
   return value
 }
 
-/** The variable that a path begins with. */
+/** Returns the name of the variable in a path. */
 export const variableOf = (path: string): string => /^[^.[]*/.exec(path)![0]
 
 function parseSegment(segment: string, path: string): { name: string; index: number | undefined } {

@@ -1,5 +1,5 @@
 /**
- * Labels, annotations, finalizers and other keys that Cluster API gives a meaning to, under upstream's names.
+ * Labels, annotations, finalizers and other keys of Cluster API, under upstream's names.
  * Upstream: api/core/v1beta2/common_types.go and the kinds beside it, api/runtime/v1beta2, v1.14.
  */
 
@@ -7,46 +7,46 @@
 
 /** Name of the Cluster that an object belongs to: on every object of a cluster, on its Secrets, and as an annotation on Nodes. */
 export const ClusterNameLabel = 'cluster.x-k8s.io/cluster-name'
-/** Marks what the topology controller owns; the value is empty. */
+/** Marks objects that the topology controller owns; the value is empty. */
 export const ClusterTopologyOwnedLabel = 'topology.cluster.x-k8s.io/owned'
 /** Name of the MachineDeployment within `Cluster.spec.topology.workers`. */
 export const ClusterTopologyMachineDeploymentNameLabel = 'topology.cluster.x-k8s.io/deployment-name'
 /** Name of the MachinePool within `Cluster.spec.topology.workers`. */
 export const ClusterTopologyMachinePoolNameLabel = 'topology.cluster.x-k8s.io/pool-name'
-/** Marks control plane Machines and what belongs to them; the value is empty. */
+/** Marks control plane Machines and their objects; the value is empty. */
 export const MachineControlPlaneLabel = 'cluster.x-k8s.io/control-plane'
-/** Name of the control plane object that owns the Machine, hashed when it is no label value. */
+/** Name of the control plane object that owns the Machine, hashed when it is not a valid label value. */
 export const MachineControlPlaneNameLabel = 'cluster.x-k8s.io/control-plane-name'
-/** Name of the MachineSet that owns the Machine, hashed when it is no label value. */
+/** Name of the MachineSet that owns the Machine, hashed when it is not a valid label value. */
 export const MachineSetNameLabel = 'cluster.x-k8s.io/set-name'
 /** Name of the MachineDeployment that owns the MachineSet or Machine. */
 export const MachineDeploymentNameLabel = 'cluster.x-k8s.io/deployment-name'
-/** Name of the MachinePool that owns the Machine, hashed when it is no label value. */
+/** Name of the MachinePool that owns the Machine, hashed when it is not a valid label value. */
 export const MachinePoolNameLabel = 'cluster.x-k8s.io/pool-name'
 /** Distinguishes the MachineSets of one MachineDeployment. */
 export const MachineDeploymentUniqueLabel = 'machine-template-hash'
-/** Which provider a component or CustomResourceDefinition comes with. */
+/** The provider of a component or CustomResourceDefinition. */
 export const ProviderNameLabel = 'cluster.x-k8s.io/provider'
-/** On every CustomResourceDefinition whose objects `clusterctl move` takes along. */
+/** On every CustomResourceDefinition whose objects `clusterctl move` moves. */
 export const ClusterctlLabel = 'clusterctl.cluster.x-k8s.io'
 /** Limits which managers reconcile an object: see the flag --watch-filter. */
 export const WatchLabel = 'cluster.x-k8s.io/watch-filter'
-/** On Nodes whose machine the infrastructure may take away at any time; the value is empty. */
+/** On Nodes whose machine the infrastructure may interrupt at any time; the value is empty. */
 export const InterruptibleLabel = 'cluster.x-k8s.io/interruptible'
 
-// Annotations: what people set
+// Annotations set by users
 
 /** Pauses the reconciliation of one object, whatever the value. */
 export const PausedAnnotation = 'cluster.x-k8s.io/paused'
-/** On an infrastructure cluster: something else than its controller manages it, whatever the value. */
+/** On an infrastructure cluster: it is managed externally, not by its controller, whatever the value. */
 export const ManagedByAnnotation = 'cluster.x-k8s.io/managed-by'
-/** On a MachinePool: something else decides its replicas, unless the value is `false`. */
+/** On a MachinePool: its replicas are managed externally, unless the value is `false`. */
 export const ReplicasManagedByAnnotation = 'cluster.x-k8s.io/replicas-managed-by'
-/** The Machine goes first when its set scales down. */
+/** The Machine is deleted first when its set scales down. */
 export const DeleteMachineAnnotation = 'cluster.x-k8s.io/delete-machine'
 /** The Machine counts as unhealthy and is replaced. */
 export const RemediateMachineAnnotation = 'cluster.x-k8s.io/remediate-machine'
-/** Health checks leave the Machine alone. */
+/** Health checks skip the Machine. */
 export const MachineSkipRemediationAnnotation = 'cluster.x-k8s.io/skip-remediation'
 /** Comma-separated preflight checks that a MachineSet skips, or `All`. */
 export const MachineSetSkipPreflightChecksAnnotation = 'machineset.cluster.x-k8s.io/skip-preflight-checks'
@@ -60,34 +60,34 @@ export const PreDrainDeleteHookAnnotationPrefix = 'pre-drain.delete.hook.machine
 export const PreTerminateDeleteHookAnnotationPrefix = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io'
 /** Annotations `<prefix>/<name>` on a Cluster block the start of an upgrade. */
 export const BeforeClusterUpgradeHookAnnotationPrefix = 'before-upgrade.hook.cluster.cluster.x-k8s.io'
-/** On a MachineDeployment of a topology: holds its upgrade and that of all after it. */
+/** On a MachineDeployment of a topology: defers its upgrade and that of all after it. */
 export const ClusterTopologyHoldUpgradeSequenceAnnotation = 'topology.cluster.x-k8s.io/hold-upgrade-sequence'
-/** On a MachineDeployment of a topology: others upgrade before it. */
+/** On a MachineDeployment of a topology: defers its upgrade; others continue. */
 export const ClusterTopologyDeferUpgradeAnnotation = 'topology.cluster.x-k8s.io/defer-upgrade'
-/** How many MachineDeployments of a Cluster upgrade at once; one when absent. */
+/** Number of MachineDeployments of a Cluster that upgrade concurrently; 1 when absent. */
 export const ClusterTopologyUpgradeConcurrencyAnnotation = 'topology.cluster.x-k8s.io/upgrade-concurrency'
-/** Lets an existing Cluster get a class, unchecked. */
+/** Disables the validation when a class is set on an existing Cluster. */
 export const ClusterTopologyUnsafeUpdateClassNameAnnotation = 'unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check'
-/** Lets the version of a topology change to any other, unchecked. */
+/** Disables the validation of version changes of a topology. */
 export const ClusterTopologyUnsafeUpdateVersionAnnotation = 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check'
-/** Fewest replicas that the cluster autoscaler keeps; also decides the default of replicas. */
+/** Minimum of replicas for the cluster autoscaler; also determines the default of replicas. */
 export const AutoscalerMinSizeAnnotation = 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size'
-/** Most replicas that the cluster autoscaler makes; also decides the default of replicas. */
+/** Maximum of replicas for the cluster autoscaler; also determines the default of replicas. */
 export const AutoscalerMaxSizeAnnotation = 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size'
 /** On an ExtensionConfig: `namespace/name` of the Secret whose `ca.crt` becomes the caBundle. */
 export const InjectCAFromSecretAnnotation = 'runtime.cluster.x-k8s.io/inject-ca-from-secret'
 
-// Annotations: what controllers keep
+// Annotations set by controllers
 
 /** Name of the template an object was cloned from. */
 export const TemplateClonedFromNameAnnotation = 'cluster.x-k8s.io/cloned-from-name'
 /** `Kind.group` of the template an object was cloned from. */
 export const TemplateClonedFromGroupKindAnnotation = 'cluster.x-k8s.io/cloned-from-groupkind'
-/** On a MachineSet: while `true`, it makes no Machines. */
+/** On a MachineSet: while `true`, it creates no Machines. */
 export const DisableMachineCreateAnnotation = 'cluster.x-k8s.io/disable-machine-create'
-/** Which of its deployment's revisions a MachineSet is. */
+/** Revision of a MachineSet in its MachineDeployment. */
 export const RevisionAnnotation = 'machinedeployment.clusters.x-k8s.io/revision'
-/** Revisions that a MachineSet was before, separated by commas. */
+/** Earlier revisions of a MachineSet, separated by commas. */
 export const RevisionHistoryAnnotation = 'machinedeployment.clusters.x-k8s.io/revision-history'
 /** On a MachineSet: replicas of its deployment when it was last scaled. */
 export const DesiredReplicasAnnotation = 'machinedeployment.clusters.x-k8s.io/desired-replicas'
@@ -95,19 +95,19 @@ export const DesiredReplicasAnnotation = 'machinedeployment.clusters.x-k8s.io/de
 export const MaxReplicasAnnotation = 'machinedeployment.clusters.x-k8s.io/max-replicas'
 /** RFC 3339: when certificates of a control plane Machine expire. */
 export const MachineCertificatesExpiryDateAnnotation = 'machine.cluster.x-k8s.io/certificates-expiry'
-/** On a Machine, its infrastructure and bootstrap config: an update in place is under way. */
+/** On a Machine, its infrastructure and bootstrap config: an in-place update is in progress. */
 export const UpdateInProgressAnnotation = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress'
-/** On a Machine that moved to another MachineSet, until its deployment has seen it. */
+/** On a Machine that moved to another MachineSet, until its MachineDeployment has counted it. */
 export const PendingAcknowledgeMoveAnnotation = 'in-place-updates.internal.cluster.x-k8s.io/pending-acknowledge-move'
-/** On a MachineSet: Machines that moved to it and that its deployment has counted. */
+/** On a MachineSet: Machines that moved to it and that its MachineDeployment has counted. */
 export const AcknowledgedMoveAnnotation = 'in-place-updates.internal.cluster.x-k8s.io/acknowledged-move'
-/** On a MachineSet: where its Machines move instead of being deleted. */
+/** On a MachineSet: the MachineSet to which its Machines move instead of being deleted. */
 export const MachineSetMoveMachinesToMachineSetAnnotation =
   'in-place-updates.internal.cluster.x-k8s.io/move-machines-to-machineset'
-/** On a MachineSet: from where Machines move to it. */
+/** On a MachineSet: the MachineSets from which Machines move to it. */
 export const MachineSetReceiveMachinesFromMachineSetsAnnotation =
   'in-place-updates.internal.cluster.x-k8s.io/receive-machines-from-machinesets'
-/** On a Cluster: the version that the present step of an upgrade goes to. */
+/** On a Cluster: the target version of the current upgrade step. */
 export const ClusterTopologyUpgradeStepAnnotation = 'topology.internal.cluster.x-k8s.io/upgrade-step'
 /** Marks dry-run requests of the topology controller for webhooks. */
 export const TopologyDryRunAnnotation = 'topology.cluster.x-k8s.io/dry-run'
@@ -117,9 +117,9 @@ export const PendingHooksAnnotation = 'runtime.cluster.x-k8s.io/pending-hooks'
  * Set by core on a Cluster or Machine: the hooks for which it waits, and since when, as JSON. Not in upstream, which reports only messages.
  */
 export const WaitingHooksAnnotation = 'runtime.capstan.dev/waiting-hooks'
-/** Set by users on a Cluster: its hooks are called again at once, despite cached responses. Core removes it once it has honoured it. */
+/** Set by users on a Cluster: its hooks are called again at once, despite cached responses. Core removes it after the calls. */
 export const RetryHooksAnnotation = 'runtime.capstan.dev/retry-hooks'
-/** On a Cluster: BeforeClusterDelete lets it go. */
+/** On a Cluster: BeforeClusterDelete has allowed its deletion. */
 export const OkToDeleteAnnotation = 'runtime.cluster.x-k8s.io/ok-to-delete'
 /** On a CustomResourceDefinition: the generation for which stored objects were migrated. */
 export const CRDMigrationObservedGenerationAnnotation = 'crd-migration.cluster.x-k8s.io/observed-generation'
@@ -134,25 +134,25 @@ export const ClusterNameAnnotation = 'cluster.x-k8s.io/cluster-name'
 export const ClusterNamespaceAnnotation = 'cluster.x-k8s.io/cluster-namespace'
 /** On a Node: name of its Machine. */
 export const MachineAnnotation = 'cluster.x-k8s.io/machine'
-/** On a Node: kind of what controls its Machine. */
+/** On a Node: kind of the controller of its Machine. */
 export const OwnerKindAnnotation = 'cluster.x-k8s.io/owner-kind'
-/** On a Node: name of what controls its Machine. */
+/** On a Node: name of the controller of its Machine. */
 export const OwnerNameAnnotation = 'cluster.x-k8s.io/owner-name'
-/** On a Node: labels that came from its Machine, so that they go when the Machine loses them. */
+/** On a Node: labels copied from its Machine, which are removed with those of the Machine. */
 export const LabelsFromMachineAnnotation = 'cluster.x-k8s.io/labels-from-machine'
-/** On a Node: annotations that came from its Machine. */
+/** On a Node: annotations copied from its Machine. */
 export const AnnotationsFromMachineAnnotation = 'cluster.x-k8s.io/annotations-from-machine'
-/** On a Node: taints that came from its Machine. */
+/** On a Node: taints copied from its Machine. */
 export const TaintsFromMachineAnnotation = 'cluster.x-k8s.io/taints-from-machine'
-/** Labels of this domain go from Machine to Node. */
+/** Labels of this domain are copied from Machine to Node. */
 export const NodeRoleLabelPrefix = 'node-role.kubernetes.io'
-/** Labels of this domain and those below it go from Machine to Node. */
+/** Labels of this domain and its subdomains are copied from Machine to Node. */
 export const NodeRestrictionLabelDomain = 'node-restriction.kubernetes.io'
-/** Labels and annotations of this domain and those below it go from Machine to Node. */
+/** Labels and annotations of this domain and its subdomains are copied from Machine to Node. */
 export const ManagedNodeLabelDomain = 'node.cluster.x-k8s.io'
 /** On a Pod of the workload cluster: `skip` or `wait-completed` when its Node is drained. */
 export const PodDrainLabel = 'cluster.x-k8s.io/drain'
-/** On a new Node until its labels came from its Machine. */
+/** On a new Node until the labels of its Machine are copied. */
 export const NodeUninitializedTaint = { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' } as const
 /** On the Node of a Machine that a rollout is going to replace. */
 export const NodeOutdatedRevisionTaint = { key: 'node.cluster.x-k8s.io/outdated-revision', effect: 'PreferNoSchedule' } as const
@@ -164,16 +164,16 @@ export const MachineFinalizer = 'machine.cluster.x-k8s.io'
 export const MachineSetFinalizer = 'cluster.x-k8s.io/machineset'
 export const MachinePoolFinalizer = 'machinepool.cluster.x-k8s.io'
 export const MachineDeploymentFinalizer = 'cluster.x-k8s.io/machinedeployment'
-/** Keeps a MachineSet of a topology until its templates are gone. */
+/** Keeps a MachineSet of a topology until its templates are deleted. */
 export const MachineSetTopologyFinalizer = 'machineset.topology.cluster.x-k8s.io'
-/** Keeps a MachineDeployment of a topology until its templates are gone. */
+/** Keeps a MachineDeployment of a topology until its templates are deleted. */
 export const MachineDeploymentTopologyFinalizer = 'machinedeployment.topology.cluster.x-k8s.io'
 
-// Other words
+// Other constants
 
-/** Type of the Secrets that Cluster API controllers make. */
+/** Type of the Secrets that Cluster API controllers create. */
 export const ClusterSecretType = 'cluster.x-k8s.io/secret'
-/** Ends the kind of every template. */
+/** Suffix of the kind of every template. */
 export const TemplateSuffix = 'Template'
-/** Where a variable of a ClusterClass that is not from an extension comes from. */
+/** Source (`definitions[].from`) of a variable that the ClusterClass itself defines. */
 export const VariableDefinitionFromInline = 'inline'

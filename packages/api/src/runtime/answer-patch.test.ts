@@ -10,7 +10,7 @@ interface Recorded {
   readonly error?: string
 }
 
-/** What upstream's library gave for each of them; the suite hooks-peer of interop asks it again. */
+/** Patches with the results of upstream's library; the interop suite hooks-peer repeats them with the library. */
 const { document, patches } = JSON.parse(readFileSync(new URL('../../testdata/patches.json', import.meta.url), 'utf8')) as {
   document: object
   patches: readonly Recorded[]
@@ -49,7 +49,7 @@ test.each(patches.filter(isDifferent))('$type $patch is different, with a reason
   expect(outcome({ type, patch })).not.toEqual(error === undefined ? { value } : { error })
 })
 
-test('the document stays as it was, and an operation that fails leaves nothing of those before it', () => {
+test('the document is not changed, and a failing operation discards the earlier ones', () => {
   const before = structuredClone(document)
   expect(() =>
     applyOperations(document, [
@@ -60,12 +60,12 @@ test('the document stays as it was, and an operation that fails leaves nothing o
   expect(document).toEqual(before)
 })
 
-test('copies that double a document end', () => {
+test('limits copies that double a document', () => {
   const doubling = Array.from({ length: 60 }, (_, index) => ({ op: 'copy', from: '/spec', path: `/spec/${index}` }) as const)
   expect(() => applyOperations(document, doubling)).toThrow(/the accumulated size increase of copy is \d+, exceeding the limit/)
 })
 
-test('names of prototypes are only names', () => {
+test('treats names such as __proto__ as ordinary members', () => {
   const patched = applyOperations(document, [{ op: 'add', path: '/spec/__proto__', value: { polluted: true } }])
   expect(JSON.stringify(patched)).toContain('"__proto__":{"polluted":true}')
   expect(({} as { polluted?: boolean }).polluted).toBeUndefined()

@@ -1,11 +1,11 @@
-/** Patches in answers of extensions, read as upstream reads them. Pure. Upstream: internal/util/patch and evanphx/json-patch v5.9. */
+/** Applies patches in responses of extensions as upstream does. Pure. Upstream: internal/util/patch and evanphx/json-patch v5.9. */
 import { applyMergePatch, isRecord, type JsonPatchOperation, setMember } from '@capstan/kube'
 import { applyOperations } from './patch-dialect.ts'
 
 /**
- * The document after a patch; `undefined` when the patch has nothing in it.
+ * Returns the patched document; `undefined` when the patch is empty.
  *
- * @throws Error with upstream's text for what cannot be read or does not apply
+ * @throws Error with upstream's text when the patch is invalid or does not apply
  */
 export function patchedDocument<T extends object>(document: T, patchType: string, text: string): T | undefined {
   switch (patchType) {
@@ -66,7 +66,7 @@ function textProblem(operation: Record<string, unknown>, field: string, missing:
   return `failed to decode '${field}': json: cannot unmarshal ${goKind(value)} into Go value of type string`
 }
 
-/** As Go prints a map: keys in alphabetical order. */
+/** Formats an operation as Go prints a map: keys in alphabetical order. */
 const operationText = (operation: Record<string, unknown> | null): string =>
   JSON.stringify(operation && Object.fromEntries(Object.entries(operation).sort(([a], [b]) => (a < b ? -1 : 1))))
 
@@ -75,7 +75,7 @@ function goKind(value: unknown): string {
   return typeof value === 'boolean' ? 'bool' : typeof value
 }
 
-/** Upstream: in lists, which a merge patch replaces, null is no value of a member either. */
+/** Removes null members inside lists, which a merge patch replaces as a whole, as upstream does. */
 function withoutNullsInLists(value: unknown, inList = false): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutNullsInLists(item, true))
   if (!isRecord(value)) return value

@@ -1,6 +1,6 @@
 /**
- * A hook's declaration: group, version and name identify it; request and response give static types, wire validation, OpenAPI,
- * docs and fixtures. Upstream: api/runtime/hooks/v1alpha1 and exp/runtime/catalog, v1.14.
+ * Declaration of a hook: group, version and name identify it; static types, validation of messages, OpenAPI, docs and fixtures are
+ * derived from its request and response. Upstream: api/runtime/hooks/v1alpha1 and exp/runtime/catalog, v1.14.
  */
 import type { JSONSchema, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
@@ -10,19 +10,19 @@ export interface Hook<Request = unknown, Response = unknown> {
   readonly version: string
   /** Such as BeforeClusterCreate: path segment in lower case, kinds are `<name>Request` and `<name>Response`. */
   readonly name: string
-  /** Under which heading documents list it. Upstream: the tags of its OpenAPI document. */
+  /** Heading in documents. Upstream: the tags of its OpenAPI document. */
   readonly tag: string
   /** Whether a response may block with `retryAfterSeconds`. */
   readonly blocking: boolean
-  /** True for Discovery alone: an extension server has one of it, without a name. */
+  /** True only for Discovery: an extension server has one unnamed handler of it. */
   readonly singleton: boolean
-  /** When core calls it and what the answers do, in words for authors of extensions. */
+  /** Documentation for authors of extensions: when core calls the hook, and the effects of responses. */
   readonly doc: string
   readonly request: Schema
   readonly response: Schema
-  /** Since when the version should no longer be used. */
+  /** Present when the version is deprecated. */
   readonly deprecated?: Deprecation
-  /** How to do with handlers of this version what core does with the next newer one. */
+  /** Conversions to and from the next newer version; absent in the newest one. */
   readonly newer?: NewerVersion
   /** Phantoms: exist for the type checker only. */
   readonly _request?: Request
@@ -36,32 +36,32 @@ export interface Deprecation {
   readonly date: string
 }
 
-/** Conversion between a version of a hook and the next newer one: requests go down, responses go up. */
+/** Conversion between a version of a hook and the next newer one: requests are converted down, responses up. */
 export interface NewerVersion {
   readonly hook: Hook
-  /** The request of the newer version as this one has it: what this one does not know is left out. */
+  /** Converts a request of the newer version to this one; drops fields that this one does not have. */
   requestDown(request: never): object
-  /** The response of this version as the newer one has it. */
+  /** Converts a response of this version to the newer one. */
   responseUp(response: never): object
 }
 
 const typeMeta = { apiVersion: s.string(), kind: s.string() }
 
-/** Every request carries the settings of its ExtensionConfig, merged with those of the call. */
+/** Fields of every request. The settings are those of the ExtensionConfig, merged with those of the call. */
 export const commonRequest = {
   ...typeMeta,
   settings: s.map(s.string()).optional().doc('Settings of the ExtensionConfig, overridden by those of the call.'),
 }
 
 export const commonResponse = {
-  // Go servers leave both out.
+  // Go servers omit both.
   apiVersion: s.string().optional(),
   kind: s.string().optional(),
   status: s.enum('Success', 'Failure').doc('Failure is an error under every failure policy.'),
   message: s.string().optional().doc('Shown to users: the error if status is Failure, otherwise the reason why the hook blocks.'),
 }
 
-/** A blocking response: call again after `retryAfterSeconds`, or proceed for 0. */
+/** Fields of responses that can block: core calls again after `retryAfterSeconds`; 0 does not block. */
 export const retryResponse = {
   ...commonResponse,
   retryAfterSeconds: s.int32().default(0).doc('Seconds until the next call; 0 allows the next step.'),
@@ -70,7 +70,7 @@ export const retryResponse = {
 export const HooksGroup = 'hooks.runtime.cluster.x-k8s.io'
 export const HooksVersion = 'v1alpha1'
 
-/** A request without what is the same in all versions. */
+/** A request without apiVersion and kind. */
 export type RequestBody<H extends Hook> = Omit<RequestOf<H>, 'apiVersion' | 'kind'>
 export type ResponseBody<H extends Hook> = Omit<ResponseOf<H>, 'apiVersion' | 'kind'>
 
@@ -93,7 +93,7 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
   doc: string
   request: Req
   response: Res
-  /** Schemas of the response that hold themselves: what `$ref` of `#/definitions/NAME` stands for. */
+  /** Recursive schemas of the response, the targets of `$ref: '#/definitions/NAME'`. */
   definitions?: { [name: string]: JSONSchema }
   deprecated?: Deprecation
   newer?: NewerVersion
@@ -118,9 +118,9 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
 export type RequestOf<H extends Hook> = NonNullable<H['_request']>
 export type ResponseOf<H extends Hook> = NonNullable<H['_response']>
 
-/** Group and version of a hook, as `apiVersion` of its requests and in discovery. */
+/** Returns the `apiVersion` of a hook's requests and in discovery: group and version. */
 export const hookApiVersion = ({ group, version }: Hook): string => `${group}/${version}`
 
-/** Path of a hook's handler on an extension server, below the prefix of its URL. Hook and handler are in lower case. */
+/** Returns the path of a hook's handler below the URL of the extension server. Hook and handler are in lower case. */
 export const hookPath = (hook: Hook, handler?: string): string =>
   ['', hook.group, hook.version, hook.name.toLowerCase(), ...(hook.singleton ? [] : [(handler ?? '').toLowerCase()])].join('/')

@@ -1,20 +1,20 @@
 /**
- * Schemas shared by hooks, as components: a code generator makes one type of a Cluster instead of one per hook. Names are those of
- * upstream's document.
+ * Moves schemas shared by hooks into components, so that a code generator makes one type of a Cluster instead of one per hook. Names
+ * are those of upstream's document.
  */
 import type { JSONSchema } from '@capstan/kube'
 import { stableText } from '@capstan/kube'
 
 type Components = ReadonlyMap<string, JSONSchema>
 
-/** Packages of upstream's types, as tables below shorten them. */
+/** Packages of upstream's types, by the short names used in the tables below. */
 const packages = {
   core: 'sigs.k8s.io.cluster-api.api.core.v1beta2',
   hooks: 'sigs.k8s.io.cluster-api.api.runtime.hooks.v1alpha1',
   meta: 'io.k8s.apimachinery.pkg.apis.meta.v1',
 } as const
 
-/** Which component is at a field of another one; `[]` are the items of a list. */
+/** Components by the field of another component; `[]` stands for the items of a list. */
 type Fields = { readonly [field: string]: string }
 
 const steps = (name: string): Fields => ({ 'controlPlaneUpgrades[]': name, 'workersUpgrades[]': name })
@@ -47,7 +47,7 @@ const topologyOf = (name: string, variables: string): Fields => ({
   variables: `core.${variables}`,
 })
 
-/** Of every request and response; the others are named by their own component. */
+/** Components by field in every request and response. */
 const ofRequests: Fields = { cluster: 'core.Cluster', ...steps('hooks.UpgradeStepInfo'), 'variables[]': 'hooks.Variable' }
 const ofResponses: Fields = {
   ...Object.fromEntries(
@@ -132,7 +132,7 @@ const named: { readonly [component: string]: Fields } = {
   'meta.LabelSelector': { 'matchExpressions[]': 'meta.LabelSelectorRequirement' },
 }
 
-/** The same schemas, with what has a name in components of its own. Where two of one name differ, the later stays where it is. */
+/** Returns the schemas with named parts as components. If two parts of one name differ, the later one stays inline. */
 export function withSharedComponents(components: Components): { readonly [name: string]: JSONSchema } {
   const shared = new Map<string, { readonly schema: JSONSchema; readonly text: string }>()
 
@@ -156,7 +156,7 @@ export function withSharedComponents(components: Components): { readonly [name: 
     if (known && known.text !== text) return { ...schema, ...(description === undefined ? {} : { description }) }
     if (!known) shared.set(name, { schema, text })
     const $ref = `#/components/schemas/${longName(name)}`
-    // Beside a reference nothing counts in OpenAPI 3.0.
+    // OpenAPI 3.0 ignores siblings of a reference.
     return description === undefined ? { $ref } : { description, allOf: [{ $ref }] }
   }
 

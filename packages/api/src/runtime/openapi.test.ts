@@ -8,7 +8,7 @@ import { type HooksDocument, outlineOf } from './openapi-outline.suite.ts'
 const document = hooksOpenApi(hookCatalog, 'v1.14.0')
 const group = '/hooks.runtime.cluster.x-k8s.io/v1alpha1'
 
-it('has a path for each hook, with the name of the handler as its last part', () => {
+it('has a path for each hook that ends with the name of the handler', () => {
   expect(Object.keys(document.paths)).toHaveLength(17)
   expect(document.paths[`${group}/discovery`]).toMatchObject({ post: { operationId: 'hooksRuntimeClusterV1alpha1Discovery' } })
   expect(document.paths[`${group}/aftercontrolplaneupgrade/{name}`]).toMatchObject({
@@ -20,7 +20,7 @@ it('has a path for each hook, with the name of the handler as its last part', ()
   })
 })
 
-it('says everything that it refers to', () => {
+it('contains all referenced components', () => {
   const text = JSON.stringify(document)
   const { schemas } = document.components
   const referred = [...text.matchAll(/#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name!)
@@ -28,11 +28,11 @@ it('says everything that it refers to', () => {
   expect(Object.values(schemas).flatMap((schema) => Object.keys(schema).filter((name) => name.startsWith('x-')))).toEqual([])
 })
 
-it('is the same whatever the order of declaration', () => {
+it('is independent of the order of declaration', () => {
   expect(JSON.stringify(hooksOpenApi([...hookCatalog].reverse(), 'v1.14.0'))).toBe(JSON.stringify(document))
 })
 
-it('shows the shapes of requests and responses down to the Cluster', () => {
+it('contains the schemas of requests and responses down to the Cluster', () => {
   const { schemas } = document.components
   const request = schemas['sigs.k8s.io.cluster-api.api.runtime.hooks.v1alpha1.BeforeClusterUpgradeRequest']!
   expect(request.required).toEqual(['apiVersion', 'kind', 'cluster', 'fromKubernetesVersion', 'toKubernetesVersion'])
@@ -48,7 +48,7 @@ it('shows the shapes of requests and responses down to the Cluster', () => {
   ])
 })
 
-it("has a component for whatever has one in upstream's document, and no schema of it twice", () => {
+it("has all components of upstream's document, each schema once", () => {
   const recorded = readFileSync(new URL('../../testdata/hooks-openapi.json', import.meta.url), 'utf8')
   const upstream = new Set(Object.keys((JSON.parse(recorded) as HooksDocument).components.schemas))
   const { schemas } = document.components
@@ -64,7 +64,7 @@ it("has a component for whatever has one in upstream's document, and no schema o
   expect(inline).toEqual([])
 })
 
-/** Where our document says something else than the one that is made of upstream's types, with the reason. */
+/** Differences from the document generated from upstream's types, with reasons. */
 const explained: readonly { readonly reason: string; readonly at: RegExp; readonly upstream?: string; readonly ours?: string }[] =
   [
     { reason: 'core leaves the status out', at: / request \.(.*\.)?(cluster|machine|machineSet)\.status(\..*|\[.*)?$/ },
@@ -76,7 +76,7 @@ const explained: readonly { readonly reason: string; readonly at: RegExp; readon
       ours: 'string required',
     },
     {
-      reason: 'an answer that does not wait need not say so',
+      reason: 'a response that does not block may omit it',
       at: / 200 \.retryAfterSeconds$/,
       upstream: 'integer int32 required',
       ours: 'integer int32',

@@ -1,5 +1,5 @@
 /**
- * The OpenAPI document of hooks: for authors of extensions in whatever language. The same for the same catalog, byte for byte.
+ * Generates the OpenAPI document of hooks, for authors of extensions in any language. Deterministic for a catalog.
  * Upstream: exp/runtime/catalog, OpenAPI, v1.14.
  */
 import type { JSONSchema } from '@capstan/kube'
@@ -7,7 +7,7 @@ import type { Hook } from './hook.ts'
 import { hookApiVersion, hookPath, HooksGroup } from './hook.ts'
 import { withSharedComponents } from './openapi-components.ts'
 
-/** Where upstream's types are published: tools name what they generate after it. */
+/** Go package of upstream's types; code generators derive type names from it. */
 const upstreamPackage = 'sigs.k8s.io.cluster-api.api.runtime.hooks'
 const upstreamCore = 'sigs.k8s.io.cluster-api.api.core.v1beta2'
 
@@ -18,7 +18,7 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: { readonly [name: string]: JSONSchema } }
 }
 
-/** `version` is that of the release which the document describes. */
+/** Returns the OpenAPI document of hooks; `version` is the release that it describes. */
 export function hooksOpenApi(hooks: readonly Hook[], version: string): OpenApiDocument {
   const sorted = [...hooks].sort((a, b) => (openApiPath(a) < openApiPath(b) ? -1 : 1))
   return {
@@ -69,7 +69,7 @@ function pathItem(hook: Hook): object {
   }
 }
 
-/** `hooksRuntimeClusterV1alpha1BeforeClusterCreate`. */
+/** Returns an operation id such as `hooksRuntimeClusterV1alpha1BeforeClusterCreate`. */
 function operationId({ group, version, name }: Hook): string {
   const [first = '', ...rest] = group.replace(/\.x-k8s\.io$/, '').split('.')
   return [first, ...[...rest, version, name].map((part) => part.charAt(0).toUpperCase() + part.slice(1))].join('')
@@ -78,7 +78,7 @@ function operationId({ group, version, name }: Hook): string {
 const componentName = (hook: Hook, what: 'Request' | 'Response'): string =>
   `${hook.group === HooksGroup ? `${upstreamPackage}.${hook.version}` : hookApiVersion(hook).replaceAll('/', '.')}.${hook.name}${what}`
 
-/** The response, and the schemas that hold themselves. */
+/** Returns the components of a response: its schema and its recursive schemas. */
 function responseComponents(hook: Hook): (readonly [string, JSONSchema])[] {
   const { definitions = {}, ...response } = hook.response.json
   const prefix = hook.group === HooksGroup ? upstreamCore : hookApiVersion(hook).replaceAll('/', '.')
@@ -93,10 +93,10 @@ function responseComponents(hook: Hook): (readonly [string, JSONSchema])[] {
   ]
 }
 
-/** Names of components, by what stands for them: a reference, or the schema itself. */
+/** Names of components by their reference or schema. */
 type Refs = ReadonlyMap<string | JSONSchema, string>
 
-/** Without what only an API server understands. */
+/** Returns a schema without keywords that only API servers understand. */
 function published(schema: JSONSchema, refs: Refs): JSONSchema {
   const component = refs.get(schema.$ref ?? schema)
   if (component !== undefined) return { $ref: `#/components/schemas/${component}` }

@@ -1,15 +1,15 @@
 /**
- * JSON Patch as core understands it, in patches of classes and of extensions: what an operation names must be there, parents included;
- * an index below zero counts from the end. Pure. Upstream: evanphx/json-patch v5.9, whose texts these are: testdata/patches.json was
- * recorded from it.
+ * JSON Patch for patches of classes and of extensions, with the semantics and error texts of evanphx/json-patch v5.9, which upstream
+ * uses: the target of an operation and its parents must exist, and a negative index counts from the end. Pure. testdata/patches.json
+ * was recorded from that library.
  */
 import { draft, equal, getMember, type JsonPatchOperation, setMember, writeJSON } from '@capstan/kube'
 
-/** Largest total size of the copies in a patch: each can double a document. Upstream has no limit here, API servers have this one. */
+/** Largest total size of the copies in a patch: each can double a document. Upstream has no limit here; the API server's is the same. */
 const MaxCopied = 3 * 1024 * 1024
 
 /**
- * The document after the operations: all of them, or none.
+ * Returns the document after all operations; `document` itself is not changed.
  *
  * @throws Error with upstream's text for the operation that does not apply
  */
@@ -102,20 +102,20 @@ function test(root: Root, path: string, expected: unknown): string | undefined {
     const place = locate(root, path)
     if (!place) return missing(`test operation does not apply: is missing path: ${path}`)
     const { value = null, problem } = read(place)
-    // A member that is not there is null here.
+    // A missing member of an object is null here.
     if (problem && Array.isArray(place.parent)) return `error in test for path: '${path}': ${problem}`
     found = value
   }
   return equal(found, expected) ? undefined : `testing value ${path} failed: test failed`
 }
 
-/** Where a value is, or could be. */
+/** The position of a value in its parent, whether or not it exists. */
 interface Place {
   readonly parent: Record<string, unknown> | unknown[]
   readonly key: string
 }
 
-/** `undefined` when there is no such parent. */
+/** Returns the position at a path; `undefined` when the parent does not exist. */
 function locate(root: Root, path: string): Place | undefined {
   const tokens = path.split('/')
   // Text before the first slash is ignored; without a slash there is no parent, except for the whole document.
@@ -132,7 +132,7 @@ const isParent = (value: unknown): value is Place['parent'] => typeof value === 
 
 const unescaped = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/** A value, or why there is none. */
+/** A value, or the error why it cannot be read. */
 interface Reading {
   readonly value?: unknown
   readonly problem?: string
@@ -159,7 +159,7 @@ function insert({ parent, key }: Place, value: unknown): string | undefined {
   }
   if (key === '-') return void parent.push(value)
   if (!isInteger(key)) return `value was not a proper array index: '${key}': ${notAnInteger(key)}`
-  // Among the places where it can go, of which there is one more than there are items.
+  // The index may also be one past the last item.
   const index = indexOf(key, parent.length + 1)
   return typeof index === 'string' ? index : void parent.splice(index, 0, value)
 }
@@ -174,7 +174,7 @@ function remove({ parent, key }: Place): string | undefined {
   return typeof index === 'string' ? index : void parent.splice(index, 1)
 }
 
-/** The index that a key means among so many, or why it means none. */
+/** Parses a key as an index into `count` positions; returns an error text when it is invalid. */
 function indexOf(key: string, count: number): number | string {
   if (!isInteger(key)) return notAnInteger(key)
   const index = Number(key)

@@ -1,6 +1,6 @@
 /**
- * Hooks that must still be called, remembered on the object itself: `runtime.cluster.x-k8s.io/pending-hooks` holds their names,
- * sorted and separated by commas. Upstream: internal/hooks, v1.14.
+ * Pending hooks of an object, recorded in its annotation `runtime.cluster.x-k8s.io/pending-hooks`: names, sorted and separated by
+ * commas. Upstream: internal/hooks, v1.14.
  */
 import type { KubeObject } from '@capstan/kube'
 import { PendingHooksAnnotation } from '../core/well-known.ts'
@@ -8,7 +8,7 @@ import type { Hook } from './hook.ts'
 
 type WithMetadata = Pick<KubeObject, 'metadata'>
 
-/** Names of the hooks that must still be called for the object. */
+/** Returns the names of the hooks that must still be called for the object. */
 export const pendingHooks = ({ metadata }: WithMetadata): ReadonlySet<string> =>
   new Set((metadata.annotations?.[PendingHooksAnnotation] ?? '').split(',').filter((name) => name !== ''))
 

@@ -8,17 +8,17 @@ import { WaitingHooksAnnotation } from '../core/well-known.ts'
 
 export interface WaitingHook {
   readonly hook: string
-  /** Registered names of the handlers that hold it back; none when an annotation does. */
+  /** Registered names of the handlers that block the object; empty when an annotation blocks it. */
   readonly handlers: readonly string[]
   /** RFC 3339. */
   readonly since: string
-  /** When it is asked again at the latest, RFC 3339; absent when nothing is asked, and after a failure, which is tried again soon and then later and later. */
+  /** Latest time of the next call, RFC 3339; absent when no handler is called, and after a failure, which is retried with backoff. */
   readonly until?: string
   /** A digest of the request: a restarted manager reuses the response for an equal request. */
   readonly question?: string
   /** The ExtensionConfig that was never discovered, so that its handlers are unknown; `handlers` is empty then. */
   readonly extensionConfig?: string
-  /** How often it was asked since then. */
+  /** Number of calls since `since`. */
   readonly calls: number
   /** The last message or error. */
   readonly message: string

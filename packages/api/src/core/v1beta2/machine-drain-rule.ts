@@ -1,4 +1,4 @@
-/** MachineDrainRule: how Pods are drained from Nodes before their Machines go. Upstream: api/core/v1beta2/machinedrainrules_types.go, v1.14. */
+/** MachineDrainRule: drain behavior for Pods of a Machine's Node. Upstream: api/core/v1beta2/machinedrainrules_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'

@@ -1,4 +1,4 @@
-/** MachineHealthCheck: finds unhealthy Machines and has them replaced. Upstream: api/core/v1beta2/machinehealthcheck_types.go, v1.14. */
+/** MachineHealthCheck: reports unhealthy Machines for remediation. Upstream: api/core/v1beta2/machinehealthcheck_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'

@@ -96,7 +96,7 @@ const machinePoolStatus = s.object(
 )
 export interface MachinePoolStatus extends Infer<typeof machinePoolStatus> {}
 
-/** Upstream v1.14 sets no other condition on MachinePools yet; all else is in conditions of v1beta1. */
+/** Conditions of a MachinePool. Upstream v1.14 sets no other; the v1beta1 status has further ones. */
 export const MachinePoolConditions = conditionTypes({
   Paused: ['Paused', 'NotPaused'],
 })

@@ -57,14 +57,14 @@ describe('a hook in three versions', () => {
   test('the newest comes first', () =>
     expect(catalog.versions(gateV0).map(({ version }) => version)).toEqual(['v1', 'v1beta1', 'v1alpha1']))
 
-  test('requests go down step by step', () => {
+  test('requests are converted down step by step', () => {
     const request = { cluster: { name: 'demo', namespace: 'default' }, urgent: true }
     expect(catalog.requestDown(gateV2, gateV2, request)).toBe(request)
     expect(catalog.requestDown(gateV2, gateV1, request)).toEqual({ clusterName: 'demo' })
     expect(catalog.requestDown(gateV2, gateV0, request)).toEqual({ name: 'demo' })
   })
 
-  test('responses come up step by step', () => {
+  test('responses are converted up step by step', () => {
     expect(catalog.responseUp(gateV0, gateV2, { status: 'Success', wait: 3 })).toEqual({
       status: 'Success',
       retryAfterSeconds: 3,
@@ -77,13 +77,13 @@ describe('a hook in three versions', () => {
     })
   })
 
-  test('nothing is converted from new to old responses', () =>
+  test('responses are not converted from new to old', () =>
     expect(() => catalog.responseUp(gateV2, gateV0, {})).toThrow(
       'hooks.example.com/v1, Hook=Gate cannot be converted to hooks.example.com/v1alpha1, Hook=Gate',
     ))
 })
 
-it('refuses a version that is declared twice', () =>
+it('rejects a version that is declared twice', () =>
   expect(() => createCatalog([gateV1, gateV1])).toThrow('The hook hooks.example.com/v1beta1, Hook=Gate is declared twice'))
 
 const released = (date: string, ...hooks: Hook[]): ReleasedCatalog => releasedCatalog(`of ${date}`, date, hooks)
@@ -93,7 +93,7 @@ const changed = (of: Hook, change: { request?: Hook['request']; response?: Hook[
   ...change,
 })
 
-describe('rule #1: what a version has it keeps', () => {
+describe('rule #1: a version keeps its elements', () => {
   const id = 'Rule #1: hooks.example.com/v1beta1, Hook=Gate'
   const request = (fields: object) =>
     changed(gateV1, {
@@ -102,42 +102,42 @@ describe('rule #1: what a version has it keeps', () => {
   const response = (fields: object) => changed(gateV1, { response: s.object({ ...retryResponse, ...fields }) })
   test.each([
     ['nothing changed', gateV1, []],
-    ['a field more in the request', request({ clusterName: s.string(), more: s.string() }), []],
-    ['an optional field more in the response', response({ more: s.string().optional() }), []],
-    ['a field less', request({}), [`${id}: request.clusterName is gone: that needs a new version`]],
+    ['an additional field in the request', request({ clusterName: s.string(), more: s.string() }), []],
+    ['an additional optional field in the response', response({ more: s.string().optional() }), []],
+    ['a removed field', request({}), [`${id}: request.clusterName is gone: that needs a new version`]],
     [
       'another type',
       request({ clusterName: s.int32() }),
       [`${id}: request.clusterName was string and is integer int32: that needs a new version`],
     ],
     [
-      'a field that may be absent now',
+      'a required field that becomes optional',
       request({ clusterName: s.string().optional() }),
       [`${id}: request.clusterName was always there and may be absent: that needs a new version`],
     ],
     [
-      'a new field that answers must have',
+      'a new required field in the response',
       response({ more: s.string() }),
       [`${id}: response.more is new and must be there: that needs a new version`],
     ],
     [
-      'a value less',
+      'a removed enum value',
       response({ status: s.enum('Success') }),
       [`${id}: response.status may no longer be "Failure": that needs a new version`],
     ],
     [
-      'values where any was good',
+      'an enum where any value was valid',
       response({ message: s.enum('yes', 'no').optional() }),
       [`${id}: response.message could have any value and must be one of "yes", "no": that needs a new version`],
     ],
     [
-      'an answer that may not be as long',
+      'a shorter limit for the response',
       response({ message: s.string({ maxLength: 10 }).optional() }),
       [`${id}: response.message has maxLength 10 and had none: that needs a new version`],
     ],
-    ['a request that is never as long', request({ clusterName: s.string({ maxLength: 10 }) }), []],
+    ['a shorter limit for the request', request({ clusterName: s.string({ maxLength: 10 }) }), []],
     [
-      'it cannot block any more',
+      'a hook that cannot block any more',
       changed(gateV1, { blocking: false }),
       [`${id} could block and cannot any more: that needs a new version`],
     ],
@@ -146,7 +146,7 @@ describe('rule #1: what a version has it keeps', () => {
   )
 })
 
-test('rule #1 holds inside of what refers to itself', () => {
+test('rule #1 applies inside recursive schemas', () => {
   const tree = (leaf: object) =>
     changed(gateV1, {
       response: s.of({
@@ -167,14 +167,14 @@ describe('rule #2: every version can be converted', () => {
   test.each([
     ['all of them', [gateV0, gateV1, gateV2], []],
     [
-      'one that says nothing',
+      'a version without conversion',
       [alone as Hook, gateV2],
       [
         'Rule #2: hooks.example.com/v1beta1, Hook=Gate cannot be converted to hooks.example.com/v1, Hook=Gate: declare its newer version',
       ],
     ],
     [
-      'a step that is missing',
+      'a missing intermediate version',
       [gateV0, gateV2],
       [
         'Rule #2: hooks.example.com/v1alpha1, Hook=Gate is converted by way of hooks.example.com/v1beta1, Hook=Gate, which is not in the catalog',
@@ -183,11 +183,11 @@ describe('rule #2: every version can be converted', () => {
   ])('%s', (_, hooks, problems) => expect(converts(createCatalog(hooks as Hook[]))).toEqual(problems))
 })
 
-describe('rule #3: only what is replaced is deprecated', () => {
+describe('rule #3: a deprecated version has a replacement', () => {
   test.each([
     ['beta replaced by stable', [deprecated(gateV1, '2026-05-01'), gateV2], []],
     [
-      'stable left with beta',
+      'stable replaced by beta only',
       [gateV1, deprecated(gateV2, '2026-05-01')],
       [
         'Rule #3: hooks.example.com/v1, Hook=Gate is deprecated, and no other version that is at least as stable is there instead',
@@ -205,7 +205,7 @@ describe('rule #3: only what is replaced is deprecated', () => {
   )
 })
 
-describe('rule #4: a version goes when its time is over', () => {
+describe('rule #4: a version is removed after its support window', () => {
   const head = 'Rule #4: hooks.example.com/v1beta1, Hook=Gate is gone'
   const with_ = (date: string) => released(date, deprecated(gateV1, '2026-01-10'), gateV2)
   test.each([
@@ -225,7 +225,7 @@ describe('rule #4: a version goes when its time is over', () => {
     ['never deprecated', [released('2026-01-10', gateV1, gateV2)], '2027-02-01', [`${head} without having been deprecated`]],
   ])('%s', (_, before, date, problems) => expect(removesInTime(before.at(-1)!, released(date, gateV2), before)).toEqual(problems))
 
-  test('alpha may go at once', () =>
+  test('an alpha version may be removed at once', () =>
     expect(removesInTime(released('2026-01-10', gateV0, gateV2), released('2026-02-01', gateV2), [])).toEqual([]))
 })
 
@@ -234,13 +234,13 @@ const v1140 = JSON.parse(
   readFileSync(new URL('../../../testdata/hooks-v1.14.0.json', import.meta.url), 'utf8'),
 ) as ReleasedCatalog
 
-test('core keeps what v1.14.0 promised', () => {
+test('core keeps the hooks of v1.14.0', () => {
   const now = releasedCatalog('v1.15.0', '2026-12-15', hookCatalog)
   expect(v1140.hooks).toHaveLength(17)
   expect(catalogProblems(createCatalog(hookCatalog), now, [v1140])).toEqual([])
 })
 
-test('core would be told if it did not', () => {
+test('a removed hook of v1.14.0 would be reported', () => {
   const hooks = hookCatalog.map((hook) =>
     hook.name === 'BeforeClusterUpgrade'
       ? changed(hook, { request: s.object({ cluster: s.any(), fromKubernetesVersion: s.int32() }) })

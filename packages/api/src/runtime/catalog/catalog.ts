@@ -1,22 +1,22 @@
 /**
- * The hooks that a core knows, each in all its versions. Core works with the newest; a handler may have registered for an older
- * one: the request is converted down to it, the response up. Upstream: exp/runtime/catalog, v1.14.
+ * Catalog of hooks in all their versions. Core uses the newest version. For a handler of an older version, the request is
+ * converted down to it and the response up. Upstream: exp/runtime/catalog, v1.14.
  */
 import { compareApiVersions } from '@capstan/kube'
 import type { Hook } from '../hook.ts'
 
-/** A hook whatever its version. */
+/** A hook, independent of the version. */
 export type GroupHook = Pick<Hook, 'group' | 'name'>
 
 export interface Catalog {
   /** Every version of every hook, in the order of declaration. */
   readonly hooks: readonly Hook[]
   find(group: string, version: string, name: string): Hook | undefined
-  /** All versions of a hook, preferred first; empty for one that is not known. */
+  /** Returns all versions of a hook, preferred first; empty for an unknown hook. */
   versions(hook: GroupHook): readonly Hook[]
-  /** A request of `from` as handlers of `to`, an older version or the same, take it. */
+  /** Converts a request of version `from` to version `to`, which is older or the same. */
   requestDown(from: Hook, to: Hook, request: object): object
-  /** A response of `from` as the newer version `to` has it. */
+  /** Converts a response of version `from` to version `to`, which is newer or the same. */
   responseUp(from: Hook, to: Hook, response: object): object
 }
 
@@ -37,7 +37,7 @@ export function createCatalog(hooks: readonly Hook[]): Catalog {
     hooks,
     find: (group, version, name) => byId.get(hookText({ group, version, name })),
     versions: (hook) => byName.get(groupHookText(hook)) ?? [],
-    // Both walk from the old version to the new one; requests are converted on the way back.
+    // Both use the steps from the old version to the new one; requests are converted in reverse order.
     requestDown: (from, to, request) =>
       stepsBetween(to, from).reduceRight<object>((newer, step) => step.requestDown(newer as never), request),
     responseUp: (from, to, response) =>
@@ -45,14 +45,14 @@ export function createCatalog(hooks: readonly Hook[]): Catalog {
   }
 }
 
-/** `group/version, Hook=Name`. Upstream: GroupVersionHook.String. */
+/** Formats a hook as `group/version, Hook=Name`. Upstream: GroupVersionHook.String. */
 export const hookText = ({ group, version, name }: Pick<Hook, 'group' | 'version' | 'name'>): string =>
   `${group}/${version}, Hook=${name}`
 
-/** `Name.group`, as users see it in messages. Upstream: GroupHook.String. */
+/** Formats a hook as `Name.group` for messages. Upstream: GroupHook.String. */
 export const groupHookText = ({ group, name }: GroupHook): string => `${name}.${group}`
 
-/** The conversions that lead from an old version to a newer one. */
+/** Returns the conversions from an old version to a newer one. */
 function stepsBetween(old: Hook, newer: Hook): NonNullable<Hook['newer']>[] {
   const steps: NonNullable<Hook['newer']>[] = []
   for (let at = old; at.version !== newer.version; ) {

@@ -1,4 +1,4 @@
-/** Whether handlers that are registered now would go on working under another release. */
+/** Checks whether registered handlers would still be called by another release. */
 import { parseApiVersion } from '@capstan/kube'
 import type { ExtensionConfig } from '../v1beta2/extension-config.ts'
 import { hookText } from './catalog.ts'
@@ -15,12 +15,12 @@ export interface RegisteredHandler {
 
 export interface PreflightFinding {
   readonly handler: string
-  /** `gone`: the release does not call it any more. `deprecated`: it will not for ever. */
+  /** `gone`: the release does not call the hook version. `deprecated`: a later release will not call it. */
   readonly kind: 'gone' | 'deprecated'
   readonly message: string
 }
 
-/** The handlers of an ExtensionConfig as its status has them. */
+/** Returns the handlers in the status of an ExtensionConfig. */
 export const registeredHandlers = ({ status }: Pick<ExtensionConfig, 'status'>): RegisteredHandler[] =>
   (status?.handlers ?? []).map(({ name, requestHook: { apiVersion, hook } }) => ({ name, ...parseApiVersion(apiVersion), hook }))
 
@@ -44,6 +44,6 @@ function findingOf(
   }
   if (!found.deprecated) return undefined
   const since = found.deprecated.release
-  // The document of a release says that something is deprecated, and not since when.
+  // The document of a release marks deprecated hooks, but not since when they are deprecated.
   return { handler: name, kind: 'deprecated', message: `${text} is deprecated ${since === release ? 'in' : 'since'} ${since}` }
 }

@@ -12,11 +12,11 @@ const upstream: unknown = JSON.parse(readFileSync(new URL('../../../testdata/hoo
 test.each([
   ["upstream's document", upstream],
   ['our own', hooksOpenApi(hookCatalog, 'v1.14.0')],
-])('%s names all hooks as they are written', (_, document) => {
+])('%s contains all hooks with their case', (_, document) => {
   expect(publishedCatalog(document)!.hooks.map(hookText).sort()).toEqual(known)
 })
 
-test('a hook that a document calls deprecated is', () => {
+test('a hook marked as deprecated in the document is deprecated', () => {
   const [before, ...others] = hookCatalog.filter(({ name }) => name === 'BeforeClusterCreate')
   const deprecated = { ...before!, deprecated: { release: 'v1.15.0', date: '2027-04-20' } }
   const target = publishedCatalog(hooksOpenApi([deprecated, ...others], 'v1.16.0'))!
@@ -31,4 +31,4 @@ test.each([
   ['something else', { release: 'v1' }],
   ['no paths', { paths: {} }],
   ['nothing', undefined],
-])('%s is no such document', (_, document) => expect(publishedCatalog(document)).toBeUndefined())
+])('%s is not such a document', (_, document) => expect(publishedCatalog(document)).toBeUndefined())

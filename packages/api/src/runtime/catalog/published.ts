@@ -2,7 +2,7 @@
 import { isRecord } from '@capstan/kube'
 import type { ReleasedCatalog } from './release.ts'
 
-/** The hooks of a document such as upstream's `runtime-sdk-openapi.yaml`; undefined for anything else. */
+/** Returns the hooks of a document such as upstream's `runtime-sdk-openapi.yaml`; `undefined` for other documents. */
 export function publishedCatalog(document: unknown): Pick<ReleasedCatalog, 'release' | 'hooks'> | undefined {
   if (!isRecord(document) || !isRecord(document.paths)) return undefined
   const { info } = document
@@ -17,7 +17,7 @@ export function publishedCatalog(document: unknown): Pick<ReleasedCatalog, 'rele
   return hooks.length === 0 ? undefined : { release, hooks }
 }
 
-/** Paths are in lower case; the request is called after its hook. */
+/** Returns the name of the hook with its case: the path is in lower case, but the request type is named after the hook. */
 function nameIn(operation: object, lowered: string): string {
   const [, name] = /"[^"]*[./]([A-Za-z0-9]+)Request"/.exec(JSON.stringify(operation)) ?? []
   return name?.toLowerCase() === lowered ? name : lowered

@@ -2,7 +2,7 @@
 import type { JSONSchema } from '@capstan/kube'
 import type { Deprecation, Hook } from '../hook.ts'
 
-/** One version of a hook as a release had it. */
+/** One version of a hook in a release. */
 export interface ReleasedHook {
   readonly group: string
   readonly version: string

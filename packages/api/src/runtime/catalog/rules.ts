@@ -1,6 +1,6 @@
 /**
- * The four rules for versions of hooks, as checks over any catalog. Each problem is a sentence.
- * From the proposal of the Runtime SDK, "Runtime Hooks versioning and deprecation".
+ * Checks a catalog by the four rules for versions of hooks. Each problem is a sentence. The rules are from the proposal of the
+ * Runtime SDK, "Runtime Hooks versioning and deprecation".
  */
 import type { JSONSchema, Stability } from '@capstan/kube'
 import { stabilityOf } from '@capstan/kube'
@@ -20,7 +20,7 @@ export function catalogProblems(catalog: Catalog, now: ReleasedCatalog, before: 
   ]
 }
 
-/** Rule #1: what a version has once had it keeps. */
+/** Rule #1: a released version keeps its elements. */
 export const keepsElements = (last: ReleasedCatalog, now: ReleasedCatalog): string[] =>
   last.hooks.flatMap((was) => {
     const is = now.hooks.find((one) => hookText(one) === hookText(was))
@@ -53,7 +53,7 @@ function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
       const now = is.properties?.[name]
       if (!now) return [`${below} is gone`]
       const mustBe = [was, is].map((schema) => schema.required?.includes(name) === true)
-      // A caller may not leave out what handlers rely on; a handler may not be asked for more than before.
+      // Fields that handlers rely on must stay required in requests; responses must not get new required fields.
       const isLooser = path.startsWith('request') && mustBe[0] && !mustBe[1]
       const isStricter = path.startsWith('response') && !mustBe[0] && mustBe[1]
       return [
@@ -70,11 +70,11 @@ function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
   ]
 }
 
-/** Fields that answers must have and that did not exist before: no handler of today sends them. */
+/** New required fields of responses: existing handlers do not send them. */
 const newDemands = (was: JSONSchema, is: JSONSchema, path: string): string[] =>
   (is.required ?? []).filter((name) => !was.properties?.[name]).map((name) => `${path}.${name} is new and must be there`)
 
-/** Limits that an answer of today may not keep. */
+/** Stricter limits for responses: those of existing handlers may violate them. */
 const newLimits = (was: JSONSchema, is: JSONSchema, path: string): string[] =>
   [
     ...upperLimits.filter((limit) => (is[limit] ?? Infinity) < (was[limit] ?? Infinity)),
@@ -89,7 +89,7 @@ const valueText = (value: unknown): string => JSON.stringify(value)
 
 const typeText = ({ type, format }: JSONSchema): string => [type ?? 'any value', format].filter(Boolean).join(' ')
 
-/** Rule #2: a request of the newest version can go to handlers of every other, and their responses come back. */
+/** Rule #2: requests of the newest version can be converted to every other version, and responses back. */
 export const converts = (catalog: Catalog): string[] =>
   groupHooks(catalog.hooks).flatMap((hook) => {
     const versions = catalog.versions(hook)
@@ -104,7 +104,7 @@ export const converts = (catalog: Catalog): string[] =>
     })
   })
 
-/** Rule #3: a version is deprecated only when another one, at least as stable, can take its place. */
+/** Rule #3: a version is deprecated only when another one that is at least as stable replaces it. */
 export const replacesBeforeDeprecating = ({ hooks }: ReleasedCatalog): string[] =>
   hooks.flatMap((hook) => {
     if (!hook.deprecated) return []
@@ -120,14 +120,14 @@ export const replacesBeforeDeprecating = ({ hooks }: ReleasedCatalog): string[] 
 const ranks: { readonly [stability in Stability]: number } = { alpha: 0, beta: 1, stable: 2 }
 const rank = (version: string): number => ranks[stabilityOf(version)]
 
-/** How long a version stays after its deprecation: so many months and so many releases, whichever is longer. */
+/** Support windows after a deprecation, in months and in releases, whichever is longer. */
 export const supportWindows: { readonly [stability in Stability]: { readonly months: number; readonly releases: number } } = {
   alpha: { months: 0, releases: 0 },
   beta: { months: 6, releases: 2 },
   stable: { months: 12, releases: 3 },
 }
 
-/** Rule #4: a version goes only when its time is over. */
+/** Rule #4: a version is removed only after its support window. */
 export const removesInTime = (last: ReleasedCatalog, now: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] =>
   last.hooks.flatMap((was) => {
     if (now.hooks.some((one) => hookText(one) === hookText(was))) return []

@@ -3,14 +3,14 @@ import { commonResponse, defineHook } from '../hook.ts'
 import { wireMachine, wireObject } from './wire-objects.ts'
 import { wirePatch } from './wire-patch.ts'
 
-/** A Machine with what it is made of. */
+/** A Machine with its infrastructure machine and bootstrap config. */
 export const machineObjects = s.object({
   machine: wireMachine,
   infrastructureMachine: wireObject('The machine of the infrastructure provider.'),
   bootstrapConfig: wireObject('The configuration of the bootstrap provider; absent when there is none.').optional(),
 })
 
-/** Asks whether a Machine of a control plane can become what is desired without being replaced. */
+/** Asks whether a control plane Machine can be updated in place to the desired state. */
 export const CanUpdateMachine = defineHook({
   name: 'CanUpdateMachine',
   tag: 'In-Place Update Hooks',

@@ -17,7 +17,7 @@ import { GenerateUpgradePlan } from './generate-upgrade-plan.ts'
 import { UpdateMachine } from './update-machine.ts'
 import { ValidateTopology } from './validate-topology.ts'
 
-/** Every hook that core knows: those of a Cluster's life in its order, then those of topologies and of updates in place. */
+/** Every hook that core calls: lifecycle hooks in their order, then those of topologies and of in-place updates. */
 export const hookCatalog: readonly Hook[] = [
   Discovery,
   BeforeClusterCreate,

@@ -7,7 +7,7 @@ import { commonResponse, defineHook } from '../hook.ts'
 const itself: JSONSchema = { $ref: '#/definitions/JSONSchemaProps' }
 const several: JSONSchema = { type: 'array', items: itself }
 
-/** The schema of a variable, in which schemas hold schemas: a CustomResourceDefinition cannot say so. */
+/** The schema of a variable with nested schemas, which a CustomResourceDefinition cannot declare. */
 const nestedSchema: JSONSchema = {
   ...jsonSchemaProps.json,
   properties: {
@@ -22,7 +22,7 @@ const nestedSchema: JSONSchema = {
   },
 }
 
-/** Asks which variables an external patch has. Upstream: the v1beta2 shape of ClusterClass variables, v1.13 on. */
+/** Asks which variables an external patch defines. Upstream: the v1beta2 form of ClusterClass variables, since v1.13. */
 export const DiscoverVariables = defineHook({
   name: 'DiscoverVariables',
   tag: 'Topology Mutation Hook',

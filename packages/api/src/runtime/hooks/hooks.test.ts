@@ -47,7 +47,7 @@ it('sends a Cluster without status, managed fields and the annotations of tools'
   })
 })
 
-it('requires of a request what the hook always carries', () => {
+it('requires the fields that each request has', () => {
   expect(BeforeClusterUpgrade.request.json.required).toEqual([
     'apiVersion',
     'kind',

@@ -3,11 +3,11 @@ import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { wireObject } from './wire-objects.ts'
 
-/** Values of variables: those of the user that the patch may see, and one named `builtin`. */
+/** Values of variables: the user's variables that are visible to the patch, and one named `builtin`. */
 export const wireVariables = s.list(s.object({ name: s.string(), value: s.any() }))
 export type WireVariable = Infer<typeof wireVariables>[number]
 
-/** Which object will be made from a template, and where that object is referred to. */
+/** The object that refers to a template, and the path of the reference. */
 export const holderReference = s.object({
   apiVersion: s.string(),
   kind: s.string(),
@@ -17,7 +17,7 @@ export const holderReference = s.object({
 })
 export interface HolderReference extends Infer<typeof holderReference> {}
 
-/** One template with what is said of it. */
+/** One template with its holder and variables. */
 export const templateItem = {
   holderReference,
   object: wireObject('The template, whole.'),

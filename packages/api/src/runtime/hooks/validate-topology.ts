@@ -2,7 +2,7 @@ import { s } from '@capstan/kube'
 import { commonResponse, defineHook } from '../hook.ts'
 import { templateItem, wireVariables } from './topology-items.ts'
 
-/** Asks whether the templates of a topology, all patches applied, are to be accepted. */
+/** Asks whether the patched templates of a topology are valid. */
 export const ValidateTopology = defineHook({
   name: 'ValidateTopology',
   tag: 'Topology Mutation Hook',

@@ -1,4 +1,4 @@
-/** The Cluster as hooks carry it. Upstream: exp/topology/desiredstate, cleanupCluster, v1.14. */
+/** The Cluster in hook requests. Upstream: exp/topology/desiredstate, cleanupCluster, v1.14. */
 import { draft, s } from '@capstan/kube'
 import { Cluster } from '../../core/v1beta2/cluster.ts'
 import { ConversionDataAnnotation, RetryHooksAnnotation, WaitingHooksAnnotation } from '../../core/well-known.ts'
@@ -11,7 +11,7 @@ export const wireCluster = s
   .of<WireCluster>(onTheWire(Cluster))
   .doc('The Cluster (cluster.x-k8s.io/v1beta2), without status and managed fields.')
 
-/** Annotations of a Cluster that say nothing about it: neither hooks nor patches see them. */
+/** Annotations of tools on a Cluster that are hidden from hooks and patches. */
 export const hiddenAnnotations: readonly string[] = [
   'kubectl.kubernetes.io/last-applied-configuration',
   ConversionDataAnnotation,
@@ -19,7 +19,7 @@ export const hiddenAnnotations: readonly string[] = [
   RetryHooksAnnotation,
 ]
 
-/** The parts of a Cluster in a request: nothing that changes without a change of its meaning. */
+/** Returns the Cluster for a request, without fields that change without a change by users, such as managedFields. */
 export function clusterOnTheWire({ apiVersion, kind, metadata, spec }: Cluster): WireCluster {
   const { managedFields: _, annotations, ...rest } = metadata
   const shown = Object.entries(annotations ?? {}).filter(([key]) => !hiddenAnnotations.includes(key))

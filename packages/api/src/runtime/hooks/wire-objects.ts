@@ -1,4 +1,4 @@
-/** Objects of providers and Machines as hooks carry them. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
+/** Provider objects and Machines in hook requests. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
 import type { JSONSchema, KubeObject, UnknownObject } from '@capstan/kube'
 import { ObjectMetaSchema, s } from '@capstan/kube'
 import { Machine } from '../../core/v1beta2/machine.ts'
@@ -9,13 +9,13 @@ const kept = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as
 /** The parts of an object in a request: type, name, labels and annotations, and spec. */
 type OnTheWire<T extends KubeObject> = Omit<T, 'status'>
 
-/** The schema of a kind as requests carry it: without status, and tolerant, since it comes from whichever core calls. */
+/** Returns the schema of a kind in requests: without status, and accepting unknown fields, since callers may be other versions of core. */
 export function onTheWire({ schema }: { readonly schema: JSONSchema }): JSONSchema {
   const { status: _, ...properties } = schema.properties ?? {}
   return { ...kept, required: ['spec'], properties: { ...properties, metadata: wireMetadata } }
 }
 
-/** Without what says who wrote a field: it changes when nothing else does. */
+/** Schema of metadata without managedFields, which change when no other field does. */
 const wireMetadata: JSONSchema = (() => {
   const { managedFields: _, selfLink: _none, ...properties } = ObjectMetaSchema.properties ?? {}
   return { ...ObjectMetaSchema, properties }

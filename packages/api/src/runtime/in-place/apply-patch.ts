@@ -3,18 +3,18 @@ import type { ResponseOf } from '../hook.ts'
 import { patchedDocument } from '../answer-patch.ts'
 import type { CanUpdateMachine } from '../hooks/can-update-machine.ts'
 
-/** A patch of one object, as answers of updates in place carry it. */
+/** A patch of one object in a response of an in-place update hook. */
 export type WirePatch = NonNullable<ResponseOf<typeof CanUpdateMachine>['machinePatch']>
 
 /**
- * The object with what the patch changes at `path`, and nothing else: the rest of the answer is not looked at. A patch that takes
- * all of `path` away leaves it as it was. Pure. Upstream: internal/util/patch, ApplyPatchToObject, v1.14.
+ * Returns the object with the patch's changes at `path`; changes elsewhere are ignored. A patch that removes all of `path` leaves it
+ * unchanged. Pure. Upstream: internal/util/patch, ApplyPatchToObject, v1.14.
  *
- * @throws Error with upstream's text for what cannot be read or does not apply
+ * @throws Error with upstream's text when the patch is invalid or does not apply
  */
 export function applyAnswerPatch<T extends object>(object: T, patch: WirePatch | undefined, path: readonly string[]): T {
   const { patchType = '', patch: encoded = '' } = patch ?? {}
-  // Upstream: one of the two is enough to mean something.
+  // Upstream: the patch is absent only when both are empty.
   if (patchType === '' && encoded === '') return object
   if ((patchType as string) === '') throw new Error('failed to apply patch: patchType is not set')
   const patched = patchedDocument(object, patchType, textOf(encoded))

@@ -44,7 +44,7 @@ test.each([
   ['an empty list of operations', upgrade, { machinePatch: json() }, ['Machine cannot be updated in-place: spec.version']],
   ['an empty merge patch', upgrade, { machinePatch: merge({}) }, ['Machine cannot be updated in-place: spec.version']],
   [
-    'half of the change',
+    'a patch that covers part of the change',
     { ...upgrade, host: { size: 'large', disks: [{ gib: 10 }] } },
     { machinePatch: toVersion },
     ['Host cannot be updated in-place: spec.size'],
@@ -64,19 +64,24 @@ test.each([
     ],
   ],
   [
-    'a patch beside spec is not taken over',
+    'a patch outside of spec is ignored',
     {},
     { machinePatch: merge({ metadata: { labels: { a: 'b' } }, status: { phase: 'Running' } }) },
     [],
   ],
-  ['a patch that removes spec leaves it', {}, { infrastructureMachinePatch: json({ op: 'remove', path: '/spec' }) }, []],
   [
-    'a patch may say more than is desired',
+    'a patch that removes spec leaves it unchanged',
+    {},
+    { infrastructureMachinePatch: json({ op: 'remove', path: '/spec' }) },
+    [],
+  ],
+  [
+    'a patch may contain more changes than desired',
     {},
     { infrastructureMachinePatch: merge({ spec: { colour: 'red' } }) },
     ['Host cannot be updated in-place: spec.colour'],
   ],
-  ['an empty failure domain is none', { machine: { failureDomain: '' } }, {}, []],
+  ['an empty failure domain equals an absent one', { machine: { failureDomain: '' } }, {}, []],
   [
     'fields that need no update',
     {
@@ -99,7 +104,7 @@ test.each([
   expect(uncovered(desired, answer)).toEqual(reasons)
 })
 
-test('no more than ten paths of an object are named', () => {
+test('at most ten paths of an object are listed', () => {
   const wanted = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`f${String(index).padStart(2, '0')}`, 1]))
   const [reason] = uncovered({ config: { files: ['a'], ...wanted } }, {})
   expect(reason).toMatch(/^Config cannot be updated in-place: spec\.f00, .*spec\.f09, \.\.\. \(2 more\)$/)
@@ -109,7 +114,7 @@ test.each([
   ['no patchType', { patch: encode([]) }, 'failed to apply patch: patchType is not set'],
   ['an unknown patchType', { patchType: 'Strategic', patch: encode([]) }, 'failed to apply patch: unknown patchType Strategic'],
   [
-    'a JSON patch that is no list',
+    'a JSON patch that is not a list',
     { patchType: 'JSONPatch', patch: encode({}) },
     'failed to apply patch: error decoding json patch (RFC6902): json: cannot unmarshal object into Go value of type jsonpatch.Patch',
   ],
@@ -119,12 +124,12 @@ test.each([
     'failed to apply patch: error decoding json patch (RFC6902): invalid state detected',
   ],
   [
-    'a merge patch that is no object',
+    'a merge patch that is not an object',
     { patchType: 'JSONMergePatch', patch: encode('[1]') },
     'failed to apply patch: error applying json merge patch (RFC7386): expected an object',
   ],
   [
-    'an operation on nothing',
+    'an operation on a missing value',
     json({ op: 'replace', path: '/spec/nodes', value: 1 }),
     'failed to apply patch: error applying json patch (RFC6902): replace operation does not apply: doc is missing key: /spec/nodes: missing value',
   ],
@@ -180,7 +185,7 @@ test.each([
     ],
   ],
   [
-    'what is beside spec.template.spec is not taken over',
+    'a patch outside of spec.template.spec is ignored',
     {},
     { machineSetPatch: merge({ spec: { replicas: 9 } }), infrastructureMachineTemplatePatch: merge({ spec: { other: 1 } }) },
     [],

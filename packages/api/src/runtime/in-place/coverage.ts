@@ -1,6 +1,6 @@
 /**
- * Whether an extension covers all that has to change: its patches are applied to what is, and the result must be what is desired.
- * Pure. Upstream: canExtensionsUpdateMachine and canExtensionsUpdateMachineSet, v1.14.
+ * Determines whether an extension covers all differences: its patches are applied to the current objects, and the result must equal the
+ * desired objects. Pure. Upstream: canExtensionsUpdateMachine and canExtensionsUpdateMachineSet, v1.14.
  */
 import { isRecord, shortList, type UnknownObject, withErrorContext } from '@capstan/kube'
 import type { RequestOf, ResponseOf } from '../hook.ts'
@@ -21,7 +21,7 @@ type MachineSetAnswer = Pick<
 >
 
 /**
- * What an answer leaves uncovered of a Machine's change, a sentence for each object; none when it can be updated in place.
+ * Returns the differences of a Machine that a response does not cover, a sentence per object; empty when it can be updated in place.
  *
  * @throws Error when a patch cannot be applied
  */
@@ -39,8 +39,8 @@ export function uncoveredOfMachine({ current, desired }: MachineQuestion, answer
 }
 
 /**
- * The same for the Machines of a MachineSet that would move to another one. Templates of bootstrap configs count when both sets
- * have one: the caller ensures that none of them has.
+ * Returns the uncovered differences for Machines of a MachineSet that would move to another one, a sentence per object. Templates of
+ * bootstrap configs are compared when both sets have one; the caller ensures that both have one or neither.
  *
  * @throws Error when a patch cannot be applied
  */
@@ -80,10 +80,10 @@ function ofProvider(from: UnknownObject | undefined, to: UnknownObject | undefin
   return sentence(from.kind, differingPaths(at(from), at(to), path.join('.')))
 }
 
-/** More paths than this say nothing more to anybody. */
+/** Most paths that one sentence lists. */
 const MostPaths = 10
 
-/** Upstream writes a diff behind the colon, values included, and into the log only. */
+/** Formats the uncovered paths of an object. Upstream logs a diff with values after the colon instead. */
 function sentence(kind: string, paths: readonly string[]): string[] {
   if (paths.length === 0) return []
   return [`${kind} cannot be updated in-place: ${shortList(paths, MostPaths)}`]

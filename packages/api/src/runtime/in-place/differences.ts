@@ -1,10 +1,10 @@
-/** Where two values differ. Pure. */
+/** Compares values by path. Pure. */
 import { equal, isRecord } from '@capstan/kube'
 import type { MachineSpec } from '../../core/v1beta2/shared/machine-template.ts'
 
 /**
- * Paths at which `to` is not as `from`, in alphabetical order: no values, since those of a bootstrap config may be secret. Items
- * of lists are compared one by one while both lists are of a length.
+ * Returns the paths at which two values differ, in alphabetical order; without values, since those of a bootstrap config may be secret.
+ * Items of lists are compared one by one when both lists are equally long.
  */
 export function differingPaths(from: unknown, to: unknown, at: string): string[] {
   if (equal(from, to)) return []
@@ -39,7 +39,7 @@ const specFields: Readonly<Record<keyof Required<MachineSpec>, 'compared' | 'ign
   taints: 'ignored',
 }
 
-/** Paths at which a Machine's spec is not as it should be. An empty text is an absent one, as in Go. */
+/** Returns the paths at which two Machine specs differ. An empty string equals an absent one, as in Go. */
 export function machineSpecDifferences(from: MachineSpec, to: MachineSpec, at: string): string[] {
   const compared = (spec: MachineSpec) =>
     Object.fromEntries(Object.entries(spec).filter(([name, value]) => isCompared(name) && value !== ''))

@@ -4,9 +4,8 @@ import { WaitingHooksAnnotation } from '../../core/well-known.ts'
 import type { Hook } from '../hook.ts'
 
 /**
- * An object as requests of updates in place carry it: no status, uid, owners, managed fields or resourceVersion, and not what is
- * noted on it while it waits, which is different after each call.
- * Upstream: cleanupMachine, cleanupUnstructured, v1.14.
+ * Returns the object for a request of an in-place update hook: without status, uid, owners, managed fields and resourceVersion, and
+ * without the records of waiting hooks, which change with each call. Upstream: cleanupMachine, cleanupUnstructured, v1.14.
  */
 export function withoutState<T extends KubeObject>(object: T): T {
   const { apiVersion, kind, metadata, spec } = object as KubeObject & { readonly spec?: unknown }
@@ -26,9 +25,9 @@ export function withoutState<T extends KubeObject>(object: T): T {
 }
 
 /**
- * The one handler that may answer for a hook of updates in place; `undefined` when none is registered.
+ * Returns the single handler of an in-place update hook; `undefined` when none is registered.
  *
- * @throws Error when several are: the responsible handler would be ambiguous
+ * @throws Error when several are registered: the responsible handler would be ambiguous
  */
 export function onlyHandler({ name }: Pick<Hook, 'name'>, handlers: readonly string[]): string | undefined {
   if (handlers.length > 1) {

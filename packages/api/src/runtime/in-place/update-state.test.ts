@@ -30,9 +30,9 @@ test.each([
 test.each([
   ['the first is added', undefined, { add: ['B'] }, 'B'],
   ['names stay sorted', 'B,D', { add: ['C', 'A'] }, 'A,B,C,D'],
-  ['one is taken away', 'A,B', { remove: ['A'] }, 'B'],
-  ['the last takes the annotation with it', 'A', { remove: ['A'] }, null],
-  ['nothing to take away', undefined, { remove: ['A'] }, null],
+  ['one is removed', 'A,B', { remove: ['A'] }, 'B'],
+  ['the annotation is removed with the last one', 'A', { remove: ['A'] }, null],
+  ['an absent one is not removed', undefined, { remove: ['A'] }, null],
 ])('pending hooks: %s', (_, before, change, after) => {
   expect(pendingHooksText(object(before === undefined ? undefined : { [PendingHooksAnnotation]: before }), change)).toBe(after)
 })
@@ -62,7 +62,7 @@ test('requests carry type, name, labels, annotations and spec of an object', () 
   })
 })
 
-test('one handler may answer, none is none, and several are refused by name', () => {
+test('one handler is allowed, none returns undefined, and several are rejected by name', () => {
   expect(onlyHandler(UpdateMachine, [])).toBeUndefined()
   expect(onlyHandler(UpdateMachine, ['a.x'])).toBe('a.x')
   expect(() => onlyHandler(UpdateMachine, ['a.x', 'b.y'])).toThrow(

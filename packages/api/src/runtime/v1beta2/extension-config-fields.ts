@@ -31,7 +31,7 @@ export const callFields = {
   settings: s.map(s.string()).optional().doc('Given to the extension with every call.'),
 }
 
-/** The list of handlers; how long a call may take is limited in the one version and not in the other. */
+/** The list of handlers. The schema of `timeoutSeconds` differs between versions. */
 export const extensionHandlersWith = <T extends Schema<number>>(timeoutSeconds: T) =>
   s
     .list(

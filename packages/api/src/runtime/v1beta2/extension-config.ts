@@ -35,7 +35,7 @@ export interface ExtensionConfigStatus extends Infer<typeof extensionConfigStatu
 
 export const ExtensionConfigConditions = conditionTypes({
   Discovered: ['Discovered', 'NotDiscovered'],
-  /** There only while a handler registered for a version that is deprecated; upstream has no such condition. */
+  /** Present only while a handler is registered for a deprecated version; upstream has no such condition. */
   DeprecatedHooks: ['DeprecatedVersionsInUse'],
   Paused: ['Paused', 'NotPaused'],
 })

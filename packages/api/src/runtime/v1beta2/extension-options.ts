@@ -5,13 +5,13 @@
 import type { FieldError, KubeObject, Selector } from '@capstan/kube'
 import { everything, invalid, isRecord, parseLabelSelector } from '@capstan/kube'
 
-/** A label selector as kubectl writes it, such as `team=a,tier in (x, y)`: only Clusters with such labels are of interest. */
+/** A label selector in kubectl's form, such as `team=a,tier in (x, y)`: the extension is called only for Clusters that it matches. */
 export const ObjectSelectorAnnotation = 'runtime.capstan.dev/object-selector'
 
-/** JSON: by name of a handler, what counts instead of what it announced: `{"gate": {"timeoutSeconds": 5, "failurePolicy": "Ignore"}}`. */
+/** JSON with overrides by handler name, such as `{"gate": {"timeoutSeconds": 5, "failurePolicy": "Ignore"}}`. */
 export const HandlerOverridesAnnotation = 'runtime.capstan.dev/handler-overrides'
 
-/** When the server last answered its discovery, RFC 3339. Written by core. */
+/** Time of the last successful discovery, RFC 3339. Written by core. */
 export const LastDiscoveredAnnotation = 'runtime.capstan.dev/last-discovered'
 
 export interface HandlerOverride {

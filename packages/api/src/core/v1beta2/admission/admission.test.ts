@@ -49,13 +49,13 @@ const cluster: Cluster = {
 }
 
 describe('defaults', () => {
-  it('of a Machine: label, version prefix, ten seconds to delete its Node', () => {
+  it('of a Machine: label, version prefix, Node deletion timeout of ten seconds', () => {
     const { metadata, spec } = defaulted(Machine, machine)
     expect(metadata.labels).toEqual({ 'cluster.x-k8s.io/cluster-name': 'demo' })
     expect([spec.version, spec.deletion]).toEqual(['v1.36.0', { nodeDeletionTimeoutSeconds: 10 }])
   })
 
-  it.each([MachineSet, MachineDeployment])('of a selector that is missing: as for one that is empty (%#)', (kind) => {
+  it.each([MachineSet, MachineDeployment])('of a missing selector: as for an empty one (%#)', (kind) => {
     const { selector: _, ...spec } = set.spec
     const bare = { ...set, spec } as MachineSet & MachineDeployment
     expect(defaulted(kind as typeof MachineSet, bare).spec.selector).toEqual(
@@ -63,7 +63,7 @@ describe('defaults', () => {
     )
   })
 
-  it('of a MachineSet: one replica, and a selector by its own name, hashed when that is no label value', () => {
+  it('of a MachineSet: one replica, and a selector by its name, hashed when it is not a valid label value', () => {
     const name = 'machineSetName'.repeat(12)
     const { spec } = defaulted(MachineSet, { ...set, metadata: { ...metadata, name } })
     const own = { 'cluster.x-k8s.io/set-name': 'hash_FR_ghQ_z' }
@@ -81,7 +81,7 @@ describe('defaults', () => {
     })
   })
 
-  it('of a MachinePool: label, one replica, version prefix, ten seconds to delete its Nodes', () => {
+  it('of a MachinePool: label, one replica, version prefix, Node deletion timeout of ten seconds', () => {
     const { metadata, spec } = defaulted(MachinePool, pool)
     expect(metadata.labels).toEqual({ 'cluster.x-k8s.io/cluster-name': 'demo' })
     const { version, deletion } = spec.template.spec
@@ -90,7 +90,7 @@ describe('defaults', () => {
     expect(defaulted(MachinePool, { ...pool, metadata: { ...pool.metadata, annotations } }).spec.replicas).toBe(3)
   })
 
-  it('leave OnDelete and what the user chose alone, and give the same answer again', () => {
+  it('keep OnDelete and values of the user, and are idempotent', () => {
     const chosen: MachineDeployment = {
       ...deployment,
       spec: { ...deployment.spec, replicas: 0, rollout: { strategy: { type: 'OnDelete' } } },
@@ -104,7 +104,7 @@ describe('defaults', () => {
     ['a new object gets the smallest size', undefined, 3],
     ['fewer than the smallest size become that', 1, 3],
     ['more than the largest size become that', 9, 5],
-    ['what is between them stays', 4, 4],
+    ['replicas between them stay', 4, 4],
   ])('with the annotations of the autoscaler %s', (_, before, after) => {
     const annotations = { [AutoscalerMinSizeAnnotation]: '3', [AutoscalerMaxSizeAnnotation]: '5' }
     const object = { ...set, metadata: { ...metadata, annotations } }
@@ -112,7 +112,7 @@ describe('defaults', () => {
     expect(defaulted(MachineSet, object, old).spec.replicas).toBe(after)
   })
 
-  it('refuse an annotation of the autoscaler that is no number', () => {
+  it('reject an annotation of the autoscaler that is not a number', () => {
     const annotations = { [AutoscalerMinSizeAnnotation]: 'few', [AutoscalerMaxSizeAnnotation]: '5' }
     expect(() => defaulted(MachineSet, { ...set, metadata: { ...metadata, annotations } })).toThrow(
       'failed to caculate MachineSet replicas value: could not parse the value of the "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size" annotation: strconv.ParseInt: parsing "few": invalid syntax',
@@ -120,7 +120,7 @@ describe('defaults', () => {
   })
 })
 
-describe('a Machine is refused', () => {
+describe('a Machine is rejected', () => {
   const valid = defaulted(Machine, machine)
   const taint = (key: string) => ({ taints: [{ key, effect: 'NoSchedule', propagation: 'Always' } as const] })
   test.each<[Partial<Machine['spec']>, string[]]>([
@@ -151,7 +151,7 @@ describe('a Machine is refused', () => {
     expect(texts(Machine.validate!({ ...valid, spec: { ...valid.spec, ...change } }, on(valid)))).toEqual(errors)
   })
 
-  it('but not for want of bootstrap data when a MachinePool owns it', () => {
+  it('but not for missing bootstrap data when a MachinePool owns it', () => {
     const labels = { 'cluster.x-k8s.io/pool-name': 'pool' }
     const pooled = { ...valid, metadata: { ...metadata, labels }, spec: { ...valid.spec, bootstrap: {} } }
     expect(Machine.validate!(pooled, on())).toEqual([])
@@ -181,7 +181,7 @@ describe('a MachinePool is rejected', () => {
       ],
     ],
     [
-      'for a version that is none',
+      'for an invalid version',
       template({ version: 'vnext' }),
       ['spec.template.spec.version: Invalid value: "vnext": must be a valid semantic version'],
     ],
@@ -191,7 +191,7 @@ describe('a MachinePool is rejected', () => {
       ['spec.taints: Forbidden: taints feature for MachinePools is not yet implemented'],
     ],
     [
-      'with labels that are none',
+      'with invalid labels',
       { template: { ...valid.spec.template, metadata: { labels: { 'a b': 'c' } } } },
       [expect.stringContaining('spec.template.metadata.labels: Invalid value: "a b"') as never],
     ],
@@ -200,7 +200,7 @@ describe('a MachinePool is rejected', () => {
   })
 })
 
-describe('a MachineDeployment is refused', () => {
+describe('a MachineDeployment is rejected', () => {
   const valid = defaulted(MachineDeployment, deployment)
   const strategy = (maxSurge: number | string, maxUnavailable: number | string) => ({
     rollout: { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge, maxUnavailable } } },
@@ -230,7 +230,7 @@ describe('a MachineDeployment is refused', () => {
     expect(texts(MachineDeployment.validate!({ ...valid, spec: { ...valid.spec, ...change } }, on(valid)))).toEqual(errors)
   })
 
-  it('when it skips a preflight check that there is not', () => {
+  it('when it skips an unknown preflight check', () => {
     const annotations = { 'machineset.cluster.x-k8s.io/skip-preflight-checks': 'All, Nothing' }
     expect(texts(MachineDeployment.validate!({ ...valid, metadata: { ...metadata, annotations } }, on()))).toEqual([
       'metadata.annotations.machineset.cluster.x-k8s.io/skip-preflight-checks: Invalid value: ["Nothing"]: skipped preflight check(s) must be among: [All ControlPlaneIsStable ControlPlaneVersionSkew KubeadmVersionSkew KubernetesVersionSkew]',
@@ -238,7 +238,7 @@ describe('a MachineDeployment is refused', () => {
   })
 })
 
-describe('a Cluster is refused', () => {
+describe('a Cluster is rejected', () => {
   const ref = { apiGroup: 'infra.example.com', kind: 'FooCluster', name: 'demo' }
   const topology = cluster.spec.topology!
   test.each<[string, Cluster['spec'], Cluster['spec'] | undefined, string[]]>([
@@ -262,7 +262,7 @@ describe('a Cluster is refused', () => {
       ['spec.topology: Forbidden: cannot be removed from an existing Cluster'],
     ],
     [
-      'with ranges that are none',
+      'with invalid ranges',
       { ...cluster.spec, clusterNetwork: { pods: { cidrBlocks: ['10.0.0.0/8', 'fd00::/64', '10.0.0.0', '10.0.0.0/33'] } } },
       undefined,
       [
@@ -271,13 +271,13 @@ describe('a Cluster is refused', () => {
       ],
     ],
     [
-      'with a version that is none',
+      'with an invalid version',
       { topology: { ...topology, version: 'v1.36' } },
       undefined,
       ['spec.topology.version: Invalid value: "v1.36": version must be a valid semantic version'],
     ],
     [
-      'with replicas that the autoscaler is to choose',
+      'with replicas that the autoscaler manages',
       {
         topology: {
           ...topology,
@@ -299,7 +299,7 @@ describe('a Cluster is refused', () => {
   })
 })
 
-describe('a ClusterClass is refused', () => {
+describe('a ClusterClass is rejected', () => {
   const ref = (kind: string) => ({ apiVersion: 'infra.example.com/v1', kind, name: 'quick' })
   const workers = { class: 'w', bootstrap: { templateRef: ref('BTemplate') }, infrastructure: { templateRef: ref('MTemplate') } }
   const spec: ClusterClass['spec'] = {
@@ -308,9 +308,9 @@ describe('a ClusterClass is refused', () => {
     workers: { machineDeployments: [workers] },
   }
   test.each<[string, Partial<ClusterClass['spec']>, string[]]>([
-    ['not as it should be', {}, []],
+    ['never, when it is valid', {}, []],
     [
-      'when a reference is to no template',
+      'when a reference names a kind that is not a template',
       { infrastructure: { templateRef: ref('Template') } },
       [
         'spec.infrastructure.ref.kind: Invalid value: "Template": template kind must be of form "<name>Template"',
@@ -325,7 +325,7 @@ describe('a ClusterClass is refused', () => {
       ],
     ],
     [
-      'when control plane machines without infrastructure are to be checked',
+      'when it has health checks for a control plane without machine infrastructure',
       { controlPlane: { templateRef: ref('PTemplate'), healthCheck: { checks: { nodeStartupTimeoutSeconds: 5 } } } },
       [
         'spec.controlPlane.healthCheck.checks.nodeStartupTimeoutSeconds: Invalid value: 5: must be at least 30s',
@@ -333,7 +333,7 @@ describe('a ClusterClass is refused', () => {
       ],
     ],
     [
-      'when versions are not in order, or one is left out',
+      'when versions are not in ascending order, or a minor version is missing',
       { kubernetesVersions: ['v1.34.0', 'v1.33.0', 'v1.35.0'] },
       [
         'spec.kubernetesVersion[1]: Invalid value: "v1.33.0": version must be greater than v1.34.0',

@@ -38,7 +38,7 @@ const deploymentClasses = (spec: ClusterClassSpec) =>
 const poolClasses = (spec: ClusterClassSpec) =>
   (spec.workers?.machinePools ?? []).map((of) => ({ of, at: `spec.workers.machinePools[${of.class}]` }))
 
-/** Paths as upstream reports them, not all of which are those of the fields. */
+/** Validates templates. Field paths are upstream's, some of which differ from the actual paths. */
 function templateErrors({ infrastructure, controlPlane, workers }: ClusterClassSpec): FieldError[] {
   const { machineInfrastructure } = controlPlane
   const ofWorkers = (
@@ -93,7 +93,7 @@ function healthCheckErrors(spec: ClusterClassSpec): FieldError[] {
   ]
 }
 
-/** Ascending, and no minor version left out. The path lacks an s, as upstream's does. */
+/** Versions must be ascending, without missing minor versions. The path is upstream's, without the final `s` of the field. */
 function kubernetesVersionErrors(versions: readonly string[] | undefined): FieldError[] {
   const errors: FieldError[] = []
   let previous: string | undefined
@@ -122,7 +122,7 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
   return errors
 }
 
-/** Clusters keep their objects when their class changes: groups and kinds of these must stay. */
+/** Errors for changed groups or kinds: Clusters keep their objects when their class changes. */
 export function classIncompatibilities(before: ClusterClassSpec, after: ClusterClassSpec): FieldError[] {
   const machineInfrastructure = [before, after].map((spec) => spec.controlPlane.machineInfrastructure?.templateRef)
   const ofWorkers = (list: 'machineDeployments' | 'machinePools') =>

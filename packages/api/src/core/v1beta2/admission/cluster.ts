@@ -1,5 +1,5 @@
 /**
- * Defaults and rules of Clusters that need no other object; what the ClusterClass says about them is for the core provider.
+ * Defaults and rules of Clusters that need no other object. The core provider validates them against the ClusterClass.
  * Upstream: core/webhooks/admission/cluster.go, v1.14.
  */
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'

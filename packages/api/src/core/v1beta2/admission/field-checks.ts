@@ -18,7 +18,7 @@ import type { TemplateObjectMeta } from '../shared/object-meta.ts'
 import type { RolloutStrategy } from '../shared/rollout-strategy.ts'
 import { printedSelector } from './selector.ts'
 
-/** A Machine needs bootstrap data: a config that makes it, or the Secret that holds it. */
+/** Error for a Machine that has neither a bootstrap config nor a Secret with bootstrap data. */
 export const bootstrapErrors = (path: string, { bootstrap }: MachineSpec): FieldError[] =>
   bootstrap.configRef || bootstrap.dataSecretName !== undefined
     ? []
@@ -29,7 +29,7 @@ export const bootstrapErrors = (path: string, { bootstrap }: MachineSpec): Field
         ),
       ]
 
-/** `what` begins the second text: some fields say `must be …`, others `version must be …`. */
+/** Validates a version. `what` is the start of the second error text: `must be …` or `version must be …`. */
 export function versionErrors(
   path: string,
   version: string | undefined,
@@ -42,7 +42,7 @@ export function versionErrors(
   ]
 }
 
-/** Labels and annotations of a template, as an API server would take them on an object. */
+/** Validates labels and annotations of a template as an API server validates those of an object. */
 export function metadataErrors(path: string, metadata: TemplateObjectMeta | undefined): FieldError[] {
   const errors: FieldError[] = []
   for (const [key, value] of Object.entries(metadata?.labels ?? {})) {
@@ -78,7 +78,7 @@ export const workerTaintErrors = (path: string, taints: readonly MachineTaint[] 
       : [],
   )
 
-/** Keys that are of Cluster API, of the kubelet or of the cloud provider. */
+/** Returns why a taint key is reserved for Cluster API, the kubelet or the cloud provider. */
 function taintKeyProblem(key: string): string | undefined {
   if (key === NodeUninitializedTaint.key || key === NodeOutdatedRevisionTaint.key) return 'taint key is not allowed'
   if (key.startsWith('node.kubernetes.io/') && key !== 'node.kubernetes.io/out-of-service') {
@@ -109,7 +109,7 @@ export function intOrPercentErrors(path: string, value: number | string | undefi
   return [invalid(path, value, `must be either an int or a percentage: invalid value for IntOrString: ${problem}`)]
 }
 
-/** The selector must be one, and select what the template makes: `unmatched` makes the error for when it does not. */
+/** The selector must be valid and match the labels of the template; `unmatched` returns the error when it does not match. */
 export function selectorErrors(
   selector: LabelSelector,
   labels: { [key: string]: string } | undefined,

@@ -25,7 +25,7 @@ export function defaultMachineDeployment(
   spec.rollout = { ...spec.rollout, strategy }
 
   const own = isEmptySelector(spec.selector) ? { [MachineDeploymentNameLabel]: metadata.name } : {}
-  // Upstream: a missing selector is filled in like an empty one.
+  // Upstream: a missing selector is defaulted like an empty one.
   const selector: MachineDeploymentSpec['selector'] | undefined = spec.selector
   spec.selector = { ...selector, matchLabels: { ...selector?.matchLabels, ...own, ...ofCluster } }
   spec.template.metadata = { ...spec.template.metadata, labels: { ...spec.template.metadata?.labels, ...own, ...ofCluster } }

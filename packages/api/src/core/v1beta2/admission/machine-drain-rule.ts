@@ -16,7 +16,7 @@ export const machineDrainRuleErrors = (rule: MachineDrainRuleLike): FieldError[]
   ]
 }
 
-/** Selectors of a rule that cannot be parsed. The drain checks them too: rules may have been stored without admission. */
+/** Errors for invalid selectors of a rule. The drain checks them too: rules may have been stored without admission. */
 export const machineDrainRuleSelectorErrors = ({ spec: { machines = [], pods = [] } }: MachineDrainRuleLike): FieldError[] => [
   ...machines.flatMap(({ selector, clusterSelector }, index) => [
     ...selectorSyntaxErrors(`spec.machines[${index}].selector`, selector),

@@ -24,13 +24,13 @@ describe('defaults', () => {
     return object
   }
 
-  test('are the label of the Cluster and ten minutes for a Node to start', () => {
+  test('are the label of the Cluster and a Node startup timeout of ten minutes', () => {
     const { metadata, spec } = defaulted({})
     expect(metadata.labels).toEqual({ 'cluster.x-k8s.io/cluster-name': 'demo' })
     expect(spec.checks).toEqual({ nodeStartupTimeoutSeconds: 600 })
   })
 
-  test('keep a startup timeout that is switched off, and other checks', () => {
+  test('keep a disabled startup timeout and other checks', () => {
     const unhealthyNodeConditions = [{ type: 'Ready', status: 'False', timeoutSeconds: 5 }]
     const checks = { nodeStartupTimeoutSeconds: 0, unhealthyNodeConditions }
     expect(defaulted({ checks }).spec.checks).toEqual(checks)
@@ -56,7 +56,7 @@ describe('validation', () => {
       ['spec.checks.nodeStartupTimeoutSeconds: Invalid value: 29: must be at least 30s'],
     ],
     ['accepts a startup timeout of 30 s', { checks: { nodeStartupTimeoutSeconds: 30 } }, []],
-    ['accepts a startup timeout that is switched off', { checks: { nodeStartupTimeoutSeconds: 0 } }, []],
+    ['accepts a disabled startup timeout', { checks: { nodeStartupTimeoutSeconds: 0 } }, []],
     ['accepts an unhealthy limit as a number', { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 3 } } }, []],
     ['accepts an unhealthy limit as a percentage', { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: '1%' } } }, []],
     [
@@ -71,7 +71,7 @@ describe('validation', () => {
     expect(errorsOf(check(spec), check(spec))).toEqual(errors)
   })
 
-  test('rejects a selector that is none', () => {
+  test('rejects an invalid selector', () => {
     expect(errorsOf(check({ selector: { matchLabels: { '-123-foo': 'bar' } } }))).toHaveLength(1)
   })
 

@@ -8,7 +8,7 @@ import { isEmptySelector, selectorSyntaxErrors } from './selector.ts'
 
 type MachineHealthCheckLike = KubeObject & { spec: MachineHealthCheckSpec }
 
-/** How long a Machine may take to get a Node when nothing else is asked for, in seconds. */
+/** Default time in seconds within which a Machine must get a Node. */
 export const DefaultNodeStartupTimeoutSeconds = 600
 
 export function defaultMachineHealthCheck({ metadata, spec }: MachineHealthCheckLike): void {

@@ -37,7 +37,7 @@ export function machineTemplateErrors({ metadata, spec }: MakesMachines, old: Ma
   ]
 }
 
-/** Without a random part the second Machine of the same name could not be made. What else is wrong shows when it is rendered. */
+/** The template must contain a random part, or the second Machine would get the same name. Other errors are found when it is rendered. */
 const machineNamingErrors = (naming: MachineNaming | undefined): FieldError[] =>
   !naming?.template || naming.template.includes('{{ .random }}')
     ? []

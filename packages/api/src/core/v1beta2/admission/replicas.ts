@@ -9,9 +9,9 @@ interface Scaled {
 }
 
 /**
- * One; with both annotations of the cluster autoscaler what the object had, brought between their limits.
+ * Returns the default of replicas: 1, or with both annotations of the cluster autoscaler the old value, limited to their range.
  *
- * @throws StatusError Forbidden when an annotation is no number
+ * @throws StatusError Forbidden when an annotation is not a number
  */
 export function defaultReplicas(object: Scaled, old: Scaled | undefined): number {
   const { annotations } = object.metadata
@@ -29,7 +29,7 @@ function sizeOf(kind: string, annotation: string, text: string): number {
   const size = /^[+-]?\d+$/.test(text) ? Number(text) : undefined
   if (size !== undefined && size === (size | 0)) return size
   const problem = size === undefined ? 'invalid syntax' : 'value out of range'
-  // The misspelt word is upstream's.
+  // The spelling "caculate" is upstream's.
   throw new StatusError(
     'Forbidden',
     `failed to caculate ${kind} replicas value: could not parse the value of the ${JSON.stringify(annotation)} annotation: strconv.ParseInt: parsing ${JSON.stringify(text)}: ${problem}`,

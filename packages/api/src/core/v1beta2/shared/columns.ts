@@ -1,4 +1,4 @@
-/** Columns that several kinds show alike. */
+/** Columns common to several kinds. */
 import { type Column, column } from '@capstan/kube'
 
 export const clusterColumn = column('Cluster', '.spec.clusterName', { description: 'Name of the Cluster it belongs to' })
@@ -16,5 +16,5 @@ export const phaseColumn = column('Phase', '.status.phase', { description: 'Wher
 
 export const ageColumn = column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' })
 
-/** Where the kind keeps the version that it asks for. */
+/** Returns the column of the Kubernetes version at `path`. */
 export const versionColumn = (path: string): Column => column('Version', path, { description: 'Kubernetes version' })

@@ -1,4 +1,4 @@
-/** Fields that mean the same wherever they are. */
+/** Fields common to several kinds. */
 import { s } from '@capstan/kube'
 import { word } from './limits.ts'
 

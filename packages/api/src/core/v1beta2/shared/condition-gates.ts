@@ -1,4 +1,4 @@
-/** Conditions of others that take part in Available or Ready. */
+/** Gates: conditions of other writers that are part of Available or Ready. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { conditionTypeName } from './limits.ts'

@@ -82,7 +82,7 @@ const ofMachineDeployment = {
     .optional()
     .doc('How and when unhealthy Machines are replaced.'),
 }
-/** A topology can switch the checks of its class off. */
+/** Lets a topology disable the checks of its class. */
 const enabled = s
   .boolean()
   .optional()

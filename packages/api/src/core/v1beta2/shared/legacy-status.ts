@@ -1,4 +1,4 @@
-/** Status of v1beta1 that v1beta2 still carries under `status.deprecated`. */
+/** The v1beta1 status, which v1beta2 contains under `status.deprecated`. */
 import type { Infer, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { word } from './limits.ts'
@@ -17,7 +17,7 @@ export const legacyConditions = s
   .doc('Conditions in the form of v1beta1.')
 export type LegacyCondition = Infer<typeof legacyConditions>[number]
 
-/** Fields of kinds that could fail for good. */
+/** Fields of kinds with terminal failures. */
 export const legacyFailure = {
   failureReason: s.string().optional().doc('Why it failed for good, in one word for programs.'),
   failureMessage: s.string({ minLength: 1, maxLength: 10240 }).optional().doc('Why it failed for good, in words for people.'),
@@ -27,7 +27,7 @@ type LegacyStatus<Fields extends Shape> = {
   v1beta1?: { conditions?: LegacyCondition[] } & ObjectOfShape<Fields>
 }
 
-/** `status.deprecated` of a kind, with what else its status had in v1beta1. */
+/** Declares `status.deprecated` of a kind; `fields` are those beyond conditions. */
 export const legacyStatus = <const Fields extends Shape = {}>(fields?: Fields): Schema<LegacyStatus<Fields>, true> =>
   s
     .of<LegacyStatus<Fields>>(

@@ -1,8 +1,8 @@
 /** Limits of names and values that many fields share, as upstream's CRDs spell them. */
 
-/** An object that is there has something in it. */
+/** An object must have at least one member. */
 export const nonEmpty = { minProperties: 1 } as const
-/** A name or value of no particular form. */
+/** A name or value of any form. */
 export const word = { minLength: 1, maxLength: 256 } as const
 
 export const dnsSubdomain = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'

@@ -1,4 +1,4 @@
-/** How many Machines there are, in the status of whatever manages some. */
+/** Counts of Machines in the status of their owners. */
 import { s } from '@capstan/kube'
 
 export const machineCounts = {
@@ -8,7 +8,7 @@ export const machineCounts = {
   upToDateReplicas: s.int32().optional().doc('How many Machines are as their template says.'),
 }
 
-/** Of the scale subresource. */
+/** Label selector of the scale subresource. */
 export const machineSelectorText = s
   .string({ minLength: 1, maxLength: 4096 })
   .optional()

@@ -1,4 +1,4 @@
-/** Taints that Cluster API keeps on a Machine's Node. */
+/** Taints of a Machine, which Cluster API adds to its Node. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { labelValue, qualifiedName } from './limits.ts'

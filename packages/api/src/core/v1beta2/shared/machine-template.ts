@@ -1,4 +1,4 @@
-/** Spec of a Machine, and the template that sets and deployments hold of it. */
+/** Spec of a Machine, and the Machine template of sets and deployments. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { clusterName, failureDomain, minReadySeconds } from './common-fields.ts'

@@ -1,4 +1,4 @@
-/** When and how a MachineDeployment replaces Machines. */
+/** Rollout strategy of a MachineDeployment. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { nonEmpty } from './limits.ts'

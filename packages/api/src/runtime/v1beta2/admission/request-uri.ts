@@ -1,4 +1,4 @@
-/** What is wrong with a URL or path, as Go's url.ParseRequestURI says it; `undefined` when it can be parsed. */
+/** Returns the error text of Go's url.ParseRequestURI for a URL or path; `undefined` when it is valid. */
 export function requestUriProblem(text: string): string | undefined {
   const problem = problemOf(text)
   return problem === undefined ? undefined : `parse ${JSON.stringify(text)}: ${problem}`
