@@ -13,7 +13,7 @@ import { admission, admissionOf } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 
 /**
- * What core and local ask of writes beyond their schemas: the embedded API server runs it in-process.
+ * Returns the admission of core and local beyond schemas, which the embedded API server runs in-process.
  *
  * @param providerHooks hooks that other providers have declared
  */

@@ -1,4 +1,4 @@
-/** How controllers reach workload clusters: without a socket where the cluster is simulated by this process, over HTTPS elsewhere. */
+/** Connects controllers to workload clusters: in-process for clusters that this process simulates, over HTTPS for others. */
 import type { Client, Clock, Random } from '@capstan/kube'
 import { createClient } from '@capstan/kube'
 import { httpsTransport, parseKubeconfig, resolveKubeconfig } from '@capstan/kube/node'
@@ -7,11 +7,11 @@ import type { Workloads } from '@capstan/local'
 export interface ConnectOptions {
   readonly clock: Clock
   readonly random: Random
-  /** Where this process serves the clusters that it simulates. */
+  /** Address at which this process serves the clusters that it simulates. */
   readonly endpoint: { readonly host: string; readonly port: number }
 }
 
-/** The kubeconfig of a simulated cluster is there before its API server is: connecting then waits for it. */
+/** Returns a function that connects to a workload cluster. A simulated cluster is awaited: its kubeconfig may exist before its API server. */
 export const connectWorkload =
   (workloads: Pick<Workloads, 'whenStarted'>, { clock, random, endpoint }: ConnectOptions) =>
   async (kubeconfig: string): Promise<Client> => {

@@ -1,4 +1,4 @@
-/** Every controller of the core provider, wired to one cluster cache and one runtime client. */
+/** Creates all controllers of the core provider with a shared cluster cache and runtime client. */
 import { createCatalog, type Hook, hookCatalog } from '@capstan/api'
 import type { Controller } from '@capstan/controller'
 import { controller } from '@capstan/controller'
@@ -29,12 +29,12 @@ export interface CoreControllersOptions {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Makes a client of a workload cluster from its kubeconfig. */
+  /** Creates a client of a workload cluster from its kubeconfig. */
   readonly connect: (kubeconfig: string, cluster: ObjectKey) => Promise<Client>
   readonly hooks: Hooks
 }
 
-/** Handlers of runtime hooks, for all controllers of a process: one registry, one memory of who does not answer. */
+/** Handlers of runtime hooks for all controllers of a process, with one registry and one set of circuit breakers. */
 export interface Hooks {
   readonly runtime: RuntimeClient
   /** Discovers handlers from ExtensionConfigs; absent when handlers are given. */
@@ -45,13 +45,13 @@ export interface HooksOptions {
   readonly client: Client
   readonly clock: Clock
   readonly log: Logger
-  /** Handlers of runtime hooks; absent: those that ExtensionConfigs register. */
+  /** Handlers of runtime hooks. Default: those that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
-  /** Hooks that other providers have declared, in all their versions: ExtensionConfigs may register handlers for them, too. */
+  /** Hooks that other providers declare, in all versions. ExtensionConfigs may register handlers for them. */
   readonly providerHooks?: readonly Hook[]
-  /** How those are reached; over HTTPS when absent. */
+  /** Transport for calls of extensions. Default: HTTPS. */
   readonly hookTransport?: HookTransport
-  /** Sees each call of one of their servers once it has ended, discovery included. */
+  /** Called after each call of an extension, including discovery. */
   readonly onCall?: CallObserver
   onHookCall?(call: HookCall): void
 }

@@ -1,6 +1,6 @@
 /**
- * The whole plane while one write in five fails, half of them before they are done and half after: a cluster is made, upgraded and
- * deleted all the same, with no Machine too many and nothing left behind. The seed decides which writes fail, and replays them.
+ * Fails one write in five, half of them before and half after they are applied: a cluster is created, upgraded and deleted nevertheless,
+ * without surplus Machines and leftover objects. The seed determines which writes fail.
  */
 import { readFileSync } from 'node:fs'
 import { Cluster, Machine, MachineSet, pluralOf } from '@capstan/api'
@@ -25,7 +25,7 @@ import { memoryStores } from './stores.ts'
 
 const Writes: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
 
-/** Loses what is sent or answered while `isOn` says so. */
+/** Drops requests or responses while `isOn` returns true. */
 const lossy = (transport: Transport, random: Random, isOn: () => boolean): Transport => ({
   close: () => transport.close(),
   watch: (request, signal) => transport.watch(request, signal),
@@ -66,7 +66,7 @@ async function aLossyPlane(seed: number) {
     ...plane,
     list,
     most: () => most,
-    /** A while with losses, then one without. Notes how many Machines there were at most. */
+    /** Lets time pass with losses, then without. Records the largest number of Machines. */
     async rideOut() {
       most = 0
       isLossy = true
@@ -80,7 +80,7 @@ async function aLossyPlane(seed: number) {
   }
 }
 
-test.each([3, 6, 7, 11, 42])('a cluster lives its life although writes are lost (seed %i)', async (seed) => {
+test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted although writes are lost (seed %i)', async (seed) => {
   const plane = await aLossyPlane(seed)
   const key = { namespace: 'default', name: 'demo' }
   for (const object of classDocuments) {
@@ -92,7 +92,7 @@ test.each([3, 6, 7, 11, 42])('a cluster lives its life although writes are lost 
   await plane.rideOut()
   let cluster = await plane.client.get(Cluster, key)
   expect(getCondition(cluster, 'Available')?.status).toBe('True')
-  // Never one too many; how soon all are there depends on which writes are lost.
+  // Never a surplus Machine; the time until all exist depends on the lost writes.
   expect(plane.most()).toBeLessThanOrEqual(3)
   expect(await plane.list(Machine)).toHaveLength(3)
 

@@ -1,4 +1,4 @@
-/** Follows a management cluster and prints its story: one watch per relevant kind, through any client. */
+/** Reports the relevant changes in a management cluster as lines: one watch per relevant kind, through any client. */
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
 import type { Client, Clock, Kind, KubeObject, Random } from '@capstan/kube'
 import { keyOf, keyText, watchObjects } from '@capstan/kube'
@@ -11,7 +11,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal
   /** Receives one line for each relevant change. */
   report(line: Line): void
-  /** After every change of a Cluster or a Machine, with all there are. */
+  /** Called after every change of a Cluster or a Machine, with all Clusters and Machines. */
   changed?(clusters: readonly Cluster[], machines: readonly Machine[]): void
 }
 

@@ -24,12 +24,12 @@ test.each([
     'called on a.x: failed: got failure response with message: no',
   ],
   [['a.x'], 'out of order', 'called on a.x: failed: out of order'],
-])('a call of %j that failed is told once: %s', (handlers, message, text) => {
+])('a failed call of %j is reported once: %s', (handlers, message, text) => {
   const call = { hook: 'BeforeClusterCreate', handlers, subject: 'Cluster default/demo', cluster: 'default/demo' }
   expect(lineOf({ ...call, answer: { kind: 'failed', message } }).text).toBe(`BeforeClusterCreate ${text}`)
 })
 
-test('a failure that a failure policy ignores has a line of its own, and its handler did not answer', async () => {
+test('a failure that the failure policy ignores has its own line, and its handler counts as failed', async () => {
   const runtime: RuntimeClient = {
     ready: true,
     handlersFor: async () => ['a.x', 'b.x'],

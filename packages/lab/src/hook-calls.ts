@@ -1,4 +1,4 @@
-/** Sees every hook call that core makes, for stories and traces. */
+/** Observes the hook calls of core, for stories and traces. */
 import type { Hook, ResponseOf } from '@capstan/api'
 import type { CallAllOptions, RuntimeClient } from '@capstan/extension'
 import type { KubeObject } from '@capstan/kube'
@@ -8,18 +8,18 @@ import type { Line } from './narrate.ts'
 export interface HookCall {
   readonly hook: string
   readonly handlers: readonly string[]
-  /** The object that the hook was called for, as `Kind namespace/name`. */
+  /** The object for which the hook was called, as `Kind namespace/name`. */
   readonly subject: string
   readonly cluster: string
   readonly answer:
     | { readonly kind: 'go'; readonly message: string }
     | { readonly kind: 'wait'; readonly seconds: number; readonly message: string }
     | { readonly kind: 'failed'; readonly message: string }
-    /** The call failed, and the failure policy of the handler has core go on. */
+    /** The call failed, and the handler's failure policy is Ignore. */
     | { readonly kind: 'ignored'; readonly message: string }
 }
 
-/** The same client; every call that reaches a handler is reported once it is answered. */
+/** Wraps a runtime client: reports each call of a handler when it has ended. */
 export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) => void): RuntimeClient {
   const observed = async <R>(
     hook: Hook,
@@ -91,7 +91,7 @@ export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): 
   }
 }
 
-/** Without what the line says anyway: which hook, and which handler where there is but one. */
+/** Removes the parts of an error that the line contains anyway: the hook, and a single handler. */
 function failedText({ hook, handlers }: Pick<HookCall, 'hook' | 'handlers'>, message: string): string {
   const ofHook = message.replace(/^failed to call extension handlers for hook "[^"]*": /, '')
   const ofHandler = handlers.length === 1 ? ofHook.replace(/^failed to call extension handler "[^"]*": /, '') : ofHook

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest'
 import { providerAdmission } from './admission.ts'
 import { lateDefaults } from './late-defaults.ts'
 
-/** The kinds as a server without our admission has them. */
+/** The kinds without admission. */
 const plain = coreKinds.map(({ default: _default, validate: _validate, ...kind }) => kind)
 const open = (kinds = plain) => testEnv({ kinds, controllers: lateDefaults(providerAdmission(), coreKinds) })
 
@@ -34,7 +34,7 @@ const createSome = async () => {
   return env.store.revision - revision - 2
 }
 
-test('a server without our admission has its objects filled in, each with one write', async () => {
+test('defaults objects on a server without our admission, with one write each', async () => {
   env = await open()
   expect(await createSome()).toBe(2)
   expect(await env.client.get(MachineDeployment, { namespace: 'default', name: 'md' })).toMatchObject({
@@ -48,7 +48,7 @@ test('a server without our admission has its objects filled in, each with one wr
   expect(await env.client.get(ExtensionConfig, { name: 'ext' })).toMatchObject({ spec: { namespaceSelector: {} } })
 })
 
-test('where admission has done it already nothing is written', async () => {
+test('writes nothing when admission has set the defaults', async () => {
   env = await open([...coreKinds])
   expect(await createSome()).toBe(0)
 })

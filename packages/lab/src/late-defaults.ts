@@ -1,12 +1,12 @@
 /**
- * Defaults of kinds on an API server that does not run our admission: filled in right after an object has come, where upstream's
- * webhooks would have done it on the way in. Controllers wait for what is not there yet. Refusing is not possible any more by then:
- * schemas alone decide what such a server accepts.
+ * Sets the defaults of kinds on an API server that does not run our admission: right after an object was created, where upstream's
+ * webhooks set them in the request. Controllers wait for missing values. Objects cannot be rejected afterwards: such a server validates
+ * only by schemas.
  */
 import { type Controller, proceed } from '@capstan/controller'
 import { type Admission, diffMerge, draft, isDeleting, type Kind } from '@capstan/kube'
 
-/** One controller for each kind that has defaults. Where admission runs they find nothing to do. */
+/** Creates one controller for each kind with defaults. Where admission runs, they write nothing. */
 export function lateDefaults(admission: readonly Admission[], kinds: readonly Kind[]): readonly Controller[] {
   return kinds.flatMap((kind) => {
     const all = admission.filter((one) => one.default && one.kind.plural === kind.plural && one.kind.group === kind.group)
@@ -17,7 +17,7 @@ export function lateDefaults(admission: readonly Admission[], kinds: readonly Ki
 const defaultsOf = (kind: Kind, admission: readonly Admission[]): Controller => ({
   name: `defaults/${kind.kind.toLowerCase()}`,
   for: kind,
-  // A status has no defaults of the client.
+  // Admission sets no defaults in a status.
   when: ({ previous, object }) => object !== undefined && previous?.metadata.generation !== object.metadata.generation,
   async reconcile(key, { cache, client, signal }) {
     const object = cache.peek(kind, key)

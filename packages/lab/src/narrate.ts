@@ -1,22 +1,22 @@
 /**
- * The story of a plane in lines that a person can read: what became of clusters, machines, classes and extensions. A pure
- * function of changes, so that `capstan up` prints and tests compare the very same story.
+ * Describes changes of clusters, machines, classes and extensions as lines for people. A pure function of changes, so that `capstan up`
+ * prints the same lines that tests compare.
  */
 import type { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
 import type { Clock, Condition, KubeObject } from '@capstan/kube'
 import { appendAll, isDeleting } from '@capstan/kube'
 
-/** One thing that mattered. */
+/** One relevant change. */
 export interface Line {
-  /** Such as `Cluster default/demo`. */
+  /** The object, such as `Cluster default/demo`. */
   readonly subject: string
   /** The new state, without the subject. */
   readonly text: string
-  /** The same for programs. */
+  /** The kind of change, for programs. */
   readonly event: string
-  /** The Cluster that it is about, `namespace/name`. */
+  /** The Cluster that the change concerns, `namespace/name`. */
   readonly cluster?: string
-  /** A command to paste. */
+  /** A command that the user can paste. */
   readonly command?: string
 }
 
@@ -31,7 +31,7 @@ export interface ObjectChange {
 export type Narrator = (change: ObjectChange) => Line[]
 
 export function createNarrator(clock: Clock): Narrator {
-  /** When each Cluster that is not Available yet was first seen: times in objects are whole seconds, too coarse for a fast one. */
+  /** When each Cluster that is not Available yet was first seen: timestamps in objects are whole seconds, too coarse for fast clusters. */
   const unavailableSince = new Map<string, number>()
   return ({ kind, previous, object }) => {
     switch (kind) {

@@ -1,4 +1,4 @@
-/** Conversions in a plane of our own: a function, at the place where a Service would be. Webhooks of others are called as ever. */
+/** Conversion webhook of an embedded management cluster, called as a function. Other webhooks are called over HTTPS. */
 import { httpsWebhooks, type WebhookTransport } from '@capstan/apiserver'
 import type { ApiServerOptions } from '@capstan/kubernetes-kinds'
 import { ConvertPath, webhookHandler } from '@capstan/controller'
@@ -11,7 +11,7 @@ const host = `${service.name}.${service.namespace}.svc`
 /** Conversion webhook of the CRDs. */
 export const ownConversion: WebhookClientConfig = { service: { ...service, path: ConvertPath } }
 
-/** `client` gives a client of the server once that exists: conversions read the definitions of provider kinds. */
+/** `client` returns a client of the server, which exists later: conversions read the CustomResourceDefinitions of provider kinds. */
 export function ownWebhooks(kinds: readonly DeclaredKind[], client: () => Reader): NonNullable<ApiServerOptions['webhooks']> {
   const handle = webhookHandler({ kinds, apiVersionOf: (of) => referenceVersions(client())(of) })
   const others = httpsWebhooks()

@@ -1,4 +1,4 @@
-/** A whole management plane: API server, core provider, local provider and the workload clusters it simulates, in one process. */
+/** A whole management cluster in one process: API server, core provider, local provider and its simulated workload clusters. */
 import { coreKinds } from '@capstan/api'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
 import { createApiServer } from '@capstan/kubernetes-kinds'
@@ -14,13 +14,13 @@ import type { ProvidersOptions } from './providers.ts'
 import { createProviders, ProviderNames } from './providers.ts'
 
 export interface PlaneOptions extends Omit<ProvidersOptions, 'names' | 'client'> {
-  /** How the controllers reach the API server; in-process when absent. For a socket in between, or faults. */
+  /** Transport of the controllers to the API server, for sockets or faults. Default: in-process. */
   readonly reach?: (server: ApiServer, inProcess: Transport) => Transport | Promise<Transport>
 }
 
 export interface Plane {
   readonly server: ApiServer
-  /** A client of the owner's own, beside the controllers. */
+  /** A client for the caller, separate from the controllers. */
   readonly client: Client
   readonly manager: Manager
   readonly workloads: Workloads

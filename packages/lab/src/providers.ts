@@ -1,4 +1,4 @@
-/** The providers of this repository as a manager runs them, on the embedded API server or on any other. */
+/** Assembles the providers of this repository for a manager, on the embedded API server or any other. */
 import { appendAll } from '@capstan/kube'
 import { coreKinds, type Hook } from '@capstan/api'
 import type { Controller } from '@capstan/controller'
@@ -15,29 +15,29 @@ import type { Stores } from './stores.ts'
 export const ProviderNames = ['core', 'local'] as const
 export type ProviderName = (typeof ProviderNames)[number]
 
-/** The kinds that each provider installs, and whose admission it serves. */
+/** The kinds that each provider installs and whose admission it serves. */
 export const providerKinds: Readonly<Record<ProviderName, readonly DeclaredKind[]>> = { core: coreKinds, local: localKinds }
 
 export interface ProvidersOptions {
   readonly names: readonly ProviderName[]
-  /** Reads what the providers need before their informers run. */
+  /** Client for reads before the informers run. */
   readonly client: Client
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
   /** State of simulated workload clusters. */
   readonly stores: Stores
-  /** Where a listener serves them: it goes into their kubeconfigs, and must stay the same while they live. */
+  /** Address of the listener that serves them. It is part of their kubeconfigs and must not change while they exist. */
   readonly endpoint: { readonly host: string; readonly port: number }
-  /** Handlers of runtime hooks; absent: those that ExtensionConfigs register. */
+  /** Handlers of runtime hooks. Default: those that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
-  /** Hooks that other providers have declared, in all their versions: ExtensionConfigs may register handlers for them, too. */
+  /** Hooks that other providers declare, in all versions. ExtensionConfigs may register handlers for them. */
   readonly providerHooks?: readonly Hook[]
-  /** How the servers of extensions are reached; over HTTPS when absent. */
+  /** Transport for calls of extensions. Default: HTTPS. */
   readonly hookTransport?: HookTransport
-  /** Sees each call of such a server once it has ended, discovery included: for tapes and traces. */
+  /** Called after each call of an extension, including discovery; for tapes and traces. */
   readonly onCall?: CallObserver
-  /** Called for every hook call that reached a handler. */
+  /** Called after each hook call that reached a handler. */
   onHookCall?(call: HookCall): void
 }
 
@@ -45,7 +45,7 @@ export interface Providers {
   readonly kinds: readonly DeclaredKind[]
   readonly controllers: readonly Controller[]
   readonly workloads: Workloads
-  /** After the manager has stopped. */
+  /** Call it after the manager has stopped. */
   close(): Promise<void>
 }
 
@@ -66,7 +66,7 @@ export function createProviders(options: ProvidersOptions): Providers {
     const connect = connectWorkload(workloads, { clock, random, endpoint })
     appendAll(controllers, coreControllers({ clock, random, log, connect, hooks }))
   } else if (hooks.extensions) {
-    // Core runs elsewhere, and discovers: here is only read what it has found.
+    // Core runs in another process and discovers handlers; this process only reads the results.
     controllers.push(createReadOnlyExtensionConfigController({ extensions: hooks.extensions }))
   }
   if (names.includes('local')) {

@@ -1,15 +1,15 @@
-/** Where the planes of one process keep their state: one store for the management plane, one for each simulated cluster. */
+/** The stores of a process: one for the management cluster, one for each simulated workload cluster. */
 import type { Store } from '@capstan/apiserver'
 import { memoryStore } from '@capstan/apiserver'
 
 export interface Stores {
-  /** The same name gives the same store. */
+  /** Returns the store with this name, always the same one. */
   store(name: string): Promise<Store>
   remove(name: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Stores that live as long as the process. */
+/** Returns stores in memory, which exist as long as the process. */
 export function memoryStores(): Stores & { all(): readonly Store[] } {
   const stores = new Map<string, Store>()
   return {
@@ -27,7 +27,7 @@ export function memoryStores(): Stores & { all(): readonly Store[] } {
   }
 }
 
-/** A server that stops closes its store; what is in memory must be there when it starts again. */
+/** Ignores `close`, so that a restarted server finds its data in memory. */
 function keptOpen(store: Store): Store {
   store.close = () => Promise.resolve()
   return store

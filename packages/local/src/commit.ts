@@ -6,14 +6,14 @@ type WithConditions = KubeObject & { status?: { conditions?: Condition[] } }
 
 export interface Pass<T> {
   readonly before: T
-  /** A draft of it. */
+  /** The changed draft of `before`. */
   readonly after: T
   readonly computed: readonly NewCondition[]
-  /** By their types, the conditions that are this provider's. */
+  /** Conditions that this provider owns, by type. */
   readonly owned: { readonly [type: string]: unknown }
 }
 
-/** Ends a pass: its conditions join those that are there, and what differs is written. */
+/** Ends a reconcile: merges its conditions into the draft and writes the differences. */
 export async function commit<T extends WithConditions>(
   { client, clock, signal }: ReconcileContext,
   kind: Kind<T>,

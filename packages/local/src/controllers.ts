@@ -18,7 +18,7 @@ import type { Workloads } from './workload/workloads.ts'
 
 export interface LocalControllersOptions {
   readonly workloads: Workloads
-  /** Where the listener of all workload planes is reached. It must stay the same for as long as clusters live. */
+  /** Address of the listener of all workload API servers. It must not change while clusters exist. */
   readonly endpoint: { readonly host: string; readonly port: number }
   /** Extensions that update control plane Machines in place; absent: such Machines are replaced. */
   readonly updates?: InPlaceUpdates
@@ -29,7 +29,7 @@ const clustersByCluster = byCluster(LocalCluster)
 const poolsByCluster = byCluster(LocalMachinePool)
 const controlPlanesByCluster = byCluster(LocalControlPlane)
 
-/** Every controller of the local provider. What each one watches is all that can bring it back, beside time. */
+/** Creates all controllers of the local provider. Only their watches, sources and requeues trigger a reconcile. */
 export function localControllers({ workloads, endpoint, updates }: LocalControllersOptions): readonly Controller[] {
   return [
     controller({
@@ -37,7 +37,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
       for: LocalCluster,
       watches: [
         watches(Cluster, ofCluster(clustersByCluster), clusterMattered),
-        // The workload plane stays until the last machine is gone.
+        // The workload API server runs until the last machine is deleted.
         watches(LocalMachine, sameCluster(clustersByCluster), isGone),
       ],
       reconcile: (key, io) => reconcileLocalCluster(key, io, { workloads, endpoint }),
@@ -81,7 +81,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
           machinePoolMattered,
         ),
         watches(LocalMachine, poolOf),
-        // For deletions, and for those whose machine is gone.
+        // For deletions of Machines, and for Machines without infrastructure.
         watches(Machine, sameCluster(poolsByCluster), ({ previous, object }) => isPooled(object ?? previous)),
       ],
       reconcile: reconcileLocalMachinePool,
@@ -95,7 +95,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
         // Deletion waits for the last worker.
         watches(Machine, sameCluster(controlPlanesByCluster), isGone),
         watches(LocalBootstrapConfig, () => []),
-        // Only read: they say which version of a kind to use.
+        // Only read from the cache, for the API versions of kinds.
         watches(CustomResourceDefinition, () => []),
       ],
       sources: [planeStarted(workloads, controlPlanesByCluster), extensionsChanged(updates)],
@@ -104,7 +104,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
   ]
 }
 
-/** A rollout that failed because of an extension need not wait for its next try. */
+/** Retries rollouts at once when a registered extension changes. */
 const extensionsChanged = (updates: InPlaceUpdates | undefined): Source => ({
   start(enqueue, { cache }) {
     updates?.onChanged?.(() => {
@@ -119,14 +119,14 @@ const rollingOut: Index<LocalControlPlane> = {
   values: (controlPlane) => (isTrue(controlPlane, LocalControlPlaneConditions.RollingOut.type) ? [''] : []),
 }
 
-/** The object that a Machine or MachinePool refers to, when it is of this kind. */
+/** Maps a Machine or MachinePool to the object that it refers to, if that has this kind. */
 const referenced = (
   { metadata }: Pick<KubeObject, 'metadata'>,
   { group, kind }: Kind,
   ref: { apiGroup: string; kind: string; name: string } | undefined,
 ) => (ref?.apiGroup === group && ref.kind === kind ? [{ namespace: metadata.namespace!, name: ref.name }] : [])
 
-/** The pool that a LocalMachine is of. */
+/** Maps a LocalMachine to its LocalMachinePool. */
 const poolOf = ({ metadata }: LocalMachine) =>
   (metadata.ownerReferences ?? []).flatMap(({ kind, name }) =>
     kind === LocalMachinePool.kind ? [{ namespace: metadata.namespace!, name }] : [],
@@ -136,7 +136,7 @@ const isPooled = (object: KubeObject | undefined): boolean => object?.metadata.l
 
 const isGone = ({ object }: { object: KubeObject | undefined }): boolean => object === undefined
 
-/** All objects of the index that belong to the same cluster. */
+/** Maps an object to the objects of an index that belong to the same cluster. */
 const sameCluster =
   <T extends KubeObject>(index: ReturnType<typeof byCluster<T>>) =>
   (object: KubeObject, cache: Parameters<ReturnType<typeof ofCluster>>[1]) =>
@@ -144,7 +144,7 @@ const sameCluster =
       .values(object as T)
       .flatMap((cluster) => cache.byIndex(index, cluster).map(keyOf))
 
-/** A workload plane that comes up concerns every object of its cluster. */
+/** Enqueues all objects of a cluster when its workload API server has started. */
 const planeStarted = <T extends KubeObject>(
   workloads: Pick<Workloads, 'onStarted'>,
   index: ReturnType<typeof byCluster<T>>,

@@ -32,7 +32,7 @@ import { LocalMachine, LocalMachineTemplate } from './kinds/local-machine.ts'
 import { createWorkloads, type Workloads } from './workload/workloads.ts'
 
 const kinds = [...coreKinds, ...localKinds]
-/** For a store that has the kinds. */
+/** Server options for a store in which the kinds are installed. */
 const installed = { kinds: [], admission: admissionOf(kinds) }
 
 interface World extends TestEnv {
@@ -49,7 +49,7 @@ async function end(world: World): Promise<void> {
   await world.workloads.close()
 }
 
-/** A store that outlives the server which closes it, as one of a data folder does. */
+/** Keeps a store open when its server closes it, as if it were reopened from a data folder. */
 const kept = (store: Store): Store => ({
   get revision() {
     return store.revision
@@ -64,7 +64,7 @@ const kept = (store: Store): Store => ({
   close: () => Promise.resolve(),
 })
 
-/** Stores that outlive a plane which closes them, as those of a data folder do. */
+/** Stores that stay open when a workload API server closes them. */
 function keptStores() {
   const stores = new Map<string, Store>()
   return {
@@ -151,7 +151,7 @@ const shown = async (world: World) =>
     .map((machine) => `${machine.status?.phase} in ${machine.status?.failureDomain} ${machine.spec.version}`)
     .sort()
 
-test('a cluster comes up at once when nothing is delayed', async () => {
+test('a cluster is provisioned at once without delays', async () => {
   const world = await aWorld()
   await createCluster(world)
   await world.advance(seconds(2))
@@ -175,7 +175,7 @@ test('a cluster comes up at once when nothing is delayed', async () => {
   )
 })
 
-/** How many control plane Machines there were from change to change, as `up to date/all`, by their versions. */
+/** Records the number of control plane Machines after each change, as `up to date/all`. */
 async function followMachines(world: World, act: () => Promise<unknown>, version = 'v1.35.0'): Promise<string> {
   const known = new Map((await machines(world)).map((machine) => [machine.metadata.name, machine]))
   const count = () => `${[...known.values()].filter(({ spec }) => spec.version === version).length}/${known.size}`
@@ -212,7 +212,7 @@ test('a control plane scales 1, 3, 5, 1 one Machine at a time, spread over failu
   await expect(scale(world, 2)).rejects.toThrow('spec.replicas: Forbidden: cannot be an even number when etcd is stacked')
 })
 
-test('a new version comes one Machine at a time, and the API server stays', async () => {
+test('a new version replaces one Machine at a time, and the API server stays reachable', async () => {
   const world = await aWorld()
   await createCluster(world, { replicas: 3 })
   await world.advance(seconds(10))
@@ -247,7 +247,7 @@ async function addWorker({ client }: World, name: string): Promise<void> {
   })
 }
 
-/** Everything that the store holds of a cluster, as `resource/name`. */
+/** Names of a cluster's objects in the store, as `resource/name`. */
 const leftOf = ({ store }: World) =>
   [
     'clusters.cluster.x-k8s.io',
@@ -259,7 +259,7 @@ const leftOf = ({ store }: World) =>
     'secrets',
   ].flatMap((resource) => store.list(resource).map(({ metadata }) => `${resource.split('.')[0]}/${metadata.name}`))
 
-test('a worker waits for the control plane, joins, and everything goes in order when the Cluster does', async () => {
+test('a worker waits for the control plane and joins; a deleted Cluster deletes its objects in order', async () => {
   const stores = keptStores()
   const world = await aWorld({ stores })
   await addWorker(world, 'worker')
@@ -286,7 +286,7 @@ test('a worker waits for the control plane, joins, and everything goes in order 
   expect(stores.names()).toEqual([])
 })
 
-test('delays count from when they began, also after a restart in between', async () => {
+test('delays count from their start, also across a restart', async () => {
   const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
   const world = await aWorld({ stores, store, clock })
   await createCluster(world, { simulated: { provisioningDelay: '30s', nodeDelay: '20s' } })
@@ -303,7 +303,7 @@ test('delays count from when they began, also after a restart in between', async
   expect(await shown(again)).toEqual(['Running in a v1.35.0'])
 })
 
-test('a scripted failure shows in conditions, and is over after its attempts', async () => {
+test('a scripted failure is reported in conditions, and ends after its attempts', async () => {
   const world = await aWorld()
   const failure = { at: 'provisioning', message: 'no capacity in zone a', times: 2 }
   await createCluster(world, { simulated: { provisioningDelay: '1s', failure } })
@@ -314,7 +314,7 @@ test('a scripted failure shows in conditions, and is over after its attempts', a
   expect(await shown(world)).toEqual(['Running in a v1.35.0'])
 })
 
-test('a failure without an end rests until it is taken out of the spec', async () => {
+test('a permanent failure is not retried until it is removed from the spec', async () => {
   const world = await aWorld()
   await createCluster(world, { simulated: { failure: { at: 'node', message: 'kernel panic' } } })
   await world.advance(minutes(1))
@@ -332,7 +332,7 @@ test('a failure without an end rests until it is taken out of the spec', async (
   expect(await shown(world)).toEqual(['Running in a v1.35.0'])
 })
 
-test('a new version whose kubelet fails stops the rollout before more is lost', async () => {
+test('a failing kubelet of the new version stops the rollout', async () => {
   const world = await aWorld()
   await createCluster(world, { replicas: 3 })
   await world.advance(seconds(10))
@@ -354,7 +354,7 @@ test('a new version whose kubelet fails stops the rollout before more is lost', 
   )
 })
 
-test('a certificate authority that a user brought is used and left alone', async () => {
+test('a certificate authority of the user is used and not changed', async () => {
   const world = await aWorld()
   const { certificate, key: privateKey } = await makeAuthority(world.clock, { commonName: 'ours' })
   const data = { 'tls.crt': btoa(certificate), 'tls.key': btoa(privateKey) }
@@ -367,7 +367,7 @@ test('a certificate authority that a user brought is used and left alone', async
   expect(secret.metadata.ownerReferences).toBeUndefined()
 })
 
-test('an authority that is lost after initialization is not made anew, and nothing grows without it', async () => {
+test('a certificate authority that is deleted after initialization is not recreated, and scaling is blocked', async () => {
   const world = await aWorld()
   await createCluster(world)
   await world.advance(seconds(5))
@@ -385,7 +385,7 @@ test('an authority that is lost after initialization is not made anew, and nothi
   expect(await machines(world)).toHaveLength(1)
 })
 
-test('a kubeconfig that is deleted comes back', async () => {
+test('a deleted kubeconfig is recreated', async () => {
   const world = await aWorld()
   await createCluster(world)
   await world.advance(seconds(5))
@@ -395,7 +395,7 @@ test('a kubeconfig that is deleted comes back', async () => {
   expect((await world.client.get(Secret, key('demo-kubeconfig'))).metadata.uid).not.toBe(uid)
 })
 
-test('a cluster at rest writes nothing', async () => {
+test('an idle cluster writes nothing', async () => {
   const stores = keptStores()
   const world = await aWorld({ stores })
   await createCluster(world, { replicas: 3 })
@@ -407,7 +407,7 @@ test('a cluster at rest writes nothing', async () => {
   expect((await stores.openStore('workload_default_demo')).revision).toBe(workload)
 })
 
-test('while it is paused, nothing happens to a control plane', async () => {
+test('a paused control plane is not changed', async () => {
   const world = await aWorld()
   await createCluster(world)
   await world.advance(seconds(5))
@@ -422,7 +422,7 @@ test('while it is paused, nothing happens to a control plane', async () => {
   expect(await machines(world)).toHaveLength(3)
 })
 
-test('a paused cluster is served on after a restart', async () => {
+test('a paused cluster is reachable after a restart', async () => {
   const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
   const world = await aWorld({ stores, store, clock })
   await createCluster(world)
@@ -436,7 +436,7 @@ test('a paused cluster is served on after a restart', async () => {
   expect(await nodes(again)).toHaveLength(1)
 })
 
-test('labels and deletion timeouts of the machine template reach existing Machines without a rollout', async () => {
+test('labels and deletion timeouts of the machine template propagate to existing Machines without a rollout', async () => {
   const world = await aWorld()
   await createCluster(world)
   await world.advance(seconds(5))
@@ -452,7 +452,7 @@ test('labels and deletion timeouts of the machine template reach existing Machin
   expect((await world.client.get(LocalMachine, key(after!.metadata.name))).metadata.labels?.team).toBe('a')
 })
 
-/** A new store in which the kinds are installed already: starts on it are quick. */
+/** A new store in which the kinds are installed already, for quick starts. */
 async function installedStore(): Promise<() => Promise<Store>> {
   const world = await aWorld()
   const installed = ['customresourcedefinitions.apiextensions.k8s.io', 'namespaces'].flatMap((resource) =>
@@ -468,7 +468,7 @@ async function installedStore(): Promise<() => Promise<Store>> {
   }
 }
 
-/** Stops the process at its nth write: from there on nothing gets through. */
+/** Stops the process at its nth write: later requests fail. */
 const cutOffAfter =
   (writes: number) =>
   (transport: Transport): Transport => ({
@@ -481,7 +481,7 @@ const cutOffAfter =
     watch: (request, signal) => transport.watch(request, signal),
   })
 
-test('however early the process stops, after the next start there is one Machine of everything', async () => {
+test('creates each object once, however early the process was stopped', async () => {
   const newStore = await installedStore()
   for (let writes = 0; ; writes++) {
     const [stores, store, clock] = [keptStores(), await newStore(), new VirtualClock()]
@@ -510,31 +510,28 @@ test('however early the process stops, after the next start there is one Machine
   }
 })
 
-test.each([4, 11, 17, 23, 30, 38, 47])(
-  'a rollout that is stopped at its write %d goes on after the next start',
-  async (writes) => {
-    const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
-    const before = await aWorld({ stores, store, clock })
-    await createCluster(before, { replicas: 3 })
-    await before.advance(seconds(10))
-    await before.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
-    await end(open.pop()!)
+test.each([4, 11, 17, 23, 30, 38, 47])('a rollout that is stopped at write %d continues after the next start', async (writes) => {
+  const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
+  const before = await aWorld({ stores, store, clock })
+  await createCluster(before, { replicas: 3 })
+  await before.advance(seconds(10))
+  await before.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
+  await end(open.pop()!)
 
-    const stopped = await aWorld({ ...installed, stores, store, clock, between: cutOffAfter(writes) })
-    await stopped.advance(seconds(20))
-    await end(open.pop()!)
+  const stopped = await aWorld({ ...installed, stores, store, clock, between: cutOffAfter(writes) })
+  await stopped.advance(seconds(20))
+  await end(open.pop()!)
 
-    const again = await aWorld({ ...installed, stores, store, clock, seed: 2 })
-    const counts = await followMachines(again, () => Promise.resolve(), 'v1.36.0')
-    expect(counts).toMatch(/3\/3$/)
-    expect(counts).not.toMatch(/\/[0125-9]/)
-    expect(await shown(again)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
-    expect(leftOf(again).filter((name) => name.startsWith('local'))).toHaveLength(2 + 3 + 3)
-  },
-)
+  const again = await aWorld({ ...installed, stores, store, clock, seed: 2 })
+  const counts = await followMachines(again, () => Promise.resolve(), 'v1.36.0')
+  expect(counts).toMatch(/3\/3$/)
+  expect(counts).not.toMatch(/\/[0125-9]/)
+  expect(await shown(again)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
+  expect(leftOf(again).filter((name) => name.startsWith('local'))).toHaveLength(2 + 3 + 3)
+})
 
-test('kubectl reaches the workload plane by its kubeconfig over TLS', async () => {
-  // Certificates are checked against the real time, whatever the clock of the plane says.
+test('kubectl connects to the workload API server with its kubeconfig over TLS', async () => {
+  // TLS checks certificates against the system clock, not the virtual one.
   const clock = new VirtualClock(Date.now())
   const world = await aWorld({ clock })
   const listener = await listen({ port: 0, endpointFor: (name) => world.workloads.endpointFor(name ?? ''), clock })

@@ -1,4 +1,4 @@
-/** How objects of this provider find the Cluster and the Machine they belong to. Contract: ownerReferences and the cluster-name label. */
+/** Finds the Cluster, Machine and MachinePool of an object of this provider. Contract: ownerReferences and the cluster-name label. */
 import {
   Cluster,
   ClusterNameLabel,
@@ -11,31 +11,31 @@ import { type Cache, type Index, type MapFunction, whenChanged } from '@capstan/
 import { type Kind, type KubeObject, keyOf, ownerOfKind } from '@capstan/kube'
 import { LocalMachinePool } from './kinds/local-machine-pool.ts'
 
-/** The Cluster that owns the object; absent until core has set the ownerReference. */
+/** Returns the Cluster that owns the object; `undefined` until core has set the ownerReference. */
 export function owningCluster(cache: Cache, object: KubeObject): Cluster | undefined {
   const owner = ownerOfKind(object, Cluster)
   return owner && cache.peek(Cluster, sibling(object, owner.name))
 }
 
-/** The Machine that owns the object; absent until core has set the ownerReference. */
+/** Returns the Machine that owns the object; `undefined` until core has set the ownerReference. */
 export function owningMachine(cache: Cache, object: KubeObject): Machine | undefined {
   const owner = ownerOfKind(object, Machine)
   return owner && cache.peek(Machine, sibling(object, owner.name))
 }
 
-/** The MachinePool that owns the object; absent until core has set the ownerReference. */
+/** Returns the MachinePool that owns the object; `undefined` until core has set the ownerReference. */
 export function owningMachinePool(cache: Cache, object: KubeObject): MachinePool | undefined {
   const owner = ownerOfKind(object, MachinePool)
   return owner && cache.peek(MachinePool, sibling(object, owner.name))
 }
 
-/** The LocalMachinePool that a LocalMachine is of. */
+/** Returns the LocalMachinePool of a LocalMachine. */
 export function owningPool(cache: Cache, object: KubeObject): LocalMachinePool | undefined {
   const owner = ownerOfKind(object, LocalMachinePool)
   return owner && cache.peek(LocalMachinePool, sibling(object, owner.name))
 }
 
-/** The Cluster that the label of the object names. */
+/** Returns the Cluster that the label of the object names. */
 export function labelledCluster(cache: Cache, object: KubeObject): Cluster | undefined {
   const name = object.metadata.labels?.[ClusterNameLabel]
   return name === undefined ? undefined : cache.peek(Cluster, sibling(object, name))
@@ -59,7 +59,7 @@ export const byCluster = <T extends KubeObject>(kind: Kind<T>): Index<T> => ({
   },
 })
 
-/** A change of a Cluster concerns all objects that this index knows of it. */
+/** Maps a Cluster to all its objects in the index. */
 export const ofCluster =
   <T extends KubeObject>(index: Index<T>): MapFunction<Cluster> =>
   (cluster, cache) =>

@@ -4,24 +4,29 @@ import { failureAt, progress } from './simulation.ts'
 const failure = { message: 'no capacity' }
 const once = { message: 'no capacity', times: 1 }
 
-// An attempt of 2 s, and 5 s of rest after a failed one: 0 … 2 (… 7 … 9).
+// An attempt takes 2 s, and the next one starts 5 s after a failed one: 0 … 2 (… 7 … 9).
 test.each([
   ['without a delay it is done at once', 0, {}, { state: 'done', at: 0 }],
   ['with a delay it runs first', 1999, { delay: '2s' }, { state: 'running', until: 2000 }],
   ['and is done when the delay is over', 2000, { delay: '2s' }, { state: 'done', at: 2000 }],
   ['it stays done', 900_000, { delay: '2s' }, { state: 'done', at: 2000 }],
-  ['a scripted failure shows after the delay', 1000, { delay: '2s', failure }, { state: 'running', until: 2000 }],
-  ['a failure without an end is never retried', 2000, { delay: '2s', failure }, { state: 'failed', message: 'no capacity' }],
-  ['however long one waits', 900_000, { delay: '2s', failure }, { state: 'failed', message: 'no capacity' }],
+  ['a scripted failure is reported after the delay', 1000, { delay: '2s', failure }, { state: 'running', until: 2000 }],
+  ['a permanent failure is never retried', 2000, { delay: '2s', failure }, { state: 'failed', message: 'no capacity' }],
+  [
+    'a permanent failure is not retried later either',
+    900_000,
+    { delay: '2s', failure },
+    { state: 'failed', message: 'no capacity' },
+  ],
   ['one failure is retried', 3000, { delay: '2s', failure: once }, { state: 'failed', message: 'no capacity', retryAt: 7000 }],
   ['the next attempt takes as long', 7000, { delay: '2s', failure: once }, { state: 'running', until: 9000 }],
   ['and succeeds', 9000, { delay: '2s', failure: once }, { state: 'done', at: 9000 }],
-  ['a clock that went back waits', -1000, { delay: '2s' }, { state: 'running', until: 2000 }],
+  ['waits when the clock was set back', -1000, { delay: '2s' }, { state: 'running', until: 2000 }],
 ])('%s', (_, now, script, expected) => {
   expect(progress(0, now, script)).toEqual(expected)
 })
 
-test('only the stage that is scripted fails', () => {
+test('only the scripted stage fails', () => {
   const scripted: { at: 'provisioning' | 'node'; message: string } = { at: 'node', message: 'no capacity' }
   expect(failureAt(scripted, 'node')).toBe(scripted)
   expect(failureAt(scripted, 'provisioning')).toBeUndefined()

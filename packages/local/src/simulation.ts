@@ -5,21 +5,21 @@ import { parseDuration, seconds } from '@capstan/kube'
 /** A scripted failure, as in `spec.simulated.failure`. */
 export interface ScriptedFailure {
   readonly message: string
-  /** Attempts that fail before one succeeds; all of them when absent. */
+  /** Attempts that fail before one succeeds; all attempts fail when absent. */
   readonly times?: number
 }
 
 export type Progress =
   | { readonly state: 'running'; readonly until: number }
-  /** `retryAt` is absent when nothing will be tried again until the spec changes. */
+  /** `retryAt` is absent when there is no retry until the spec changes. */
   | { readonly state: 'failed'; readonly message: string; readonly retryAt?: number }
   | { readonly state: 'done'; readonly at: number }
 
-/** How long a failed attempt rests before the next one. */
+/** Time between a failed attempt and the next one. */
 const RetryDelay = seconds(5)
 
 /**
- * Where a step that began at `started` stands now. Each attempt takes `delay`; failed ones rest for `RetryDelay` before the next.
+ * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed one is retried after `RetryDelay`.
  *
  * @example progress(started, clock.now(), { delay: '2s', failure: { message: 'no capacity', times: 1 } })
  */
@@ -31,7 +31,7 @@ export function progress(
   const delay = script.delay === undefined ? 0 : parseDuration(script.delay)
   const { failure } = script
   const failing = failure === undefined ? 0 : (failure.times ?? Number.POSITIVE_INFINITY)
-  // A failure without an end is not tried again: at rest nothing happens.
+  // A permanent failure is not retried, so that an idle system does no work.
   const attempt = failing === Number.POSITIVE_INFINITY ? 0 : Math.max(0, Math.floor((now - started) / (delay + RetryDelay)))
   if (attempt >= failing) {
     const end = started + failing * (delay + RetryDelay) + delay
@@ -43,15 +43,15 @@ export function progress(
   return failure!.times === undefined ? { state: 'failed', message } : { state: 'failed', message, retryAt: ends + RetryDelay }
 }
 
-/** The failure scripted for this stage, if it is this stage that fails. */
+/** Returns the scripted failure if it is for this stage. */
 export const failureAt = <Stage extends string>(
   failure: (ScriptedFailure & { readonly at: Stage }) | undefined,
   stage: NoInfer<Stage>,
 ): ScriptedFailure | undefined => (failure?.at === stage ? failure : undefined)
 
-/** A time to the millisecond, as `status.timeline` keeps it: delays shorter than a second count too. */
+/** Formats a time with milliseconds for `status.timeline`, since delays may be shorter than a second. */
 export const instant = (ms: number): string => new Date(ms).toISOString()
 
-/** A scripted failure is tried again at its time, or waits for a change of the spec. */
+/** Requeues at the retry time of a scripted failure; without one, waits for a change of the spec. */
 export const again = (retryAt: number | undefined, now: number, what: string): Outcome =>
   retryAt === undefined ? wait(`${what}: the spec to change`) : requeue(retryAt - now, `${what}: the next attempt`)

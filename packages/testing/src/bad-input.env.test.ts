@@ -45,7 +45,7 @@ async function create(body: object, options: { fieldValidation?: 'Strict' | 'Ign
   }
 }
 
-/** Upstream says so whenever rules of the schema were not looked at. */
+/** Upstream's message when the schema's rules were not evaluated. */
 const unread =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
 
@@ -80,7 +80,7 @@ describe('a Cluster', () => {
   describe('with unknown fields', () => {
     const typo = { ...aCluster({ verison: 'v1.36.1' }), sepc: {} }
 
-    test('is refused under strict validation, every field named', async () => {
+    test('is rejected with strict validation, with the name of every field', async () => {
       expect(await create(typo, { fieldValidation: 'Strict' })).toMatchObject({
         code: 400,
         reason: 'BadRequest',
@@ -89,13 +89,13 @@ describe('a Cluster', () => {
       })
     })
 
-    test('is made without them by default, with a warning each', async () => {
+    test('is created without them by default, with a warning for each', async () => {
       await withClass()
       expect(await create(typo)).toEqual({ warnings: ['unknown field "sepc"', 'unknown field "spec.topology.verison"'] })
       expect(await env.client.get(Cluster, key)).not.toHaveProperty('spec.topology.verison')
     })
 
-    test('is made in silence when they are to be ignored', async () => {
+    test('is created without warnings when unknown fields are ignored', async () => {
       await withClass()
       expect(await create(typo, { fieldValidation: 'Ignore' })).toEqual({ warnings: [] })
     })
@@ -119,7 +119,7 @@ describe('a Cluster', () => {
       topology: { version: undefined },
       message: 'spec.topology.version: Required value',
     },
-  ])('with a value of the wrong type is refused: $name', async ({ topology, message }) => {
+  ])('with a value of the wrong type is rejected: $name', async ({ topology, message }) => {
     expect(await create(aCluster(topology))).toMatchObject({
       code: 422,
       reason: 'Invalid',
@@ -128,7 +128,7 @@ describe('a Cluster', () => {
     })
   })
 
-  test('with any one value missing or of another type is made, or refused in words; the server itself never fails', async () => {
+  test('with any value missing or of another type is created, or rejected with a message; the server never fails', async () => {
     await withClass()
     const workers = { machineDeployments: [{ class: 'worker', name: 'md', metadata: { labels: { a: 'b' } } }] }
     const whole = aCluster({ workers, controlPlane: { replicas: 1 }, variables: [{ name: 'workerNodeDelay', value: '1s' }] })
@@ -141,7 +141,7 @@ describe('a Cluster', () => {
     expect(odd).toEqual([])
   })
 
-  test('with a class that does not exist is warned about, says so in its condition, and goes on when the class comes', async () => {
+  test('with a missing class causes a warning and a condition, and continues when the class is created', async () => {
     expect(await create(aCluster())).toEqual({
       warnings: [
         'Cluster refers to ClusterClass default/demo, but this ClusterClass does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster',
@@ -155,7 +155,7 @@ describe('a Cluster', () => {
     expect(await reconciled()).toBe('True ReconcileSucceeded')
   })
 
-  test('of a class with a missing template says which template of which class', async () => {
+  test('of a class with a missing template names the template and the class', async () => {
     await withClass()
     await env.client.delete(LocalMachineTemplate, { namespace: 'default', name: 'demo-worker' })
     await env.settle()
@@ -196,7 +196,7 @@ describe('a Cluster', () => {
       variables: [{ name: 'speed', value: 'high' }],
       message: 'spec.topology.variables[speed]: Invalid value: "\\"high\\"": variable is not defined',
     },
-  ])('with a variable that $name is refused at admission', async ({ variables, message }) => {
+  ])('with a variable that $name is rejected by admission', async ({ variables, message }) => {
     await withClass()
     expect(await create(aCluster({ variables }))).toMatchObject({
       code: 422,
@@ -220,7 +220,7 @@ describe('a runtime extension', () => {
   const isDiscovery = (request: Request) => new URL(request.url).pathname.endsWith('/discovery')
   const discovered = async () => conditionText(await env.client.get(ExtensionConfig, { name: 'ext' }), 'Discovered')
 
-  /** A plane with an ExtensionConfig for a server that answers so. */
+  /** Registers a server with this response in a management cluster; returns the reported error. */
   async function register(answer: FetchHandler, ca: CertifiedKey = authority): Promise<string> {
     const server = await listen(answer, serving)
     closing.push(() => server.close())
@@ -281,7 +281,7 @@ describe('a runtime extension', () => {
         }),
       says: /failed to validate discovery response: handler h requestHook hooks\.runtime\.cluster\.x-k8s\.io\/v1alpha1\/BeforeLunch is not in the Runtime SDK catalog$/,
     },
-  ])('that answers its discovery with $name is not discovered', async ({ answer, code, says }) => {
+  ])('that responds to discovery with $name is not discovered', async ({ answer, code, says }) => {
     await register(answer)
     expect(await discovered()).toContain(`False NotDiscovered: ${code}: Error in discovery: failed to discover extension "ext": `)
     expect(await discovered()).toMatch(says)
@@ -304,7 +304,7 @@ describe('a runtime extension', () => {
       answer: async () => new Response('oops', { status: 500 }),
       says: 'http call failed: got response with status code 500 != 200: response : "oops"',
     },
-  ])('that answers a hook with $name holds the Cluster, which says so', async ({ answer, says }) => {
+  ])('that responds to a hook with $name blocks the Cluster, which reports it', async ({ answer, says }) => {
     await register(async (request) => (isDiscovery(request) ? refuses(request) : answer(request)))
     expect(await discovered()).toBe('True Discovered')
     await create(aCluster())

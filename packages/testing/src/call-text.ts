@@ -1,8 +1,8 @@
-/** One call of an extension as a line that a person can read. Pure. */
+/** Formats one call of an extension as a readable line. Pure. */
 import type { ObservedCall } from '@capstan/extension'
 import { isRecord } from '@capstan/kube'
 
-/** `BeforeClusterUpgrade of gate, v1.34.0 to v1.36.0: wait 30 s (backing up)`. */
+/** Formats a call such as `BeforeClusterUpgrade of gate, v1.34.0 to v1.36.0: wait 30 s (backing up)`. */
 export function callText(call: ObservedCall): string {
   const { hook, handler, extensionConfig, outcome } = call
   const of = handler === undefined ? '' : ` of ${handler.slice(0, -extensionConfig.length - 1)}`
@@ -60,7 +60,7 @@ function contentText(hook: string, request: Fields, response: Fields): string {
   }
 }
 
-/** `patches 2 of 4 templates: LocalMachineTemplate of MachineDeployment demo-a, …`. */
+/** Formats `patches 2 of 4 templates: LocalMachineTemplate of MachineDeployment demo-a, …`. */
 function patchesText(items: readonly Fields[], answers: readonly Fields[]): string {
   if (answers.length === 0) return 'no patches'
   const patched = items.filter(({ uid }) => answers.some((answer) => answer.uid === uid))

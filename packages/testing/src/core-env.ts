@@ -1,4 +1,4 @@
-/** The Cluster and Machine controllers over a workload cluster of their own, with a provider that the test plays. */
+/** Environment with core's controllers and a workload cluster. The test itself acts as the provider. */
 import { Cluster, coreKinds, Machine } from '@capstan/api'
 import { memoryStore } from '@capstan/apiserver'
 import { createApiServer } from '@capstan/kubernetes-kinds'
@@ -39,15 +39,15 @@ export interface CoreEnv extends TestEnv {
   /** A client of the workload cluster. */
   readonly workload: Client
   readonly clusters: ClusterCache
-  /** Whether the workload cluster answers. */
+  /** Whether the workload cluster is reachable. */
   reachable: boolean
   create<T extends KubeObject>(kind: Kind<T>, name: string, fields?: object): Promise<T>
-  /** Patches main part and status, and lets what follows from it happen. */
+  /** Patches an object and its status, then settles. */
   patch<T extends KubeObject>(kind: Kind<T>, name: string, body: { status?: object; [field: string]: unknown }): Promise<void>
   get<T extends KubeObject>(kind: Kind<T>, name: string): Promise<T>
-  /** Makes the Cluster `demo` and everything that its provider would. */
+  /** Creates the Cluster `demo` and the objects of its provider. */
   provisionCluster(spec?: Partial<Cluster['spec']>): Promise<void>
-  /** Makes a Machine, and a host and a Node for it. */
+  /** Creates a Machine with its infrastructure machine and Node. */
   provisionMachine(name: string, options?: { labels?: { [key: string]: string }; spec?: Partial<Machine['spec']> }): Promise<void>
 }
 
@@ -145,13 +145,13 @@ export async function coreEnv(
   }
 }
 
-/** A condition of an object, as `stateText` formats it. */
+/** Returns a condition of an object, formatted by `stateText`. */
 export function conditionText(object: ConditionSource, type: string): string | undefined {
   const found = getCondition(object, type)
   return found && stateText(found)
 }
 
-/** Requests fail while the server is not reachable; a watch that is open says nothing, as when a cable is cut. */
+/** Fails requests while the server is unreachable; open watches deliver no events, as when a network cable is unplugged. */
 const whenReachable = (transport: Transport, reachable: () => boolean): Transport => ({
   close: () => transport.close(),
   watch: (request, signal) => (reachable() ? transport.watch(request, signal) : Promise.reject(unreachable())),

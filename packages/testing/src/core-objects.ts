@@ -1,4 +1,4 @@
-/** Builders of Cluster API objects: each gives a valid object, and takes what the test is about. */
+/** Builders of valid Cluster API objects; arguments are the fields that matter to a test. */
 import type { Cluster, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import { type Condition, type Node, type ObjectMeta, type UnknownObject, unknownKind } from '@capstan/kube'
 
@@ -131,7 +131,7 @@ export const aCondition = (type: string, status: Condition['status'], more: Part
   ...more,
 })
 
-/** A condition in one line, without its type: status, reason and message. */
+/** Formats a condition without its type as one line: status, reason and message. */
 export const stateText = ({ status, reason = '', message = '' }: { status: string; reason?: string; message?: string }): string =>
   `${status} ${reason}${message === '' ? '' : `: ${message}`}`
 

@@ -1,4 +1,4 @@
-/** One extension that does not answer: neither the manager nor Clusters that it does not select take notice. */
+/** An unresponsive extension does not affect the manager and Clusters that it does not select. */
 import { BeforeClusterCreate, Cluster, ExtensionConfig, waitingHooks } from '@capstan/api'
 import { defineExtension, extensionServer, type HookTransport, inProcess, NoAnswer, on, proceedNow } from '@capstan/extension'
 import { getCondition, minutes, Namespace, seconds, VirtualClock } from '@capstan/kube'
@@ -14,7 +14,7 @@ let stores: ReturnType<typeof memoryStores>
 let clock: VirtualClock
 let mode: Mode
 let called: string[]
-/** Ends the calls that hang, as their timeouts would. */
+/** Ends hanging calls, as their timeouts would. */
 let hanging: (() => void)[]
 beforeEach(() => {
   hanging = []
@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 afterEach(() => env.close())
 
-/** Two servers by host, one of which is in whatever mode the test says. */
+/** Two servers by host; the test sets the mode of one. */
 const transport = (): HookTransport => {
   const serverOf = (name: string) =>
     inProcess(
@@ -64,7 +64,7 @@ const start = async () => {
   env = await planeEnv({ stores, clock, hookTransport: transport() })
 }
 
-/** The class, a namespace that the dead one is for, and both registered. */
+/** Creates the class and a namespace that the unresponsive extension selects, and registers both extensions. */
 async function prepare(): Promise<void> {
   await createFrom(env.client, new URL('../../lab/demo/class.yaml', import.meta.url))
   await env.client.create(Namespace, { metadata: { name: 'guarded' } })
@@ -93,11 +93,11 @@ const condition = async (namespace: string, type: string) => {
 }
 const refused = /http call failed: Post "https:\/\/dead\.test\/.*": dial tcp 10\.0\.0\.1:443: connect: connection refused$/
 
-describe('a manager that is started anew, with one extension that', () => {
+describe('a restarted manager with one extension that', () => {
   test.each<[string, Mode]>([
     ['refuses connections', 'refuses'],
     ['does not answer', 'hangs'],
-  ])('%s, brings up Clusters elsewhere; those that it selects fail and name it', async (_, dead) => {
+  ])('%s reconciles other Clusters; those that it selects fail with its name', async (_, dead) => {
     mode = 'answers'
     await start()
     await prepare()
@@ -105,7 +105,7 @@ describe('a manager that is started anew, with one extension that', () => {
 
     mode = dead
     await start()
-    // The time that its discovery may take. After that it only refuses: waiting for silence takes real time here.
+    // The discovery timeout. After that the extension only refuses connections: waiting for a timeout takes real time here.
     await env.advance(seconds(10))
     mode = 'refuses'
     await clusterIn('default')
@@ -125,8 +125,8 @@ describe('a manager that is started anew, with one extension that', () => {
   })
 })
 
-describe('an extension that nobody has ever reached', () => {
-  test('fails the Clusters that it selects, says so, and is called as soon as it is there', async () => {
+describe('an extension that was never reachable', () => {
+  test('fails the Clusters that it selects, with a message, and is called as soon as it is reachable', async () => {
     mode = 'refuses'
     await start()
     await prepare()
@@ -141,7 +141,7 @@ describe('an extension that nobody has ever reached', () => {
     expect(records).toMatchObject([{ hook: 'BeforeClusterCreate', handlers: [], extensionConfig: 'dead', calls: 0 }])
 
     mode = 'answers'
-    // It is looked for every half minute; what waits for it does not wait any longer than that.
+    // Discovery is retried every half minute; Clusters that wait for it do not wait longer.
     await env.advance(seconds(45))
     expect(await condition('guarded', 'Available')).toMatch(/^True/)
     expect(called).toEqual(['good for default', 'dead for guarded', 'good for guarded'])
@@ -156,7 +156,7 @@ describe('an extension that nobody has ever reached', () => {
         return env.client.patch(ExtensionConfig, { name: 'dead' }, { type: 'merge', body })
       },
     ],
-  ])('holds nobody up once it %s', async (_, act) => {
+  ])('blocks no Cluster after it %s', async (_, act) => {
     mode = 'refuses'
     await start()
     await prepare()
@@ -181,7 +181,7 @@ test('a namespace whose labels leave the selector releases its Clusters at once'
   await env.settle()
   mode = 'refuses'
   await clusterIn('guarded')
-  // Until the next attempt is minutes away.
+  // Until the backoff is several minutes.
   await env.advance(minutes(10))
   expect(await condition('guarded', 'TopologyReconciled')).toMatch(/^False ReconcileFailed: /)
   await label(null)
@@ -189,7 +189,7 @@ test('a namespace whose labels leave the selector releases its Clusters at once'
   expect((await env.client.get(Cluster, { name: 'demo', namespace: 'guarded' })).spec.infrastructureRef).toBeDefined()
 })
 
-describe('an extension that does not answer', () => {
+describe('an unresponsive extension', () => {
   test('delays only the Clusters that it selects, however many there are', async () => {
     mode = 'answers'
     await start()

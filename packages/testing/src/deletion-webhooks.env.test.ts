@@ -1,4 +1,4 @@
-/** The protection of dependents on API servers that call it as a webhook: whom it is called for, and what happens without a manager. */
+/** The deletion protection of dependents as a webhook: the users for which it is called, and deletions without a manager. */
 import { Cluster, coreKinds, Machine, OkToDeleteAnnotation } from '@capstan/api'
 import type { WebhookTransport } from '@capstan/apiserver'
 import { configureWebhooks, webhookHandler } from '@capstan/controller'

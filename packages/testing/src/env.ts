@@ -1,6 +1,6 @@
 /**
- * The test environment: controllers on the embedded API server, on a clock that moves when the test says so. One process, no port
- * (unless asked for), no sleep: an hour of waiting is a millisecond, and the same seed gives the same names.
+ * The test environment: controllers on the embedded API server and a virtual clock that the test advances. One process, no port
+ * (unless requested), no sleep: an hour of virtual time takes a millisecond, and the same seed leads to the same names.
  */
 import type { Store } from '@capstan/apiserver'
 import type { ApiServer, ApiServerOptions } from '@capstan/kubernetes-kinds'
@@ -22,48 +22,48 @@ export interface TestEnvOptions {
   readonly controllers?:
     | readonly Controller[]
     | ((env: { client: Client; clock: VirtualClock; random: Random }) => readonly Controller[])
-  /** Beside what the kinds declare themselves. */
+  /** Admission in addition to that of the kinds. */
   readonly admission?: readonly Admission[]
-  /** To go on where another environment stopped. */
+  /** Store of an earlier environment, to continue with its objects. */
   readonly store?: Store
   readonly clock?: VirtualClock
   readonly seed?: number
-  /** How long `settle` waits for what makes no progress, in turns of the event loop. Few for a test that makes something deaf. */
+  /** Turns of the event loop for which `settle` waits without progress. Use a small number for tests with blocked requests or watches. */
   readonly patience?: number
   readonly log?: Logger
-  /** Puts something between the controllers and the server, such as faults. */
+  /** Wraps the transport between the controllers and the server, for example with faults. */
   readonly between?: (transport: Transport) => Transport
   /** The contract that providers among the kinds speak; see `contract-twin.ts`. By default that of this run of the tests. */
   readonly contract?: ContractVersion
 }
 
 export interface TestEnv {
-  /** A client of the test's own, beside the controllers. */
+  /** A client for the test, separate from the controllers. */
   readonly client: Client
   readonly clock: VirtualClock
   readonly server: ApiServer
   readonly store: Store
   readonly manager: Manager
-  /** Lets everything happen that can happen now. */
+  /** Runs all work that is due now. */
   settle(): Promise<void>
-  /** Moves the clock by `ms`, from one thing that is due to the next, and lets each one settle. */
+  /** Advances the clock by `ms`, timer by timer, and settles after each. */
   advance(ms: number): Promise<void>
   close(): Promise<void>
 }
 
-/** Where an environment's API server is. */
+/** The API server of an environment. */
 export interface Host {
-  /** The test's own client. */
+  /** A client for the test. */
   readonly client: Client
-  /** The webhook that converts between versions of a kind. */
+  /** The conversion webhook of the kinds. */
   readonly conversion: WebhookClientConfig
-  /** For the controllers. */
+  /** Returns a transport for the controllers. */
   transport(): Transport
   readonly server: ApiServer
   readonly store: Store
   /** Called once the kinds are served. */
   installed?(): Promise<void>
-  /** Whether informers are up to date, where the store does not show it. */
+  /** Returns whether informers are up to date, for servers whose store is not accessible. */
   isCaughtUp?(manager: Manager): Promise<boolean>
   close(): Promise<void>
 }

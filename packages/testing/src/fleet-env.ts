@@ -1,6 +1,6 @@
 /**
- * Manager processes over one API server that stays, on the virtual clock: each has its own informers, connections and memory, and
- * can be killed at any moment. The state of simulated workload clusters is on a disk that all of them reach.
+ * Several manager processes on one API server and the virtual clock: each has its own informers, connections and memory, and can be
+ * killed at any time. They share the stores of simulated workload clusters.
  */
 import { coreKinds } from '@capstan/api'
 import type { Store } from '@capstan/apiserver'
@@ -14,7 +14,7 @@ import { mortalSurroundings } from './mortal-process.ts'
 import { type Busy, createTraffic, settle } from './settle.ts'
 
 export interface FleetEnvOptions {
-  /** Every extension that an ExtensionConfig may name; it outlives all managers. */
+  /** Handler for all extensions; it runs independently of the managers. */
   readonly extensions: FetchHandler
   /** Managers use leader election; without it, two started managers both reconcile. */
   readonly leaderElection?: boolean
@@ -24,17 +24,17 @@ export interface ManagerProcess {
   readonly name: string
   readonly manager: Manager
   readonly isDead: boolean
-  /** Kills it now; with `writes`, right after it has made so many more. */
+  /** Kills the process now; with `writes`, right after that many further writes. */
   kill(writes?: number): void
 }
 
 export interface FleetEnv {
-  /** A client of the test's own. */
+  /** A client for the test. */
   readonly client: Client
   readonly clock: VirtualClock
-  /** What the API server holds. */
+  /** The store of the API server. */
   readonly store: Store
-  /** Those that live. */
+  /** Running managers. */
   readonly managers: readonly ManagerProcess[]
   start(): Promise<ManagerProcess>
   settle(): Promise<void>

@@ -1,4 +1,4 @@
-/** BeforeClusterDelete is not bypassed by the ways of deleting that do not begin with the Cluster. */
+/** Deletions that do not start with the Cluster do not bypass BeforeClusterDelete. */
 import { Cluster, Machine, MachineDeployment } from '@capstan/api'
 import { type Kind, Namespace, seconds } from '@capstan/kube'
 import { LocalCluster, LocalControlPlane, LocalMachine } from '@capstan/local'
@@ -17,7 +17,7 @@ const topology = {
   workers: { machineDeployments: [{ class: 'worker', name: 'steady', replicas: 1 }] },
 }
 
-/** A Cluster in its own namespace whose BeforeClusterDelete blocks, with what belongs to it. */
+/** A Cluster with its objects in its own namespace, whose BeforeClusterDelete blocks. */
 async function aGuardedCluster() {
   let blocks = true
   const runtime = scriptedRuntime({ BeforeClusterDelete: () => (blocks ? { wait: 5, message: 'backing up' } : undefined) })
@@ -40,7 +40,7 @@ test.each<[string, () => Promise<unknown>]>([
     () => env.client.delete(Cluster, { namespace: 'team', name: 'demo' }, { propagationPolicy: 'Foreground' }),
   ],
   ['deletion of the namespace', () => env.client.delete(Namespace, { name: 'team' })],
-])('%s leaves dependents of the Cluster alone until the hook lets go', async (_, destroy) => {
+])('%s does not delete dependents of the Cluster until the hook allows it', async (_, destroy) => {
   const { objects, letGo } = await aGuardedCluster()
   const before = await objects()
   expect(before.length).toBeGreaterThanOrEqual(7)

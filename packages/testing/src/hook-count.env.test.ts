@@ -1,4 +1,4 @@
-/** How often hooks are called in the life of a Cluster: once for each thing that happens. `docs/reference/hooks.md` says so. */
+/** Counts hook calls in the life of a Cluster: one for each event, as `docs/reference/hooks.md` promises. */
 import { Cluster, ClusterClass } from '@capstan/api'
 import { seconds, VirtualClock } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'
@@ -27,7 +27,7 @@ const topology = {
   workers: { machineDeployments: [worker('steady')] },
 }
 
-/** Everything that happens to clusters, with a restart between any two. */
+/** Actions on clusters, with a restart after each. */
 const life: readonly ((env: PlaneEnv) => Promise<unknown>)[] = [
   ({ client }) => Promise.all(names.map((name) => client.create(Cluster, { metadata: key(name), spec: { topology } }))),
   (env) => patchAll(env, { metadata: { labels: { team: 'x' } } }),

@@ -1,6 +1,6 @@
 /**
- * The nine lifecycle hooks, each at its moment: what has happened before a call and what has not yet (`hook-traces/order.ts`), when
- * nothing is in the way and when everything is.
+ * Checks the order of the nine lifecycle hooks and of all writes (`hook-traces/order.ts`), with handlers that proceed, block, fail or are
+ * removed, and with processes that are killed.
  */
 import { Cluster } from '@capstan/api'
 import { fail, holdFor } from '@capstan/extension'
@@ -9,16 +9,16 @@ import { describe, expect, test } from 'vitest'
 import { key, LifecycleHooks, type Plot, play, type Story } from './hook-traces/story.ts'
 
 const names = LifecycleHooks.map(({ name }) => name)
-/** Asked once for each step of the upgrade; the others once in a life. */
+/** Called once for each step of the upgrade; the others once in a Cluster's life. */
 const perStep = ['BeforeControlPlaneUpgrade', 'AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']
 
-/** How often the hook was called for each question that it was asked. */
+/** Returns the number of calls of a hook for each version. */
 const callsOf = ({ calls }: Story, hook: string): number[] =>
   [...calls].filter(([question]) => question.split(' ')[0] === hook).map(([, count]) => count)
 
 const once = (hook: string, calls: number) => (perStep.includes(hook) ? [calls, calls] : [calls])
 
-test('nothing in the way: each hook is called once for each question, at its moment', async () => {
+test('calls each hook once per version, in order, when no handler blocks', async () => {
   const story = await play()
   expect(story.order.violations).toEqual([])
   expect(story.trace.join('\n')).toMatchInlineSnapshot(`
@@ -51,7 +51,7 @@ test('nothing in the way: each hook is called once for each question, at its mom
   `)
 })
 
-describe('a handler that holds', async () => {
+describe('a blocking handler', async () => {
   const seen = new Map<string, { condition: string | undefined; waiting: unknown }>()
   let refused = ''
   const story = await play({
@@ -73,13 +73,13 @@ describe('a handler that holds', async () => {
     },
   })
 
-  test('holds back what comes after it, and only that', () => expect(story.order.violations).toEqual([]))
+  test('blocks exactly the later steps', () => expect(story.order.violations).toEqual([]))
 
-  test.each(names)('%s is asked again when its time is over, and not before', (hook) => {
+  test.each(names)('%s is called again after its retry time, not earlier', (hook) => {
     expect(callsOf(story, hook)).toEqual(once(hook, hook === 'AfterControlPlaneInitialized' ? 1 : 2))
   })
 
-  test('the user is told in the words of upstream', () => {
+  test("reports blocking hooks with upstream's messages", () => {
     const told = [...seen].map(([question, { condition }]) => `${question}\n  ${condition?.replaceAll('\n', '\n  ')}`)
     expect(told.join('\n')).toMatchInlineSnapshot(`
       "BeforeClusterCreate
@@ -143,7 +143,7 @@ describe('a handler that holds', async () => {
     `)
   })
 
-  test('a record says which handler, since when, until when, how many calls, and what it said last', () => {
+  test('a record has the handler, the start, the next call, the number of calls and the last message', () => {
     expect(
       [...seen].map(([question, { waiting }]) => [question, JSON.stringify(waiting)].join('\n  ')).join('\n'),
     ).toMatchInlineSnapshot(`
@@ -176,7 +176,7 @@ describe('a handler that holds', async () => {
     `)
   })
 
-  test('while AfterClusterUpgrade does, the next version is refused', () => {
+  test('rejects the next version while AfterClusterUpgrade blocks', () => {
     expect(refused).toContain('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
   })
 })
@@ -189,7 +189,7 @@ const killed = (writes: number): NonNullable<Plot['answer']> => {
   }
 }
 
-/** Everything holds for an hour, until it is taken away. AfterControlPlaneInitialized cannot hold, and fails. */
+/** All hooks block for an hour until they are removed. AfterControlPlaneInitialized cannot block, and fails. */
 const untilRemoved = (how: 'unregister' | 'delete'): Plot => ({
   answer: ({ hook }) => (hook === 'AfterControlPlaneInitialized' ? fail('broken') : holdFor(3600, 'for long')),
   async tick({ held, remove }) {
@@ -217,8 +217,8 @@ describe.each<[what: string, plot: Plot, calls: (hook: string) => unknown]>([
   ],
 ])('a handler that %s', async (_, plot, calls) => {
   const story = await play(plot)
-  test('is as good as one that holds: nothing happens out of order', () => expect(story.order.violations).toEqual([]))
-  test('is not waited for any longer than that', () => expect(story.took).toBeLessThan(minutes(plot.leaderElection ? 10 : 1)))
+  test('causes no violation of the order', () => expect(story.order.violations).toEqual([]))
+  test('does not delay the Cluster any longer', () => expect(story.took).toBeLessThan(minutes(plot.leaderElection ? 10 : 1)))
   test.each(names)('%s', (hook) => expect(callsOf(story, hook)).toEqual(calls(hook)))
 })
 
@@ -227,9 +227,9 @@ function untilGone(hook: string): unknown {
   return hook === 'AfterControlPlaneInitialized' ? [expect.any(Number)] : [1]
 }
 
-describe('a process that is stopped some writes after a hook has let go, and started again', () => {
-  // The writes after each hook up to the next one, so that no write of the whole life is left out. Every day some are enough to
-  // see a mistake; CAPSTAN_STOPS=8 plays every eighth, 1 plays all of them.
+describe('a process that is stopped some writes after a hook has allowed to proceed, and restarted', () => {
+  // The writes after each hook up to the next one, so that all writes of the Cluster's life are covered. By default a sample is tried;
+  // CAPSTAN_STOPS=8 tries every eighth write, 1 tries all of them.
   const longest = 90
   const every = Number(process.env.CAPSTAN_STOPS)
   const stops = every ? Array.from({ length: Math.ceil(longest / every) }, (_, i) => i * every + 1) : [1, 2, 4, 9, 33]

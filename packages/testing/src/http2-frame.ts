@@ -1,4 +1,4 @@
-/** Upstream: RFC 9113, section 6. */
+/** Codes of frame types. RFC 9113, section 6. */
 const frameTypes = {
   data: 0,
   headers: 1,
@@ -14,7 +14,7 @@ const frameTypes = {
 export const endStream = 1
 export const endHeaders = 4
 
-/** A frame of HTTP/2, well formed or not, for peers that do not behave. */
+/** Encodes an HTTP/2 frame, valid or not, for misbehaving peers. */
 export function frame(
   type: keyof typeof frameTypes | number,
   flags: number,

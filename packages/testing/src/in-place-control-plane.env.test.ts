@@ -1,4 +1,4 @@
-/** A managed cluster whose control plane an extension updates in place: when the hooks around its upgrade are called. */
+/** When upgrade hooks are called for a managed cluster whose control plane an extension updates in place. */
 import {
   type CanUpdateMachine,
   Cluster,
@@ -28,7 +28,7 @@ const script: HookScript = {
   UpdateMachine: ({ nth }) => (nth === 1 ? { wait: 5, message: 'installing' } : undefined),
 }
 
-test('workers wait, and the hook after the upgrade is not called, until every control plane Machine is what it should be', async () => {
+test('workers and AfterControlPlaneUpgrade wait until every control plane Machine is up to date', async () => {
   const stores = memoryStores()
   const management = await stores.store('management')
   /** Versions of the control plane Nodes at the hook call, including those of Machines being deleted. */

@@ -1,4 +1,4 @@
-/** Clusters whose workers an extension updates in place, with every controller that there is. */
+/** Clusters whose workers an extension updates in place, with all controllers. */
 import {
   type CanUpdateMachineSet,
   Cluster,
@@ -25,7 +25,7 @@ afterEach(() => env.close())
 const key = { namespace: 'default', name: 'demo' }
 const demo = new URL('../../lab/demo/', import.meta.url)
 
-/** Takes Machines from any version to any other, in two steps. */
+/** Updates Machines from any version to any other, in two steps. */
 const updatesVersions: HookScript = {
   CanUpdateMachineSet({ request }) {
     const { desired } = request as unknown as RequestOf<typeof CanUpdateMachineSet>
@@ -38,7 +38,7 @@ const updatesVersions: HookScript = {
 
 const byMoving = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
 
-/** The demo with three steady workers, of which one may be unavailable, and nothing elastic. */
+/** The demo with three steady workers, of which one may be unavailable, and without elastic ones. */
 async function aRunningCluster(script: HookScript, stores?: PlaneEnvOptions['stores']): Promise<void> {
   env = await planeEnv({ runtime: scriptedRuntime(script), ...(stores ? { stores } : {}) })
   await createFrom(env.client, new URL('class.yaml', demo))
@@ -99,7 +99,7 @@ test('an upgrade keeps workers and their Nodes', async () => {
   expect(env.plane.manager.waiting()).toEqual([])
 })
 
-/** Makes whatever is desired of the templates, too. */
+/** Covers all differences of the templates, too. */
 const updatesAll: HookScript = {
   ...updatesVersions,
   CanUpdateMachineSet({ request }) {
@@ -115,7 +115,7 @@ const updatesAll: HookScript = {
   },
 }
 
-test('a variable reaches the infrastructure of living workers', async () => {
+test('a changed variable is applied to the infrastructure of existing workers', async () => {
   await aRunningCluster(updatesAll)
   const before = await nodes()
   await change({ variables: [{ name: 'workerNodeDelay', value: '777ms' }] })
@@ -129,7 +129,7 @@ test('a variable reaches the infrastructure of living workers', async () => {
   }
 })
 
-test('what the extension does not cover is replaced, and the user can read why', async () => {
+test('workers with uncovered differences are replaced, with an event that has the reason', async () => {
   await aRunningCluster(updatesVersions)
   const before = (await workers()).map(({ metadata }) => metadata.name)
   await change({ version: 'v1.36.1', variables: [{ name: 'workerNodeDelay', value: '777ms' }] })
@@ -145,7 +145,7 @@ test('what the extension does not cover is replaced, and the user can read why',
   )
 })
 
-test('a worker whose update fails holds up the others, until it goes on or is deleted', async () => {
+test('a worker whose update fails blocks the others until it continues or is deleted', async () => {
   let isFull = true
   const failing: HookScript = {
     ...updatesVersions,
@@ -176,7 +176,7 @@ test('a worker whose update fails holds up the others, until it goes on or is de
   expect(after.filter((name) => before.includes(name))).toEqual(before.filter((name) => name !== stuck[0]!.metadata.name))
 })
 
-test('a cluster that is deleted amid an update leaves nothing behind', async () => {
+test('a cluster that is deleted during an update leaves no objects', async () => {
   await aRunningCluster({ ...updatesVersions, UpdateMachine: () => ({ wait: 30 }) })
   await change({ version: 'v1.36.1' })
   await env.advance(seconds(20))
@@ -187,8 +187,8 @@ test('a cluster that is deleted amid an update leaves nothing behind', async () 
   }
 })
 
-describe('a process stopped amid an upgrade in place, and started again', async () => {
-  /** How it ended: Machines with their Nodes, what was made and deleted on the way, and marks that are left. */
+describe('a process that is stopped during an in-place upgrade and restarted', async () => {
+  /** Runs the upgrade; returns Machines with their Nodes, objects created and deleted meanwhile, and annotations that are left. */
   async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<{ commits: number; ending: object }> {
     const base = memoryStores()
     await aRunningCluster(updatesVersions, base)
@@ -229,7 +229,7 @@ describe('a process stopped amid an upgrade in place, and started again', async 
   })
 
   test.each(stopsOf(commits, 4))(
-    'ends the same way when stopped after write %i',
+    'leads to the same result when stopped after write %i',
     async (stop) => {
       expect((await play(stop)).ending).toEqual(undisturbed)
     },

@@ -6,7 +6,7 @@ import { applyDemo } from './manifests.ts'
 import { planeEnv } from './plane-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
 
-test('clients of v1beta1 find a cluster as they know it, and nothing is written while it rests', async () => {
+test('v1beta1 clients read the v1beta1 status, and an idle cluster writes nothing', async () => {
   const env = await planeEnv({ runtime: scriptedRuntime({}) })
   await applyDemo(env.client)
   await env.advance(seconds(30))

@@ -37,7 +37,7 @@ import { expect, test } from 'vitest'
 import { callText } from './call-text.ts'
 import { type Lifecycle, lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 
-/** Holds once for each question, then goes. */
+/** Blocks once for each request, then proceeds. */
 function once(seconds: number, message: string) {
   const asked = new Set<string>()
   return ({ request }: { request: object }) => {
@@ -48,7 +48,7 @@ function once(seconds: number, message: string) {
   }
 }
 
-test('every hook of the life of a Cluster is told, in its order', async () => {
+test('the trace has every lifecycle hook, in order', async () => {
   const go = () => proceedNow()
   const extension = defineExtension({
     name: 'sample',
@@ -180,7 +180,7 @@ test('an extension that computes patches, declares variables and plans upgrades 
   `)
 })
 
-test('an extension that updates Machines in place is asked for each, and waited for', async () => {
+test('an extension that updates Machines in place is called for each, and awaited', async () => {
   const inPlace = inPlaceUpdates({ machine: ['version'] })
   const installed = new Set<string>()
   const extension = defineExtension({
@@ -222,7 +222,7 @@ test.each<[string, LifecycleOptions, string[]]>([
   expect(hooksOf(await lifecycleOf(gate(), { ...options, annotations, steps: ['create'] }))).toEqual(hooks)
 })
 
-test('settings reach the handler, and a namespace that is not selected does not', async () => {
+test('passes settings to the handler, and does not call it for a namespace that is not selected', async () => {
   const settings: object[] = []
   const extension = defineExtension({
     name: 'gate',
@@ -239,7 +239,7 @@ test('settings reach the handler, and a namespace that is not selected does not'
   expect(hooksOf(await lifecycleOf(extension, { namespaceSelector, steps: ['create'] }))).toEqual(['Discovery'])
 })
 
-test('a Cluster that is held for ever is told as stuck, with what it waits for', async () => {
+test('reports a Cluster that stays blocked as stuck, with the reason', async () => {
   const options: LifecycleOptions = { patience: minutes(2), steps: ['create', 'delete'] }
   const { trace, stuck } = await lifecycleOf(gate(holdFor(60, 'no quota')), options)
   expect(stuck).toEqual({
@@ -257,7 +257,7 @@ test('a Cluster that is held for ever is told as stuck, with what it waits for',
   `)
 })
 
-test('what a handler throws is told, where core sees a status 500 and no more', async () => {
+test('the trace has errors thrown by handlers, of which core sees only status 500', async () => {
   const extension = defineExtension({
     name: 'gate',
     handlers: [

@@ -1,4 +1,4 @@
-/** The whole life of a managed Cluster around an extension, in memory and on a virtual clock: what it is asked, when, and what comes of it. */
+/** Runs the whole life of a managed Cluster with an extension, in memory and on a virtual clock, and traces its calls and their effects. */
 import { Cluster, ExtensionConfig, type LabelSelector } from '@capstan/api'
 import {
   type CallObserver,
@@ -20,26 +20,26 @@ export type LifecycleStep = 'create' | 'scale' | 'upgrade' | 'delete'
 export interface LifecycleOptions {
   /** Steps to run, in this order. Default: all. */
   readonly steps?: readonly LifecycleStep[]
-  /** The version at first and after `upgrade`: v1.34.0 and v1.36.0 when absent. What lies between is passed minor by minor. */
+  /** The initial version. Default: v1.34.0. `upgrade` takes each minor version up to `to`, by default v1.36.0. */
   readonly from?: string
   readonly to?: string
-  /** Machines of the control plane: 1 when absent. Of several, the local provider updates some in place if the extension can. */
+  /** Control plane Machines. Default: 1. The local provider updates some of several in place if the extension can. */
   readonly controlPlane?: number
-  /** Worker Machines before `scale`, which adds one: 1 when absent. */
+  /** Worker Machines before `scale`, which adds one. Default: 1. */
   readonly workers?: number
-  /** Of the ExtensionConfig, whose name is that of the extension. */
+  /** Settings of the ExtensionConfig, which has the name of the extension. */
   readonly settings?: { readonly [name: string]: string }
   readonly namespaceSelector?: LabelSelector
-  /** Of the ExtensionConfig: an object selector, overrides. */
+  /** Annotations of the ExtensionConfig, such as an object selector or overrides. */
   readonly annotations?: { readonly [name: string]: string }
-  /** Of the Cluster. */
+  /** Labels of the Cluster. */
   readonly labels?: { readonly [name: string]: string }
   readonly variables?: { readonly [name: string]: Json }
-  /** How long a step may take, in time of the plane: ten minutes when absent. */
+  /** Time limit of a step in milliseconds of virtual time. Default: ten minutes. */
   readonly patience?: number
-  /** Whether the trace has the story of Machines, too. */
+  /** Whether the trace contains changes of Machines, too. */
   readonly machines?: boolean
-  /** Puts something between core and the extension, such as faults. */
+  /** Wraps the transport between core and the extension, for example with faults. */
   readonly between?: (transport: HookTransport) => HookTransport
   readonly log?: Logger
 }
@@ -50,9 +50,9 @@ export interface Lifecycle {
    * responses.
    */
   readonly trace: string
-  /** Every call, in the order in which they ended. */
+  /** All calls, in the order in which they ended. */
   readonly calls: readonly ObservedCall[]
-  /** The step that was not done in time, and why; absent when all was done. */
+  /** The step that did not complete in time, with the reason; absent when all completed. */
   readonly stuck?: { readonly step: LifecycleStep; readonly why: string }
 }
 
@@ -61,7 +61,7 @@ const subject = 'Cluster default/demo'
 
 /**
  * Creates a managed Cluster, scales, upgrades and deletes it, with the extension registered and called as core does: discovery,
- * selectors, settings, timeouts, breaker, encoding and decoding. There is no socket and no waiting: an hour takes milliseconds.
+ * selectors, settings, timeouts, breaker, encoding and decoding. There are no sockets, and an hour of virtual time takes milliseconds.
  *
  * @example
  * const { trace, stuck } = await lifecycleOf(extension, { settings: { region: 'eu1' } })
@@ -81,7 +81,7 @@ export async function lifecycleOf(
   const report = callReporter((text) => env.report(text, subject))
   const env = await planeEnv({
     clock,
-    // Of its own: wherever the test runs, this stays in its process.
+    // Stores of its own, so that it never uses a real server.
     stores: memoryStores(),
     hookTransport: options.between?.(transport) ?? transport,
     onCall(call) {
@@ -128,7 +128,7 @@ async function register({ client, settle }: PlaneEnv, { name }: Extension, optio
   await settle()
 }
 
-/** Begins the step and waits for its end. Gives the reason when that does not come in time. */
+/** Starts the step and waits for its end. Returns the reason when it does not complete in time. */
 async function taken(
   env: PlaneEnv,
   step: LifecycleStep,
@@ -158,7 +158,7 @@ async function begin(client: Client, step: LifecycleStep, options: Parameters<ty
             classRef: { name: 'managed' },
             version: from,
             controlPlane: { replicas: controlPlane },
-            // Which of several Machines goes first is chance otherwise.
+            // Otherwise the Machine to delete first is chosen randomly.
             workers: {
               machineDeployments: [{ class: 'worker', name: 'workers', replicas: workers, deletion: { order: 'Oldest' } }],
             },
@@ -232,7 +232,7 @@ function reportErrors(report: (text: string) => void, log: Logger): Logger {
   return telling({}, log)
 }
 
-/** Both, and the first patch of every minor between them. */
+/** Returns both versions, and the first patch version of every minor between them. */
 function versionsBetween(from: string, to: string): string[] {
   const minorOf = (version: string): number => Number(version.split('.')[1])
   const major = from.split('.')[0]

@@ -10,7 +10,7 @@ import { scriptedRuntime } from './scripted-runtime.ts'
 
 const key = { namespace: 'default', name: 'demo' }
 
-/** Every hook has a handler; two of them hold things up once. */
+/** Every hook has a handler; two of them block once. */
 const runtime = () =>
   scriptedRuntime({
     BeforeClusterCreate: ({ nth }) => (nth === 1 ? { wait: 2, message: 'warming up' } : undefined),
@@ -33,7 +33,7 @@ async function live(env: PlaneEnv): Promise<void> {
     type: 'json',
     operations: [
       { op: 'replace', path: `${steady}/replicas`, value: 2 },
-      // Which of two goes first is chance otherwise.
+      // Otherwise the Machine to delete first is chosen randomly.
       { op: 'add', path: `${steady}/deletion`, value: { order: 'Oldest' } },
     ],
   })
@@ -133,7 +133,7 @@ test('the same story over HTTPS', async () => {
     await env.close()
     return withoutTimes(env.story())
   }
-  // With stores of its own it stays in this process, even where the other one's API is a real server's.
+  // With its own stores it stays in this process, even if the other one uses a real API server.
   const inProcess = await report(await planeEnv({ runtime: runtime(), stores: memoryStores() }))
   const overSocket = await report(await planeEnv({ runtime: runtime(), reach: (server) => https.reach(server) }))
   await https.close()
@@ -159,7 +159,7 @@ test('a plane that starts again finds its cluster Available, and writes nothing'
   await second.close()
 })
 
-/** Lines without times: how often a key is woken differs, and with it when it is slowed down. */
+/** Removes times from lines: the number of reconciles of a key differs, and with it the time of its rate limiting. */
 const withoutTimes = (story: string): string[] =>
   story
     .split('\n')

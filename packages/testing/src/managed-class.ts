@@ -1,4 +1,4 @@
-/** A ClusterClass of the local provider whose topology and upgrades an extension takes part in, as far as it has handlers for that. */
+/** Creates a ClusterClass of the local provider that uses the extension's handlers for patches, variables and upgrade plans. */
 import type { ClusterClassPatch, ClusterClassSpec } from '@capstan/api'
 import { ClusterClass } from '@capstan/api'
 import type { Extension } from '@capstan/extension'
@@ -8,7 +8,7 @@ import { localKinds } from '@capstan/local'
 export interface ManagedClass {
   readonly name: string
   readonly namespace: string
-  /** Steps of upgrades, where no handler of the extension plans them. */
+  /** Versions of upgrade steps, if no handler of the extension plans them. */
   readonly versions: readonly string[]
   readonly extension: Extension
   readonly extensionConfig: string
@@ -18,7 +18,7 @@ const infrastructure = 'infrastructure.capstan.dev/v1alpha1'
 const controlPlane = 'controlplane.capstan.dev/v1alpha1'
 const bootstrap = 'bootstrap.capstan.dev/v1alpha1'
 
-/** Creates the class, with the templates that it names. Machines of it take half a second, so that a story has an order. */
+/** Creates the class with its templates. Its Machines take half a second, so that events have an order. */
 export async function createManagedClass(client: Client, wanted: ManagedClass): Promise<void> {
   const { name, namespace } = wanted
   const template = async (kind: string, of: string, spec: object) => {
@@ -71,7 +71,7 @@ function upgrades(wanted: ManagedClass): Pick<ClusterClassSpec, 'upgrade' | 'kub
     : { upgrade: { external: { generateUpgradePlanExtension: planner } } }
 }
 
-/** One patch for each handler that computes patches, with those that check them and declare variables. */
+/** Returns one patch for each handler that generates patches, with the handlers that validate and declare variables. */
 function patches(wanted: ManagedClass): Pick<ClusterClassSpec, 'patches'> {
   const generate = handlersOf(wanted, 'GeneratePatches')
   const validate = handlersOf(wanted, 'ValidateTopology')

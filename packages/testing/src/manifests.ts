@@ -9,7 +9,7 @@ import { parseAllDocuments } from 'yaml'
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 
-/** Creates what a file of manifests holds. */
+/** Creates the objects of a manifest file. */
 export async function createFrom(client: Client, path: URL): Promise<void> {
   for (const document of parseAllDocuments(readFileSync(path, 'utf8'))) {
     const object = document.toJS() as Input<KubeObject> & { kind: string }
@@ -23,7 +23,7 @@ export async function createFrom(client: Client, path: URL): Promise<void> {
   }
 }
 
-/** The class and the cluster of `npm start`. */
+/** Creates the class and the cluster of `npm start`. */
 export async function applyDemo(client: Client): Promise<void> {
   await createFrom(client, new URL('class.yaml', demoFolder))
   await createFrom(client, new URL('cluster.yaml', demoFolder))

@@ -7,16 +7,16 @@ import { mortalStores } from './mortal-stores.ts'
 export interface Surroundings {
   readonly clock: Clock
   readonly stores: Stores
-  /** To the API server. */
+  /** Transport to the API server. */
   readonly transport: Transport
   readonly hooks: HookTransport
 }
 
 export interface MortalSurroundings extends Surroundings {
   readonly isDead: boolean
-  /** Kills the process now; with `writes`, right after it has made so many more: the last one's answer never arrives. */
+  /** Kills the process now; with `writes`, right after that many further writes: the last response never arrives. */
   kill(writes?: number): void
-  /** Fails what the dead process still waits for, so that it can be closed. */
+  /** Rejects pending requests of the dead process, so that it can be closed. */
   bury(): void
 }
 
@@ -30,7 +30,7 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
     isDead = true
     own.kill()
   }
-  /** Resolves as `answer`; never once the process is dead. */
+  /** Resolves as `answer`; never settles once the process is dead. */
   const heard = async <T>(answer: Promise<T>): Promise<T> => {
     const outcome = await answer.then(
       (value) => () => value,

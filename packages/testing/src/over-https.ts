@@ -1,4 +1,4 @@
-/** A socket between controllers and API server: the same server behind TLS, reached by the client that real clusters are reached with. */
+/** Connects controllers to the API server over TLS, with the client that is used for real clusters. */
 import type { Listener } from '@capstan/apiserver'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
 import { authenticator, createHandler, listen } from '@capstan/apiserver'
@@ -34,7 +34,7 @@ export function overHttps(): OverHttps {
       }
       const listener = await listen({ port: 0, endpointFor: () => endpoint, clock: systemClock })
       const access = { server: listener.url, ca: authority.certificate, certificate: client.certificate, key: client.key }
-      // Timeouts of real sockets are real time, whatever clock the controllers run on.
+      // Timeouts of real sockets use the system clock, independent of the controllers' clock.
       const transport = httpsTransport(access, { clock: systemClock, random: seededRandom(1) })
       open.push({ listener, transport })
       return transport

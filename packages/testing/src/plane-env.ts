@@ -1,4 +1,4 @@
-/** A whole management cluster on the virtual clock: API server, core and local provider, with the story of their changes. */
+/** A whole management cluster on the virtual clock: API server, core and local provider, with readable lines of their changes. */
 import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
 import type { Client, Logger } from '@capstan/kube'
 import { createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
@@ -12,22 +12,22 @@ import { realHost } from './real-host.ts'
 import { advance, type Busy, createTraffic, settle, type Traffic } from './settle.ts'
 
 export interface PlaneEnvOptions {
-  /** Answers runtime hooks; absent: extensions of ExtensionConfigs, over real sockets. */
+  /** Handlers of runtime hooks. Default: the extensions of ExtensionConfigs, over real sockets. */
   readonly runtime?: RuntimeClient
-  /** Hooks that a provider of the test's own has declared. */
+  /** Hooks that a provider of the test declares. */
   readonly providerHooks?: readonly Hook[]
-  /** How the extensions that ExtensionConfigs name are reached: `inProcess(extensionServer(mine))`, `tapeTransport(tape)`. */
+  /** Transport for calls of extensions, such as `inProcess(extensionServer(mine))` or `tapeTransport(tape)`. */
   readonly hookTransport?: HookTransport
-  /** Sees each call of an extension once it has ended, discovery included. */
+  /** Called after each call of an extension, including discovery. */
   readonly onCall?: CallObserver
   /** Filters lines of the story. Default: all. */
   readonly shows?: (line: Line) => boolean
   readonly clock?: VirtualClock
-  /** To go on where another plane stopped. */
+  /** Stores of an earlier management cluster, to continue with its objects. */
   readonly stores?: Stores & { all(): readonly Store[] }
   readonly seed?: number
   readonly log?: Logger
-  /** How the controllers reach the API server; in-process when absent. */
+  /** Transport of the controllers to the API server. Default: in-process. */
   readonly reach?: PlaneOptions['reach']
 }
 
@@ -77,7 +77,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     },
     reach: async (server, inProcess) => traffic.count(options.reach ? await options.reach(server, inProcess) : inProcess),
   }
-  // As in `testEnv`. What a plane left in its stores, a real server does not know.
+  // As in `testEnv`. A real server does not have the objects of existing stores.
   const kubeconfig = options.stores ? undefined : process.env.CAPSTAN_TEST_KUBECONFIG
   const { plane, isCaughtUp } =
     kubeconfig === undefined ? { plane: await createPlane(planeOptions) } : await planeOn(kubeconfig, planeOptions, traffic)
@@ -119,7 +119,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
   }
 }
 
-/** The same plane with its API on a real server; its workload clusters are simulated as ever. */
+/** The same management cluster on a real API server, with simulated workload clusters. */
 async function planeOn(
   kubeconfig: string,
   options: PlaneOptions,
@@ -153,8 +153,8 @@ async function planeOn(
 }
 
 /**
- * The same text for the same story, whatever chance there was: generated names become numbers in order of appearance, and what
- * different objects did at the same moment stands in order of their names.
+ * Formats lines independent of randomness: generated names become numbers in order of appearance, and simultaneous lines of different
+ * objects are sorted by name.
  */
 function readable(lines: readonly { readonly at: string; readonly subject: string; readonly text: string }[]): string {
   const numbers = new Map<string, string>()

@@ -1,6 +1,6 @@
 /**
  * A provider in a manager of its own beside core, on one embedded API server and the virtual clock. The provider can be restarted, and
- * its requests can be changed on their way.
+ * its transport can be wrapped.
  */
 import { coreKinds } from '@capstan/api'
 import { createApiServer } from '@capstan/kubernetes-kinds'
@@ -32,7 +32,7 @@ import {
 import { localKinds, type Workloads } from '@capstan/local'
 import { advance, type Busy, createTraffic, settle } from './settle.ts'
 
-/** A provider that runs. */
+/** A running provider. */
 export interface RunningProvider {
   readonly controllers: readonly Controller[]
   /** Workload clusters that it simulates in this process. */
@@ -51,7 +51,7 @@ export interface ProviderEnvOptions {
   readonly kinds: readonly DeclaredKind[]
   /** Called at the start and at each restart. */
   start(means: ProviderMeans): RunningProvider
-  /** Between the provider and the API server. */
+  /** Wraps the transport between the provider and the API server. */
   readonly between?: (transport: Transport) => Transport
 }
 
@@ -104,7 +104,7 @@ export async function providerEnv({ kinds, start, between = (same) => same }: Pr
   const coreClient = createClient(traffic.count(server.transport({ agent: 'core' })))
   const connect = async (kubeconfig: string): Promise<Client> => {
     const workloads = provider?.running.workloads
-    // A test has no network: workload clusters that nothing simulates are unreachable.
+    // Tests have no network: workload clusters that are not simulated are unreachable.
     if (!workloads) throw new StatusError('ServiceUnavailable', 'no workload cluster is simulated')
     return connectWorkload(workloads, { clock, random, endpoint })(kubeconfig)
   }

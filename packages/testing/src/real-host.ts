@@ -1,4 +1,4 @@
-/** A real kube-apiserver in the place of the embedded one, for the same tests. */
+/** Runs tests on a real kube-apiserver instead of the embedded one. */
 import type { Store } from '@capstan/apiserver'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
 import type { Manager } from '@capstan/controller'
@@ -38,7 +38,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
   const stamps = virtualTimestamps(clock)
   const open: Transport[] = []
   const connect = () => {
-    // Timeouts of real sockets are real time, whatever clock the controllers run on.
+    // Timeouts of real sockets use the system clock, independent of the controllers' clock.
     const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'test' })
     open.push(transport)
     return stamps.over(plainRefusals(lastingWatches(transport)))
@@ -59,7 +59,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
       },
     } as Store,
     async installed() {
-      // Upstream: a definition is Established a moment before its kind is served. An informer would try again, on a clock that stands.
+      // Upstream: a CRD is Established a moment before its kind is served. An informer would retry on the virtual clock, which does not run.
       await Promise.all(kinds.map((kind) => served(client, kind)))
       if (admission.length > 0) await webhooks.configure()
     },
@@ -129,8 +129,7 @@ async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
 }
 
 /**
- * A watch that the server ends or loses is opened again where it stopped, in real time: an informer would wait a moment before it does
- * so, and virtual time stands.
+ * Reopens a watch that the server has ended or lost, in real time: an informer would wait for virtual time, which does not run.
  */
 const lastingWatches = (transport: Transport): Transport => ({
   close: () => transport.close(),

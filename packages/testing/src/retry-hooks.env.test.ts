@@ -1,4 +1,4 @@
-/** A user's request to call hooks again: every controller honours it once, and the annotation is removed, also by a process that is killed. */
+/** Retry requests of users: every controller handles a request once, and the annotation is removed, also around a kill of the process. */
 import { type CanUpdateMachineSet, Cluster, type RequestOf, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
 import { seconds, VirtualClock } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'
@@ -14,7 +14,7 @@ afterEach(() => env.close())
 const key = { namespace: 'default', name: 'demo' }
 const demo = new URL('../../lab/demo/', import.meta.url)
 
-/** Starts Machines' updates in place, which `waits` then block, as it does every other hook that it has. */
+/** Covers all differences, so that Machines are updated in place; UpdateMachine and the other hooks block. */
 const updating: HookScript = {
   CanUpdateMachineSet({ request }) {
     const { desired } = request as unknown as RequestOf<typeof CanUpdateMachineSet>
@@ -40,7 +40,7 @@ function blocking(...hooks: string[]) {
 const start = (script: HookScript, options: Partial<PlaneEnvOptions> = {}) =>
   planeEnv({ runtime: scriptedRuntime(script), ...options })
 
-/** A Cluster amid an upgrade, which waits for the hook that the script blocks. */
+/** A Cluster during an upgrade that waits for the blocking hook of the script. */
 async function anUpgrade(script: HookScript, options: Partial<PlaneEnvOptions> = {}): Promise<void> {
   env = await start(script, options)
   await createFrom(env.client, new URL('class.yaml', demo))
@@ -73,7 +73,7 @@ test.each([['UpdateMachine'], ['BeforeClusterUpgrade']])(
   },
 )
 
-test('a request that comes before the last one is removed is honoured, too, and removed', async () => {
+test('a request written before the last one is removed is handled and removed, too', async () => {
   const { script, calls, onCall } = blocking('BeforeClusterUpgrade')
   await anUpgrade(script)
   let next: Promise<unknown> | undefined
@@ -95,7 +95,7 @@ test('a Cluster that waits for no hook loses the annotation as well', async () =
   expect([calls, await annotation()]).toEqual([[], undefined])
 })
 
-test('a paused Cluster keeps the request until it is not paused any more', async () => {
+test('a paused Cluster keeps the request until it is unpaused', async () => {
   const { script, calls } = blocking('BeforeClusterUpgrade')
   await anUpgrade(script)
   const pause = (paused: boolean) => env.client.patch(Cluster, key, { type: 'merge', body: { spec: { paused } } })
@@ -109,7 +109,7 @@ test('a paused Cluster keeps the request until it is not paused any more', async
 })
 
 describe('a process that is killed around a request', () => {
-  /** Lets a Cluster wait, kills its process `after` commits, that of the request included, or in the call, and starts the next process. */
+  /** Blocks a Cluster, kills the process `after` commits (from that of the request) or during the call, and starts the next process. */
   async function killed(hook: string, after: number | 'in the call') {
     const { script, calls, onCall } = blocking(hook)
     const base = memoryStores()
@@ -148,7 +148,7 @@ describe('a process that is killed around a request', () => {
     expect(await killed('BeforeClusterUpgrade', stop)).toEqual({ before, after, annotation: undefined, records: 1 })
   })
 
-  test.each([1, 2])('after write %i: the update of a Machine in place is called, too', async (stop) => {
+  test.each([1, 2])('after write %i: UpdateMachine is called, too', async (stop) => {
     const { after, annotation } = await killed('UpdateMachine', stop)
     expect([after, annotation]).toEqual([1, undefined])
   })

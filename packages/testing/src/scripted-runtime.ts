@@ -1,4 +1,4 @@
-/** Runtime extensions as functions: a real runtime client without a wire, whose answers a test writes down. */
+/** A runtime client whose handlers are functions of the test. */
 import type { Hook } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import type { KubeObject } from '@capstan/kube'

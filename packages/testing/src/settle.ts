@@ -1,6 +1,6 @@
 /**
- * Lets everything that can happen now happen, without letting time pass. Work in one process is microtasks, and done after one turn
- * of the event loop; what is under way outside (a socket, a key being generated) is waited for.
+ * Runs all work that is due now without advancing virtual time. Work inside the process is microtasks, which are done after one turn of
+ * the event loop; pending work outside (a socket, key generation) is awaited.
  */
 import type { Store } from '@capstan/apiserver'
 import type { Manager } from '@capstan/controller'
@@ -10,24 +10,24 @@ import { resourceName } from '@capstan/kube'
 /** Work that may be pending. */
 export interface Busy {
   /**
-   * Turns without any progress after which what is busy must be waiting for virtual time; a test that makes something deaf wants few.
-   * Default: a second of them in one process, a minute on a server elsewhere, which may have to wait for a core.
+   * Turns without progress after which pending work is assumed to wait for virtual time; tests with blocked requests use few. Default: one
+   * second of turns in one process, one minute with an external server, which may wait for a CPU.
    */
   readonly patience?: number
   readonly managers: () => readonly Manager[]
   readonly stores: () => readonly Store[]
   readonly traffic: Traffic
-  /** Of a server whose stores are out of sight: whether informers hold what it holds. */
+  /** Returns whether informers are up to date, for servers whose store is not accessible. */
   readonly isCaughtUp?: () => Promise<boolean>
   /** Aborted once the environment is closed. */
   readonly closed?: AbortSignal
 }
 
-/** Requests that have been sent and not answered yet. */
+/** Counts pending requests. */
 export interface Traffic {
   readonly underWay: number
   readonly total: number
-  /** The same transport, counted. */
+  /** Wraps a transport to count its requests. */
   count(transport: Transport): Transport
 }
 
@@ -57,12 +57,12 @@ export function createTraffic(): Traffic {
   }
 }
 
-/** Turns of the event loop that must pass quietly before nothing more is expected. */
+/** Idle turns of the event loop after which the work is done. */
 const QuietTurns = 2
-/** Real milliseconds, about. */
+/** Approximate real milliseconds. */
 const PatienceInProcess = 1000
 const PatienceElsewhere = 60_000
-/** A server elsewhere may take longer to answer than a test in one process wants to wait. */
+/** Minimum patience with an external server, which may respond more slowly. */
 const LeastPatienceElsewhere = 1000
 
 export async function settle(busy: Busy): Promise<void> {
@@ -76,7 +76,7 @@ export async function settle(busy: Busy): Promise<void> {
     // After some turns without progress, a thread or socket is pending: wait in real time.
     await (still < 20 ? turn() : pause())
     quiet = isQuiet(busy) ? quiet + 1 : 0
-    // While that was asked, something may have arrived.
+    // Events may have arrived during the check.
     if (quiet === QuietTurns && busy.isCaughtUp && !((await busy.isCaughtUp()) && isQuiet(busy))) quiet = 0
     const now = `${busy.traffic.total}/${busy.traffic.underWay}/${busy
       .stores()
@@ -88,7 +88,7 @@ export async function settle(busy: Busy): Promise<void> {
   }
 }
 
-/** Runs the clock to `clock.now() + ms`, settling after everything that comes due. */
+/** Advances the clock by `ms`; settles after each timer. */
 export async function advance(clock: VirtualClock, ms: number, busy: Busy): Promise<void> {
   const end = clock.now() + ms
   await settle(busy)
@@ -100,7 +100,7 @@ function isQuiet({ managers, stores, traffic }: Busy): boolean {
   return managers().every((manager) => manager.idle && isCaughtUp(manager, stores()))
 }
 
-/** Every informer knows of the last change of its kind in the store that is served. Only the first store is the managers'. */
+/** Whether every informer has the last change of its kind in the first store, that of the management cluster. */
 function isCaughtUp(manager: Manager, [store]: readonly Store[]): boolean {
   if (!store) return true
   return manager.informers().every((informer) => {

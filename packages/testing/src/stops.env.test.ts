@@ -39,9 +39,9 @@ const hooks = [
 
 interface Ending {
   readonly commits: number
-  /** Machines made from beginning to end, by what they were for. */
+  /** Number of created Machines by role. */
   readonly machines: Record<string, number>
-  /** Hooks that were answered with "go". */
+  /** Hooks that allowed to proceed. */
   readonly passed: readonly string[]
   readonly wasAvailable: boolean
   readonly wasUpgraded: boolean
@@ -49,7 +49,7 @@ interface Ending {
   readonly left: readonly string[]
 }
 
-/** Plays the story, with the process stopped right after its commit number `stopAfter` and started again. */
+/** Runs the steps; stops the process right after commit number `stopAfter` and restarts it. */
 async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
   const base = memoryStores()
   const management = await base.store('management')
@@ -107,7 +107,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
   return { commits: commits + stores.commits, machines, passed, wasAvailable: seen.available, wasUpgraded: seen.upgraded, left }
 }
 
-/** All objects but Events, whose number is not deterministic. */
+/** Returns all objects except Events, whose number is not deterministic. */
 const leftBehind = (store: Store): string[] => {
   return [
     'clusters.cluster.x-k8s.io',
@@ -143,14 +143,14 @@ const expected: Omit<Ending, 'commits'> = {
   ],
 }
 
-describe('a process stopped between two of its writes, and started again from the store', async () => {
+describe('a process that is stopped between two writes and restarted with its store', async () => {
   const { commits, ...undisturbed } = await play()
 
   test('the story without a stop', () => {
     expect(undisturbed).toEqual(expected)
   })
 
-  test.each(stopsOf(commits, 6))('ends the same way when stopped after write %i', async (stop) => {
+  test.each(stopsOf(commits, 6))('leads to the same result when stopped after write %i', async (stop) => {
     const { commits: _, ...ending } = await play(stop)
     expect(ending).toEqual(expected)
   })

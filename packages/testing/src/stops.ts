@@ -1,6 +1,6 @@
 /**
- * After which of a story's writes to stop its process: an even sample, which every day is enough to see a mistake. CAPSTAN_STOPS=8
- * stops after every eighth, as CI does, and 1 after each.
+ * Returns the writes after which to stop a process: by default an even sample. CAPSTAN_STOPS=8 returns every eighth write, as in CI, and 1
+ * returns all.
  */
 export function stopsOf(writes: number, sampled: number): number[] {
   const every = Number(process.env.CAPSTAN_STOPS) || Math.ceil(writes / sampled)

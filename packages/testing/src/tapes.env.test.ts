@@ -1,4 +1,4 @@
-/** A whole life on tape: the extension answers the same again, and core lives the same life again without it. */
+/** Records a Cluster's life on a tape: the extension's responses can be reproduced, and core can be run again without the extension. */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneInitialized,
@@ -34,7 +34,7 @@ import { expect, test } from 'vitest'
 import { sampleExtension } from '../../../examples/sample-extension/extension.ts'
 import { lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 
-/** The sample extension, with patches, and with hooks that hold things up more than once. */
+/** The sample extension, with patches, and with hooks that block more than once. */
 function busyExtension(): Extension {
   const asked = new Map<string, number>()
   const times = (count: number, seconds: number, message: string) => {
@@ -83,7 +83,7 @@ async function onTape(extension: Extension, options: LifecycleOptions): Promise<
   return { trace, text, tape: parseTape(text) }
 }
 
-test('a life on tape is sent to the extension again: it answers the same', async () => {
+test('a recorded life that is sent to the extension again gets the same responses', async () => {
   const { tape } = await onTape(sampleExtension(), {})
   const differing: unknown[] = []
   const transport = inProcess(extensionServer(sampleExtension()))
@@ -102,7 +102,7 @@ test('a life on tape is sent to the extension again: it answers the same', async
   expect(calls).toBe(tape.calls.length)
 })
 
-test('a life on tape is lived again while the extension is absent, secrets or not', async () => {
+test('a recorded life is repeated without the extension, with or without secrets', async () => {
   const options: LifecycleOptions = {
     settings: { region: 'eu1', apiToken: 'canary' },
     variables: { adminPassword: 'canary' },

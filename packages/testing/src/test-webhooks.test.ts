@@ -25,7 +25,7 @@ const admissions: readonly Admission[] = [
   }),
 ]
 
-test('functions of admission behind webhooks default and refuse as they do inside of a server, until they are taken away', async () => {
+test('admission functions behind webhooks default and reject as in-process ones, until they are removed', async () => {
   const server = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
   await server.ready
   const client = createClient(server.transport())

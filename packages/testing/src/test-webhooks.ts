@@ -1,4 +1,4 @@
-/** Admission in code and conversions, on a server that is not ours: the same functions behind webhooks. */
+/** Serves admission functions and conversions as webhooks for a real API server. */
 import { configureWebhooks, ConvertPath, removeWebhooks, webhookHandler } from '@capstan/controller'
 import { referenceVersions } from '@capstan/core'
 import { listen } from '@capstan/extension'
@@ -7,11 +7,11 @@ import { admission, ConfigMap, systemClock } from '@capstan/kube'
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
 
 export interface TestWebhooks {
-  /** For the definitions of kinds in several versions. */
+  /** Conversion webhook for CustomResourceDefinitions of several versions. */
   readonly conversion: WebhookClientConfig
-  /** Has the server ask for admission from now on: resolves once it does. */
+  /** Creates the webhook configurations; resolves when the server calls the webhooks. */
   configure(): Promise<void>
-  /** Takes the configurations away again and stops listening. */
+  /** Deletes the configurations and stops listening. */
   close(): Promise<void>
 }
 
@@ -41,16 +41,16 @@ export async function testWebhooks(
   const place = (path: string): WebhookClientConfig => ({ url: `${server.url}${path}`, caBundle })
   return {
     conversion: place(ConvertPath),
-    // A test that was cut short has left its own: they are replaced.
+    // Configurations left by an interrupted test are replaced.
     async configure() {
       await configureWebhooks(client, name, all, place)
-      // Upstream: a server takes configurations over a moment after it has stored them.
+      // Upstream: a server uses configurations a moment after it has stored them.
       for (let attempt = 1; asked.size < 2; attempt++) {
         if (attempt > 1) await new Promise((resolve) => void setTimeout(resolve, 20))
         try {
           await client.create(ConfigMap, { metadata: { name, namespace: 'default' } }, { dryRun: true })
         } catch (err) {
-          // It still asks a test that was cut short.
+          // The server still calls the webhooks of an interrupted test.
           if (attempt >= 1000) throw err
         }
       }
@@ -62,7 +62,7 @@ export async function testWebhooks(
   }
 }
 
-/** Admission that changes and refuses nothing, and notes which phases the server has asked for. */
+/** Admission without effect that records which phases the server has called. */
 const whetherAsked = (asked: Set<string>): Admission =>
   admission<ConfigMap>({
     kind: ConfigMap,

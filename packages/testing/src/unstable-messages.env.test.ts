@@ -1,4 +1,4 @@
-/** Extensions that say something else at every call, whatever the reason: conditions follow, and nothing turns any faster for it. */
+/** Extensions with another message in each call: conditions are updated, and retries are not more frequent. */
 import {
   BeforeClusterCreate,
   Cluster,
@@ -30,7 +30,7 @@ afterEach(() => env?.close())
 const demo = new URL('../../lab/demo/', import.meta.url)
 const key = { namespace: 'default', name: 'demo' }
 
-/** A plane with one extension, in this process. */
+/** A management cluster with one extension, in this process. */
 async function planeWith(hook: Hook, answer: (nth: number) => Answer) {
   const clock = new VirtualClock()
   const warnings: [string, LogFields][] = []
@@ -61,7 +61,7 @@ async function planeWith(hook: Hook, answer: (nth: number) => Answer) {
   return { ...env, calls, warnings, message }
 }
 
-test('a handler that fails with another message each time is tried less and less often, as with one message', async () => {
+test('a handler that fails with another message each time is retried with the same backoff as with one message', async () => {
   const run = async (answer: (nth: number) => Answer) => {
     const world = await planeWith(BeforeClusterCreate, answer)
     await world.advance(minutes(2))
@@ -84,7 +84,7 @@ test('a handler that fails with another message each time is tried less and less
   ])
 })
 
-test('a handler that holds with another message each time is asked when it has said, and not before', async () => {
+test('a handler that blocks with another message each time is called again only after its retry time', async () => {
   const world = await planeWith(BeforeClusterCreate, (nth) => holdFor(10, `place ${nth} in the queue`))
   await world.advance(seconds(65))
   const start = world.calls[0]!
@@ -95,7 +95,7 @@ test('a handler that holds with another message each time is asked when it has s
   expect(world.warnings).toHaveLength(1)
 })
 
-test('a handler of variables that fails with another message each time is tried less and less often, too', async () => {
+test('a failing handler of variables with another message each time is retried with backoff, too', async () => {
   const world = await planeWith(DiscoverVariables, (nth) => fail(`broken for the ${nth}th time`))
   const external = { discoverVariablesExtension: 'moody.x', generatePatchesExtension: 'moody.x' }
   const operations = [{ op: 'add' as const, path: '/spec/patches', value: [{ name: 'moody', external }] }]

@@ -3,7 +3,7 @@ import { ConfigMap, createClient, hours, minutes, seededRandom, timestamp, Virtu
 import { expect, test } from 'vitest'
 import { virtualTimestamps } from './virtual-timestamps.ts'
 
-/** A server that lives nine hours ahead of those who look at it, and two of them. */
+/** A server whose clock is nine hours ahead of its two clients. */
 async function start() {
   const clock = new VirtualClock()
   const server = createApiServer({ clock: new VirtualClock(clock.now() + hours(9)), random: seededRandom(1) })
@@ -15,7 +15,7 @@ async function start() {
 
 const key = { namespace: 'default', name: 'a' }
 
-test('an object was made when it was first seen, whoever looks at it, however long ago that is', async () => {
+test('the creation time of an object is when it was first seen, equal for all clients', async () => {
   const { clock, first, second } = await start()
   const made = timestamp(clock.now())
   expect((await first.create(ConfigMap, { metadata: key })).metadata.creationTimestamp).toBe(made)
@@ -31,7 +31,7 @@ test('an object was made when it was first seen, whoever looks at it, however lo
   expect((await second.get(ConfigMap, key)).metadata).toMatchObject({ creationTimestamp: made, deletionTimestamp: asked })
 })
 
-test('a watch tells the same times, and an update sends the ones back that the server knows', async () => {
+test("a watch has the same times, and an update sends the server's own times", async () => {
   const { first, second, server } = await start()
   const { metadata } = await first.list(ConfigMap, { namespace: 'default' })
   const ended = new AbortController()

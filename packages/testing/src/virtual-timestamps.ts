@@ -1,11 +1,11 @@
 /**
- * A real server stamps objects with the real time, while controllers under test live on a virtual clock. Seen through this, an object
- * came into being, and its deletion was asked for, when the virtual clock says so: at the time of the request, or when first seen.
+ * Translates the timestamps of a real server to virtual time for controllers under test: creation and deletion times become the virtual
+ * time of the request, or the time when the object was first seen.
  */
 import type { ApiRequest, Clock, KubeObject, ObjectMeta, Transport, WatchEvent } from '@capstan/kube'
 import { freeze, isRecord, timestamp } from '@capstan/kube'
 
-/** Translators of one server share what they know, so that all clients see the same times. */
+/** Shared by all clients of one server, so that they see the same times. */
 export interface VirtualTimestamps {
   over(transport: Transport): Transport
 }

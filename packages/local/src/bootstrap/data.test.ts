@@ -11,7 +11,7 @@ const data = {
   nodeTaints: [{ key: 'gpu', effect: 'NoSchedule' as const }],
 }
 
-test('what was written for a machine comes back', () => {
+test('parses the data written for a machine', () => {
   expect(parseBootstrapData(formatBootstrapData(data), BootstrapFormat)).toMatchObject({
     nodeLabels: data.nodeLabels,
     nodeTaints: data.nodeTaints,
@@ -21,11 +21,11 @@ test('what was written for a machine comes back', () => {
 test.each([
   ['data of another provider', '#cloud-config', 'cloud-config'],
   ['no data', undefined, undefined],
-])('a machine boots from %s with nothing special', (_, value, format) => {
+])('a machine boots from %s with defaults', (_, value, format) => {
   expect(parseBootstrapData(value, format)).toEqual({ nodeLabels: {}, nodeTaints: [] })
 })
 
-test('data that claims our format and is not readable is refused, without quoting it', () => {
+test('invalid data in the format capstan is an error that does not quote the data', () => {
   expect(() => parseBootstrapData('secret: {', BootstrapFormat)).toThrow(
     'Cannot read bootstrap data: its format is capstan, but it is not JSON',
   )
@@ -53,8 +53,8 @@ describe('bootstrap data waits', () => {
       cluster(provisioned, endpoint),
       'Waiting for Cluster control plane to be initialized',
     ],
-    ['on control plane machines, for no more', controlPlane, cluster(provisioned, endpoint), undefined],
-    ['no longer, once the control plane is there', worker, cluster(initialized, endpoint), undefined],
+    ['on control plane machines, not for the control plane', controlPlane, cluster(provisioned, endpoint), undefined],
+    ['not after the control plane is initialized', worker, cluster(initialized, endpoint), undefined],
   ])('%s', (_, of, owner, expected) => {
     expect(missingFor(of, owner)).toBe(expected)
   })

@@ -8,7 +8,7 @@ export interface BootstrapData {
   readonly role: 'control-plane' | 'worker'
   readonly clusterName: string
   readonly kubernetesVersion?: string
-  /** Where the machine finds the API server, as `host:port`. */
+  /** Address of the API server, as `host:port`. */
   readonly controlPlaneEndpoint: string
   readonly nodeLabels: { readonly [key: string]: string }
   readonly nodeTaints: NonNullable<NonNullable<LocalBootstrapConfig['spec']>['nodeTaints']>
@@ -19,7 +19,7 @@ export const formatBootstrapData = (data: BootstrapData): string => `${JSON.stri
 /** The parts of the data with which a kubelet registers its Node. */
 export type Registration = Pick<BootstrapData, 'nodeLabels' | 'nodeTaints'>
 
-/** Reads the data; nothing in it matters when it is not ours. @throws Error when it claims our format and is not readable */
+/** Parses bootstrap data; data of another format is ignored. @throws Error when data in the format `capstan` is invalid */
 export function parseBootstrapData(value: string | undefined, format: string | undefined): Registration {
   if (value === undefined || format !== BootstrapFormat) return { nodeLabels: {}, nodeTaints: [] }
   try {

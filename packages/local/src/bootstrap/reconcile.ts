@@ -1,4 +1,4 @@
-/** LocalBootstrapConfig: the data secret from which one machine boots, or every machine of a pool. */
+/** Reconciles LocalBootstrapConfigs: creates the data Secret from which one machine, or every machine of a pool, boots. */
 import {
   Cluster,
   ClusterNameLabel,
@@ -55,7 +55,7 @@ const ofMachinePool = (machinePool: MachinePool | undefined): BootstrapOwner | u
 
 const Available = Conditions.DataSecretAvailable
 
-/** Makes the bootstrap data of one Machine or MachinePool, once. Safe to run at any moment, any number of times. */
+/** Creates the bootstrap data of one Machine or MachinePool. Safe to call at any time, any number of times. */
 export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
   const before = io.cache.peek(LocalBootstrapConfig, key)
   if (!before || isDeleting(before)) return proceed()
@@ -108,7 +108,7 @@ async function provideData(
     return { outcome: again(step.retryAt, now, 'failed bootstrap data'), condition: Available.false('Failed', step.message) }
   }
   await createDataSecret(object, owner, cluster, io)
-  // Contract: the name is the same whenever it is made, so that a crash before the status is written leaves no second one.
+  // Contract: the name is deterministic, so that a crash before the status is written does not lead to a second Secret.
   status.dataSecretName = object.metadata.name
   status.initialization = { dataSecretCreated: true }
   return { outcome: proceed(), condition: Available.true('Available') }
@@ -121,7 +121,7 @@ export function missingFor({ isControlPlane }: Pick<BootstrapOwner, 'isControlPl
   }
   const { host, port } = cluster.spec.controlPlaneEndpoint ?? {}
   if (!host || !port) return 'Waiting for Cluster spec.controlPlaneEndpoint to be set'
-  // A worker has nothing to join before; control plane machines come one by one anyway.
+  // A worker cannot join before; control plane machines are created one by one.
   if (!isControlPlane && !cluster.status.initialization.controlPlaneInitialized) {
     return 'Waiting for Cluster control plane to be initialized'
   }

@@ -1,7 +1,6 @@
 /**
- * Certificates of a cluster, each in a Secret named after the Cluster, made once and never overwritten.
- * Upstream: util/secret. A simulated control plane needs its certificate authority only; etcd, front proxy and service account keys
- * belong to real processes.
+ * Certificates of a cluster, each in a Secret named after the Cluster, created once and never overwritten. A simulated control plane
+ * needs only its certificate authority, no keys of etcd, front proxy and service accounts. Upstream: util/secret.
  */
 import { type Cluster, ClusterNameLabel, ClusterSecretType } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
@@ -10,7 +9,7 @@ import { type CertifiedKey, makeAuthority } from '@capstan/kube/node'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { findSecret, secretData, secretText } from '../secrets.ts'
 
-/** Which Secrets there are, as `<cluster>-<purpose>`, and what their certificates are called. */
+/** The Secrets, named `<cluster>-<purpose>`, and the common names of their certificates. */
 const ClusterCertificates = [{ purpose: 'ca', commonName: 'kubernetes' }] as const
 
 export type Certificates =
@@ -19,8 +18,8 @@ export type Certificates =
   | { readonly state: 'available'; readonly authority: CertifiedKey }
 
 /**
- * Finds the certificates, and makes those that are missing as long as the control plane was never initialized: after that a new
- * authority would lock everybody out.
+ * Reads the certificates, and creates missing ones until the control plane is initialized. After that, clients would not trust a new
+ * certificate authority.
  */
 export async function ensureCertificates(
   controlPlane: LocalControlPlane,

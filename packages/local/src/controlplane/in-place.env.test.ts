@@ -1,4 +1,4 @@
-/** A control plane whose Machines become what they should be without being replaced, in a whole plane on the virtual clock. */
+/** In-place updates of control plane Machines, in a whole management cluster on the virtual clock. */
 import {
   CanUpdateMachine,
   Cluster,
@@ -53,7 +53,7 @@ const templateRef = (name: string) => ref('infrastructure.capstan.dev', 'LocalMa
 let env: PlaneEnv
 afterEach(() => env.close())
 
-/** The answer that covers all changes of these objects, and nothing of the others. */
+/** A response that covers all changes of these objects, and none of the others. */
 function covering(request: object, ...parts: Part[]) {
   const { desired } = request as Question
   const patch = (part: Part) => ({
@@ -122,12 +122,12 @@ const events = async (reason: string) =>
   (await env.client.list(Event, { namespace: 'default' })).items.filter((event) => event.reason === reason)
 const calls = () => env.hooks.map(({ hook }) => hook)
 
-test('an upgrade goes from Machine to Machine, in place, and the Nodes follow', async () => {
+test('an upgrade updates one Machine after another in place, with their Nodes', async () => {
   await controlPlane({ ...coversAll, UpdateMachine: ({ nth }) => (nth < 2 ? { wait: 10, message: 'installing' } : undefined) })
   const before = await names()
   await upgrade()
 
-  // One at a time: until it is done its Node is what it was.
+  // One at a time: the Node keeps its version until the update is done.
   expect((await versions()).filter((version) => version === 'v1.36.0')).toHaveLength(1)
   expect(await kubelets()).toEqual(['v1.35.0', 'v1.35.0', 'v1.35.0'])
   expect(calls()).toEqual(['CanUpdateMachine', 'UpdateMachine'])
@@ -157,7 +157,7 @@ test('an upgrade goes from Machine to Machine, in place, and the Nodes follow', 
   expect(started.map(({ involvedObject }) => involvedObject.name ?? '').sort()).toEqual(before)
 })
 
-test('an extension sees the objects as they are and as they shall be, and nothing else differs', async () => {
+test('a request contains current and desired objects that differ only in the fields to update', async () => {
   const asked: Question[] = []
   await controlPlane({
     ...coversAll,
@@ -176,7 +176,7 @@ test('an extension sees the objects as they are and as they shall be, and nothin
   expect(desired.bootstrapConfig).toMatchObject({ kind: 'LocalBootstrapConfig', spec: {} })
 })
 
-test('infrastructure and bootstrap config become what their templates say, what has left the templates included', async () => {
+test('infrastructure and bootstrap config get the spec of their templates, without fields removed from the templates', async () => {
   await controlPlane(coversAll)
   const before = await names()
   const spec = { simulated: { deletionDelay: '1s' } }
@@ -197,7 +197,7 @@ test('infrastructure and bootstrap config become what their templates say, what 
   expect(calls().filter((hook) => hook === 'CanUpdateMachine')).toHaveLength(3)
 })
 
-test('with a surge one Machine is new, and the last old one goes', async () => {
+test('with a surge one Machine is created, and the last old one is deleted', async () => {
   await controlPlane(coversAll, { maxSurge: 1 })
   const before = await names()
   await upgrade()
@@ -214,7 +214,7 @@ test.each([
     [],
     'Machine cannot be updated in-place: spec.version; LocalMachine cannot be updated in-place: spec.simulated.nodeDelay',
   ],
-  ['half of it', ['machine'], 'LocalMachine cannot be updated in-place: spec.simulated.nodeDelay'],
+  ['part of it', ['machine'], 'LocalMachine cannot be updated in-place: spec.simulated.nodeDelay'],
 ] as const)('when %s is covered Machines are replaced, and the user reads why', async (_, parts, reasons) => {
   await controlPlane({ ...coversAll, CanUpdateMachine: ({ request }) => covering(request, ...parts) })
   const before = await names()
@@ -234,7 +234,7 @@ test.each([
   expect(calls()).not.toContain('UpdateMachine')
 })
 
-test('without an extension Machines are replaced, and nothing is told about it', async () => {
+test('without an extension Machines are replaced, without an event', async () => {
   await controlPlane({})
   const before = await names()
   await upgrade()
@@ -243,7 +243,7 @@ test('without an extension Machines are replaced, and nothing is told about it',
   expect(await events('InPlaceUpdateNotPossible')).toEqual([])
 })
 
-test('an extension that fails holds the rollout, visibly, until it answers', async () => {
+test('a failing extension blocks the rollout, with an event, until it succeeds', async () => {
   let isBroken = true
   await controlPlane({
     ...coversAll,
@@ -265,7 +265,7 @@ test('an extension that fails holds the rollout, visibly, until it answers', asy
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
-test('two extensions hold the rollout: nobody could say who does what', async () => {
+test('two extensions block the rollout, because the responsible one would be ambiguous', async () => {
   let handlers = ['a.x', 'b.y']
   let changed: (extensionConfig: string) => void = () => {}
   const runtime: RuntimeClient = {
@@ -287,7 +287,7 @@ test('two extensions hold the rollout: nobody could say who does what', async ()
   expect((await events('FailedCanUpdateMachine'))[0]!.message).toMatch(
     /found multiple CanUpdateMachine hooks \(a\.x,b\.y\): only one hook is supported$/,
   )
-  // Its next try would be minutes away.
+  // The next retry would be minutes later.
   await env.advance(seconds(300))
   handlers = ['a.x']
   changed('y')
@@ -296,7 +296,7 @@ test('two extensions hold the rollout: nobody could say who does what', async ()
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
-test('nothing is replaced before it is known which extensions there are', async () => {
+test('no Machine is replaced before the registered extensions are known', async () => {
   let isReady = false
   const scripted = scriptedRuntime(coversAll)
   const runtime: RuntimeClient = {
@@ -331,7 +331,7 @@ test.each([
     'LocalMachine cannot be updated in-place: OtherMachine.infrastructure.capstan.dev is required',
   ],
   [
-    'was made by somebody else',
+    'was created by another writer',
     async () => {
       for (const { metadata } of (await env.client.list(LocalMachine, { namespace: 'default' })).items) {
         const body = { metadata: { managedFields: [{}] } }
@@ -350,7 +350,7 @@ test.each([
   expect(told!.message).toMatch(reason)
 })
 
-test('while an update fails no other Machine is touched', async () => {
+test('no other Machine is changed while an update fails', async () => {
   let isFull = true
   await controlPlane({
     ...coversAll,
@@ -373,7 +373,7 @@ test('while an update fails no other Machine is touched', async () => {
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
-test('to scale waits for the Machine that is updated, and says so', async () => {
+test('scaling waits for the Machine that is being updated, and reports it', async () => {
   await controlPlane({ ...coversAll, UpdateMachine: ({ nth }) => (nth < 2 ? { wait: 30 } : undefined) })
   await upgrade()
   const busy = (await machines()).find(({ spec }) => spec.version === 'v1.36.0')!.metadata.name
@@ -388,7 +388,7 @@ test('to scale waits for the Machine that is updated, and says so', async () => 
   expect(await kubelets()).toEqual(Array(5).fill('v1.36.0'))
 })
 
-test('a Machine that is deleted while it is updated is replaced', async () => {
+test('a Machine that is deleted during its update is replaced', async () => {
   await controlPlane({ ...coversAll, UpdateMachine: () => ({ wait: 3600 }) })
   await upgrade()
   const busy = (await machines()).find(({ spec }) => spec.version === 'v1.36.0')!.metadata.name
@@ -401,7 +401,7 @@ test('a Machine that is deleted while it is updated is replaced', async () => {
 })
 
 test.each([
-  ['that somebody wants to go', { metadata: { annotations: { [DeleteMachineAnnotation]: '' } } }],
+  ['that a user marked for deletion', { metadata: { annotations: { [DeleteMachineAnnotation]: '' } } }],
   ['that is to be remediated', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } }],
 ] as const)('a Machine %s is replaced, not updated', async (_, body) => {
   await controlPlane(coversAll)
@@ -416,7 +416,7 @@ test.each([
   expect(after).toEqual(expect.arrayContaining(others.map(({ metadata }) => metadata.name)))
 })
 
-test('a rollout that is due by its date replaces Machines', async () => {
+test('rollout.after replaces Machines', async () => {
   await controlPlane(coversAll)
   const before = await names()
   await change({ rollout: { after: timestamp(env.clock.now() - 1000) } })
@@ -425,7 +425,7 @@ test('a rollout that is due by its date replaces Machines', async () => {
   expect(calls()).toEqual([])
 })
 
-test('infrastructure that refuses the change is replaced', async () => {
+test('a Machine whose infrastructure rejects the change is replaced', async () => {
   const refusing = (transport: Transport): Transport => ({
     close: () => transport.close(),
     watch: (request, signal) => transport.watch(request, signal),
@@ -474,7 +474,7 @@ test('a real extension, discovered through its ExtensionConfig, updates a contro
   expect(await names()).toEqual(before)
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
   expect(asked).toBe(6)
-  // Labels of Nodes are not what it says it can change.
+  // The extension does not cover labels of Nodes.
   await change({ bootstrapConfigSpec: { nodeLabels: { a: 'b' } } })
   await env.advance(seconds(180))
   expect((await names()).filter((name) => before.includes(name))).toEqual([])
@@ -483,7 +483,7 @@ test('a real extension, discovered through its ExtensionConfig, updates a contro
   )
 })
 
-/** The story of an upgrade in place, with the process stopped right after a commit of it and started again. */
+/** Runs an in-place upgrade and restarts the process right after one of its writes. */
 async function upgradeWithStop(stopAfter: number) {
   const base = memoryStores()
   const first = mortalStores(base)
@@ -521,11 +521,11 @@ async function upgradeWithStop(stopAfter: number) {
   return { before, done, commits }
 }
 
-describe('a process that is stopped between two writes of an upgrade in place', async () => {
+describe('a process that is stopped between two writes of an in-place upgrade', async () => {
   const { commits } = await upgradeWithStop(Number.POSITIVE_INFINITY)
   await env.close()
 
-  test.each(stopsOf(commits, 6))('goes on after write %i: nothing is replaced, nothing is left over', async (stop) => {
+  test.each(stopsOf(commits, 6))('continues after write %i: no Machine is replaced, no annotation is left', async (stop) => {
     const { before, done } = await upgradeWithStop(stop)
     expect(await names()).toEqual(before)
     expect(await versions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])

@@ -1,6 +1,6 @@
 /**
- * Updates control plane Machines in place, when an extension can: it is asked, and when its patches cover all differences, the
- * Machine and its objects are written and marked, and the Machine controller takes over.
+ * Updates control plane Machines in place when an extension can: if the patches of its response cover all differences, the Machine and
+ * its objects are written and marked, and the Machine controller calls the extension to do the update.
  * Upstream: controlplane/kubeadm/reconcilers/kubeadmcontrolplane/inplace*.go, v1.14.
  */
 import {
@@ -43,7 +43,7 @@ type Question = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
 
 /** The parts of a runtime client that this provider needs; core's client has them. */
 export interface InPlaceUpdates {
-  /** False until it is known which extensions there are. */
+  /** False until the registered extensions are known. */
   readonly ready: boolean
   /** Registered handlers for the hook that match the object's namespace. */
   handlersFor(hook: typeof CanUpdateMachine, forObject: KubeObject): Promise<readonly string[]>
@@ -59,7 +59,7 @@ export interface InPlaceUpdates {
   ): Promise<ResponseOf<typeof CanUpdateMachine>>
 }
 
-/** A Machine with its objects, as they are and as they shall be. */
+/** A Machine with its current and desired objects. */
 interface Change {
   readonly machine: Machine
   readonly infrastructureKind: Kind<UnknownObject>
@@ -67,7 +67,7 @@ interface Change {
   readonly bootstrap: { readonly current: LocalBootstrapConfig; readonly desired: LocalBootstrapConfig }
 }
 
-/** Whether the Machine can be updated in place; if not, what stands against it in words for the user, who may have no extension at all. */
+/** Whether the Machine can be updated in place. `reasons` are for users; there are none when no extension is registered. */
 type Decision = { readonly kind: 'can' } | { readonly kind: 'cannot'; readonly reasons: readonly string[] }
 
 /** @throws Error when the extension fails, or several are registered */
@@ -90,7 +90,7 @@ export async function canUpdateInPlace(
 
 const cannot = (...reasons: string[]): Decision => ({ kind: 'cannot', reasons })
 
-/** The Machine and its objects as they are and as this control plane would make them now. */
+/** Returns the Machine's current objects, and the objects that this control plane would create now. */
 async function changeOf(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<Change | { missing: string }> {
   const { controlPlane, cluster, template } = scope
   const { infrastructure, infrastructureKind, bootstrap } = await partsOf(machine, io)
@@ -103,7 +103,7 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
   const isOurs = infrastructure.metadata.managedFields?.some(
     ({ manager, operation }) => manager === InfrastructureManager && operation === 'Apply',
   )
-  // Otherwise what has left the template would stay, and look as if it were wanted.
+  // Otherwise fields removed from the template would stay and look like desired ones.
   if (!isOurs) return { missing: `${kind} ${name} was not applied by this control plane` }
   const wanted = clonedKind(referencedKind(controlPlane.spec.machineTemplate.spec.infrastructureRef, io))
   if (wanted.kind !== infrastructureKind.kind || wanted.group !== infrastructureKind.group) {
@@ -121,7 +121,7 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
   return {
     machine,
     infrastructureKind,
-    // With the uid, what has been deleted meanwhile does not come back.
+    // The uid prevents the apply from creating a deleted object again.
     infrastructure: {
       current: infrastructure,
       desired: { ...clone, metadata: { ...clone.metadata, uid: infrastructure.metadata.uid } },
@@ -169,7 +169,7 @@ async function questionFor(change: Change, version: string, io: ReconcileContext
   }
 }
 
-/** Existing Machines get their deletion policy, taints and gates anyway; what an update changes is the version. */
+/** An update changes the version; deletion policy, taints and gates propagate to existing Machines in any case. */
 const desiredMachine = ({ machine }: Change, version: string): Machine => ({ ...machine, spec: { ...machine.spec, version } })
 
 const apply = (
@@ -181,9 +181,9 @@ const apply = (
   client.apply(infrastructureKind, object, { fieldManager: InfrastructureManager, force: true, ...options, signal })
 
 /**
- * Begins an in-place update, or continues one that was interrupted: the mark on the Machine, from which there is no way back; its
- * infrastructure, which is the most likely to be refused; its bootstrap config; and the Machine itself with the pending hook, which
- * hands it over to the Machine controller. Returns the Machine as it then is.
+ * Starts an in-place update, or continues an interrupted one. Writes in this order: the annotation on the Machine, after which the update
+ * cannot be cancelled; its infrastructure, which is the most likely to be rejected; its bootstrap config; and the spec of the Machine with
+ * the pending hook, which the Machine controller then calls. Returns the updated Machine.
  */
 export async function triggerInPlaceUpdate(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<Machine> {
   const { client, events, log, signal } = io

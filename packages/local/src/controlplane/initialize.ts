@@ -5,7 +5,7 @@ import { again, failureAt, instant, progress } from '../simulation.ts'
 import { KubeadmConfigKey } from '../workload/basics.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
-/** Reports the control plane initialized once its API server answers. Never taken back. */
+/** Reports the control plane as initialized when its API server is reachable. Never reset. */
 export async function initialize(scope: ControlPlaneScope, io: ReconcileContext, workload: Client | undefined): Promise<Outcome> {
   const { controlPlane } = scope
   const status = (controlPlane.status ??= {})

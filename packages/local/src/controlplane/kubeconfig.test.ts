@@ -20,9 +20,9 @@ beforeAll(async () => {
 
 describe('a kubeconfig', () => {
   test.each([
-    ['that is new stays', 0, false],
-    ['that has more than half its life left stays', 182, false],
-    ['that has less than half its life left is renewed', 183, true],
+    ['that is new is kept', 0, false],
+    ['that has more than half its validity left is kept', 182, false],
+    ['that has less than half its validity left is renewed', 183, true],
     ['that has expired is renewed', 400, true],
   ])('%s', (_, age, expected) => {
     expect(needsRenewal(kubeconfig, new VirtualClock(start + days(age)))).toBe(expected)
@@ -31,7 +31,7 @@ describe('a kubeconfig', () => {
   test.each([
     ['that is missing its value', undefined],
     ['that has no client certificate', 'apiVersion: v1\nkind: Config\n'],
-    ['whose client certificate is none', 'client-certificate-data: bm90IGEgY2VydGlmaWNhdGU=\n'],
+    ['whose client certificate is invalid', 'client-certificate-data: bm90IGEgY2VydGlmaWNhdGU=\n'],
   ])('%s is renewed', (_, text) => {
     expect(needsRenewal(text, new VirtualClock(start))).toBe(true)
   })

@@ -1,4 +1,4 @@
-/** The kubeconfig Secret by which core reaches the workload cluster, and its renewal. Upstream: util/kubeconfig. */
+/** Creates and renews the kubeconfig Secret with which core connects to the workload cluster. Upstream: util/kubeconfig. */
 import { type Cluster, ClusterNameLabel, ClusterSecretType } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
 import { type Clock, controllerReference, hours, isControlledBy, keyOf, Secret } from '@capstan/kube'
@@ -9,7 +9,7 @@ import { serverNameOf } from '../workload/server-name.ts'
 
 const Validity = hours(24 * 365)
 
-/** Writes the Secret when it is missing, and again when its client certificate has lived half its time. */
+/** Writes the Secret when it is missing, and again after half the validity of its client certificate. */
 export async function ensureKubeconfig(
   controlPlane: LocalControlPlane,
   cluster: Cluster,
@@ -19,7 +19,7 @@ export async function ensureKubeconfig(
   const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-kubeconfig` }
   const found = await findSecret(key, io)
   if (found) {
-    // One that a user brought is the user's to renew.
+    // A kubeconfig of the user is renewed by the user.
     if (!isControlledBy(found, controlPlane, LocalControlPlane) || !needsRenewal(secretText(found, 'value'), io.clock)) return
     const value = formatKubeconfig(await kubeconfigOf(cluster, authority, io.clock))
     const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, data: secretData({ value }) }
@@ -37,9 +37,9 @@ export async function ensureKubeconfig(
   })
 }
 
-/** True when less than half the validity of the client certificate is left, or when there is none to be read. */
+/** Whether less than half the validity of the client certificate is left, or the certificate cannot be read. */
 export function needsRenewal(text: string | undefined, clock: Clock): boolean {
-  // Looked at in every pass, and ours is always written the same way: no need to read all of the YAML.
+  // Called in every reconcile: as this provider writes the text, the YAML need not be parsed.
   const [, certificate] = /client-certificate-data: ([A-Za-z0-9+/=]+)/.exec(text ?? '') ?? []
   if (certificate === undefined) return true
   try {

@@ -19,13 +19,13 @@ const controlPlane = (name: string, template?: string, machineTemplate: object =
 test.each([
   ['by the control plane', 'cp', undefined, 'cp-x2x4x'],
   ['by a template', 'cp', '{{ .cluster.name }}-{{.localControlPlane.name}}-{{ .random }}', 'demo-cp-x2x4x'],
-  ['with an unknown variable as it is written', 'cp', '{{ .zone }}-{{ .random }}', '{{ .zone }}-x2x4x'],
-  ['cut to what a label holds, the random part kept', 'c'.repeat(80), undefined, `${'c'.repeat(57)}-x2x4x`],
+  ['with an unknown variable unchanged', 'cp', '{{ .zone }}-{{ .random }}', '{{ .zone }}-x2x4x'],
+  ['truncated to the length of a label value, with the random part', 'c'.repeat(80), undefined, `${'c'.repeat(57)}-x2x4x`],
 ])('a Machine is named %s', (_, name, template, expected) => {
   expect(machineName(controlPlane(name, template), 'demo', 'x2x4x')).toBe(expected)
 })
 
-test('a Machine says whose it is, where it goes and what it is made from', () => {
+test('a Machine names its control plane, its failure domain and its template', () => {
   const template = {
     metadata: { labels: { team: 'a' } },
     spec: { infrastructureRef: ref, deletion: { nodeDrainTimeoutSeconds: 5 } },

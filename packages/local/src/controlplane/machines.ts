@@ -1,4 +1,4 @@
-/** Makes the Machines of a control plane, each with its infrastructure and bootstrap config, and keeps them in line without a rollout. */
+/** Creates the Machines of a control plane with their infrastructure and bootstrap configs, and propagates in-place fields to them. */
 import {
   clonedKind,
   ClusterNameLabel,
@@ -36,7 +36,7 @@ import type { ControlPlaneScope } from './scope.ts'
 import { upToDate } from './status.ts'
 import { type MachineParts, outdatedReasons } from './up-to-date.ts'
 
-/** The kind that a contract reference names, in the version that its CustomResourceDefinition gives for the contract. */
+/** Returns the kind that a contract reference names, in the API version that its CustomResourceDefinition declares for the contract. */
 export function referencedKind(
   { apiGroup, kind }: { apiGroup: string; kind: string },
   io: ReconcileContext,
@@ -47,7 +47,7 @@ export function referencedKind(
   return unknownKind({ apiVersion: `${apiGroup}/${latestContract(crd).version}`, kind, plural })
 }
 
-/** A Machine with its infrastructure and bootstrap config. */
+/** Reads the infrastructure and bootstrap config of a Machine. */
 export async function partsOf(
   machine: Machine,
   io: ReconcileContext,
@@ -55,7 +55,7 @@ export async function partsOf(
   const { infrastructureRef, bootstrap } = machine.spec
   const { namespace } = machine.metadata
   const infrastructureKind = referencedKind(infrastructureRef, io)
-  // Only to have them in the cache: what happens to them reaches the control plane through the Machine.
+  // Only for the cache: their changes reach the control plane through the status of the Machine.
   await io.watch(infrastructureKind, () => [])
   return {
     machine,
@@ -88,7 +88,7 @@ export async function createMachine(
   const owner = ownerReference(controlPlane, LocalControlPlane)
   if (leftover === undefined) {
     const clone = fromTemplate(template, { ...key, clusterName: cluster.metadata.name, ...metadata, owner })
-    // Applied rather than created: what leaves the template then leaves the machine when it is updated in place.
+    // Applied rather than created, so that an in-place update removes fields that were removed from the template.
     await io.client.apply(infrastructureKind, clone, { fieldManager: InfrastructureManager, force: true })
   }
   if (!io.cache.peek(LocalBootstrapConfig, key)) {
@@ -103,7 +103,7 @@ export async function createMachine(
 /** Field manager of infrastructure machines. */
 export const InfrastructureManager = 'capstan-localcontrolplane'
 
-/** The Machine to create. Pure. */
+/** Returns the Machine to create. Pure. */
 export function desiredMachine(
   scope: ControlPlaneScope,
   name: string,
@@ -131,8 +131,8 @@ export function desiredMachine(
 }
 
 /**
- * Brings an existing Machine and its parts in line with what needs no rollout, and says on it whether it is up to date. Writes only
- * what changed. Returns it as it then is, with why it is to be rolled out.
+ * Propagates in-place fields to an existing Machine and its objects, and sets its UpToDate condition. Writes only differences. Returns
+ * the updated Machine, with the reasons why it must be replaced.
  */
 export async function syncMachine(
   scope: ControlPlaneScope,
@@ -176,10 +176,10 @@ async function syncMetadata<T extends KubeObject>(
   await commitChanges(io.client, kind, found, object, { conditions: [], signal: io.signal })
 }
 
-/** Fields that reach existing Machines as well. */
+/** Fields that propagate to existing Machines. */
 function policyOf({ deletion, taints, readinessGates }: LocalControlPlane['spec']['machineTemplate']['spec']): Policy {
   return {
-    // Admission of Machines would fill in the same: left out here, it would look different in every pass.
+    // The default that admission sets on Machines: without it, every reconcile would see a difference.
     deletion: { nodeDeletionTimeoutSeconds: DefaultNodeDeletionTimeout, ...deletion },
     ...(taints === undefined ? {} : { taints }),
     ...(readinessGates === undefined ? {} : { readinessGates }),
@@ -191,7 +191,7 @@ type Policy = Pick<Machine['spec'], 'deletion' | 'taints' | 'readinessGates'>
 /** Seconds. Upstream: default of Machine spec.deletion.nodeDeletionTimeoutSeconds. */
 const DefaultNodeDeletionTimeout = 10
 
-/** Labels and annotations of a new Machine and its parts. */
+/** Returns labels and annotations of a new Machine and its objects. */
 export function machineMetadata({ controlPlane, cluster }: ControlPlaneScope) {
   const { labels, annotations } = templatedMetadata(controlPlane.spec.machineTemplate.metadata ?? {})
   return {
@@ -207,7 +207,7 @@ export function machineMetadata({ controlPlane, cluster }: ControlPlaneScope) {
 
 const LongestName = 63
 
-/** Upstream: naming strategy of KubeadmControlPlane; a name that is too long loses the end of what comes before the random part. */
+/** Returns the name of a new Machine, truncated before its random part. Upstream: naming strategy of KubeadmControlPlane. */
 export function machineName({ metadata, spec }: LocalControlPlane, clusterName: string, random: string): string {
   const values: Record<string, string> = { 'cluster.name': clusterName, 'localControlPlane.name': metadata.name, random }
   const render = (template: string) =>
@@ -217,8 +217,8 @@ export function machineName({ metadata, spec }: LocalControlPlane, clusterName: 
 }
 
 /**
- * The name of what an interrupted creation has left: owned by this control plane, not used by any Machine, and as it would be made
- * now. What is no longer as it should be is deleted.
+ * Returns the name of the objects that an interrupted creation left: owned by this control plane, not used by any Machine, and equal to
+ * the objects that would be created now. Deletes outdated ones.
  */
 async function findLeftover(
   { controlPlane, cluster }: ControlPlaneScope,

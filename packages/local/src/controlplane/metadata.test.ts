@@ -21,27 +21,27 @@ const after = (object: KubeObject, template: TemplateMetadata) => {
 }
 
 test.each([
-  ['nothing is added for an empty template', anObject(), {}, { labels: undefined, annotations: undefined }],
+  ['adds nothing for an empty template', anObject(), {}, { labels: undefined, annotations: undefined }],
   [
-    'a label comes, and is remembered',
+    'adds a label and records it',
     anObject({ own: '1' }),
     { labels: { tier: 'a' } },
     { labels: { own: '1', tier: 'a' }, annotations: { [PropagatedAnnotation]: 'tier;' } },
   ],
   [
-    'a label that left the template goes, those of others stay, also what they put there meanwhile',
+    'removes a label that was removed from the template, and keeps those of other writers',
     anObject({ own: '1', tier: 'a' }, { [PropagatedAnnotation]: 'tier;' }),
     {},
     { labels: { own: '1' }, annotations: {} },
   ],
   [
-    'a value that somebody changed is set right',
+    'restores a changed value',
     anObject({ tier: 'b' }, { [PropagatedAnnotation]: 'tier;' }),
     { labels: { tier: 'a' } },
     { labels: { tier: 'a' }, annotations: { [PropagatedAnnotation]: 'tier;' } },
   ],
   [
-    'annotations travel beside labels',
+    'adds annotations and labels',
     anObject(undefined, { old: '1', [PropagatedAnnotation]: ';old' }),
     { labels: { b: '1', a: '2' }, annotations: { fresh: '2' } },
     { labels: { b: '1', a: '2' }, annotations: { fresh: '2', [PropagatedAnnotation]: 'a,b;fresh' } },
@@ -50,7 +50,7 @@ test.each([
   expect(after(object, template)).toEqual(expected)
 })
 
-test('what a new object gets needs no change later', () => {
+test('metadata of a new object needs no later change', () => {
   const template = { labels: { tier: 'a' }, annotations: { note: 'x' } }
   const { labels, annotations } = templatedMetadata(template)
   expect(after(anObject(labels, annotations), template)).toEqual({ labels, annotations })

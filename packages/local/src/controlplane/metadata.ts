@@ -1,11 +1,11 @@
 /**
- * Labels and annotations of `machineTemplate.metadata` reach Machines, their infrastructure and their bootstrap config without a
- * rollout. What was propagated is remembered on the object, so that what leaves the template leaves the object too, and what
- * others wrote stays.
+ * Propagates labels and annotations of `machineTemplate.metadata` to Machines, their infrastructure and their bootstrap config without a
+ * rollout. An annotation records the propagated keys, so that keys removed from the template are removed from the object, and keys of
+ * other writers stay.
  */
 import type { KubeObject } from '@capstan/kube'
 
-/** Keys that came from the machine template: labels, a semicolon, annotations; sorted, separated by commas. */
+/** Annotation with the propagated keys: labels, a semicolon, annotations; sorted, separated by commas. */
 export const PropagatedAnnotation = 'controlplane.capstan.dev/propagated-metadata'
 
 export interface TemplateMetadata {
@@ -13,7 +13,7 @@ export interface TemplateMetadata {
   readonly annotations?: Readonly<Record<string, string>> | undefined
 }
 
-/** Labels and annotations for a new object. */
+/** Returns labels and annotations for a new object. */
 export function templatedMetadata({ labels = {}, annotations = {} }: TemplateMetadata) {
   const marker = markerOf(labels, annotations)
   return {
@@ -22,7 +22,7 @@ export function templatedMetadata({ labels = {}, annotations = {} }: TemplateMet
   }
 }
 
-/** Brings the metadata of a draft in line with the template. */
+/** Updates the metadata of a draft to the template. */
 export function propagateMetadata(object: KubeObject, { labels = {}, annotations = {} }: TemplateMetadata): void {
   const { metadata } = object
   const [oldLabels = '', oldAnnotations = ''] = (metadata.annotations?.[PropagatedAnnotation] ?? '').split(';')
@@ -51,6 +51,6 @@ function setUnlessEmpty<Key extends 'labels' | 'annotations'>(
   key: Key,
   value: Record<string, string>,
 ): void {
-  // An empty map rather than none: what others have put there meanwhile stays.
+  // Sets an empty map rather than none, so that entries added by other writers stay.
   if (Object.keys(value).length > 0 || metadata[key]) metadata[key] = value
 }

@@ -18,7 +18,7 @@ import { byCluster } from '../owner.ts'
 import { referencedKind } from './machines.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
-/** Control plane Machines of the cluster, oldest first. @throws when some belong to another control plane */
+/** Lists the control plane Machines of the cluster, oldest first. @throws Error when some belong to another control plane */
 export function observeMachines(scope: ControlPlaneScope, io: ReconcileContext): void {
   const { controlPlane, cluster } = scope
   const all = io.cache.byIndex(machinesByCluster, `${cluster.metadata.namespace}/${cluster.metadata.name}`)
@@ -36,7 +36,7 @@ export function observeMachines(scope: ControlPlaneScope, io: ReconcileContext):
 const byAge = ({ metadata: a }: Machine, { metadata: b }: Machine): number =>
   a.creationTimestamp === b.creationTimestamp ? (a.name < b.name ? -1 : 1) : a.creationTimestamp < b.creationTimestamp ? -1 : 1
 
-/** The machine template; the Cluster owns it too, so that it goes and moves with it. */
+/** Reads the machine template and makes the Cluster an owner, so that both are moved and deleted together. */
 export async function observeTemplate(scope: ControlPlaneScope, io: ReconcileContext): Promise<void> {
   const { controlPlane, cluster } = scope
   const ref = controlPlane.spec.machineTemplate.spec.infrastructureRef
@@ -52,7 +52,7 @@ export async function observeTemplate(scope: ControlPlaneScope, io: ReconcileCon
   scope.template = { state: 'found', object: await ownedByCluster(kind, found, cluster, io) }
 }
 
-/** The template with the Cluster among its owners. */
+/** Adds the Cluster to the owners of the template. */
 async function ownedByCluster(
   kind: Kind<UnknownObject>,
   found: UnknownObject,
@@ -65,7 +65,7 @@ async function ownedByCluster(
   try {
     return await io.client.patch(kind, keyOf(found), { type: 'merge', body: { metadata: { resourceVersion, ownerReferences } } })
   } catch (err) {
-    // Control planes that share a template write at the same time; its event brings this one back.
+    // Several control planes share a template; the watch event of the other write triggers the next reconcile.
     if (isReason(err, 'Conflict')) return found
     throw err
   }

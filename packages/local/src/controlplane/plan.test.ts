@@ -46,14 +46,14 @@ const summarise = (plane: ControlPlane): string => {
 describe('the next step', () => {
   test.each([
     ['of a new control plane needs no preflight', { certificatesAvailable: false }, 'create: first control plane machine'],
-    ['of one that has what it should is none', { machines: three }, 'rest'],
+    ['of a complete control plane is none', { machines: three }, 'rest'],
     [
       'up waits for a Machine to become healthy',
       { machines: [aMachine('m1', { healthy: false })] },
       'hold * waiting for control plane components to become healthy',
     ],
     [
-      'up waits for a Machine to be gone',
+      'up waits for a Machine to be deleted',
       { machines: [aMachine('m1', { deleting: true, healthy: false })] },
       'hold * waiting for a control plane Machine to complete deletion',
     ],
@@ -63,14 +63,14 @@ describe('the next step', () => {
       'hold * cluster certificates are missing or unknown',
     ],
     [
-      'up waits for a version on its way',
+      'up waits for a pending version',
       { machines: [aMachine('m1')], pendingVersion: 'v1.37.0' },
       'hold * waiting for a version upgrade to v1.37.0 to be propagated',
     ],
     ['up', { machines: [aMachine('m1')] }, 'create: 1 Machines < 3 replicas'],
-    ['down takes the oldest', { machines: three, replicas: 1 }, 'delete m1: 3 Machines > 1 replicas'],
+    ['down deletes the oldest', { machines: three, replicas: 1 }, 'delete m1: 3 Machines > 1 replicas'],
     [
-      'down takes what a person marked',
+      'down deletes a Machine that a user marked',
       { machines: [three[0]!, three[1]!, aMachine('m3', { deleteFirst: true })], replicas: 1 },
       'delete m3: 3 Machines > 1 replicas',
     ],
@@ -80,17 +80,17 @@ describe('the next step', () => {
       'delete m1: 3 Machines > 1 replicas',
     ],
     [
-      'down waits for the ones that stay',
+      'down waits for the remaining Machines to become healthy',
       { machines: [three[0]!, three[1]!, aMachine('m3', { healthy: false })], replicas: 1 },
       'hold * waiting for control plane components to become healthy',
     ],
     [
-      'down does not wait for the one that goes',
+      'down does not wait for the Machine to delete',
       { machines: [aMachine('m1', { healthy: false }), three[1]!, three[2]!], replicas: 1 },
       'delete m1: 3 Machines > 1 replicas',
     ],
     [
-      'of a rollout makes a new Machine first',
+      'of a rollout creates a Machine first',
       { machines: [aMachine('m1', old), three[1]!, three[2]!] },
       'create: Machine m1 not up-to-date',
     ],
@@ -100,42 +100,42 @@ describe('the next step', () => {
       'delete m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout deletes what is old and unhealthy',
+      'of a rollout deletes an outdated and unhealthy Machine',
       { machines: [aMachine('m1', old), aMachine('m2', { ...old, healthy: false }), three[2]!, aMachine('m4')] },
       'delete m2: Machines m1, m2 not up-to-date',
     ],
     [
-      'of a rollout tries to update what it would delete',
+      'of a rollout updates the Machine that it would delete',
       { machines: [aMachine('m1', updatable), three[1]!, three[2]!], maxSurge: 0 },
       'update m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout makes the surge first although it could update',
+      'of a rollout creates the surge Machine first although it could update',
       { machines: [aMachine('m1', updatable), three[1]!, three[2]!] },
       'create: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout deletes when there are enough good ones',
+      'of a rollout deletes when there are enough up-to-date Machines',
       { machines: [aMachine('m1', updatable), aMachine('m2'), aMachine('m3'), aMachine('m4')] },
       'delete m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout replaces what is itself the trouble',
+      'of a rollout replaces the only unhealthy Machine',
       { machines: [aMachine('m1', { ...updatable, healthy: false }), three[1]!, three[2]!], maxSurge: 0 },
       'delete m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout waits for others before it updates one',
+      'of a rollout waits for other Machines before it updates one',
       { machines: [aMachine('m1', updatable), aMachine('m2', { healthy: false }), three[2]!], maxSurge: 0 },
       'hold * waiting for control plane components to become healthy',
     ],
     [
-      'waits while one is updated, whatever is to be done',
+      'waits while a Machine is being updated',
       { machines: [aMachine('m1', { update: 'running' }), aMachine('m2', old)], replicas: 5 },
       'hold * waiting for in-place update of Machine m1 to complete',
     ],
     [
-      'goes on with an update that was cut off',
+      'continues an interrupted update',
       {
         machines: [aMachine('m1', { ...old, update: 'begun' }), aMachine('m2', { healthy: false })],
         certificatesAvailable: false,
@@ -143,7 +143,7 @@ describe('the next step', () => {
       'resume m1',
     ],
     [
-      'lets a Machine go that was to be updated',
+      'waits for a Machine with an update that is being deleted',
       { machines: [aMachine('m1', { ...old, update: 'begun', deleting: true }), three[1]!, three[2]!] },
       'hold * waiting for in-place update of Machine m1 to complete',
     ],
@@ -152,10 +152,14 @@ describe('the next step', () => {
   })
 
   test.each([
-    ['goes where the fewest Machines are', [aMachine('m1', { failureDomain: 'a' })], 'create in b: 1 Machines < 3 replicas'],
-    ['goes to the first of equals', [], 'create in a: first control plane machine'],
     [
-      'does not count what must go',
+      'uses the failure domain with the fewest Machines',
+      [aMachine('m1', { failureDomain: 'a' })],
+      'create in b: 1 Machines < 3 replicas',
+    ],
+    ['uses the first of equal failure domains', [], 'create in a: first control plane machine'],
+    [
+      'does not count Machines that must be replaced',
       [
         aMachine('m1', { failureDomain: 'a', ...old }),
         aMachine('m2', { failureDomain: 'b' }),
@@ -167,7 +171,7 @@ describe('the next step', () => {
     expect(summarise(aPlane({ machines, failureDomains: ['a', 'b', 'c'] }))).toBe(expected)
   })
 
-  test('a Machine outside of all failure domains goes before the others', () => {
+  test('a Machine outside of all failure domains is deleted before the others', () => {
     const machines = [
       aMachine('m1', { failureDomain: 'a' }),
       aMachine('m2', { failureDomain: 'gone' }),
@@ -176,7 +180,7 @@ describe('the next step', () => {
     expect(summarise(aPlane({ machines, replicas: 1, failureDomains: ['a', 'b'] }))).toBe('delete m2: 3 Machines > 1 replicas')
   })
 
-  test('a Machine goes from the fullest failure domain', () => {
+  test('a Machine of the failure domain with the most Machines is deleted first', () => {
     const machines = [
       aMachine('m1', { failureDomain: 'a' }),
       aMachine('m2', { failureDomain: 'b' }),
@@ -196,7 +200,7 @@ function after(
   return machines.map((machine) => (machine.name === step.machine ? { ...machine, outdated: [], updatable: false } : machine))
 }
 
-/** Does what the plan says until it rests, each new Machine healthy at once; one line per step. */
+/** Performs planned steps until there are none; new Machines are healthy at once. Returns one line per step. */
 function play(plane: ControlPlane): { steps: string[]; plane: ControlPlane } {
   const steps: string[] = []
   let serial = plane.machines.length
@@ -236,7 +240,7 @@ test('a control plane scales 1, 3, 5, 1 over three failure domains', () => {
   `)
 })
 
-test('a new version comes one Machine at a time, the new one before the old one goes', () => {
+test('a new version replaces one Machine at a time, creating before deleting', () => {
   const machines = three.map((machine, i) => ({ ...machine, ...old, failureDomain: ['a', 'b', 'c'][i] }))
   expect(`\n${play(aPlane({ machines, failureDomains: ['a', 'b', 'c'] })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
@@ -249,7 +253,7 @@ test('a new version comes one Machine at a time, the new one before the old one 
   `)
 })
 
-test('a new version that can come in place makes the surge, updates as long as good ones are missing, and deletes the last', () => {
+test('an in-place upgrade creates the surge Machine, updates the others, and deletes the last old one', () => {
   const machines = three.map((machine) => ({ ...machine, ...updatable }))
   expect(`\n${play(aPlane({ machines })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
@@ -271,7 +275,7 @@ test('a new version that can come in place makes the surge, updates as long as g
   ])
 })
 
-test('a rollout stays between replicas less one and replicas plus surge, and ends up to date', () => {
+test('a rollout keeps between replicas - 1 and replicas + surge Machines, and ends with up-to-date ones', () => {
   const plane = fc.record({
     replicas: fc.constantFrom(1, 3, 5),
     surge: fc.constantFrom(0, 1),

@@ -4,22 +4,22 @@
  */
 import { compareText } from '@capstan/kube'
 
-/** A control plane Machine as far as planning cares. */
+/** A control plane Machine with the fields that planning needs. */
 export interface PlannedMachine {
   readonly name: string
   /** RFC 3339. */
   readonly created: string
   readonly failureDomain?: string | undefined
   readonly deleting: boolean
-  /** Its Node is there and Ready. */
+  /** Its Node exists and is Ready. */
   readonly healthy: boolean
-  /** Why it must be replaced; empty when it is as it should be. */
+  /** Reasons why it must be replaced; empty when it is up to date. */
   readonly outdated: readonly string[]
-  /** A person asked for it to go first. */
+  /** A user has marked it to be deleted first. */
   readonly deleteFirst: boolean
-  /** Its differences are such that an extension may take them away while it runs. */
+  /** An extension may be able to update its differences in place. */
   readonly updatable: boolean
-  /** An update in place: marked by an earlier pass that did not come to its end, or handed to the Machine controller. */
+  /** In-place update. `begun`: started by an interrupted reconcile. `running`: the Machine controller calls the hook. */
   readonly update: 'none' | 'begun' | 'running'
 }
 
@@ -31,7 +31,7 @@ export interface ControlPlane {
   /** Failure domains fit for control plane machines. */
   readonly failureDomains: readonly string[]
   readonly certificatesAvailable: boolean
-  /** The version that the Cluster's topology wants and that has not come down to the control plane yet. */
+  /** The version of the Cluster's topology while the control plane does not have it yet. */
   readonly pendingVersion?: string | undefined
 }
 
@@ -42,11 +42,11 @@ export type Step =
   | { readonly kind: 'update'; readonly machine: string; readonly reason: string }
   /** An interrupted start of an in-place update is continued before any other step. */
   | { readonly kind: 'resume'; readonly machine: string }
-  /** Something is to be done, and must wait: `messages` say for what. */
+  /** The next step must wait; `messages` are the reasons. */
   | { readonly kind: 'hold'; readonly messages: readonly string[] }
   | { readonly kind: 'rest' }
 
-/** The next step of a control plane that is not being deleted. */
+/** Returns the next step of a control plane that is not being deleted. */
 export function planStep(plane: ControlPlane): Step {
   const { machines, replicas, maxSurge } = plane
   const begun = machines.find(({ update, deleting }) => update === 'begun' && !deleting)
@@ -71,8 +71,8 @@ export function planStep(plane: ControlPlane): Step {
 const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
 
 /**
- * Only where a Machine would be deleted is it tried to update it in place: the control plane can do without it should that fail. One
- * that is itself the only trouble is replaced.
+ * Replaces one Machine. An in-place update is tried only where the Machine would be deleted: if it fails, the control plane does not need
+ * the Machine. A Machine that is itself the only unhealthy one is replaced.
  */
 function replaceOne(plane: ControlPlane, reason: string): Step {
   const machine = nextToGo(plane)
@@ -95,7 +95,7 @@ function scaleDown(plane: ControlPlane, reason: string): Step {
   return { kind: 'delete', machine: machine.name, reason }
 }
 
-/** Preconditions for a Machine to join or change. Texts are upstream's. */
+/** Returns unmet preconditions for a Machine to join or change, with upstream's texts. */
 function preflight(plane: ControlPlane, change: 'joining' | { readonly leaving: PlannedMachine | undefined }): string[] {
   const { machines, pendingVersion, certificatesAvailable } = plane
   if (machines.length === 0) return []
@@ -112,7 +112,7 @@ function preflight(plane: ControlPlane, change: 'joining' | { readonly leaving: 
   return messages
 }
 
-/** Where the next Machine goes: where the fewest good ones are, then where the fewest are at all. */
+/** Returns the failure domain for the next Machine: the fewest up-to-date Machines, then the fewest Machines. */
 function domainForNext({ failureDomains, machines }: ControlPlane): string | undefined {
   const good = machines.filter((machine) => machine.outdated.length === 0 && !machine.deleting)
   return [...failureDomains].sort(
@@ -123,7 +123,7 @@ function domainForNext({ failureDomains, machines }: ControlPlane): string | und
   )[0]
 }
 
-/** Which Machine is next to be replaced: out of the first of these sets that has any, from the fullest failure domain, the oldest. */
+/** Returns the next Machine to replace: from the first non-empty of these sets, the oldest of the failure domain with most Machines. */
 function nextToGo({ machines, failureDomains }: ControlPlane): PlannedMachine {
   const outdated = machines.filter(needsRollout)
   const candidates = [

@@ -1,4 +1,4 @@
-/** LocalControlPlane: certificates, kubeconfig and Machines of one control plane. The phases are in `bringUp` and `remove.ts`. */
+/** Reconciles LocalControlPlanes: certificates, kubeconfig and Machines. The phases are in `provision` and `remove.ts`. */
 import { ConditionOrder, pausedCondition } from '@capstan/api'
 import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, reconcileObject, requeue, wait } from '@capstan/controller'
 import { isDeleting, keyOf, type ObjectKey } from '@capstan/kube'
@@ -28,7 +28,7 @@ export interface LocalControlPlaneDependencies {
   readonly updates?: InPlaceUpdates | undefined
 }
 
-/** Brings one LocalControlPlane towards its spec. Safe to run at any moment, any number of times. */
+/** Reconciles one LocalControlPlane. Safe to call at any time, any number of times. */
 export const reconcileLocalControlPlane = (
   key: ObjectKey,
   io: ReconcileContext,
@@ -52,7 +52,7 @@ export const reconcileLocalControlPlane = (
       failed: false,
       deletion: 'none',
     }),
-    phases: (controlPlane) => [isDeleting(controlPlane) ? remove : (scope) => bringUp(scope, io, of)],
+    phases: (controlPlane) => [isDeleting(controlPlane) ? remove : (scope) => provision(scope, io, of)],
     status(scope, _, { errors }) {
       const { controlPlane, cluster } = scope
       scope.failed = errors.length > 0
@@ -65,8 +65,8 @@ export const reconcileLocalControlPlane = (
     order: ConditionOrder,
   })
 
-/** Certificates, kubeconfig, then one step towards the Machines that are wanted. */
-async function bringUp(
+/** Creates certificates and kubeconfig, then performs one step towards the desired Machines. */
+async function provision(
   scope: ControlPlaneScope,
   io: ReconcileContext,
   { workloads, updates }: LocalControlPlaneDependencies,
@@ -91,11 +91,11 @@ async function bringUp(
   if (workload && scope.machines.some(({ outdated }) => outdated.length > 0))
     await recordVersion(workload, controlPlane.spec.version)
   const taken = await takeStep(scope, io, updates)
-  return mergeOutcomes([taken, nextLook(scope, initialized, io.clock.now())])
+  return mergeOutcomes([taken, nextRequeue(scope, initialized, io.clock.now())])
 }
 
 /** Returns a requeue for changes that no event reports. */
-function nextLook({ controlPlane, step, template }: ControlPlaneScope, initialized: Outcome, now: number): Outcome {
+function nextRequeue({ controlPlane, step, template }: ControlPlaneScope, initialized: Outcome, now: number): Outcome {
   if (template.state === 'missing') return wait('machine template to exist')
   if (initialized.kind !== 'proceed') return initialized
   if (step?.kind === 'hold') return wait(step.messages.join('; '))

@@ -1,4 +1,4 @@
-/** The status of a control plane for what one pass saw. Pure: same scope, same answer. Upstream: controlplane/kubeadm, v1.14. */
+/** Computes the status of a control plane from the scope of one reconcile. Pure. Upstream: controlplane/kubeadm, v1.14. */
 import {
   ClusterNameLabel,
   compareVersions,
@@ -15,7 +15,7 @@ import type { ControlPlaneScope } from './scope.ts'
 
 type Status = NonNullable<LocalControlPlane['status']>
 
-/** Counters and versions. The rest of status is written by the phases that learn it. */
+/** Returns counters and versions; phases write the other status fields. */
 export function controlPlaneCounters({ cluster, machines }: ControlPlaneScope): Partial<Status> {
   const count = (type: string) => machines.filter(({ machine }) => isTrue(machine, type)).length
   const versions = versionsOf(machines.map(({ machine }) => machine))
@@ -29,7 +29,7 @@ export function controlPlaneCounters({ cluster, machines }: ControlPlaneScope): 
   }
 }
 
-/** Versions that run, from old to new, with how many Machines run each. */
+/** Returns the versions of the Machines in ascending order, with their number of Machines. */
 function versionsOf(machines: readonly Machine[]): NonNullable<Status['versions']> {
   const replicas = new Map<string, number>()
   for (const { spec, status } of machines) {
@@ -44,7 +44,7 @@ function versionsOf(machines: readonly Machine[]): NonNullable<Status['versions'
 export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[] {
   return [
     available(scope),
-    // Not reported before it is their turn.
+    // Not reported before certificates were read.
     ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailable(scope)]),
     initialized(scope),
     rollingOut(scope),
@@ -56,7 +56,7 @@ export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[]
   ]
 }
 
-/** A control plane Machine serves once its Node is there and Ready. */
+/** Whether the Machine's Node exists and is Ready. */
 export const isHealthy = (machine: Machine): boolean => machine.status?.nodeRef !== undefined && isTrue(machine, 'NodeReady')
 
 function available({ controlPlane, certificates, machines }: ControlPlaneScope): NewCondition {
@@ -144,7 +144,7 @@ function machinesReady({ machines }: ControlPlaneScope): NewCondition {
   )
 }
 
-/** From what this pass found rather than from the condition on the Machines, which is written from the same. */
+/** Uses the reasons found in this reconcile; the conditions on the Machines are computed from the same. */
 function machinesUpToDate({ machines }: ControlPlaneScope): NewCondition {
   if (machines.length === 0) return Conditions.MachinesUpToDate.true('NoReplicas')
   return aggregate(
@@ -158,7 +158,7 @@ function machinesUpToDate({ machines }: ControlPlaneScope): NewCondition {
   )
 }
 
-/** The UpToDate condition of a Machine. */
+/** Returns the UpToDate condition of a Machine. */
 export function upToDate(machine: Machine, outdated: readonly string[]): NewCondition {
   const { UpToDate } = MachineConditions
   if (outdated.length > 0) return UpToDate.false('NotUpToDate', outdated.map((reason) => `* ${reason}`).join('\n'))

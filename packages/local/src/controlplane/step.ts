@@ -16,7 +16,7 @@ import type { ControlPlaneScope } from './scope.ts'
 import { isHealthy } from './status.ts'
 import { isRolloutDue } from './up-to-date.ts'
 
-/** Plans the next step, and takes it. The outcome says when to look again though nothing happens. */
+/** Plans and performs the next step. Returns a requeue when no event will trigger the next reconcile. */
 export async function takeStep(
   scope: ControlPlaneScope,
   io: ReconcileContext,
@@ -41,7 +41,7 @@ export async function takeStep(
       io.log.debug('Waiting before the next step', { reasons: step.messages })
       return proceed()
     case 'create': {
-      // Certificates come first: a machine cannot boot without them. The condition says what is missing.
+      // Certificates come first: a machine cannot boot without them. A condition names the missing ones.
       if (scope.certificates.state !== 'available' || template.state !== 'found') return proceed()
       io.log.info('Creating control plane Machine', { reason: step.reason, failureDomain: step.failureDomain })
       try {
@@ -67,7 +67,7 @@ export async function takeStep(
       return proceed()
     case 'update': {
       const machine = named(scope, step.machine)
-      // Without the template nothing could be made in the place of what is deleted.
+      // Without the template no replacement could be created for a deleted Machine.
       if (template.state !== 'found') return proceed()
       if (updates && !updates.ready) {
         scope.step = { kind: 'hold', messages: ['* waiting for Runtime Extensions to be discovered'] }
@@ -135,7 +135,7 @@ const plannedMachine = ({ machine, outdated }: ControlPlaneScope['machines'][num
 
 const hasAnnotation = ({ metadata }: Machine, name: string): boolean => metadata.annotations?.[name] !== undefined
 
-/** The version of the topology while it has not come down to this control plane: no step may be taken in between. */
+/** Returns the version of the topology while this control plane does not have it; no step is performed meanwhile. */
 function pendingVersion({ controlPlane, cluster }: ControlPlaneScope): string | undefined {
   const wanted = cluster.spec.topology?.version
   const { version } = controlPlane.spec

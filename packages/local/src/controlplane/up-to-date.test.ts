@@ -26,9 +26,9 @@ const clonedFrom = (name: string, groupKind = 'LocalMachineTemplate.infrastructu
 const bootstrap = (spec: LocalBootstrapConfig['spec']) => ({ metadata, spec }) as LocalBootstrapConfig
 
 test.each([
-  ['all as it should be', {}, { infrastructure: clonedFrom('cp'), bootstrap: bootstrap({}) }, []],
+  ['no differences', {}, { infrastructure: clonedFrom('cp'), bootstrap: bootstrap({}) }, []],
   ['parts that cannot be found', {}, {}, []],
-  ['infrastructure that does not say where it came from', {}, { infrastructure: { kind: 'X', metadata } as never }, []],
+  ['infrastructure without annotation of its template', {}, { infrastructure: { kind: 'X', metadata } as never }, []],
   ['another version', { version: 'v1.37.0' }, {}, ['Version v1.36.0, v1.37.0 required']],
   ['another template', {}, { infrastructure: clonedFrom('old') }, ['LocalMachine is not up-to-date']],
   [
@@ -50,8 +50,8 @@ test.each([
     [],
   ],
   ['a rollout that is due', { rollout: { after: '2026-01-01T12:00:00Z' } }, {}, ['LocalControlPlane spec.rollout.after expired']],
-  ['a rollout to come', { rollout: { after: '2026-01-03T00:00:00Z' } }, {}, []],
-  ['a rollout from before the Machine', { rollout: { after: '2025-12-31T00:00:00Z' } }, {}, []],
+  ['a future rollout.after', { rollout: { after: '2026-01-03T00:00:00Z' } }, {}, []],
+  ['a rollout.after before the creation of the Machine', { rollout: { after: '2025-12-31T00:00:00Z' } }, {}, []],
 ] as const)('%s', (_, spec, parts, expected) => {
   expect(outdatedReasons(controlPlane(spec as never), { machine, ...parts }, now)).toEqual(expected)
 })

@@ -3,14 +3,14 @@ import { equal, type UnknownObject } from '@capstan/kube'
 import type { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
 import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
 
-/** A Machine with what belongs to it, as far as it was found. */
+/** A Machine with its infrastructure and bootstrap config, as far as they exist. */
 export interface MachineParts {
   readonly machine: Machine
   readonly infrastructure?: UnknownObject | undefined
   readonly bootstrap?: LocalBootstrapConfig | undefined
 }
 
-/** Why a Machine must be replaced; empty when it is as it should be. What cannot be found counts as matching. Pure. */
+/** Returns the reasons why a Machine must be replaced; empty when it is up to date. Missing objects count as matching. Pure. */
 export function outdatedReasons(
   { spec }: Pick<LocalControlPlane, 'spec'>,
   { machine, infrastructure, bootstrap }: MachineParts,
@@ -33,7 +33,7 @@ export function outdatedReasons(
   return reasons
 }
 
-/** The Machine is older than the user wants any to be. No update in place makes it younger. */
+/** Whether the Machine is older than `rollout.after`, which an in-place update cannot change. */
 export function isRolloutDue({ spec }: Pick<LocalControlPlane, 'spec'>, { metadata }: Machine, now: number): boolean {
   const after = Date.parse(spec.rollout?.after ?? '')
   return Date.parse(metadata.creationTimestamp) < after && after < now

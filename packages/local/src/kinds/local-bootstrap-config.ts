@@ -3,7 +3,7 @@ import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { contractLabels, duration, failure, templateOf } from './shapes.ts'
 import { immutableTemplate } from './template.ts'
 
-/** Also part of a LocalControlPlane, which makes the LocalBootstrapConfigs of its machines. */
+/** Spec of a LocalBootstrapConfig; also part of a LocalControlPlane, which creates those of its machines. */
 export const bootstrapConfigSpec = s.object({
   nodeLabels: s.map(s.string()).optional().doc('Labels with which the Node registers.'),
   nodeTaints: s
@@ -27,7 +27,7 @@ export const bootstrapConfigSpec = s.object({
     .doc('How the simulated bootstrapping behaves.'),
 })
 
-/** A LocalBootstrapConfig makes the bootstrap data from which one machine becomes a Node. */
+/** A LocalBootstrapConfig generates the bootstrap data with which a machine joins as a Node. */
 export const LocalBootstrapConfig = defineKind({
   group: 'bootstrap.capstan.dev',
   version: 'v1alpha1',

@@ -20,7 +20,7 @@ const spec = s.object({
     .doc('How the simulated infrastructure behaves.'),
 })
 
-/** A LocalCluster is the infrastructure of one Cluster: a control plane endpoint, failure domains, and the workload plane behind it. */
+/** A LocalCluster is the infrastructure of one Cluster: a control plane endpoint, failure domains, and the workload API server behind it. */
 export const LocalCluster = defineKind({
   group: 'infrastructure.capstan.dev',
   version: 'v1alpha1',
@@ -63,7 +63,7 @@ export const LocalClusterConditions = conditionTypes({
   Paused: ['Paused', 'NotPaused'],
 })
 
-/** On a LocalCluster until its workload plane is removed. */
+/** On a LocalCluster until its workload API server is removed. */
 export const LocalClusterFinalizer = 'localcluster.infrastructure.capstan.dev'
 
 export const LocalClusterTemplate = defineKind({

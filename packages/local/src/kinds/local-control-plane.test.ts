@@ -24,12 +24,12 @@ const context = (oldObject?: LocalControlPlane): AdmissionContext<LocalControlPl
 })
 const surge = (maxSurge: number) => ({ rollout: { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge } } } })
 
-describe('a LocalControlPlane is refused', () => {
+describe('a LocalControlPlane is rejected', () => {
   test.each([
     ['with no machine', { replicas: 0 }, 'spec.replicas: Forbidden: cannot be less than or equal to 0'],
     ['with two machines', { replicas: 2 }, 'spec.replicas: Forbidden: cannot be an even number when etcd is stacked'],
     [
-      'with a version that is none',
+      'with an invalid version',
       { version: 'vlatest' },
       'spec.version: Invalid value: "vlatest": must be a valid semantic version',
     ],
@@ -60,7 +60,7 @@ test.each([
   expect(LocalControlPlane.validate!(aControlPlane(spec), context(aControlPlane()))).toEqual([])
 })
 
-test('defaults give one replica, the v of the version and a surge of one, and change nothing when run again', () => {
+test('defaults are one replica, the prefix v of the version and a surge of one, and are idempotent', () => {
   const { replicas: _, ...spec } = aControlPlane().spec
   const object: LocalControlPlane = { ...aControlPlane(), spec: { ...spec, version: '1.36.0' } }
   LocalControlPlane.default!(object, context())
@@ -79,7 +79,7 @@ describe('every kind', () => {
   })
 })
 
-test('a template spec cannot change, but for a dry run of the topology controller', () => {
+test('a template spec is immutable, except in a dry run of the topology controller', () => {
   const template = localKinds.find((kind) => kind.kind === 'LocalMachineTemplate')!
   const at = (delay: string, annotations = {}) =>
     ({

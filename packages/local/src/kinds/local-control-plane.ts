@@ -191,7 +191,7 @@ export const LocalControlPlaneConditions = conditionTypes({
   Deleting: ['NotDeleting', 'WaitingForWorkersDeletion', 'WaitingForMachineDeletion', 'DeletionCompleted', 'InternalError'],
 })
 
-/** On a LocalControlPlane until its Machines are gone. */
+/** On a LocalControlPlane until its Machines are deleted. */
 export const LocalControlPlaneFinalizer = 'localcontrolplane.controlplane.capstan.dev'
 
 export const LocalControlPlaneTemplate = defineKind({

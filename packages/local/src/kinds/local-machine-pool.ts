@@ -45,7 +45,7 @@ const spec = s.object({
     .doc('How the simulated pool behaves.'),
 })
 
-/** A LocalMachinePool is a group of equal machines, such as an auto scaling group: it keeps as many as its MachinePool wants. */
+/** A LocalMachinePool is a group of equal machines, such as an auto scaling group, with the replicas of its MachinePool. */
 export const LocalMachinePool = defineKind({
   group: 'infrastructure.capstan.dev',
   version: 'v1alpha1',
@@ -105,7 +105,7 @@ export const LocalMachinePoolConditions = conditionTypes({
   Paused: ['Paused', 'NotPaused'],
 })
 
-/** On a LocalMachinePool until its machines are gone. */
+/** On a LocalMachinePool until its machines are deleted. */
 export const LocalMachinePoolFinalizer = 'localmachinepool.infrastructure.capstan.dev'
 
 export const LocalMachinePoolTemplate = defineKind({

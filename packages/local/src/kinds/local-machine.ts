@@ -32,7 +32,7 @@ const spec = s.object({
     .doc('What a machine of a LocalMachinePool boots with; other machines take it from their Machine. Set by the provider.'),
 })
 
-/** A LocalMachine is one machine: it boots from bootstrap data, and a Node of its cluster appears. */
+/** A LocalMachine is one simulated machine: it boots from bootstrap data and registers a Node in its cluster. */
 export const LocalMachine = defineKind({
   group: 'infrastructure.capstan.dev',
   version: 'v1alpha1',
@@ -106,7 +106,7 @@ export const LocalMachineConditions = conditionTypes({
   Paused: ['Paused', 'NotPaused'],
 })
 
-/** On a LocalMachine until the simulated machine and its Node are gone. */
+/** On a LocalMachine until the simulated machine and its Node are deleted. */
 export const LocalMachineFinalizer = 'localmachine.infrastructure.capstan.dev'
 
 export const LocalMachineTemplate = defineKind({

@@ -1,4 +1,4 @@
-/** Pieces of schema that several kinds of this provider share: what the contract wants in many places, and what scripts the simulation. */
+/** Schemas shared by kinds of this provider: contract fields and settings of the simulation. */
 import { ClusterctlLabel, ProviderNameLabel } from '@capstan/api'
 import type { Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
@@ -10,17 +10,17 @@ const labelValue = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'
 const conditionType =
   '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$'
 
-/** Labels of this provider's CRDs: which provider they come with, and that API version v1alpha1 implements contract v1beta2. */
+/** Returns the labels of this provider's CRDs: the provider's name, and API version v1alpha1 for contract v1beta2. */
 export const contractLabels = (provider: 'infrastructure' | 'control-plane' | 'bootstrap') => ({
   [ProviderNameLabel]: `${provider}-local`,
   [ClusterctlLabel]: '',
   'cluster.x-k8s.io/v1beta2': 'v1alpha1',
 })
 
-/** How long something takes, as Go writes it: `500ms`, `10s`, `1m30s`. */
+/** A Go duration: `500ms`, `10s`, `1m30s`. */
 export const duration = () => s.string({ pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$', maxLength: 32 })
 
-/** A scripted failure. `stages` are the moments at which this kind of object can fail. */
+/** A scripted failure. `stages` are those at which this kind of object can fail. */
 export const failure = <const Stages extends readonly string[]>(...stages: Stages) =>
   s
     .object({
@@ -80,7 +80,7 @@ export const failureDomains = () =>
     )
     .listMap('name')
 
-/** Fields of `machineTemplate.spec` that reach Machines without a rollout. */
+/** Fields of `machineTemplate.spec` that propagate to Machines without a rollout. */
 export const machinePolicy = {
   deletion: s
     .object(

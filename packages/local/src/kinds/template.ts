@@ -6,7 +6,7 @@ interface TemplateObject extends KubeObject {
   spec: { template: { spec: unknown } }
 }
 
-/** Templates are rotated, never changed: objects made from them point back by name to say what they were made from. */
+/** Rejects changes of a template's spec: objects created from a template refer to it by name, so changes need a new template. */
 export const immutableTemplate =
   (kind: string) =>
   (object: TemplateObject, { oldObject, dryRun }: AdmissionContext<TemplateObject>): FieldError[] => {

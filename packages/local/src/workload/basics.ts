@@ -5,7 +5,7 @@ import { ConfigMap, isReason, orAbsent } from '@capstan/kube'
 /** The ConfigMap that kubeadm writes; it exists when the control plane is initialized. */
 export const KubeadmConfigKey = { namespace: 'kube-system', name: 'kubeadm-config' } as const
 
-/** Creates what is missing. Safe to run again, from several machines at once. */
+/** Creates missing objects. Safe to repeat, and to call for several machines concurrently. */
 export async function ensureBasics(client: Client, clusterName: string, kubernetesVersion: string | undefined): Promise<void> {
   for (const configMap of basics(clusterName, kubernetesVersion)) {
     try {
@@ -16,7 +16,7 @@ export async function ensureBasics(client: Client, clusterName: string, kubernet
   }
 }
 
-/** Writes the version that the control plane is on its way to, when another is there. Upstream: kubeadm-config is updated before Machines are. */
+/** Writes the target version of the control plane if it differs. Upstream: kubeadm-config is updated before the Machines. */
 export async function recordVersion(client: Client, kubernetesVersion: string): Promise<void> {
   const found = await orAbsent(client.get(ConfigMap, KubeadmConfigKey))
   const configuration = found?.data?.ClusterConfiguration

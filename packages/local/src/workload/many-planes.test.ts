@@ -42,12 +42,12 @@ afterAll(async () => {
 })
 
 interface Asking {
-  /** Whose plane is asked. */
+  /** Index of the cluster whose API server gets the request. */
   readonly plane: number
-  /** Whose certificate is shown. */
+  /** Index of the cluster whose client certificate is used. */
   readonly as?: number
   readonly token?: string
-  /** Whose serving certificate is believed. */
+  /** Index of the cluster whose serving certificate is trusted. */
   readonly believes?: number
   readonly headers?: object
 }
@@ -76,7 +76,7 @@ const ask = (path: string, { plane, as, token, believes = plane, headers = {} }:
 
 const path = '/api/v1/namespaces/default/configmaps/mine'
 
-test('each answers on one port for itself, and knows its own objects', async () => {
+test('all API servers share one port, and each has its own objects', async () => {
   await Promise.all(
     clusters.map(({ key }) =>
       workloads.clientFor(key)!.create(ConfigMap, { metadata: { namespace: 'default', name: 'mine' }, data: { of: key.name } }),
@@ -88,7 +88,7 @@ test('each answers on one port for itself, and knows its own objects', async () 
   )
 })
 
-test('what lets one in, lets nobody in elsewhere', async () => {
+test('credentials of one cluster are rejected by the others', async () => {
   const [first, second] = [workloads.clientFor(clusters[0]!.key)!, workloads.clientFor(clusters[1]!.key)!]
   const account = { namespace: 'default', name: 'robot' }
   await Promise.all([first, second].map((client) => client.create(ServiceAccount, { metadata: account })))
@@ -110,7 +110,7 @@ test('what lets one in, lets nobody in elsewhere', async () => {
     ask(path, { plane: 1, as: 0 }),
     ask(path, { plane: 1, token }),
     ask(path, { plane: 1 }),
-    // The connection decides which plane is asked, not what is said on it.
+    // The TLS server name selects the API server, not the Host header.
     ask(path, { plane: 1, as: 0, headers: { host: serverNameOf(clusters[0]!.key) } }),
   ])
   expect(refused.map(({ code }) => code)).toEqual([401, 401, 401, 401])
@@ -118,11 +118,11 @@ test('what lets one in, lets nobody in elsewhere', async () => {
   await expect(ask(path, { plane: 1, as: 1, believes: 0 })).rejects.toThrow()
 })
 
-test('nothing is waited for at rest, whoever has called', () => {
+test('idle API servers have no timers', () => {
   expect(clock.nextDue).toBeUndefined()
 })
 
-test('one that stops is gone for new and old connections alike, and its neighbours are not', async () => {
+test('a stopped API server rejects new and existing connections, and the others continue', async () => {
   const last = count - 1
   expect((await ask(path, { plane: last, as: last })).code).toBe(200)
   await workloads.leave(clusters[last]!.key, 'm')

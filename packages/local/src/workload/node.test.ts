@@ -26,11 +26,11 @@ test.each([
   expect(node.metadata.labels?.['node-role.kubernetes.io/control-plane']).toBe(label)
 })
 
-test('a kubelet at rest has nothing to report', () => {
+test('an idle kubelet reports nothing', () => {
   expect(nodeStatus(registered(), kubelet(), later)).toBeUndefined()
 })
 
-test('a kubelet in trouble reports NotReady once, and leaves its other conditions alone', () => {
+test('a failing kubelet reports NotReady once, and does not change other conditions', () => {
   const node = registered()
   const status = nodeStatus(node, kubelet({ trouble: 'disk full' }), later)
   expect(ready(status)).toMatchObject({ status: 'False', message: 'disk full', lastTransitionTime: '2026-01-01T00:01:00Z' })
@@ -38,7 +38,7 @@ test('a kubelet in trouble reports NotReady once, and leaves its other condition
   expect(nodeStatus({ ...node, status: status! }, kubelet({ trouble: 'disk full' }), later + 1000)).toBeUndefined()
 })
 
-test('conditions of others stay', () => {
+test('conditions of other writers stay', () => {
   const node = registered()
   node.status!.conditions!.push({ type: 'NetworkUnavailable', status: 'False' })
   const status = nodeStatus(node, kubelet({ version: 'v1.36.1' }), later)

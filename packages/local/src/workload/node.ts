@@ -11,13 +11,13 @@ export interface Kubelet {
   readonly version: string
   readonly role: 'control-plane' | 'worker'
   readonly addresses: readonly { type: string; address: string }[]
-  /** Why the kubelet is not well; absent when it is. */
+  /** Reason of a kubelet failure; absent when the kubelet is healthy. */
   readonly trouble?: string | undefined
 }
 
 const ControlPlaneRole = 'node-role.kubernetes.io/control-plane'
 
-/** The Node as the kubelet creates it. Upstream: kubelet and kubeadm; workers come with the taint that core takes away. */
+/** Returns the Node that the kubelet creates. Upstream: kubelet and kubeadm; workers have the taint `uninitialized`, which core removes. */
 export function newNode(kubelet: Kubelet, { nodeLabels, nodeTaints }: Registration, now: number): Input<Node> {
   const { nodeName, role } = kubelet
   const roleTaint = role === 'control-plane' ? { key: ControlPlaneRole, effect: 'NoSchedule' as const } : NodeUninitializedTaint
@@ -37,7 +37,7 @@ export function newNode(kubelet: Kubelet, { nodeLabels, nodeTaints }: Registrati
   }
 }
 
-/** The status that the kubelet reports, or `undefined` when the Node says so already: a kubelet at rest writes nothing. */
+/** Returns the status that the kubelet reports; `undefined` when the Node has it already, so that an idle kubelet writes nothing. */
 export function nodeStatus(node: Node, kubelet: Kubelet, now: number): Node['status'] | undefined {
   const reported = newStatus(kubelet, now)
   const known = node.status?.conditions ?? []

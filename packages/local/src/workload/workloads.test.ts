@@ -47,7 +47,7 @@ test('machines that join at the same time share one API server', async () => {
   await workloads.close()
 })
 
-test('the API server stops with its last machine, and from then on answers nobody', async () => {
+test('the API server stops with its last machine, and then rejects all requests', async () => {
   const { workloads } = aProcess()
   await workloads.join(demo, 'm1', boot())
   await workloads.join(demo, 'm2', boot())
@@ -63,7 +63,7 @@ test('the API server stops with its last machine, and from then on answers nobod
   expect(isReason(refused, 'ServiceUnavailable')).toBe(true)
 })
 
-test('the plane says the lowest version among its machines', async () => {
+test('the API server reports the lowest version of its machines', async () => {
   const { workloads } = aProcess()
   const version = async () => {
     const request = {
@@ -89,7 +89,7 @@ test('the plane says the lowest version among its machines', async () => {
   await workloads.close()
 })
 
-test('who waits for a plane gets it when it starts, and listeners are told', async () => {
+test('whenStarted resolves when the API server starts, and listeners are notified', async () => {
   const { workloads } = aProcess()
   const told: string[] = []
   const stop = workloads.onStarted(({ name }) => told.push(name))
@@ -104,7 +104,7 @@ test('who waits for a plane gets it when it starts, and listeners are told', asy
   await workloads.close()
 })
 
-test('what is left of a removed cluster is nothing', async () => {
+test('a removed cluster leaves no data', async () => {
   const { workloads, stores } = aProcess()
   await workloads.join(demo, 'm1', boot())
   await Promise.all([workloads.remove(demo), workloads.remove(demo)])
@@ -112,7 +112,7 @@ test('what is left of a removed cluster is nothing', async () => {
   expect(workloads.clientFor(demo)).toBeUndefined()
 })
 
-test('a store that cannot be opened fails the machine, and the next attempt is a new one', async () => {
+test('a store that cannot be opened fails the machine, and the next attempt opens it again', async () => {
   const { workloads } = aProcess()
   let attempts = 0
   const failing = createWorkloads({

@@ -1,7 +1,6 @@
 /**
- * The simulated workload planes: one embedded API server per cluster, over kinds and schemas that all of them share. A plane runs
- * while at least one control plane machine of its cluster does; what it holds is kept in a store of its own, so that it is found
- * again after a restart of the process.
+ * The simulated workload clusters: one embedded API server per cluster, with shared kinds and schemas. An API server runs while at least
+ * one control plane machine of its cluster does; its own store keeps its objects across restarts of the process.
  */
 import { createHandler, type Endpoint, type HttpHandler, type Store } from '@capstan/apiserver'
 import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
@@ -14,9 +13,9 @@ import { serverNameOf } from './server-name.ts'
 import { servingCertificate } from './serving-certificate.ts'
 
 export interface WorkloadsOptions {
-  /** Opens the store of this name, or makes it. */
+  /** Opens the store with this name, or creates it. */
   readonly openStore: (name: string) => Promise<Store>
-  /** Deletes a store that is closed, with all it holds. */
+  /** Deletes a closed store with its data. */
   readonly removeStore?: (name: string) => Promise<void>
   readonly clock: Clock
   readonly random: Random
@@ -25,38 +24,38 @@ export interface WorkloadsOptions {
 
 /** Inputs of a control plane machine when its API server starts. */
 export interface Boot {
-  /** The cluster's certificate authority: it signs the serving certificate, and client certificates are checked against it. */
+  /** The cluster's certificate authority: signs the serving certificate and verifies client certificates. */
   readonly authority: CertifiedKey
   readonly endpointHost: string | undefined
   readonly kubernetesVersion: string | undefined
 }
 
 export interface Workloads {
-  /** Starts the API server of a cluster on this machine, or adds it to those that run. Safe to repeat. */
+  /** Starts the API server of a cluster, or adds this machine to the running one. Safe to repeat. */
   join(cluster: ObjectKey, machine: string, boot: Boot): Promise<Client>
-  /** The machine is gone; with the last one the API server stops. What it holds is kept. */
+  /** Removes a machine; with the last one the API server stops. Its data is kept. */
   leave(cluster: ObjectKey, machine: string): Promise<void>
-  /** The cluster is gone, with everything in it. */
+  /** Removes a cluster with its data. */
   remove(cluster: ObjectKey): Promise<void>
-  /** A client to a running plane; with `machine`, only when that machine is one of those that run it. */
+  /** Returns a client of a running API server; with `machine`, only if that machine is one of its machines. */
   clientFor(cluster: ObjectKey, machine?: string): Client | undefined
-  /** How to reach a running plane without a socket, by the `tls-server-name` of its kubeconfig. */
+  /** Returns an in-process transport to a running API server by the `tls-server-name` of its kubeconfig. */
   transportFor(serverName: string): Transport | undefined
-  /** Resolves once the API server runs: for clients that have the kubeconfig earlier. */
+  /** Resolves when the API server runs, for clients that have the kubeconfig earlier. */
   whenStarted(serverName: string): Promise<Transport>
   /** Returns what a listener needs to serve the running API server with this name. */
   endpointFor(serverName: string): Endpoint | undefined
-  /** Calls `listener` whenever a plane has come up. Returns how to stop that. */
+  /** Calls `listener` whenever an API server has started. Returns a function that removes the listener. */
   onStarted(listener: (cluster: ObjectKey) => void): () => void
-  /** Stops all planes. What they hold is kept. */
+  /** Stops all API servers. Their data is kept. */
   close(): Promise<void>
 }
 
 interface Running {
   readonly cluster: ObjectKey
-  /** Each control plane machine with the version of its API server. */
+  /** Versions of the API server by control plane machine. */
   readonly machines: Map<string, string | undefined>
-  /** The lowest of them: the one that clients can count on. */
+  /** The lowest of these versions, which `/version` reports. */
   version: string | undefined
   handler: HttpHandler
   readonly server: ApiServer
@@ -68,11 +67,11 @@ interface Running {
 
 export function createWorkloads(options: WorkloadsOptions): Workloads {
   const { openStore, removeStore, clock, log } = options
-  /** By server name. Client certificates and tokens of the plane's own service accounts are the only ways in. */
+  /** Running API servers by server name. They accept client certificates and tokens of their own service accounts only. */
   const planes = new Map<string, Running>()
   const awaited = new Map<string, { promise: Promise<Transport>; resolve: (transport: Transport) => void }>()
   const listeners = new Set<(cluster: ObjectKey) => void>()
-  /** Starting and stopping one plane takes turns. */
+  /** Serializes starts and stops of each API server. */
   const turns = new Map<string, Promise<unknown>>()
 
   function inTurn<T>(name: string, act: () => Promise<T>): Promise<T> {
@@ -93,7 +92,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       const client = createClient(server.transport({ agent: 'kubelet' }))
       await ensureBasics(client, cluster.name, boot.kubernetesVersion)
       const endpoint: Endpoint = {
-        // The endpoint stays while versions come and go behind it.
+        // The endpoint stays the same when the version, and with it the handler, changes.
         handler: (request, identity) => running.handler(request, identity),
         authenticate: server.authenticate,
         clientCA: boot.authority.certificate,
@@ -123,7 +122,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
   const handlerOf = ({ engine, issuer }: ApiServer, version: string | undefined): HttpHandler =>
     createHandler({ engine, issuer, clock, log, ...(version === undefined ? {} : { version }) })
 
-  /** After machines came or went. */
+  /** Updates the version after machines joined or left. */
   function settleVersion(running: Running): void {
     const version = lowestVersion([...running.machines.values()])
     if (version === running.version) return
@@ -196,7 +195,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
   }
 }
 
-/** Nothing when none is known. */
+/** Returns the lowest known version; `undefined` when none is known. */
 const lowestVersion = (versions: readonly (string | undefined)[]): string | undefined =>
   versions.filter((version) => version !== undefined).sort(compareVersions)[0]
 
@@ -218,5 +217,5 @@ const whileRunning = (transport: Transport, isRunning: () => boolean): Transport
   }
 }
 
-/** Namespaces hold no underscore, so that no two clusters share a store. */
+/** Returns the store name of a cluster; unique, because namespaces contain no underscore. */
 export const storeName = ({ namespace = '', name }: ObjectKey): string => `workload_${namespace}_${name}`

@@ -1,14 +1,14 @@
-/** The inputs of the growth test: each list, map and text of a schema, grown to any size in an otherwise small object. */
+/** Generates the inputs of the growth test: small objects in which one list, map or string of the schema has any size. */
 import { isRecord, type JSONSchema } from '@capstan/kube'
 import type { Resource } from '@capstan/apiserver'
 
-/** What is grown: items of a list that differ or are all the same, members of a map, characters of a text. */
+/** The kind of growth: different or equal items of a list, members of a map, characters of a string. */
 export type Growth = 'items' | 'equal items' | 'members' | 'text'
 
 export interface GrowthCase {
   readonly name: string
   readonly resource: Resource
-  /** An object in which the list, map or text at the path has this size. */
+  /** Returns an object in which the list, map or string at the path has this size. */
   object(name: string, size: number): { [field: string]: unknown }
 }
 
@@ -19,11 +19,11 @@ interface Place {
   readonly growth: Growth
 }
 
-/** A schema may contain itself: fields of the same name are followed twice. */
+/** A schema may be recursive: fields of the same name are followed twice. */
 const MostOfOneName = 2
 const MostSteps = 9
 
-/** All cases of a resource, in the order of its schema. */
+/** Returns all cases of a resource, in the order of its schema. */
 export function growthCases(resource: Resource): GrowthCase[] {
   return [...placesIn(resource.schema, [])].map(({ path, growth }) => ({
     name: `${resource.plural}.${resource.group || 'core'}/${resource.version} ${textOf(path)}: ${growth}`,
@@ -95,7 +95,7 @@ function grownHere(schema: JSONSchema, growth: Growth, size: number): unknown {
   }
 }
 
-/** The least value that a schema takes; values of different indexes differ where they can. */
+/** Returns a minimal valid value of a schema; values of different indexes differ where possible. */
 function small(schema: JSONSchema, index: number, depth = 0): unknown {
   if (schema.enum?.length) return schema.enum[0]
   if (schema['x-kubernetes-int-or-string']) return index + 1
@@ -121,5 +121,5 @@ function small(schema: JSONSchema, index: number, depth = 0): unknown {
   }
 }
 
-/** Fields by which items of lists differ. */
+/** Fields that usually identify items of lists. */
 const usualKeys = ['name', 'key', 'uid', 'type', 'image', 'mountPath', 'devicePath', 'containerPort', 'port', 'topologyKey', 'ip']

@@ -3,7 +3,7 @@ import { countSteps } from './count-steps.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-/** How much the steps of `work` grow when its input doubles twice. */
+/** Returns the growth of the steps of `work` for two doublings of its input. */
 async function ratios(work: (input: number[]) => unknown): Promise<number[]> {
   const steps: number[] = []
   for (const count of [500, 1000, 2000, 4000]) {

@@ -1,6 +1,6 @@
 /**
- * Counts the steps of a computation: how often each block of source ran, from V8's precise coverage, and how many elements built-in
- * functions went through. Unlike time, the count does not depend on the machine: the same work has the same number of steps.
+ * Counts the steps of a computation: executions of each block of source, from V8's precise coverage, and elements visited by built-in
+ * functions. Unlike time, the count does not depend on the machine.
  */
 import { Session } from 'node:inspector/promises'
 
@@ -23,7 +23,7 @@ export async function countSteps(work: () => unknown): Promise<number> {
 
 let started: Promise<Session> | undefined
 
-/** Precise coverage stays on: V8 throws compiled code away when it is turned on. */
+/** Precise coverage stays enabled: V8 discards compiled code whenever it is enabled. */
 const coverage = (): Promise<Session> =>
   (started ??= (async () => {
     const session = new Session()
@@ -35,7 +35,7 @@ const coverage = (): Promise<Session> =>
 
 type Method = (this: unknown, ...args: unknown[]) => unknown
 
-/** Lists and texts are gone through by these without a block of source that V8 could count. */
+/** Built-in functions that scan lists and strings, which V8's coverage does not count. */
 const scanning: readonly (readonly [holder: object, names: readonly string[]])[] = [
   [
     Array.prototype,
@@ -57,7 +57,7 @@ const scanning: readonly (readonly [holder: object, names: readonly string[]])[]
   [String.prototype, ['includes', 'indexOf', 'lastIndexOf', 'match', 'matchAll', 'replace', 'replaceAll', 'split']],
 ]
 
-/** Makes the scanning built-ins count. The result puts them back and returns the count. */
+/** Wraps the scanning built-ins to count elements. The returned function restores them and returns the count. */
 function countBuiltIns(): () => number {
   let steps = 0
   const originals: (readonly [holder: Record<string, Method>, name: string, original: Method])[] = []
@@ -82,14 +82,14 @@ function countBuiltIns(): () => number {
   }
 }
 
-/** A search ends where it finds something; everything else goes through all elements, or copies those of the result. */
+/** A search ends at its result; all other functions visit all elements, or copy those of the result. */
 function stepsOf(name: string, of: unknown, args: readonly unknown[], result: unknown): number {
   const { length } = of as { length: number }
   switch (name) {
     case 'indexOf':
       return (result as number) < 0 ? length : (result as number)
     case 'splice':
-      // What stands behind the place moves.
+      // The elements after the index are moved.
       return Math.max(0, length - Number(args[0] ?? 0))
     case 'slice':
       return (result as { length: number }).length
@@ -98,7 +98,7 @@ function stepsOf(name: string, of: unknown, args: readonly unknown[], result: un
     case 'replaceAll':
     case 'split':
     case 'includes':
-      // V8 goes through texts some sixteen characters at a time.
+      // V8 scans about sixteen characters at a time.
       return typeof of === 'string' ? length / 16 : length
     default:
       return length

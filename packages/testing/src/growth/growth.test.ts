@@ -13,14 +13,14 @@ import { growOverVerbs } from './verbs.ts'
 import { otherWork } from './work.ts'
 
 const isWhole = process.env.CAPSTAN_GROWTH === 'all'
-/** Of the cases in order, one of so many is measured in the sample. */
+/** One of this many cases is part of the sample. */
 const Sampled = 450
 
 test.each(otherWork)('%s', async (name, work) => {
   expect(tooMuch([await measureGrowth(name, work)])).toEqual([])
 })
 
-test('a quadratic piece of work is found', async () => {
+test('reports quadratic work', async () => {
   const work = (size: number) => {
     const list = Array.from({ length: size }, (_, index) => ({ name: `n${index}` }))
     return list.map(({ name }) => list.find((one) => one.name === name))
@@ -35,9 +35,9 @@ const cases = server.engine.resources.list().flatMap(growthCases)
 
 if (isWhole) {
   for (const [kind, own] of Map.groupBy(cases, ({ resource }) => `${resource.kind} ${resource.group} ${resource.version}`))
-    test(`every list, map and text of ${kind}`, { timeout: 1_200_000 }, () => check(server, own, 'all'))
+    test(`every list, map and string of ${kind}`, { timeout: 1_200_000 }, () => check(server, own, 'all'))
 } else {
-  test('a sample of the lists, maps and texts of all kinds', { timeout: 60_000 }, () =>
+  test('a sample of the lists, maps and strings of all kinds', { timeout: 60_000 }, () =>
     check(
       server,
       cases.filter((_, index) => index % Sampled === 0),

@@ -1,4 +1,4 @@
-/** Measures how the steps of a piece of work grow with its input. */
+/** Measures how the steps of a computation grow with its input. */
 import { countSteps } from './count-steps.ts'
 
 /** Linear work grows twofold per doubling, n log n a little more, quadratic work fourfold. */
@@ -15,7 +15,7 @@ const MostRepeated = 3
 export interface Grown {
   readonly name: string
   readonly steps: readonly number[]
-  /** The smaller of the ratios between the steps that one doubling and the next one add. */
+  /** The smaller ratio of added steps between one doubling and the next. */
   readonly perDoubling: number
 }
 
@@ -24,10 +24,10 @@ export interface Grown {
  * grows too much at both doublings is reported.
  */
 export async function measureGrowth(name: string, work: (size: number) => unknown): Promise<Grown> {
-  // What is compiled and cached at first use is not part of the work.
+  // Compilation and caching at the first use are not measured.
   await work(Sizes[0]! / 2)
   let grown = grownBy(name, await stepsOf(work))
-  // Whatever else runs meanwhile only adds steps: a ratio that is too large is measured again, and the smaller counts are kept.
+  // Other work in the process can only add steps: a ratio that is too large is measured again, and the smaller counts are kept.
   for (let again = 0; again < MostRepeated && grown.perDoubling > MostPerDoubling; again++) {
     const more = await stepsOf(work)
     grown = grownBy(
@@ -48,14 +48,14 @@ function grownBy(name: string, steps: readonly number[]): Grown {
   const [a = 0, b = 0, c = 0, d = 0] = steps
   const isConstant = d - c < FewSteps * (Sizes[3]! - Sizes[2]!)
   const [first, second] = [ratio(b - a, c - b), ratio(c - b, d - c)]
-  // Ratios that fall are those of work that has an upper bound for each element, such as a cache that fills.
+  // Falling ratios occur for work with an upper bound per element, such as a filling cache.
   const isBounded = second < 0.9 * first && second < 3
   return { name, steps, perDoubling: isConstant || isBounded ? 1 : Math.min(first, second) }
 }
 
 const ratio = (before: number, after: number): number => after / Math.max(before, 1)
 
-/** A line that names work that grows too much. */
+/** Returns a line for each computation that grows too much. */
 export const tooMuch = (all: readonly Grown[]): string[] =>
   all
     .filter(({ perDoubling }) => perDoubling > MostPerDoubling)

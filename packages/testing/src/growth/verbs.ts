@@ -1,4 +1,4 @@
-/** The work of the growth test: a grown object through every verb of the API server. */
+/** Measures every verb of the API server with a grown object. */
 import type { ApiRequest, PatchType } from '@capstan/kube'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
 import type { GrowthCase } from './cases.ts'

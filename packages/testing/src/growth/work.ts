@@ -1,4 +1,4 @@
-/** Work that grows with its input but is not reached by growing an object, or only behind other checks. */
+/** Computations that a grown object does not reach, or only after other checks. */
 import {
   applyJsonPatch,
   applyMergePatch,
@@ -22,7 +22,7 @@ const patched: JSONSchema = s.object({
   finalizers: s.list(s.string()).listSet(),
 }).json
 
-/** Checks a list of small objects against a schema for its items, also as an update that leaves most of it unchanged. */
+/** Validates a list of small objects by a schema, also as an update that changes few items. */
 function validate(size: number, items: JSONSchema): unknown {
   const schema: JSONSchema = { type: 'object', properties: { list: { type: 'array', items } } }
   const object = (value: string) => ({ metadata: { name: 'a' }, list: many(size, (index) => ({ name: `n${index}`, value })) })

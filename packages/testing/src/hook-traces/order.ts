@@ -1,6 +1,6 @@
 /**
- * The order that lifecycle hooks promise, held against everything that is written: what must be so when a hook is called, and which
- * hooks must have let go before an object may be written. One rule a line.
+ * Checks all writes against the order that lifecycle hooks promise: preconditions of each call, and the hooks that must have allowed to
+ * proceed before an object is written. One rule per line.
  */
 import { Cluster, Machine, MachineDeployment } from '@capstan/api'
 import type { Change, Store } from '@capstan/apiserver'
@@ -8,14 +8,14 @@ import { isDeleting, isTrue, type Kind, resourceName } from '@capstan/kube'
 import { LocalBootstrapConfigTemplate, LocalCluster, LocalControlPlane, LocalMachine, LocalMachineTemplate } from '@capstan/local'
 import { deploymentOf, isOfTopology, machinesOf, type World, worldIn, worldText } from './world.ts'
 
-/** The versions that the cluster of these stories goes through: control plane and workers take each of them. */
+/** The versions of the cluster in these stories; control plane and workers take each of them. */
 export const Versions = ['v1.34.0', 'v1.35.0', 'v1.36.0'] as const
 const [First, , Last] = Versions
 
-/** A call, as rules see it. */
+/** A hook call, as input of rules. */
 export interface Asked {
   readonly hook: string
-  /** The version that the question is about; empty when there is none. */
+  /** The version that the request concerns; empty when there is none. */
   readonly version: string
   readonly from: string
 }
@@ -94,12 +94,12 @@ const moments: { readonly [hook: string]: readonly Rule[] } = {
   ],
 }
 
-/** Records responses, and writes or calls in the wrong order. */
+/** Records responses, and violations of the order by writes or calls. */
 export class Order {
   readonly violations: string[] = []
   readonly #store: Store
   readonly #passed = new Set<string>()
-  /** Questions that were answered with anything but "go". */
+  /** Requests whose last response did not allow to proceed. */
   readonly #held = new Set<string>()
   readonly #gone = new Set<string>()
   readonly #end: (() => void)[] = []
@@ -109,7 +109,7 @@ export class Order {
     for (const kind of watched) this.#end.push(store.subscribe(resourceName(kind), (change) => this.#wrote(kind, change)))
   }
 
-  /** A hook is called: is this its moment? */
+  /** Checks the preconditions of a call. */
   asked(asked: Asked): void {
     const world = worldIn(this.#store)
     for (const [sentence, holds] of moments[asked.hook]!) {
@@ -219,7 +219,7 @@ const watched = [
   Machine,
 ] as unknown as readonly Kind[]
 
-/** While one of these holds, no change of the topology reaches its objects. */
+/** Hooks that block all changes of the topology's objects. */
 const HoldsChanges = new Set([
   'BeforeClusterUpgrade',
   'BeforeControlPlaneUpgrade',
@@ -228,7 +228,7 @@ const HoldsChanges = new Set([
   'AfterWorkersUpgrade',
 ])
 
-/** Which hooks have let go when one is called: those of a step follow one another, and a step follows the one before it. */
+/** The hooks that must have allowed to proceed before each call: the earlier hooks of its step, and the step before. */
 const follows: {
   readonly [hook: string]: (version: string, from: string) => readonly (readonly [hook: string, version: string])[]
 } = {
@@ -243,6 +243,6 @@ const follows: {
   AfterClusterUpgrade: (version) => [['AfterWorkersUpgrade', version]],
 }
 
-/** `BeforeClusterUpgrade v1.36.0`. */
+/** Formats `BeforeClusterUpgrade v1.36.0`. */
 export const textOf = ({ hook, version }: Pick<Asked, 'hook' | 'version'>): string =>
   version === '' ? hook : `${hook} ${version}`

@@ -1,6 +1,6 @@
 /**
- * The life of a Cluster that is created, upgraded over two minor versions and deleted, with a handler for each of the nine
- * lifecycle hooks, each in an ExtensionConfig of its own. A plot says what the handlers answer and what else happens.
+ * Plays the life of a Cluster that is created, upgraded over two minor versions and deleted, with a handler for each of the nine
+ * lifecycle hooks in an ExtensionConfig of its own. A plot defines the responses of the handlers and further actions.
  */
 import {
   AfterClusterUpgrade,
@@ -51,7 +51,7 @@ export const LifecycleHooks: readonly Hook[] = [
 
 /** One call of a handler. */
 export interface Call extends Asked {
-  /** Which call of this hook with this question it is, from 1. */
+  /** Number of this call among those of this hook and version, from 1. */
   readonly nth: number
   readonly by: ManagerProcess
 }
@@ -60,26 +60,26 @@ export interface Plot {
   readonly leaderElection?: boolean
   /** Returns a handler's response; a Response is sent as it is. Default: proceed. */
   answer?(call: Call): Answer | Response | undefined
-  /** After each second. */
+  /** Called after each second. */
   tick?(story: Story): Promise<void>
 }
 
 export interface Story {
   readonly env: FleetEnv
   readonly order: Order
-  /** A line for each call: when, what, the answer, and what there was at that moment. */
+  /** A line for each call: time, hook, response, and the state of the Cluster's objects. */
   readonly trace: readonly string[]
-  /** Milliseconds since its beginning. */
+  /** Duration in milliseconds. */
   readonly took: number
-  /** Calls so far, by question. */
+  /** Number of calls by hook and version. */
   readonly calls: ReadonlyMap<string, number>
-  /** The question that was answered last with anything but "go", until it is. */
+  /** The request that blocks now, as `textOf` formats it. */
   readonly held: string | undefined
   readonly cluster: () => Promise<Cluster | undefined>
-  /** The condition TopologyReconciled. */
+  /** Returns the condition TopologyReconciled. */
   readonly reconciled: () => Promise<string | undefined>
   readonly waiting: () => Promise<readonly WaitingHook[]>
-  /** Takes the handler of a hook away: its server does not announce it any more, or its ExtensionConfig goes. */
+  /** Removes the handler of a hook from its server's discovery, or deletes its ExtensionConfig. */
   remove(hook: string, how: 'unregister' | 'delete'): Promise<void>
 }
 
@@ -217,7 +217,7 @@ function askedOf(hook: Hook, { fromKubernetesVersion, toKubernetesVersion, kuber
   return { hook: hook.name, version, from: fromKubernetesVersion ?? before }
 }
 
-/** Every version is a step, of the control plane and of the workers. */
+/** Returns an upgrade plan in which control plane and workers take every version. */
 function planOf({
   request,
 }: {

@@ -14,10 +14,10 @@ export interface World {
   readonly cluster: Cluster | undefined
   readonly infrastructure: LocalCluster | undefined
   readonly controlPlane: LocalControlPlane | undefined
-  /** By the name that the topology gives them. */
+  /** MachineDeployments by their name in the topology. */
   readonly deployments: ReadonlyMap<string, MachineDeployment>
   readonly machines: readonly Machine[]
-  /** Made for the Cluster, not those of its class. */
+  /** Templates of the Cluster, without those of its class. */
   readonly templates: readonly KubeObject[]
 }
 
@@ -36,17 +36,17 @@ export function worldIn(store: Store): World {
   }
 }
 
-/** Made for a Cluster from its class. */
+/** Whether the object was created from the class of a Cluster. */
 export const isOfTopology = ({ metadata }: KubeObject): boolean => metadata.labels?.[ClusterTopologyOwnedLabel] !== undefined
 
-/** Topology name of the MachineDeployment that a Machine belongs to; `undefined` for one of the control plane. */
+/** Returns the topology name of a Machine's MachineDeployment; `undefined` for a control plane Machine. */
 export const deploymentOf = ({ metadata }: KubeObject): string | undefined =>
   metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel]
 
 export const machinesOf = ({ machines }: World, deployment: string | undefined): readonly Machine[] =>
   machines.filter((machine) => deploymentOf(machine) === deployment)
 
-/** `control plane v1.34.0, Machines v1.34.0 | steady v1.34.0, Machines v1.34.0`. */
+/** Formats `control plane v1.34.0, Machines v1.34.0 | steady v1.34.0, Machines v1.34.0`. */
 export function worldText(world: World): string {
   const { cluster, controlPlane, deployments } = world
   const machines = (deployment: string | undefined) => {

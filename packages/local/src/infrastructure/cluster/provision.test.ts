@@ -18,7 +18,7 @@ const now = Date.UTC(2026, 0, 1)
 
 test.each([
   ['of the listener', aLocalCluster(), aCluster(), listener],
-  ['that the Cluster has', aLocalCluster(), aCluster({ host: 'lb', port: 1 }), { host: 'lb', port: 1 }],
+  ['of the Cluster', aLocalCluster(), aCluster({ host: 'lb', port: 1 }), { host: 'lb', port: 1 }],
   [
     'of its own spec',
     aLocalCluster({ controlPlaneEndpoint: { host: 'mine', port: 2 } }),
@@ -26,7 +26,7 @@ test.each([
     { host: 'mine', port: 2 },
   ],
   [
-    'of the listener when its own is not complete',
+    'of the listener when that of the spec is incomplete',
     aLocalCluster({ controlPlaneEndpoint: { host: 'mine' } }),
     aCluster(),
     listener,
@@ -37,7 +37,7 @@ test.each([
   expect(object.status?.initialization).toEqual({ provisioned: true })
 })
 
-test('failure domains are those of the spec, and may change later on', () => {
+test('failure domains are those of the spec, and may change later', () => {
   const object = aLocalCluster({ failureDomains: [{ name: 'z', controlPlane: false }] })
   provision(object, aCluster(), now, listener)
   expect(object.status?.failureDomains).toEqual([{ name: 'z', controlPlane: false }])
@@ -46,7 +46,7 @@ test('failure domains are those of the spec, and may change later on', () => {
   expect(object.status?.failureDomains?.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
 })
 
-test('a delay is waited for, and a failure that comes after it was provisioned changes nothing', () => {
+test('waits for a delay; a failure after provisioning has no effect', () => {
   const object = aLocalCluster({ simulated: { provisioningDelay: '2s' } })
   const first = provision(object, aCluster(), now, listener)
   expect(first.outcome).toMatchObject({ kind: 'requeue', after: 2000 })

@@ -1,4 +1,4 @@
-/** LocalCluster: a control plane endpoint and failure domains for one Cluster, and the end of its workload plane. */
+/** Reconciles LocalClusters: endpoint and failure domains of one Cluster, and the deletion of its workload API server. */
 import {
   type APIEndpoint,
   type Cluster,
@@ -18,7 +18,7 @@ import type { Workloads } from '../../workload/workloads.ts'
 
 export interface LocalClusterDependencies {
   readonly workloads: Pick<Workloads, 'remove'>
-  /** Where the listener of all workload planes is reached. */
+  /** Address of the listener of all workload API servers. */
   readonly endpoint: { readonly host: string; readonly port: number }
 }
 
@@ -30,7 +30,7 @@ interface Scope {
   conditions: readonly NewCondition[]
 }
 
-/** Brings one LocalCluster towards its spec. Safe to run at any moment, any number of times. */
+/** Reconciles one LocalCluster. Safe to call at any time, any number of times. */
 export const reconcileLocalCluster = (key: ObjectKey, io: ReconcileContext, of: LocalClusterDependencies): Promise<Outcome> =>
   reconcileObject(key, io, {
     kind: LocalCluster,
@@ -60,7 +60,7 @@ export const reconcileLocalCluster = (key: ObjectKey, io: ReconcileContext, of: 
     observesGeneration: false,
   })
 
-/** Writes on the draft what a real provider would have provisioned by now. */
+/** Writes the simulated state at `now` on the draft. */
 export function provision(
   object: LocalCluster,
   cluster: Cluster,
@@ -90,12 +90,12 @@ export function provision(
     spec.controlPlaneEndpoint = [spec.controlPlaneEndpoint, cluster.spec.controlPlaneEndpoint].find(isValid) ?? fallback
     status.initialization = { provisioned: true }
   }
-  // Failure domains may change later on; being provisioned is never taken back.
+  // Failure domains may change later; `provisioned` is never reset.
   status.failureDomains = spec.failureDomains ?? ['a', 'b', 'c'].map((name) => ({ name, controlPlane: true }))
   return { outcome: proceed(), conditions: [Conditions.Ready.true('Ready'), notDeleting] }
 }
 
-/** Takes the workload plane away once no machine of the cluster is left to need it. */
+/** Removes the workload API server after the last machine of the cluster was deleted. */
 async function remove(
   object: LocalCluster,
   cluster: Cluster | undefined,

@@ -13,7 +13,7 @@ export interface Boot {
   readonly hasNode: boolean
 }
 
-/** `undefined` while nothing says what the machine should be. */
+/** Returns the inputs of the boot; `undefined` while there is neither a Machine nor a pool. */
 export function bootOf({ spec }: LocalMachine, machine: Machine | undefined): Boot | undefined {
   if (spec?.pool) {
     const { dataSecretName, version, failureDomain } = spec.pool

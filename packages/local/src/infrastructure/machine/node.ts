@@ -13,8 +13,8 @@ import type { Stage } from './provision.ts'
 const { NodeProvisioned } = LocalMachineConditions
 
 /**
- * Boots the provisioned machine: on a control plane its API server joins the workload plane, then the kubelet registers its Node.
- * What is there already is left alone, so that it is the same after a restart of the provider.
+ * Boots the provisioned machine: a control plane machine starts its API server, then the kubelet registers its Node. Existing objects
+ * stay, so that a restart of the provider changes nothing.
  */
 export async function joinCluster(
   object: LocalMachine,
@@ -49,7 +49,7 @@ export async function joinCluster(
       ? `Waiting for Secret ${cluster.metadata.name}-ca`
       : 'Waiting for the API server to be reachable'
     const outcome = isControlPlane ? requeue(CertificateCheck, message) : wait(message)
-    // A Node that has been seen does not go away while the API server does, such as when this process starts again.
+    // A Node that was registered stays while the API server is down, for example during a restart of this process.
     const isThere = !isControlPlane && boot.hasNode
     return {
       outcome,
@@ -68,8 +68,8 @@ export async function joinCluster(
 }
 
 /**
- * A machine that ran when the provider was stopped runs on after its start, also when nothing about it may be reconciled because it
- * is paused, and until it is really gone when it is being deleted.
+ * Restarts a machine that ran before the provider was restarted, also when it is paused, and while it is being deleted until it is
+ * removed.
  */
 export async function keepRunning(
   object: LocalMachine,
@@ -84,7 +84,7 @@ export async function keepRunning(
   await startApiServer(object, boot, cluster, io, workloads)
 }
 
-/** How far the machine has booted; nothing before it is provisioned. */
+/** Returns the progress of the boot; `undefined` before the machine is provisioned. */
 function booting({ spec, status }: LocalMachine, now: number): Progress | undefined {
   const provisioned = status?.timeline?.provisioned
   if (!status?.initialization?.provisioned || provisioned === undefined) return undefined
@@ -95,7 +95,7 @@ function booting({ spec, status }: LocalMachine, now: number): Progress | undefi
 /** Interval of checks for certificates that another controller provides. */
 const CertificateCheck = 10_000
 
-/** Adds this machine's API server to the workload plane; nothing while the cluster has no certificate authority. */
+/** Starts this machine's API server; returns `undefined` while the cluster has no certificate authority. */
 async function startApiServer(
   object: LocalMachine,
   boot: Boot,
@@ -127,7 +127,7 @@ const kubeletOf = (object: LocalMachine, { version = '', isControlPlane }: Boot)
   trouble: failureAt(object.spec?.simulated?.failure, 'kubelet')?.message,
 })
 
-/** Registers the Node as the bootstrap data says, and keeps its status true. */
+/** Registers the Node with the bootstrap data, and updates its status. */
 async function reportNode(
   workload: Client,
   kubelet: Kubelet,
@@ -138,7 +138,7 @@ async function reportNode(
   const key = { name: kubelet.nodeName }
   const found = await orAbsent(workload.get(Node, key))
   const node = found ?? (await workload.create(Node, newNode(kubelet, await registration(object, boot, io), io.clock.now())))
-  // Until an update in place is done, the old kubelet runs.
+  // The old kubelet runs until an in-place update is done.
   const version = (boot.isUpdateInProgress && node.status?.nodeInfo?.kubeletVersion) || kubelet.version
   const status = nodeStatus(node, { ...kubelet, version }, io.clock.now())
   if (status) await workload.patch(Node, key, { type: 'merge', body: { status } }, { subresource: 'status' })

@@ -13,7 +13,7 @@ export interface Stage {
 
 const Provisioned = LocalMachineConditions.Provisioned
 
-/** Writes on the draft what a real provider would have provisioned by now. Pure but for the draft. */
+/** Writes the simulated state at `now` on the draft. Pure, except for the draft. */
 export function provision(object: LocalMachine, boot: Boot, cluster: Cluster, now: number): Stage {
   addFinalizer(object, LocalMachineFinalizer)
   const status = (object.status ??= {})
@@ -60,7 +60,7 @@ export function provision(object: LocalMachine, boot: Boot, cluster: Cluster, no
   }
 }
 
-/** An address in 10.0.0.0/8 that is the same whenever it is asked for; nothing listens there. */
+/** Returns a deterministic address in 10.0.0.0/8, which is not served. */
 function addressOf(text: string): string {
   const hash = fnv32a(text)
   return `10.${(hash >>> 16) & 255}.${(hash >>> 8) & 255}.${hash & 255}`

@@ -1,4 +1,4 @@
-/** LocalMachine: one simulated machine, from bootstrap data to a Node, and back. */
+/** Reconciles LocalMachines: provisions and deletes a simulated machine and its Node. */
 import { ClusterNameLabel, isPaused, pausedCondition } from '@capstan/api'
 import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import {
@@ -30,7 +30,7 @@ interface Verdict {
   readonly conditions: readonly NewCondition[]
 }
 
-/** Brings one LocalMachine towards its spec. Safe to run at any moment, any number of times. */
+/** Reconciles one LocalMachine. Safe to call at any time, any number of times. */
 export async function reconcileLocalMachine(
   key: ObjectKey,
   io: ReconcileContext,
@@ -55,7 +55,7 @@ export async function reconcileLocalMachine(
   else if (isDeleting(before)) verdict = await remove(after, io, workloads)
   else {
     const provisioned = provision(after, boot!, cluster!, io.clock.now())
-    // A Node is made outside of this API: only once the finalizer that will take it away is stored.
+    // The Node is created in another API server, so the finalizer for its deletion must be stored first.
     const held = hasFinalizer(before, LocalMachineFinalizer)
     const joined = held ? await joinCluster(before, boot!, cluster!, io, workloads) : undefined
     verdict = {
@@ -72,7 +72,7 @@ export async function reconcileLocalMachine(
   return verdict.outcome
 }
 
-/** Ready sums up what else was found. */
+/** Adds the Ready condition, which summarizes the others. */
 function withReady(conditions: readonly NewCondition[]): readonly NewCondition[] {
   if (conditions.length === 0) return []
   const ready = summary(conditions, Conditions.Ready, {
@@ -84,7 +84,7 @@ function withReady(conditions: readonly NewCondition[]): readonly NewCondition[]
   return [ready, ...conditions]
 }
 
-/** Takes the machine down, with its Node and, on a control plane, its API server. */
+/** Deletes the machine with its Node and, on a control plane, its API server. */
 async function remove(object: LocalMachine, io: ReconcileContext, workloads: Workloads): Promise<Verdict> {
   const now = io.clock.now()
   const simulated = object.spec?.simulated

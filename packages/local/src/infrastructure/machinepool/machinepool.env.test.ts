@@ -87,7 +87,7 @@ describe.each([
 ])('a LocalMachinePool %s', (_, withMachines) => {
   const spec = { machines: withMachines }
 
-  test('brings up its machines, and their MachinePool is Running', async () => {
+  test('creates its machines, and their MachinePool is Running', async () => {
     await aPool(spec)
     expect((await pool()).status).toMatchObject({
       phase: 'Running',
@@ -124,7 +124,7 @@ describe.each([
     expect(await nodes()).toEqual([])
   })
 
-  test('replaces its machines one by one for a new version, and never has fewer than wanted', async () => {
+  test('replaces its machines one by one for a new version, with at least the wanted number ready', async () => {
     await aPool({ ...spec, template: { simulated: { provisioningDelay: '2s', nodeDelay: '1s', deletionDelay: '3s' } } })
     const fewest: number[] = []
     await patchPool({ template: { spec: { version: 'v1.36.0' } } })
@@ -165,7 +165,7 @@ describe.each([
     expect((await pool()).status?.phase).toBe('Running')
   })
 
-  test('takes its machines with it when its Cluster is deleted', async () => {
+  test('deletes its machines when its Cluster is deleted', async () => {
     await aPool(spec)
     await env.client.delete(Cluster, key('demo'))
     await env.advance(minutes(2))
@@ -175,7 +175,7 @@ describe.each([
     }
   })
 
-  test('at rest writes nothing', async () => {
+  test('writes nothing when idle', async () => {
     await aPool(spec)
     await env.advance(minutes(1))
     const before = env.stores.all().map(({ revision }) => revision)
@@ -185,7 +185,7 @@ describe.each([
 })
 
 describe('a LocalMachinePool', () => {
-  test('is deleted with its Nodes while its Cluster lives on', async () => {
+  test('is deleted with its Nodes while its Cluster stays', async () => {
     await aPool()
     await env.client.delete(MachinePool, key('pool'))
     await env.advance(seconds(30))
@@ -200,7 +200,7 @@ describe('a LocalMachinePool', () => {
     expect(await inDomain('b')).toHaveLength(2)
   })
 
-  test('lists machines late, and ghosts; their MachinePool says what is missing', async () => {
+  test('lists machines late, and IDs without a machine; the MachinePool reports the missing Nodes', async () => {
     await aPool({ simulated: { listDelay: '60s', ghosts: ['local:////ghost'] } })
     expect((await localPool()).spec?.providerIDList).toEqual(['local:////ghost'])
     await env.advance(seconds(60))
@@ -209,7 +209,7 @@ describe('a LocalMachinePool', () => {
     expect((await pool()).status?.nodeRefs).toHaveLength(2)
   })
 
-  test('is provisioned late, after failures that its conditions show', async () => {
+  test('is provisioned late, after failures that its conditions report', async () => {
     await aPool({ simulated: { provisioningDelay: '2s', failure: { at: 'provisioning', message: 'no quota', times: 5 } } })
     expect(legacyConditionsOf(await pool()).find(({ type }) => type === 'InfrastructureReady')).toMatchObject({
       status: 'False',
@@ -219,7 +219,7 @@ describe('a LocalMachinePool', () => {
     expect((await pool()).status?.phase).toBe('Running')
   })
 
-  test('tells its MachinePool how many replicas its own autoscaler wants', async () => {
+  test('writes the replicas of its own autoscaler to its MachinePool', async () => {
     await aPool({ simulated: { replicas: 3 } }, {}, { [ReplicasManagedByAnnotation]: 'local-autoscaler' })
     expect(await pool()).toMatchObject({ spec: { replicas: 3 }, status: { phase: 'Running', replicas: 3 } })
     await patchLocalPool({ simulated: { replicas: 1 } })

@@ -14,19 +14,19 @@ const machines = (letters: string): PoolMachine[] =>
 
 describe('a pool', () => {
   test.each([
-    ['of the right size does nothing', 'rr', 2, 0, []],
+    ['of the wanted size has no step', 'rr', 2, 0, []],
     ['that is too small creates all that are missing', 'r', 4, 3, []],
     ['does not count machines that are being deleted', 'rd', 2, 1, []],
     ['that is too large removes the oldest', 'rrr', 1, 0, ['r0', 'r1']],
     ['removes machines that are not ready first', 'rrn', 2, 0, ['n2']],
     ['removes marked machines before those', 'rnm', 2, 0, ['m2']],
-    ['of a new template makes one machine more', 'oo', 2, 1, []],
-    ['waits until that one is ready', 'oon', 2, 0, []],
-    ['then removes one that is outdated', 'oor', 2, 0, ['o0']],
-    ['replaces what is not ready at once', 'xor', 2, 0, ['x0']],
+    ['of a new template creates one more machine', 'oo', 2, 1, []],
+    ['waits until the new machine is ready', 'oon', 2, 0, []],
+    ['then removes an outdated machine', 'oor', 2, 0, ['o0']],
+    ['replaces machines that are not ready at once', 'xor', 2, 0, ['x0']],
     ['keeps the size while it replaces', 'odr', 2, 1, []],
     ['scales down and replaces together', 'ooor', 2, 0, ['o0', 'o1']],
-    ['of no machines replaces nothing', 'oo', 0, 0, ['o0', 'o1']],
+    ['without machines replaces none', 'oo', 0, 0, ['o0', 'o1']],
   ] as const)('%s', (_, letters, replicas, create, remove) => {
     expect(planPool(machines(letters), replicas)).toEqual({ create, remove })
   })
@@ -40,7 +40,7 @@ describe('a pool', () => {
     expect(leastUsed(domains, used)).toBe(expected)
   })
 
-  test('never has fewer ready machines than wanted while it replaces, and ends', () => {
+  test('keeps the wanted number of ready machines during a replacement, which ends', () => {
     let now = machines('ooo')
     let made = 0
     for (let step = 0; step < 20; step++) {

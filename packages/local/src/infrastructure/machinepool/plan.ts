@@ -1,8 +1,8 @@
-/** How a pool comes to as many machines as wanted, all of the present template. Pure. */
+/** Plans the next step of a pool towards the wanted number of machines of the current template. Pure. */
 
 export interface PoolMachine {
   readonly name: string
-  /** Made from an earlier template or version. */
+  /** Created from an earlier template or version. */
   readonly isOutdated: boolean
   readonly isReady: boolean
   readonly isDeleting: boolean
@@ -14,13 +14,13 @@ export interface PoolMachine {
 
 export interface PoolStep {
   readonly create: number
-  /** Names. */
+  /** Names of the machines to remove. */
   readonly remove: readonly string[]
 }
 
 /**
- * Scales up and down at once; outdated machines are replaced one by one: a new one is made, and an outdated one goes once that leaves as
- * many ready machines as wanted.
+ * Scales up and down at once. Outdated machines are replaced one by one: a new one is created, and an outdated one is deleted when the
+ * wanted number of ready machines remains.
  */
 export function planPool(machines: readonly PoolMachine[], replicas: number): PoolStep {
   const living = machines.filter(({ isDeleting }) => !isDeleting)
@@ -42,7 +42,7 @@ export function planPool(machines: readonly PoolMachine[], replicas: number): Po
   return { create, remove }
 }
 
-/** Outdated machines go first, then marked ones, those that are not ready, and the oldest. */
+/** Order of deletion: outdated machines first, then marked ones, those that are not ready, and the oldest. */
 const byPriority = (a: PoolMachine, b: PoolMachine): number =>
   first(a.isOutdated, b.isOutdated) ||
   first(a.isMarked, b.isMarked) ||
@@ -52,7 +52,7 @@ const byPriority = (a: PoolMachine, b: PoolMachine): number =>
 
 const first = (a: boolean, b: boolean): number => Number(b) - Number(a)
 
-/** The failure domain with the fewest machines; the first of those when several have as few. */
+/** Returns the failure domain with the fewest machines; the first of several. */
 export function leastUsed(domains: readonly string[], used: readonly (string | undefined)[]): string | undefined {
   const count = (domain: string) => used.filter((one) => one === domain).length
   return domains.reduce<string | undefined>(

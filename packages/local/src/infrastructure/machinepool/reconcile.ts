@@ -1,4 +1,4 @@
-/** LocalMachinePool: a group of equal machines, each a LocalMachine, with or without Machines of core. */
+/** Reconciles LocalMachinePools: groups of equal LocalMachines, with or without Machines of core. */
 import {
   areReplicasManagedExternally,
   type Cluster,
@@ -47,7 +47,7 @@ interface Verdict {
   readonly conditions: readonly NewCondition[]
 }
 
-/** Brings one LocalMachinePool towards its spec. Safe to run at any moment, any number of times. */
+/** Reconciles one LocalMachinePool. Safe to call at any time, any number of times. */
 export async function reconcileLocalMachinePool(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
   const before = io.cache.peek(LocalMachinePool, key)
   if (!before) return proceed()
@@ -65,7 +65,7 @@ export async function reconcileLocalMachinePool(key: ObjectKey, io: ReconcileCon
   else {
     addFinalizer(after, LocalMachinePoolFinalizer)
     const provisioned = provision(after, cluster!, io.clock.now())
-    // Machines are made only once the finalizer that will take them away is stored.
+    // The finalizer for the deletion of machines must be stored before they are created.
     const isProvisioned = hasFinalizer(before, LocalMachinePoolFinalizer) && after.status?.initialization?.provisioned
     const machines = isProvisioned ? await syncMachines(after, machinePool!, io) : undefined
     verdict = {
@@ -78,7 +78,7 @@ export async function reconcileLocalMachinePool(key: ObjectKey, io: ReconcileCon
   return verdict.outcome
 }
 
-/** Writes on the draft what a real provider would have provisioned by now, before there are machines. Pure but for the draft. */
+/** Writes the simulated state at `now`, except for machines, on the draft. Pure, except for the draft. */
 function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Verdict {
   const { Provisioned } = Conditions
   const status = (pool.status ??= {})
@@ -109,7 +109,7 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Verdi
   return { outcome: proceed(), conditions: [Provisioned.true('Provisioned')] }
 }
 
-/** Makes and removes machines until there are as many of the present template as wanted, and reports those that there are. */
+/** Creates and removes machines towards the wanted number of the current template, and reports the existing ones. */
 async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<Verdict> {
   const replicas = await wantedReplicas(pool, machinePool, io)
   const machines = io.cache.byIndex(byPool, poolText(pool))
@@ -149,7 +149,7 @@ async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io
   return { outcome: report, conditions: [condition] }
 }
 
-/** How many machines one reconcile makes: they bring the pool back for more. */
+/** Most machines that one reconcile creates; their watch events trigger the next one. */
 const MaxCreations = 50
 
 /** Returns the wanted replicas; those of this provider's autoscaler are written to the MachinePool. */
@@ -163,12 +163,12 @@ async function wantedReplicas(pool: LocalMachinePool, machinePool: MachinePool, 
   return wanted
 }
 
-/** Contract: IDs, replicas and the kind of the machines. The outcome says when time alone adds an ID. */
+/** Reports provider IDs, replicas and the kind of the machines, by the contract. Returns a requeue for delayed IDs. */
 function reportMachines(pool: LocalMachinePool, machines: readonly LocalMachine[], now: number): Outcome {
   const { listDelay, ghosts = [] } = pool.spec?.simulated ?? {}
   const delay = listDelay === undefined ? 0 : parseDuration(listDelay)
   const listedAt = ({ status }: LocalMachine) => Date.parse(status?.timeline?.provisioned ?? '') + delay
-  // A machine that is being deleted is listed until it is gone: its Node is to be drained first.
+  // A machine that is being deleted is listed until it is removed: its Node is drained first.
   const ids = machines.flatMap((machine) => (listedAt(machine) <= now && machine.spec?.providerID) || [])
   pool.spec = { ...pool.spec, providerIDList: [...ids, ...ghosts] }
   const status = (pool.status ??= {})
@@ -200,12 +200,12 @@ async function createMachine(
     metadata: {
       name: `${pool.metadata.name}-${randomSuffix(io.random)}`,
       namespace: pool.metadata.namespace!,
-      // Contract: by these labels core finds the machines of the pool.
+      // Contract: core finds the machines of the pool by these labels.
       labels: {
         [ClusterNameLabel]: machinePool.spec.clusterName,
         [MachinePoolNameLabel]: labelValue(machinePool.metadata.name),
       },
-      // Not its controller: that is the Machine, where core makes one.
+      // Not as controller: that is the Machine, if core creates one.
       ownerReferences: [ownerReference(pool, LocalMachinePool)],
     },
     spec: {
@@ -215,14 +215,14 @@ async function createMachine(
   })
 }
 
-/** Through its Machine where there is one, so that core drains the Node first. */
+/** Deletes a machine, through its Machine if there is one, so that core drains the Node first. */
 async function removeMachine(machine: LocalMachine, io: ReconcileContext): Promise<void> {
   const of = machineOf(machine, io)
   if (of) await orAbsent(io.client.delete(Machine, keyOf(of), { preconditions: { uid: of.metadata.uid } }))
   else await orAbsent(io.client.delete(LocalMachine, keyOf(machine), { preconditions: { uid: machine.metadata.uid } }))
 }
 
-/** Machines that the script takes away go at once, without a drain. */
+/** Deletes the machines in `simulated.lost` at once, without a drain. */
 async function dropLost(pool: LocalMachinePool, machines: readonly LocalMachine[], io: ReconcileContext): Promise<void> {
   const lost = pool.spec?.simulated?.lost ?? []
   for (const machine of machines) {
@@ -231,7 +231,7 @@ async function dropLost(pool: LocalMachinePool, machines: readonly LocalMachine[
   }
 }
 
-/** Contract: the provider deletes Machines whose infrastructure is gone; core does not. */
+/** Deletes Machines without infrastructure. Contract: this is done by the provider, not by core. */
 async function deleteOrphans(machinePool: MachinePool, machines: readonly LocalMachine[], io: ReconcileContext): Promise<void> {
   const names = new Set(machines.map(({ metadata }) => metadata.name))
   for (const machine of io.cache.byIndex(machinesByPool, keyOfPool(machinePool))) {
@@ -243,7 +243,7 @@ async function deleteOrphans(machinePool: MachinePool, machines: readonly LocalM
   }
 }
 
-/** Deletes all machines; the pool goes when they are gone. */
+/** Deletes all machines, and then removes the finalizer of the pool. */
 async function remove(pool: LocalMachinePool, io: ReconcileContext): Promise<Verdict> {
   const machines = io.cache.byIndex(byPool, poolText(pool))
   if (machines.length === 0) {
@@ -255,7 +255,7 @@ async function remove(pool: LocalMachinePool, io: ReconcileContext): Promise<Ver
   return { outcome: wait(message), conditions: [Conditions.Deleting.true('Deleting', message)] }
 }
 
-/** The Machine that core has made for it. */
+/** Returns the Machine that core has created for a LocalMachine. */
 const machineOf = ({ metadata }: LocalMachine, { cache }: ReconcileContext): Machine | undefined =>
   metadata.ownerReferences?.some(({ kind, controller }) => kind === Machine.kind && controller)
     ? cache.peek(Machine, { namespace: metadata.namespace!, name: metadata.name })
@@ -266,7 +266,7 @@ const isGoing = (machine: LocalMachine, io: ReconcileContext): boolean => {
   return isDeleting(machine) || (of !== undefined && isDeleting(of))
 }
 
-/** Ready sums up what else was found. */
+/** Adds the Ready condition, which summarizes the others. */
 function withReady(conditions: readonly NewCondition[]): readonly NewCondition[] {
   if (conditions.length === 0) return []
   const ready = summary(conditions, Conditions.Ready, {
@@ -280,7 +280,7 @@ function withReady(conditions: readonly NewCondition[]): readonly NewCondition[]
 
 const poolText = ({ metadata }: LocalMachinePool): string => `${metadata.namespace}/${metadata.name}`
 
-/** LocalMachines by the pool that made them. */
+/** LocalMachines by the pool that created them. */
 const byPool: Index<LocalMachine> = {
   name: 'localmachines by pool',
   kind: LocalMachine,
