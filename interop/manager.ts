@@ -114,6 +114,11 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
     checks.check('the manager stops cleanly', stopped.code === 0 && stopped.complaints === '', stopped)
     await checkLeaderElection(plane, running, checks)
 
+    const withoutWebhooks = await startManager()
+    await checkUnprotectedDeletions(client, checks)
+    await withoutWebhooks.stop()
+    running.delete(withoutWebhooks)
+
     const withWebhooks = await startManager('--webhook-port', '0')
     await checkWebhooks(client, checks)
     await checkBlockedDeletions(client, checks)
@@ -210,34 +215,56 @@ async function checkWebhooks(client: Client, checks: Checks): Promise<void> {
   await client.delete(ExtensionConfig, { name: 'quota' })
 }
 
-/** BeforeClusterDelete blocks although the deletion does not begin with the Cluster: its dependents stay until the hook allows it. */
-async function checkBlockedDeletions(client: Client, checks: Checks): Promise<void> {
-  let blocks = true
-  const guard = on(BeforeClusterDelete, { name: 'guard' }, () => (blocks ? holdFor(2, 'backing up') : proceedNow()))
+/** Deletions that do not begin with the Cluster. */
+const deletions: readonly {
+  readonly how: string
+  readonly of: string
+  destroy(client: Client, namespace: string): Promise<unknown>
+}[] = [
+  {
+    how: 'foreground deletion',
+    of: 'cluster',
+    destroy: (client, namespace) => client.delete(Cluster, { namespace, name: 'demo' }, { propagationPolicy: 'Foreground' }),
+  },
+  { how: 'deletion of the namespace', of: 'namespace', destroy: (client, name) => client.delete(Namespace, { name }) },
+]
+
+/** An extension whose BeforeClusterDelete blocks. */
+interface Guard {
+  blocks: boolean
+}
+
+async function withGuard(client: Client, check: (guard: Guard) => Promise<void>): Promise<void> {
+  const guard: Guard = { blocks: true }
+  const handler = on(BeforeClusterDelete, { name: 'guard' }, () => (guard.blocks ? holdFor(2, 'backing up') : proceedNow()))
   const authority = await makeAuthority(systemClock, { commonName: 'guard' })
   const serving = await issueCertificate(authority, systemClock, {
     commonName: '127.0.0.1',
     ipAddresses: ['127.0.0.1'],
     usages: ['server'],
   })
-  const server = await listen(extensionServer(defineExtension({ name: 'guard', handlers: [guard] })), serving)
+  const server = await listen(extensionServer(defineExtension({ name: 'guard', handlers: [handler] })), serving)
   try {
     const clientConfig = { url: server.url, caBundle: Buffer.from(authority.certificate).toString('base64') }
     await client.create(ExtensionConfig, { metadata: { name: 'guard' }, spec: { clientConfig } })
     await until(client, ExtensionConfig, 'the extension discovered', (configs) =>
       configs.some((config) => getCondition(config, 'Discovered')?.status === 'True'),
     )
-    for (const [how, namespace, destroy] of [
-      [
-        'foreground deletion',
-        'guarded',
-        () => client.delete(Cluster, { namespace: 'guarded', name: 'demo' }, { propagationPolicy: 'Foreground' }),
-      ],
-      ['deletion of the namespace', 'leaving', () => client.delete(Namespace, { name: 'leaving' })],
-    ] as const) {
-      blocks = true
+    await check(guard)
+    await client.delete(ExtensionConfig, { name: 'guard' })
+  } finally {
+    await server.close()
+  }
+}
+
+/** BeforeClusterDelete blocks although the deletion does not begin with the Cluster: its dependents stay until the hook allows it. */
+const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
+  withGuard(client, async (guard) => {
+    for (const { how, of, destroy } of deletions) {
+      guard.blocks = true
+      const namespace = `guarded-${of}`
       const before = await aClusterIn(client, namespace)
-      await destroy()
+      await destroy(client, namespace)
       // The collectors have been there once this is gone: no hook protects it.
       await until(
         client,
@@ -248,7 +275,7 @@ async function checkBlockedDeletions(client: Client, checks: Checks): Promise<vo
           namespace,
         },
       )
-      if (namespace === 'leaving') {
+      if (of === 'namespace') {
         const [leaving] = await until(client, Namespace, 'the namespace names what it cannot delete', (all) =>
           all.some((one) => one.metadata.name === namespace && contentFailure(one) !== undefined),
         ).then((all) => all.filter(({ metadata }) => metadata.name === namespace))
@@ -262,22 +289,43 @@ async function checkBlockedDeletions(client: Client, checks: Checks): Promise<vo
         before,
         during,
       })
-      const waiting = await client.get(Cluster, { namespace, name: 'demo' })
-      const reason = getCondition(waiting, 'TopologyReconciled')?.message
-      const expected = 'Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backing up'
-      checks.check(`${how}: the condition of the Cluster has the reason`, reason === expected, reason)
-
-      blocks = false
-      await until(client, Cluster, `${how}: no Cluster`, (left) => left.length === 0, { namespace })
-      await until(client, Machine, `${how}: no Machine`, (left) => left.length === 0, { namespace })
-      if (namespace === 'leaving')
-        await until(client, Namespace, 'no namespace', (all) => all.every(({ metadata }) => metadata.name !== namespace))
-      checks.check(`${how} is completed once the hook allows it`, (await dependentsIn(client, namespace)).length === 0)
+      await checkStillBlocked(client, checks, how, namespace)
+      guard.blocks = false
+      await checkCompleted(client, checks, how, namespace)
     }
-    await client.delete(ExtensionConfig, { name: 'guard' })
-  } finally {
-    await server.close()
-  }
+  })
+
+/** Control of `checkBlockedDeletions`: without the webhooks of the manager, dependents are deleted while the hook still blocks. */
+const checkUnprotectedDeletions = (client: Client, checks: Checks): Promise<void> =>
+  withGuard(client, async (guard) => {
+    for (const { how, of, destroy } of deletions) {
+      guard.blocks = true
+      const namespace = `exposed-${of}`
+      const without = `${how} without webhooks`
+      await aClusterIn(client, namespace)
+      await destroy(client, namespace)
+      for (const kind of dependents)
+        await until(client, kind, `${without}: no ${kind.kind}`, (left) => left.length === 0, { namespace })
+      const left = await dependentsIn(client, namespace)
+      checks.check(`${without} deletes the dependents of a Cluster whose hook blocks`, left.length === 0, left)
+      await checkStillBlocked(client, checks, without, namespace)
+      guard.blocks = false
+      await checkCompleted(client, checks, without, namespace)
+    }
+  })
+
+async function checkStillBlocked(client: Client, checks: Checks, how: string, namespace: string): Promise<void> {
+  const waiting = await client.get(Cluster, { namespace, name: 'demo' })
+  const reason = getCondition(waiting, 'TopologyReconciled')?.message
+  const expected = 'Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backing up'
+  checks.check(`${how}: the condition of the Cluster has the reason`, reason === expected, reason)
+}
+
+async function checkCompleted(client: Client, checks: Checks, how: string, namespace: string): Promise<void> {
+  await until(client, Cluster, `${how}: no Cluster`, (left) => left.length === 0, { namespace })
+  await until(client, Machine, `${how}: no Machine`, (left) => left.length === 0, { namespace })
+  await until(client, Namespace, `${how}: no namespace that is being deleted`, (all) => !all.some(isDeleting))
+  checks.check(`${how} is completed once the hook allows it`, (await dependentsIn(client, namespace)).length === 0)
 }
 
 /** Creates a Cluster and waits until it is Available. Returns its dependents. */
@@ -306,9 +354,10 @@ async function aClusterIn(client: Client, namespace: string): Promise<string[]> 
   return dependentsIn(client, namespace)
 }
 
+const dependents = [Machine, MachineSet, MachineDeployment, LocalCluster, LocalControlPlane, LocalMachine] as Kind[]
+
 /** Protected objects of the namespace's Cluster, with a mark on those that are being deleted. */
 async function dependentsIn(client: Client, namespace: string): Promise<string[]> {
-  const dependents = [Machine, MachineSet, MachineDeployment, LocalCluster, LocalControlPlane, LocalMachine] as Kind[]
   const lists = await Promise.all(dependents.map((kind) => client.list(kind, { namespace })))
   return lists
     .flatMap(({ items }) => items)
