@@ -12,7 +12,7 @@ import { Side } from './core-twin/side.ts'
 import { stubDefinitions } from './core-twin/stub-kinds.ts'
 import { Twin } from './core-twin/twin.ts'
 import type { PlaneOptions, ServedPlane } from './plane.ts'
-import { chosenByCommit, type Outcome, type Suite, type SuiteOptions } from './suite.ts'
+import { chosenByCommit, type Outcome, type Suite, type SuiteOptions, namesWith } from './suite.ts'
 import { startRealPlane } from './real-plane.ts'
 import { moduleFolder } from './tools.ts'
 import { components, install, managersUser, startManagers } from './upstream/managers.ts'
@@ -49,7 +49,7 @@ export const coreTwinSuite: Suite = {
 /** All, those whose names contain a text, or a third that the commit chooses. */
 function chosenCases({ all, only }: SuiteOptions): string[] {
   const names = Object.keys(cases)
-  if (only !== undefined) return names.filter((name) => only.split(',').some((part) => name.includes(part)))
+  if (only !== undefined) return namesWith(names, only)
   if (all) return names
   return chosenByCommit(names, 3)
 }

@@ -16,7 +16,7 @@ import { Scene, type SceneOptions, type Told } from './runtime-extension/scene.t
 import { startStagedExtension } from './runtime-extension/staged-extension.ts'
 import { playProviders, stubDefinitions } from './runtime-extension/stub-providers.ts'
 import { compareTold } from './runtime-extension/told.ts'
-import type { Suite } from './suite.ts'
+import { namesWith, type Suite, type SuiteOptions } from './suite.ts'
 import { moduleFolder } from './tools.ts'
 import { components, install, managersUser, startManagers } from './upstream/managers.ts'
 
@@ -30,19 +30,20 @@ export const runtimeExtensionSuite: Suite = {
   async prepare() {
     for (const { tool, module } of core) await moduleFolder(tool, module)
   },
-  async run() {
+  async run({ only }: SuiteOptions = {}) {
     const checks = new Checks()
-    const onCapstan = await withGoCore(startCapstanPlane, checks)
-    const onKubernetes = await withGoCore(startRealPlane, checks)
-    const ours = await withOurCore(checks)
-    compareTold({ onCapstan, onKubernetes, ours }, checks)
+    const names = only === undefined ? Object.keys(cases) : namesWith(Object.keys(cases), only)
+    const onCapstan = await withGoCore(startCapstanPlane, names, checks)
+    const onKubernetes = await withGoCore(startRealPlane, names, checks)
+    const ours = await withOurCore(names, checks)
+    compareTold({ onCapstan, onKubernetes, ours }, checks, { all: only === undefined })
     return checks
   },
 }
 
 type Start = typeof startCapstanPlane | typeof startRealPlane
 
-async function withGoCore(start: Start, checks: Checks): Promise<Told> {
+async function withGoCore(start: Start, names: readonly string[], checks: Checks): Promise<Told> {
   await using plane = await start({ users: [managersUser] })
   const certified = await clientCertificateFlags(plane)
   await using managers = await startManagers(plane, () => {}, {
@@ -50,15 +51,17 @@ async function withGoCore(start: Start, checks: Checks): Promise<Told> {
     gates: 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true',
     flags: certified,
   })
-  return await tellAll(`upstream's core on ${plane.name}`, plane, checks, () =>
+  return await tellAll(`upstream's core on ${plane.name}`, plane, names, checks, () =>
     managers.programs.map((one) => one.tail(40)).join('\n'),
   )
 }
 
-async function withOurCore(checks: Checks): Promise<Told> {
+async function withOurCore(names: readonly string[], checks: Checks): Promise<Told> {
   await using plane = await startCapstanPlane()
   const flags = [
-    '--no-webhooks',
+    // Some of what cases write is rejected by webhooks.
+    '--webhook-port',
+    '0',
     '--kubeconfig',
     plane.kubeconfig,
     '--data',
@@ -69,7 +72,7 @@ async function withOurCore(checks: Checks): Promise<Told> {
   const certified = await clientCertificateFlags(plane)
   const manager = await startCapstan(['manager', ...flags, ...certified, '--log-level', 'error'], /Manager ready/)
   try {
-    return await tellAll('our core', plane, checks, () => '')
+    return await tellAll('our core', plane, names, checks, () => '')
   } finally {
     await manager.kill()
   }
@@ -85,7 +88,13 @@ async function clientCertificateFlags({ authority, folder }: ServedPlane): Promi
 }
 
 /** Runs all cases at once. */
-async function tellAll(of: string, plane: ServedPlane, checks: Checks, log: () => string): Promise<Told> {
+async function tellAll(
+  of: string,
+  plane: ServedPlane,
+  names: readonly string[],
+  checks: Checks,
+  log: () => string,
+): Promise<Told> {
   const begun = performance.now()
   const client: Client = plane.client()
   await install(client, stubDefinitions)
@@ -95,7 +104,6 @@ async function tellAll(of: string, plane: ServedPlane, checks: Checks, log: () =
   await using extension = await startStagedExtension(plane.authority)
   const options = { client, extension, ca: plane.ca, told, clients: plane.authority }
   await untilCalling(options)
-  const names = Object.keys(cases)
   const results = await Promise.allSettled(names.map((name) => cases[name]!(options)))
   results.forEach((result, index) => {
     const name = names[index]!

@@ -28,6 +28,10 @@ export interface SuiteOptions {
   readonly real?: boolean
 }
 
+/** Those of `names` that contain one of the texts of `--only`. */
+export const namesWith = (names: readonly string[], only: string): string[] =>
+  names.filter((name) => only.split(',').some((part) => name.includes(part)))
+
 /** About one of `parts` parts of the names, chosen by the commit: CI covers all of them over several commits. */
 export function chosenByCommit(names: readonly string[], parts: number): string[] {
   const { stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' })

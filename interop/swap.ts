@@ -30,7 +30,7 @@ import {
 import { moveThereAndBack } from './life/move.ts'
 import type { PlaneOptions, ServedPlane } from './plane.ts'
 import { startRealPlane } from './real-plane.ts'
-import type { Outcome, Suite, SuiteOptions } from './suite.ts'
+import { namesWith, type Outcome, type Suite, type SuiteOptions } from './suite.ts'
 import { liveThroughTakeOver } from './swap/take-over.ts'
 import { moduleFolder } from './tools.ts'
 import { until } from './until.ts'
@@ -89,7 +89,7 @@ export const swapSuite: Suite = {
 }
 
 function chosenOf(names: readonly string[], { all, only }: SuiteOptions): readonly string[] {
-  if (only !== undefined) return names.filter((name) => only.split(',').some((part) => name.includes(part)))
+  if (only !== undefined) return namesWith(names, only)
   return all ? names : ofCI
 }
 

@@ -1,7 +1,7 @@
 /** The cases, each in a namespace of its own, side by side. A case records what it sees; a comparison decides whether that is right. */
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
-import { type Clock, getCondition, hours, isRecord, keyOf, Secret, systemClock } from '@capstan/kube'
+import { type Clock, getCondition, hours, isRecord, keyOf, messageOf, Secret, systemClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { freePorts } from '../programs.ts'
 import { until } from '../until.ts'
@@ -177,6 +177,89 @@ const removed: Case = async (options) => {
     await new Promise((resolve) => void setTimeout(resolve, 1000))
   }
   scene.tell('then', await scene.reconciled('True'))
+}
+
+/** Another version while hooks of an upgrade block: which versions are rejected, and what follows from one that is not checked. */
+const anotherVersion: Case = async (options) => {
+  const scene = await Scene.open('another-version', options)
+  const setVersion = (version: string, { unchecked = false } = {}) => {
+    const annotations = { 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check': unchecked ? '' : null }
+    return scene.client.patch(Cluster, scene.key, {
+      type: 'merge',
+      body: { metadata: { annotations }, spec: { topology: { version } } },
+    })
+  }
+  const rejected = async (hook: string, ...versions: string[]) => {
+    for (const version of versions) {
+      const text = await setVersion(version).then(() => 'accepted', messageOf)
+      scene.tell(`while ${hook} blocks: to ${version}`, text.replace(/^.* denied the request: /, ''))
+    }
+  }
+  const hold = (hook: string) => scene.stage.answer(hook, () => holdFor(2, `held by ${hook}`))
+  const letGo = (hook: string) => scene.stage.answer(hook, undefined)
+  const heldBy = (hook: string, version: string) =>
+    scene.reconciled(new RegExp(`is upgrading to ${RegExp.escape(version)}[^]*${hook}: held`))
+  const calls = () =>
+    scene.stage.calls
+      .filter(({ hook }) => upgradeHooks.includes(hook))
+      .map(({ hook, request }) => `${hook} ${JSON.stringify(versionsOf({ request }))}`)
+  /** A core whose earlier response is still valid calls later. */
+  const called = async (hook: string, version: string) => {
+    const end = performance.now() + 120_000
+    while (!calls().some((call) => call.startsWith(hook) && call.includes(`"toKubernetesVersion":"${version}"`))) {
+      if (performance.now() > end)
+        throw new Error(`another-version: ${hook} was not called for ${version}: ${calls().join(', ')}`)
+      await new Promise((resolve) => void setTimeout(resolve, 50))
+    }
+  }
+  const tellCalls = (what: string) => {
+    scene.tell(`calls ${what}`, [...new Set(calls())])
+    scene.stage.calls.length = 0
+  }
+  await scene.createClass()
+  await scene.createCluster('v1.35.0', { workers: oneDeployment })
+  await scene.reconciled('True')
+
+  hold('BeforeClusterUpgrade')
+  await setVersion('v1.36.0')
+  await heldBy('BeforeClusterUpgrade', 'v1.36.0')
+  await rejected('BeforeClusterUpgrade', 'v1.37.0', 'v1.35.0')
+  await setVersion('v1.36.1', { unchecked: true })
+  await called('BeforeClusterUpgrade', 'v1.36.1')
+  scene.tell('BeforeClusterUpgrade for another version', await heldBy('BeforeClusterUpgrade', 'v1.36.1'))
+  await setVersion('v1.35.0', { unchecked: true })
+  scene.tell('back before BeforeClusterUpgrade', await scene.reconciled('True'))
+  letGo('BeforeClusterUpgrade')
+  tellCalls('of BeforeClusterUpgrade')
+
+  hold('BeforeControlPlaneUpgrade')
+  await setVersion('v1.36.0')
+  await heldBy('BeforeControlPlaneUpgrade', 'v1.36.0')
+  await rejected('BeforeControlPlaneUpgrade', 'v1.37.0', 'v1.35.0')
+  await setVersion('v1.36.1', { unchecked: true })
+  await called('BeforeControlPlaneUpgrade', 'v1.36.1')
+  scene.tell('BeforeControlPlaneUpgrade for another version', await heldBy('BeforeControlPlaneUpgrade', 'v1.36.1'))
+  await setVersion('v1.35.0', { unchecked: true })
+  scene.tell('back before BeforeControlPlaneUpgrade', await scene.reconciled('True'))
+  letGo('BeforeControlPlaneUpgrade')
+  tellCalls('of BeforeControlPlaneUpgrade')
+
+  hold('AfterControlPlaneUpgrade')
+  hold('AfterClusterUpgrade')
+  await setVersion('v1.36.0')
+  await heldBy('AfterControlPlaneUpgrade', 'v1.36.0')
+  await rejected('AfterControlPlaneUpgrade', 'v1.37.0', 'v1.35.0')
+  await setVersion('v1.37.0', { unchecked: true })
+  letGo('AfterControlPlaneUpgrade')
+  scene.tell('at the other version', await heldBy('AfterClusterUpgrade', 'v1.37.0'))
+  await rejected('AfterClusterUpgrade', 'v1.38.0', 'v1.36.0')
+  await setVersion('v1.36.0', { unchecked: true })
+  scene.tell('a lower version', await scene.reconciled(/must be greater/))
+  await setVersion('v1.37.0', { unchecked: true })
+  await heldBy('AfterClusterUpgrade', 'v1.37.0')
+  letGo('AfterClusterUpgrade')
+  scene.tell('then', await scene.reconciled('True'))
+  tellCalls('of the upgrade')
 }
 
 /** One hook that core does not know refuses the whole discovery, and what was discovered before stays. */
@@ -557,6 +640,7 @@ export const cases: { readonly [name: string]: Case } = {
   unheard,
   unregistered,
   elsewhere,
+  anotherVersion,
   failure: refused('failure', () => fail('not today'), /not today/),
   status500: refused('status-500', page('it broke\n', 500), callFailed),
   status301: refused('status-301', page('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),
