@@ -1,5 +1,5 @@
 /** The cases, each in a namespace of its own, side by side. A case records what it sees; a comparison decides whether that is right. */
-import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
+import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, pendingHooks } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
 import { type Clock, getCondition, hours, isRecord, keyOf, messageOf, Secret, systemClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
@@ -198,7 +198,12 @@ const anotherVersion: Case = async (options) => {
   const hold = (hook: string) => scene.stage.answer(hook, () => holdFor(2, `held by ${hook}`))
   const letGo = (hook: string) => scene.stage.answer(hook, undefined)
   const heldBy = (hook: string, version: string) =>
-    scene.reconciled(new RegExp(`is upgrading to ${RegExp.escape(version)}[^]*${hook}: held`))
+    scene.reconciled(new RegExp(`is upgrading to ${version.replaceAll('.', String.raw`\.`)}[^]*${hook}: held`))
+  /** Upstream writes the condition and removes the mark of AfterClusterUpgrade in two reconciles. */
+  const settled = async () => {
+    await scene.seen(Cluster, 'has no pending hook', ([one]) => one !== undefined && pendingHooks(one).size === 0)
+    return scene.reconciled('True')
+  }
   const calls = () =>
     scene.stage.calls
       .filter(({ hook }) => upgradeHooks.includes(hook))
@@ -218,7 +223,7 @@ const anotherVersion: Case = async (options) => {
   }
   await scene.createClass()
   await scene.createCluster('v1.35.0', { workers: oneDeployment })
-  await scene.reconciled('True')
+  await settled()
 
   hold('BeforeClusterUpgrade')
   await setVersion('v1.36.0')
@@ -228,7 +233,7 @@ const anotherVersion: Case = async (options) => {
   await called('BeforeClusterUpgrade', 'v1.36.1')
   scene.tell('BeforeClusterUpgrade for another version', await heldBy('BeforeClusterUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
-  scene.tell('back before BeforeClusterUpgrade', await scene.reconciled('True'))
+  scene.tell('back before BeforeClusterUpgrade', await settled())
   letGo('BeforeClusterUpgrade')
   tellCalls('of BeforeClusterUpgrade')
 
@@ -240,7 +245,7 @@ const anotherVersion: Case = async (options) => {
   await called('BeforeControlPlaneUpgrade', 'v1.36.1')
   scene.tell('BeforeControlPlaneUpgrade for another version', await heldBy('BeforeControlPlaneUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
-  scene.tell('back before BeforeControlPlaneUpgrade', await scene.reconciled('True'))
+  scene.tell('back before BeforeControlPlaneUpgrade', await settled())
   letGo('BeforeControlPlaneUpgrade')
   tellCalls('of BeforeControlPlaneUpgrade')
 
@@ -258,7 +263,7 @@ const anotherVersion: Case = async (options) => {
   await setVersion('v1.37.0', { unchecked: true })
   await heldBy('AfterClusterUpgrade', 'v1.37.0')
   letGo('AfterClusterUpgrade')
-  scene.tell('then', await scene.reconciled('True'))
+  scene.tell('then', await settled())
   tellCalls('of the upgrade')
 }
 

@@ -644,7 +644,7 @@ describe('an upgrade', () => {
       const setVersion = (version: string, annotations: object = {}) =>
         world.patch(Cluster, 'demo', { metadata: { annotations }, spec: { topology: { version } } })
       await setVersion('v1.35.0')
-      if (name !== 'BeforeClusterUpgrade') await world.reportControlPlane('v1.35.0')
+      if (name.startsWith('After')) await world.reportControlPlane('v1.35.0')
       await world.advance(seconds(1))
       expect(waitingHooks(await world.cluster())).toMatchObject([{ hook: name }])
       world.runtime.trace.length = 0
@@ -654,6 +654,7 @@ describe('an upgrade', () => {
 
     test.each([
       ['BeforeClusterUpgrade', notYet],
+      ['BeforeControlPlaneUpgrade', stillBlocking],
       ['AfterControlPlaneUpgrade', stillBlocking],
       ['AfterClusterUpgrade', stillBlocking],
     ])('is rejected, as upstream does: %s', async (name, why) => {
@@ -674,6 +675,29 @@ describe('an upgrade', () => {
       expect(await world.reconciled()).toBe('True ReconcileSucceeded')
       await setVersion('v1.35.1')
       expect(world.runtime.trace).toEqual(Array(2).fill('BeforeClusterUpgrade v1.34.0 v1.35.1'))
+    })
+
+    test('without the check, BeforeControlPlaneUpgrade is called for it at once, and the current version ends the upgrade', async () => {
+      const { world, setVersion } = await waitingFor('BeforeControlPlaneUpgrade')
+      await setVersion('v1.35.1', unchecked)
+      expect(world.runtime.trace).toEqual(['BeforeControlPlaneUpgrade v1.34.0 v1.35.1'])
+      await setVersion('v1.34.0', unchecked)
+      await world.advance(seconds(30))
+      expect(world.runtime.trace.slice(1)).toEqual(['AfterClusterUpgrade v1.34.0'])
+      expect(waitingHooks(await world.cluster())).toEqual([])
+      expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+    })
+
+    test('without the check, a version below that of the control plane is an error until it is set back', async () => {
+      const { world, state, setVersion } = await waitingFor('AfterControlPlaneUpgrade')
+      await setVersion('v1.34.0', unchecked)
+      expect(await world.reconciled()).toMatch(
+        'invalid ControlPlane upgrade plan: item 0; version v1.34.0 must be greater than v1.35.0',
+      )
+      state.blocks = false
+      await setVersion('v1.35.0', unchecked)
+      await world.advance(seconds(10))
+      expect(await world.reconciled()).toBe('True ReconcileSucceeded')
     })
 
     test('without the check, a running upgrade continues to it after its step, with one BeforeClusterUpgrade and one AfterClusterUpgrade', async () => {
