@@ -55,6 +55,13 @@ describe('a story that is piped', () => {
     expect(lines).toEqual(['   0.0s  Cluster default/demo: failed: * one * two [2J'])
   })
 
+  test('truncates a message of 33,000 characters', () => {
+    const { story, lines } = start('text')
+    story.report(line(0, 'HookBlocking', 'Cluster default/demo', '😀'.repeat(33_000)))
+    expect(lines.join('').length).toBeLessThan(5000)
+    expect(lines[0]).toMatch(/😀\.\.\. \(truncated\)$/)
+  })
+
   test('prints JSON as one object per line, with the time and without hints', () => {
     const { story, lines, clusters } = start('json')
     story.report(created)

@@ -1,5 +1,5 @@
 /** Shows the story of a plane as it happens: plain lines, one JSON object a line, or on a terminal with one live line per cluster. */
-import { largest } from '@capstan/kube'
+import { largest, shortened } from '@capstan/kube'
 import type { Clock, Timer } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 import type { Io, Terminal } from '../io.ts'
@@ -37,8 +37,12 @@ export function createStory(io: Io, format: 'text' | 'json', clock: Clock, start
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)}s`.padStart(7)
 const nothing = () => {}
 
+/** Most characters of an event that a person reads in a line; the whole text is in the condition, and in the JSON story. */
+const LongestText = 2000
+const readable = (text: string): string => shortened(oneLine(text), LongestText)
+
 const plainStory = (io: Io): Story => ({
-  report: ({ at, subject, text }) => io.out(`${seconds(at)}  ${subject}: ${oneLine(text)}`),
+  report: ({ at, subject, text }) => io.out(`${seconds(at)}  ${subject}: ${readable(text)}`),
   clusters: nothing,
   note: (text) => io.out(text),
   end: nothing,
@@ -78,7 +82,7 @@ function terminalStory(terminal: Terminal, clock: Clock): Story {
 
   return {
     report({ at, subject, text, event }) {
-      const [time, who, what] = [dim(seconds(at)), bold(subject), { text: oneLine(text), ...styleOf(event) }]
+      const [time, who, what] = [dim(seconds(at)), bold(subject), { text: readable(text), ...styleOf(event) }]
       above(`${paint(time)}  ${paint(who)}: ${paint(what)}`)
     },
     clusters(latest) {
