@@ -44,6 +44,17 @@ const ignored =
     scene.tell('objects', String((await scene.seen(StubCluster, 'goes on', (found) => found.length > 0)).length))
   }
 
+/** A time to wait below zero, which is a mistake of the extension: the Cluster does not continue. */
+const negative: Case = async (options) => {
+  const scene = await Scene.open('negative', options)
+  scene.stage.answer('BeforeClusterCreate', text('{"status":"Success","retryAfterSeconds":-5,"message":"below zero"}'))
+  await scene.createClass()
+  await scene.createCluster()
+  scene.tell('condition', await scene.reconciled(/BeforeClusterCreate: below zero|Invalid value: -5/))
+  const { items } = await scene.client.list(StubCluster, { namespace: scene.name })
+  scene.tell('objects', String(items.length))
+}
+
 /** An external patch is answered so: what comes of the objects, or what the Cluster says. */
 const patched =
   (name: string, items: (request: PatchRequest) => object[], result: { readonly fails: RegExp } | 'objects'): Case =>
@@ -109,7 +120,11 @@ const life: Case = async (options) => {
   await letGo('BeforeClusterDelete')
   await scene.seen(Cluster, 'is gone', (found) => found.length === 0)
   const firsts = scene.stage.calls.filter(({ hook }, at, all) => all.findIndex((one) => one.hook === hook) === at)
-  for (const { hook, request } of firsts) scene.tell(`request of ${hook}`, withoutIdentity(request))
+  for (const { hook, request } of firsts) {
+    scene.tell(`request of ${hook}`, withoutIdentity(request))
+    if (isRecord(request['cluster']))
+      scene.tell(`marks in the request of ${hook}`, [...pendingHooks(request['cluster'] as unknown as Cluster)].sort())
+  }
   scene.tell('order', firsts.map(({ hook }) => hook).join(' '))
 }
 
@@ -199,10 +214,14 @@ const anotherVersion: Case = async (options) => {
   const letGo = (hook: string) => scene.stage.answer(hook, undefined)
   const heldBy = (hook: string, version: string) =>
     scene.reconciled(new RegExp(`is upgrading to ${version.replaceAll('.', String.raw`\.`)}[^]*${hook}: held`))
-  /** Upstream writes the condition and removes the mark of AfterClusterUpgrade in two reconciles. */
+  /** Upstream can write the mark of AfterClusterUpgrade again after it has removed it, and then calls the hook once more. */
   const settled = async () => {
-    await scene.seen(Cluster, 'has no pending hook', ([one]) => one !== undefined && pendingHooks(one).size === 0)
-    return scene.reconciled('True')
+    const isDone = (one: Cluster | undefined) => one !== undefined && pendingHooks(one).size === 0
+    for (;;) {
+      await scene.seen(Cluster, 'has no pending hook', ([one]) => isDone(one))
+      await new Promise((resolve) => void setTimeout(resolve, 3000))
+      if (isDone(await scene.client.get(Cluster, scene.key))) return scene.reconciled('True')
+    }
   }
   const calls = () =>
     scene.stage.calls
@@ -646,6 +665,7 @@ export const cases: { readonly [name: string]: Case } = {
   unregistered,
   elsewhere,
   anotherVersion,
+  negative,
   failure: refused('failure', () => fail('not today'), /not today/),
   status500: refused('status-500', page('it broke\n', 500), callFailed),
   status301: refused('status-301', page('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),

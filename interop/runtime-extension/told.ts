@@ -37,6 +37,12 @@ const explained: readonly Difference[] = [
     reason: 'upstream applies nothing and fails over the nothing that comes of it; ours says what is wrong',
     alike: (text) => text.replace(/(?<=failed to apply patches for patch "p": ).*$/, 'failed to apply …'),
   },
+  {
+    what: /^negative: condition$/,
+    reason:
+      'upstream takes a negative retryAfterSeconds for a blocking response and does not call again; ours is an error with the field',
+    alike: (text) => text.replace(/^False .*$/s, 'False'),
+  },
 ]
 
 /** `all`: with the records of all cases. Then each of `explained` must apply. */
