@@ -13,11 +13,24 @@ import { scriptedRuntime } from './scripted-runtime.ts'
 
 const key = { namespace: 'default', name: 'demo' }
 const demo = new URL('../../lab/demo/', import.meta.url)
+const pools = new URL('../testdata/', import.meta.url)
 
-/** Steps of the user, each idempotent, with the time to wait afterwards. */
-const steps: readonly { readonly act: (client: Client) => Promise<unknown>; readonly wait: number }[] = [
-  { act: (client) => createFrom(client, new URL('class.yaml', demo)), wait: 0 },
-  { act: (client) => createFrom(client, new URL('cluster.yaml', demo)), wait: seconds(60) },
+interface Step {
+  readonly act: (client: Client) => Promise<unknown>
+  /** How long to wait afterwards. */
+  readonly wait: number
+}
+
+/** The manifests of a story. */
+interface Manifests {
+  readonly clusterClass: URL
+  readonly cluster: URL
+}
+
+/** Steps of the user, each idempotent. */
+const stepsOf = ({ clusterClass, cluster }: Manifests): readonly Step[] => [
+  { act: (client) => createFrom(client, clusterClass), wait: 0 },
+  { act: (client) => createFrom(client, cluster), wait: seconds(60) },
   {
     act: (client) => client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } }),
     wait: seconds(120),
@@ -50,7 +63,8 @@ interface Ending {
 }
 
 /** Runs the steps; stops the process right after commit number `stopAfter` and restarts it. */
-async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
+async function play(manifests: Manifests, stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
+  const steps = stepsOf(manifests)
   const base = memoryStores()
   const management = await base.store('management')
   const machines: Record<string, number> = {}
@@ -58,8 +72,11 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
   management.subscribe(resourceName(Machine), (change: Change) => {
     if (change.previous === undefined) {
       const { labels = {} } = change.object!.metadata
-      const role = labels['topology.cluster.x-k8s.io/deployment-name'] ?? 'control-plane'
-      const of = `${role} ${(change.object as Machine).spec.version}`
+      const role =
+        labels['topology.cluster.x-k8s.io/deployment-name'] ?? labels['topology.cluster.x-k8s.io/pool-name'] ?? 'control-plane'
+      // Core writes the version of a pool's Machine after it has created it.
+      const { version } = (change.object as Machine).spec
+      const of = version === undefined ? role : `${role} ${version}`
       machines[of] = (machines[of] ?? 0) + 1
     }
   })
@@ -113,45 +130,74 @@ const leftBehind = (store: Store): string[] => {
     'clusters.cluster.x-k8s.io',
     'machinedeployments.cluster.x-k8s.io',
     'machinesets.cluster.x-k8s.io',
+    'machinepools.cluster.x-k8s.io',
     'machines.cluster.x-k8s.io',
     'localclusters.infrastructure.capstan.dev',
     'localmachines.infrastructure.capstan.dev',
+    'localmachinepools.infrastructure.capstan.dev',
     'localcontrolplanes.controlplane.capstan.dev',
     'localbootstrapconfigs.bootstrap.capstan.dev',
     'secrets',
     'localmachinetemplates.infrastructure.capstan.dev',
+    'localmachinepooltemplates.infrastructure.capstan.dev',
     'localbootstrapconfigtemplates.bootstrap.capstan.dev',
   ].flatMap((resource) => store.list(resource).map(({ metadata }) => `${resource} ${metadata.name}`))
 }
 
-const expected: Omit<Ending, 'commits'> = {
-  machines: {
-    'control-plane v1.36.0': 1,
-    'steady v1.36.0': 1,
-    'elastic v1.36.0': 1,
-    'control-plane v1.36.1': 1,
-    'steady v1.36.1': 1,
-    'elastic v1.36.1': 1,
-  },
-  passed: hooks,
-  wasAvailable: true,
-  wasUpgraded: true,
-  left: [
-    'localmachinetemplates.infrastructure.capstan.dev demo-control-plane',
-    'localmachinetemplates.infrastructure.capstan.dev demo-worker',
-    'localbootstrapconfigtemplates.bootstrap.capstan.dev demo-worker',
+const common = { passed: hooks, wasAvailable: true, wasUpgraded: true }
+
+const stories: readonly (readonly [name: string, manifests: Manifests, expected: Omit<Ending, 'commits'>])[] = [
+  [
+    'the demo',
+    { clusterClass: new URL('class.yaml', demo), cluster: new URL('cluster.yaml', demo) },
+    {
+      ...common,
+      machines: {
+        'control-plane v1.36.0': 1,
+        'steady v1.36.0': 1,
+        'elastic v1.36.0': 1,
+        'control-plane v1.36.1': 1,
+        'steady v1.36.1': 1,
+        'elastic v1.36.1': 1,
+      },
+      left: [
+        'localmachinetemplates.infrastructure.capstan.dev demo-control-plane',
+        'localmachinetemplates.infrastructure.capstan.dev demo-worker',
+        'localbootstrapconfigtemplates.bootstrap.capstan.dev demo-worker',
+      ],
+    },
   ],
-}
+  [
+    'a Cluster whose workers are a MachinePool with a Machine for each of its machines',
+    { clusterClass: new URL('pool-class.yaml', pools), cluster: new URL('pool-cluster.yaml', pools) },
+    {
+      ...common,
+      machines: {
+        'control-plane v1.36.0': 1,
+        'control-plane v1.36.1': 1,
+        spot: 4,
+      },
+      left: [
+        'localmachinetemplates.infrastructure.capstan.dev pools-control-plane',
+        'localmachinepooltemplates.infrastructure.capstan.dev pools',
+        'localbootstrapconfigtemplates.bootstrap.capstan.dev pools',
+      ],
+    },
+  ],
+]
 
-describe('a process that is stopped between two writes and restarted with its store', async () => {
-  const { commits, ...undisturbed } = await play()
+describe.each(stories)(
+  '%s, with a process that is stopped between two writes and restarted with its store',
+  async (_, manifests, expected) => {
+    const { commits, ...undisturbed } = await play(manifests)
 
-  test('the story without a stop', () => {
-    expect(undisturbed).toEqual(expected)
-  })
+    test('the story without a stop', () => {
+      expect(undisturbed).toEqual(expected)
+    })
 
-  test.each(stopsOf(commits, 6))('leads to the same result when stopped after write %i', async (stop) => {
-    const { commits: _, ...ending } = await play(stop)
-    expect(ending).toEqual(expected)
-  })
-})
+    test.each(stopsOf(commits, 6))('leads to the same result when stopped after write %i', async (stop) => {
+      const { commits: _, ...ending } = await play(manifests, stop)
+      expect(ending).toEqual(expected)
+    })
+  },
+)
