@@ -32,6 +32,7 @@ import { lintSuite } from '../interop/lint.ts'
 import { manifestsSuite } from '../interop/manifests.ts'
 import { managerOnKubernetesSuite, managerSuite } from '../interop/manager.ts'
 import { programsSuite } from '../interop/own-programs.ts'
+import { oldContractSuite } from '../interop/old-contract.ts'
 import { ownNetwork } from '../interop/own-network.ts'
 import { swapSuite } from '../interop/swap.ts'
 import { restartSuite } from '../interop/restart.ts'
@@ -50,6 +51,7 @@ const suites: { readonly [name: string]: Suite } = {
   'kubectl-compare': kubectlCompareSuite,
   controllers: controllersSuite,
   programs: programsSuite,
+  'old-contract': oldContractSuite,
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   envtest: envtestSuite,
   image: imageSuite,

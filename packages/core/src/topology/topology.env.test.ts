@@ -37,6 +37,7 @@ import {
   DevMachineTemplate,
   devKinds,
   devTemplateKinds,
+  testContract,
   testEnv,
 } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -1217,7 +1218,7 @@ describe('patches of extensions', () => {
       [
         'DevClusterTemplate Cluster spec.infrastructureRef',
         'DevControlPlaneTemplate Cluster spec.controlPlaneRef',
-        'DevMachineTemplate DevControlPlane spec.machineTemplate.spec.infrastructureRef',
+        `DevMachineTemplate DevControlPlane ${testContract() === 'v1beta1' ? 'spec.machineTemplate' : 'spec.machineTemplate.spec'}.infrastructureRef`,
         'DevConfigTemplate MachineDeployment spec.template.spec.bootstrap.configRef',
         'DevMachineTemplate MachineDeployment spec.template.spec.infrastructureRef',
       ],

@@ -1,0 +1,35 @@
+/**
+ * Core's environment tests with providers of contract v1beta1: the same tests, whose providers' kinds claim the older contract, while
+ * the client of each test is translated (`packages/testing/src/contract-twin.ts`). `npm test` runs them by contract v1beta2.
+ */
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Checks } from './capstan-process.ts'
+import type { Suite } from './suite.ts'
+import { runTests } from './tests.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Environment tests of core; in those of hooks alone no provider takes part. */
+const files = () =>
+  globSync('packages/core/src/**/*.env.test.ts', { cwd: root })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => !file.startsWith('packages/core/src/extensionconfig/'))
+    .toSorted()
+
+export const oldContractSuite: Suite = {
+  shows: "core's environment tests pass with providers of contract v1beta1",
+  ci: true,
+  tools: [],
+  async run() {
+    const checks = new Checks()
+    const chosen = files()
+    // A test that installs its kinds without the harness would pass by contract v1beta2.
+    const own = chosen.filter((file) => readFileSync(`${root}${file}`, 'utf8').includes('createApiServer('))
+    checks.check('every file uses the harness of @capstan/testing', own.length === 0, own)
+    const statuses = await runTests(chosen, { CAPSTAN_TEST_CONTRACT: 'v1beta1' })
+    for (const [name, status] of statuses) checks.check(name, status === 'passed', status)
+    checks.check('there are tests', statuses.size > 100, statuses.size)
+    return checks
+  },
+}
