@@ -12,6 +12,7 @@ import {
   draft,
   type KubeObject,
   type Logger,
+  pauseIfDue,
   type Random,
   silent,
   StatusError,
@@ -198,7 +199,8 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
 const inProcess = (engine: Engine, caller: Caller, clock: Clock): Transport => ({
   async send(request: ApiRequest, signal?: AbortSignal) {
     // Without these pauses, in-process requests could follow one another endlessly and block requests from sockets.
-    for (let pause = clock.yieldIfDue?.(); pause; pause = clock.yieldIfDue?.()) await pause
+    const pause = pauseIfDue(clock)
+    if (pause) await pause
     signal?.throwIfAborted()
     if (request.plural === '') return discovered(engine, request)
     return (await engine.execute(request, caller, signal)).body

@@ -39,12 +39,22 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   })
 }
 
+/**
+ * Returns a promise to await when timers and sockets have not run for long; `undefined` otherwise. Await it only when there is one: the order
+ * of short work stays that of its calls.
+ */
+export function pauseIfDue(clock: Clock): Promise<void> | undefined {
+  // Another waiting task may have used up the time.
+  return clock.yieldIfDue?.()?.then(() => pauseIfDue(clock))
+}
+
 /** Runs `work` to its end. At each of its yields, timers and sockets run first when they have not run for long. */
 export async function inPieces<T>(clock: Clock, work: Generator<unknown, T>): Promise<T> {
   for (;;) {
     const piece = work.next()
     if (piece.done) return piece.value
-    for (let pause = clock.yieldIfDue?.(); pause; pause = clock.yieldIfDue?.()) await pause
+    const pause = pauseIfDue(clock)
+    if (pause) await pause
   }
 }
 

@@ -247,10 +247,15 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
   text: `Too many: ${count}: must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
 })
 
-/** The 422 error for one or more field errors, with the text of a real API server. */
-export function invalidObject(kind: { group: string; kind: string }, name: string, errors: readonly FieldError[]): StatusError {
+/** Field errors of one response. Each is about 300 bytes of it, and a body of 3 MB may have a million. */
+const MaxFieldErrors = 10_000
+
+/** The 422 error for one or more field errors, with the text of a real API server. Of very many, the first are listed. */
+export function invalidObject(kind: { group: string; kind: string }, name: string, all: readonly FieldError[]): StatusError {
+  const errors = all.length > MaxFieldErrors ? all.slice(0, MaxFieldErrors) : all
   // Upstream: equal field errors appear once in the message, but each in the causes.
   const lines = [...new Set(errors.map((e) => `${e.field}: ${e.text}`))]
+  if (all.length > errors.length) lines.push(`and ${all.length - errors.length} more errors`)
   const text = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
   const kindText = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
   return new StatusError('Invalid', `${kindText} ${JSON.stringify(name)} is invalid: ${text}`, {

@@ -1,6 +1,6 @@
 /** Resource requests: builds the engine's request from method, path, query and body, and the HTTP response from its result. */
 import type { ApiRequest, Clock, RequestOptions, ResourcePath, Verb } from '@capstan/kube'
-import { badRequest, StatusError, verbOf } from '@capstan/kube'
+import { badRequest, pauseIfDue, StatusError, verbOf } from '@capstan/kube'
 import type { Caller } from '../auth/user.ts'
 import type { Engine } from '../verbs/engine.ts'
 import type { Resource } from '../registry/resource.ts'
@@ -55,6 +55,9 @@ export async function resourceAnswer(
     tables: hasTables(resource, path.subresource),
   })
   const apiRequest = await apiRequestOf(server, verb, path, resource, request, query)
+  // A long body takes a while to read.
+  const pause = pauseIfDue(server.clock)
+  if (pause) await pause
   if (verb === 'watch') return watchAnswer(server, resource, apiRequest, representation, request, query, caller)
   if (engine.resources.isConnection(path.subresource) && resource.builtin) {
     const container = query.get('container')

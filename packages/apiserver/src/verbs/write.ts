@@ -1,8 +1,8 @@
 /**
  * The stages of a write, in order. Every create (`create.ts`), and every change by PUT, patch, apply or a subresource (`modify.ts`), passes
- * them; each verb declares what differs. A deletion (`delete.ts`) marks or removes the stored object: it has no draft to decode or convert.
+ * them; each verb declares what differs. A stage of a large object takes a while: other requests run between two stages. A deletion (`delete.ts`) marks or removes the stored object: it has no draft to decode or convert.
  */
-import { appendAll, draft, freeze, type KubeObject, keepTimes, type UnknownObject } from '@capstan/kube'
+import { appendAll, draft, freeze, type KubeObject, keepTimes, pauseIfDue, type UnknownObject } from '@capstan/kube'
 import { markDefaulted, storageApiVersion } from '../registry/resource-info.ts'
 import { mutate, requireNamespace, validate } from './steps/admit.ts'
 import type { AdmissionView } from './steps/call-webhooks.ts'
@@ -32,10 +32,15 @@ export interface Write {
 
 /** Stages before the object has a name: decode (convert, prune, default), manage fields, mutate. */
 export async function draftFor(server: ServerContext, context: RequestContext, write: Write): Promise<UnknownObject> {
+  const { clock } = server
   const decoded = await write.decode()
+  const decodePause = pauseIfDue(clock)
+  if (decodePause) await decodePause
   write.reset(decoded)
   appendAll(context.warnings, dropDuplicateOwners(decoded))
   const managed = await write.manageFields(decoded)
+  const fieldsPause = pauseIfDue(clock)
+  if (fieldsPause) await fieldsPause
   if (!write.old) requireNamespace(server, context.info, managed)
   const mutated = await mutate(server, context, managed, write.old, write.view)
   if (mutated !== managed) write.reset(mutated)
@@ -52,6 +57,8 @@ export async function store(
   const { info, options } = context
   const { stored, old } = write
   try {
+    const pause = pauseIfDue(server.clock)
+    if (pause) await pause
     info.strategy.authorize?.(object, old, writeContext(server, context))
     info.strategy.prepare?.(object, old, writeContext(server, context))
     write.countGeneration?.(object)

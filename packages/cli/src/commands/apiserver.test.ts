@@ -44,6 +44,18 @@ test('a given certificate that is not valid now is reported with its file and da
   )
 })
 
+test('given authorities of client certificates that are not valid now are reported with file and dates', async () => {
+  const past = await makeAuthority(new VirtualClock(Date.UTC(2020, 0, 2)), { commonName: 'past', validity: hours(24) })
+  const present = await makeAuthority(systemClock, { commonName: 'present' })
+  writeFileSync(at('clients.crt'), present.certificate + past.certificate)
+  const server = start(['apiserver', '--secure-port', '0', '--client-ca-file', at('clients.crt')])
+  await server.line(/^API server ready/)
+  await server.interrupt()
+  expect(server.err.join('\n')).toMatch(
+    /^capstan: warning: --client-ca-file .*clients\.crt: the certificate is valid from 2020-01-0\S+ to 2020-01-03T00:00:00Z, and now is \S+: client certificates that it signed are rejected$/,
+  )
+})
+
 test('a certificate is valid from its first to its last moment', async () => {
   const clock = new VirtualClock(Date.UTC(2020, 0, 2))
   const { certificate } = await makeAuthority(clock, { commonName: 'a', validity: hours(1), backdate: 0 })

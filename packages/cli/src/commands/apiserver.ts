@@ -332,7 +332,7 @@ async function serve(given: Options, io: Io): Promise<void> {
       clientCA:
         options.clientCaFile === undefined
           ? access.authority.certificate
-          : await readFlag('--client-ca-file', options.clientCaFile, certificatePem),
+          : await clientAuthorities(options.clientCaFile, clock.now(), warn),
     }
     const { bindAddress: host, securePort } = options
     listener = await listen({
@@ -375,6 +375,16 @@ function warningsOf({ bindAddress, authorizationMode }: Options): string[] {
     ...(isLoopback(bindAddress) ? [] : [`listening on ${bindAddress}: other machines can reach this server${may}`]),
     ...(authorizationMode.includes('Node') ? ['--authorization-mode Node has no effect: there are no kubelets here'] : []),
   ]
+}
+
+/** The authorities of client certificates. Each that is not valid now is reported: it authenticates nobody. */
+async function clientAuthorities(file: string, now: number, warn: (text: string) => void): Promise<string> {
+  const all = await readFlag('--client-ca-file', file, certificatePem)
+  for (const [one] of all.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)) {
+    const invalid = invalidNow(one, now)
+    if (invalid !== undefined) warn(`--client-ca-file ${file}: ${invalid}: client certificates that it signed are rejected`)
+  }
+  return all
 }
 
 /** The authority published in every namespace. The authority of a given certificate is unknown. */

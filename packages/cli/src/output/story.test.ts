@@ -62,6 +62,13 @@ describe('a story that is piped', () => {
     expect(lines[0]).toMatch(/😀\.\.\. \(truncated\)$/)
   })
 
+  test('prints JSON with escapes for control characters that terminals act on', () => {
+    const { story, lines } = start('json')
+    story.report(line(0, 'TopologyNotReconciled', 'Cluster default/demo', 'a\u009b2J\u202e'))
+    expect(lines.join()).toContain('a\\u009b2J\\u202e')
+    expect(JSON.parse(lines.join())).toMatchObject({ text: 'a\u009b2J\u202e' })
+  })
+
   test('prints JSON as one object per line, with the time and without hints', () => {
     const { story, lines, clusters } = start('json')
     story.report(created)

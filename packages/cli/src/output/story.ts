@@ -3,7 +3,7 @@ import { largest, shortened } from '@capstan/kube'
 import type { Clock, Timer } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 import type { Io, Terminal } from '../io.ts'
-import { oneLine } from './one-line.ts'
+import { jsonLine, oneLine } from './one-line.ts'
 
 /** A line with its time. */
 export interface TimedLine extends Line {
@@ -49,7 +49,7 @@ const plainStory = (io: Io): Story => ({
 })
 
 const jsonStory = (io: Io, startedAt: number): Story => ({
-  report: ({ at, ...line }) => io.out(JSON.stringify({ time: new Date(startedAt + at).toISOString(), ...line })),
+  report: ({ at, ...line }) => io.out(jsonLine({ time: new Date(startedAt + at).toISOString(), ...line })),
   clusters: nothing,
   note: nothing,
   end: nothing,

@@ -1,10 +1,10 @@
 /**
- * Sets overhead, node selector and tolerations of pods from their RuntimeClass. Upstream: plugin/pkg/admission/runtimeclass and
- * pkg/util/tolerations.
+ * Sets overhead, node selector and tolerations of pods from their RuntimeClass. Upstream: plugin/pkg/admission/runtimeclass.
  */
 import { equal } from '@capstan/kube'
-import type { Pod, RuntimeClass, Toleration } from '../kinds/schemas/types.ts'
+import type { Pod, RuntimeClass } from '../kinds/schemas/types.ts'
 import { forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'
+import { mergeTolerations } from './merge-tolerations.ts'
 
 export const runtimeClass: Plugin = {
   name: 'RuntimeClass',
@@ -27,7 +27,7 @@ export const runtimeClass: Plugin = {
       }
     }
     if (isSet(nodeSelector)) spec.nodeSelector = { ...spec.nodeSelector, ...nodeSelector }
-    const merged = merge([...(spec.tolerations ?? []), ...tolerations])
+    const merged = mergeTolerations([...(spec.tolerations ?? []), ...tolerations])
     if (merged.length > 0) spec.tolerations = merged
   },
   validate(write) {
@@ -54,25 +54,4 @@ function classOf(write: PluginWrite): RuntimeClass | undefined {
   const found = write.store.get({ resource: 'runtimeclasses.node.k8s.io', namespace: '', name })
   if (!found) throw forbidden(write, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`)
   return found as unknown as RuntimeClass
-}
-
-/** Drops tolerations that another one covers; of equal ones, the first stays. */
-function merge(all: readonly Toleration[]): Toleration[] {
-  const merged: Toleration[] = []
-  for (const [index, one] of all.entries()) {
-    const isKnown = merged.some((other) => covers(other, one))
-    if (!isKnown && !all.slice(index + 1).some((other) => !equal(one, other) && covers(other, one))) merged.push(one)
-  }
-  return merged
-}
-
-function covers(wide: Toleration, one: Toleration): boolean {
-  if (equal(wide, one)) return true
-  const { key = '', effect = '', operator = '', value = '', tolerationSeconds } = wide
-  if (key !== (one.key ?? '') && (key !== '' || operator !== 'Exists')) return false
-  if (effect !== (one.effect ?? '') && effect !== '') return false
-  if (effect === 'NoExecute' && tolerationSeconds !== undefined && !((one.tolerationSeconds ?? Infinity) <= tolerationSeconds))
-    return false
-  if (operator === 'Exists') return true
-  return (operator === '' || operator === 'Equal') && one.operator === 'Equal' && (one.value ?? '') === value
 }

@@ -7,6 +7,7 @@ import {
   invalidObject,
   type KubeObject,
   notFound,
+  pauseIfDue,
   StatusError,
   type UnknownObject,
 } from '@capstan/kube'
@@ -59,16 +60,18 @@ export async function validate(
   view?: AdmissionView,
 ): Promise<void> {
   const { info } = context
+  const { clock } = server
   const ofMetadata = metadataErrors(info, object)
   // Upstream validates the metadata of an update twice, and lists its errors twice.
   if (old) appendAll(ofMetadata, metadataUpdateErrors(object, old))
   const ofScale = info.builtin ? [] : scaleErrors(info, context.request.subresource, object)
-  const errors: FieldError[] = [
-    ...ofMetadata,
-    ...(old ? ofMetadata : []),
-    ...(info.validatesSchema ? structuralErrors(info, object, old, ofMetadata, ofScale) : []),
-    ...(info.strategy.validate?.(object, old, writeContext(server, context)) ?? []),
-  ]
+  const ofSchema = info.validatesSchema ? structuralErrors(info, object, old, ofMetadata, ofScale) : []
+  const schemaPause = pauseIfDue(clock)
+  if (schemaPause) await schemaPause
+  const ofStrategy = info.strategy.validate?.(object, old, writeContext(server, context)) ?? []
+  const errors: FieldError[] = [...ofMetadata, ...(old ? ofMetadata : []), ...ofSchema, ...ofStrategy]
+  const strategyPause = pauseIfDue(clock)
+  if (strategyPause) await strategyPause
   // Upstream warns of the errors that the update did not cause also when it is rejected for others.
   const ratcheted = old && !info.builtin ? info.structural.ratchetedErrors(object, old) : []
   const ratchetedWarnings = ratcheted.map(({ field, text }) => `${field}: ${text}`)

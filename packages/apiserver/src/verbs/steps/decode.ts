@@ -15,7 +15,7 @@ import {
 } from '@capstan/kube'
 import type { ResourceInfo, GoType } from '../../registry/resource-info.ts'
 import { coerceMetadata } from './metadata.ts'
-import { asWritten, problemsAsWritten, strictError, unknownField } from './field-validation.ts'
+import { asWritten, MaxStrictErrors, problemsAsWritten, strictError, unknownField } from './field-validation.ts'
 import { invalidPatch, wrongMetadataOf } from './patch-errors.ts'
 import type { RequestContext } from '../context.ts'
 import { schemeName } from '../errors.ts'
@@ -145,10 +145,14 @@ function report(context: RequestContext, unknown: readonly string[], source: Sou
   if (unknown.length + duplicates.length === 0 || context.options.fieldValidation === 'Ignore') return
   // Upstream's decoder of built-in kinds reports all fields in the order of the body.
   const isOrdered = context.info.builtin && source === 'body'
+  // Upstream: only the decoder of JSON stops, which reads neither custom resources nor the result of a strategic merge patch.
+  const { patchType } = context.request
+  const isBounded = context.info.builtin && (source === 'body' || patchType !== 'application/strategic-merge-patch+json')
+  const fields = isOrdered ? asWritten(unknown, body) : unknown
   const texts =
     isOrdered && written
       ? problemsAsWritten(unknown, written)
-      : [...duplicates, ...(isOrdered ? asWritten(unknown, body) : unknown).map(unknownField)]
+      : [...duplicates.slice(0, MaxStrictErrors), ...(isBounded ? fields.slice(0, MaxStrictErrors) : fields).map(unknownField)]
   if (context.options.fieldValidation !== 'Strict') {
     appendAll(context.warnings, texts)
     return

@@ -7,6 +7,9 @@ import { invalidPatch } from './patch-errors.ts'
 export const unknownField = (path: string): string => `unknown field ${JSON.stringify(path)}`
 export const duplicateField = (path: string): string => `duplicate field "${path}"`
 
+/** Messages of one decoded body. Upstream: saveStrictError of sigs.k8s.io/json. */
+export const MaxStrictErrors = 100
+
 /** Messages about unknown and duplicate fields, each once. Upstream: an unknown field is not reported as a duplicate, too. */
 export function problemsAsWritten(unknown: readonly string[], written: readonly string[]): readonly string[] {
   const isUnknown = new Set(unknown)
@@ -15,6 +18,7 @@ export function problemsAsWritten(unknown: readonly string[], written: readonly 
   for (const path of written) {
     if (isUnknown.has(path)) texts.add(unknownField(path))
     else if (seen.has(path)) texts.add(duplicateField(path))
+    if (texts.size === MaxStrictErrors) break
     seen.add(path)
   }
   return [...texts]

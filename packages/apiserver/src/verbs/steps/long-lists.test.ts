@@ -1,4 +1,4 @@
-import { ConfigMap, StatusError } from '@capstan/kube'
+import { ConfigMap, scanJSON, StatusError } from '@capstan/kube'
 import { testServer } from '@capstan/kubernetes-kinds/test-server'
 import { expect, test } from 'vitest'
 
@@ -17,7 +17,8 @@ test('200,000 invalid finalizers are rejected as invalid', async () => {
   const { client } = await testServer()
   const metadata = { name: 'a', namespace: 'default', finalizers: many(200_000, () => '-') }
   const { status } = await rejection(client.create(ConfigMap, { metadata }, { dryRun: true }))
-  expect([status.code, status.reason]).toEqual([422, 'Invalid'])
+  expect([status.code, status.reason, status.details?.causes?.length]).toEqual([422, 'Invalid', 10_000])
+  expect(status.message).toMatch(/, and 390000 more errors\]$/)
 })
 
 test('200,000 unknown fields are rejected under strict field validation', async () => {
@@ -26,4 +27,30 @@ test('200,000 unknown fields are rejected under strict field validation', async 
   const object = { metadata: { name: 'a', namespace: 'default' }, ...unknown }
   const { status } = await rejection(client.create(ConfigMap, object, { dryRun: true, fieldValidation: 'Strict' }))
   expect([status.code, status.reason]).toEqual([400, 'BadRequest'])
+  // Upstream's decoder stops after a hundred.
+  expect(status.message?.match(/unknown field/g)).toHaveLength(100)
+})
+
+test('of 150 unknown fields that a body has twice, the first 100 are reported', async () => {
+  const { server } = await testServer()
+  const fields = many(150, (index) => `"f${index}":1,"f${index}":1`).join(',')
+  const { keys } = scanJSON(`{${fields}}`)
+  const body = { metadata: { name: 'a' }, ...Object.fromEntries(many(150, (index) => [`f${index}`, 1])) }
+  const { status } = await rejection(
+    server.engine.execute(
+      {
+        verb: 'create',
+        group: '',
+        version: 'v1',
+        plural: 'configmaps',
+        namespace: 'default',
+        body,
+        duplicates: ['duplicate field "f0"'],
+        written: keys,
+        options: { fieldValidation: 'Strict' },
+      },
+      { name: 'admin', groups: ['system:masters'], agent: 'test' },
+    ),
+  )
+  expect(status.message?.match(/unknown field/g)).toHaveLength(100)
 })

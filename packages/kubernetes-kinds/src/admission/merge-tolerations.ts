@@ -1,0 +1,67 @@
+/**
+ * Merges the tolerations of a pod with those of its RuntimeClass. Upstream: pkg/util/tolerations, which compares each with every other; a pod
+ * may have 100,000.
+ */
+import { stableText } from '@capstan/kube'
+import type { Toleration } from '../kinds/schemas/types.ts'
+
+/** Drops tolerations that another one covers; of equal ones, the first stays. */
+export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
+  const texts = all.map((one) => stableText(one))
+  const isCoveredLater: boolean[] = []
+  const later = new Widest()
+  for (let index = all.length - 1; index >= 0; index--) {
+    isCoveredLater[index] = later.covers(all[index]!, texts[index]!)
+    later.add(all[index]!, texts[index]!)
+  }
+  const merged: Toleration[] = []
+  const seen = new Set<string>()
+  const earlier = new Widest()
+  for (const [index, one] of all.entries()) {
+    const text = texts[index]!
+    if (isCoveredLater[index] || seen.has(text) || earlier.covers(one, text)) continue
+    merged.push(one)
+    seen.add(text)
+    earlier.add(one, text)
+  }
+  return merged
+}
+
+/** A toleration, by its text, with the longest time that it covers. */
+interface Reach {
+  readonly text: string
+  readonly seconds: number
+}
+
+/** Of the tolerations that differ in nothing but their time, those that cover most. */
+class Widest {
+  /** The two of each group, since a toleration does not count as covered by one equal to it. */
+  readonly #groups = new Map<string, readonly Reach[]>()
+
+  add(wide: Toleration, text: string): void {
+    const { key = '', effect = '', operator = '', value = '', tolerationSeconds } = wide
+    const covered = operator === 'Exists' ? anyValue : operator === '' || operator === 'Equal' ? value : undefined
+    if (covered === undefined) return
+    const group = groupOf(key, effect, covered)
+    const seconds = effect === 'NoExecute' ? (tolerationSeconds ?? Infinity) : Infinity
+    const others = (this.#groups.get(group) ?? []).filter((other) => other.text !== text)
+    this.#groups.set(group, [...others, { text, seconds }].sort((a, b) => (a.seconds < b.seconds ? 1 : -1)).slice(0, 2))
+  }
+
+  /** Reports whether one that is not equal covers `one`. */
+  covers({ key = '', effect = '', operator, value = '', tolerationSeconds = Infinity }: Toleration, text: string): boolean {
+    const groups = [effect, ''].flatMap((of) => [
+      groupOf(key, of, anyValue),
+      groupOf('', of, anyValue),
+      ...(operator === 'Equal' ? [groupOf(key, of, value)] : []),
+    ])
+    return groups.some((group) =>
+      this.#groups.get(group)?.some((wide) => wide.text !== text && tolerationSeconds <= wide.seconds),
+    )
+  }
+}
+
+const anyValue = Symbol('any value')
+
+const groupOf = (key: string, effect: string, value: string | typeof anyValue): string =>
+  JSON.stringify([key, effect, ...(value === anyValue ? [] : [value])])
