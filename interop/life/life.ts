@@ -198,7 +198,8 @@ async function everything({ client, namespace }: Pick<Scene, 'client' | 'namespa
 
 /** What is there beside `before`, once that does not get less: objects go by their owners a moment after the Cluster. */
 export async function leftBehind(scene: Scene, before: readonly string[]): Promise<string[]> {
-  const end = performance.now() + 60_000
+  // The garbage collector of kube-controller-manager looks for new kinds every 30 s, and pauses meanwhile.
+  const end = performance.now() + 150_000
   for (;;) {
     const left = [...(await everything(scene))].filter(([name]) => !before.includes(name))
     if (left.length === 0) return []

@@ -1108,11 +1108,25 @@ describe('a stop between any two writes leads to the same result', () => {
   const inventory = async (world: World) =>
     Promise.all(kinds.map(async (kind) => `${kind.kind} ${(await world.names(kind)).length}`))
 
+  /** Parts that would not be deleted with the Cluster. MachineDeployments get their owner from their own controller. */
+  const unownedParts = async (world: World) => {
+    const { metadata } = await world.cluster().catch(() => ({ metadata: { uid: '' } }))
+    const all = await Promise.all(
+      kinds.filter((kind) => kind.kind !== 'MachineDeployment').map((kind) => world.client.list(kind)),
+    )
+    return all
+      .flatMap(({ items }) => items)
+      .filter((one) => one.metadata.labels?.['topology.cluster.x-k8s.io/owned'] !== undefined)
+      .filter((one) => !one.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid))
+      .map((one) => `${one.kind} ${one.metadata.name}`)
+  }
+
   /** Creates, starts, resizes and upgrades a cluster; continues in a second process when the first was stopped. */
   async function live(writes: number) {
     const [store, clock, runtime] = [memoryStore(), new VirtualClock(), aRuntime()]
     runtime.all(...SixHooks)
     const { state, between } = stopAfter(writes)
+    const unowned: string[] = []
     // Work of the stopped process never completes.
     let world = await aWorld({ store, clock, runtime, between, patience: 20 })
     const proceed = async () => {
@@ -1120,6 +1134,7 @@ describe('a stop between any two writes leads to the same result', () => {
       if (!state.stopped) return
       state.stopped = false
       await world.manager.stop()
+      unowned.push(...(await unownedParts(world)))
       world = await aWorld({ store, clock, runtime })
       await world.advance(seconds(1))
     }
@@ -1141,6 +1156,7 @@ describe('a stop between any two writes leads to the same result', () => {
       inventory: await inventory(world),
       reconciled: await world.reconciled(),
       trace: runtime.trace,
+      unowned: [...unowned, ...(await unownedParts(world))],
       wasStopped: state.wasStopped,
     }
     for (const close of closers.splice(0).reverse()) await close()
@@ -1154,12 +1170,14 @@ describe('a stop between any two writes leads to the same result', () => {
     expect(undisturbed.trace.map((line) => line.split(' ')[0])).toEqual(hooks)
 
     for (let writes = 0; ; writes++) {
-      const { reconciled, trace, inventory: found, wasStopped } = await live(writes)
+      const { reconciled, trace, inventory: found, unowned, wasStopped } = await live(writes)
       if (!wasStopped) break
       const at = `stopped after ${writes} writes`
       expect(`${at}: ${reconciled}`).toBe(`${at}: True ReconcileSucceeded`)
       expect([at, new Set(trace.map((line) => line.split(' ')[0]))]).toEqual([at, new Set(hooks)])
       expect([at, ...found]).toEqual([at, ...undisturbed.inventory])
+      // Otherwise a template that nothing refers to yet would outlive its Cluster.
+      expect([at, ...unowned]).toEqual([at])
     }
   })
 })
