@@ -3,6 +3,7 @@
  * the arguments of their Deployments and webhooks behind Services, through the whole life of Clusters. The audit log then shows that no
  * request was forbidden, and that each granted right was used.
  */
+import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
@@ -16,6 +17,7 @@ import {
 } from '@capstan/api'
 import { ClusterRole, ClusterRoleBinding, ConfigMap, type Kind, Namespace, Role, RoleBinding, Secret } from '@capstan/kube'
 import { LocalControlPlane, LocalMachinePool } from '@capstan/local'
+import type { Examination } from '../packages/cli/src/doctor/examine.ts'
 import { Checks } from './capstan-process.ts'
 import {
   awaited,
@@ -59,6 +61,7 @@ export const manifestsSuite: Suite = {
     const policy = join(programs.folder, 'audit-policy.json')
     writeFileSync(policy, JSON.stringify(auditPolicy(providers.map(userOf))))
     await using plane = await startRealPlane({
+      users: [strangerUser],
       progress: console.log,
       flags: [
         '--authorization-mode=Node,RBAC',
@@ -112,6 +115,7 @@ async function liveWithManifests(
   await pods.get('local')!.program.stop()
   await start(providers.slice(1))
   await checkMetrics(plane, checks)
+  await checkDoctor(plane, pods, start, checks)
 
   const namespace = 'team'
   await client.create(Namespace, { metadata: { name: namespace } })
@@ -172,6 +176,41 @@ async function checkMetrics(plane: ServedPlane, checks: Checks): Promise<void> {
     checks.check(`metrics of ${provider} are for administrators`, seen.join() === '200,401', seen)
   }
 }
+
+/** `capstan doctor` finds nothing missing, and then what has been taken away: the rights of its user, the server of webhooks. */
+async function checkDoctor(
+  plane: ServedPlane,
+  pods: ReadonlyMap<Provider['provider'], Pod>,
+  start: (which: readonly Provider[]) => Promise<void>,
+  checks: Checks,
+): Promise<void> {
+  const examined = (kubeconfig: string) => {
+    const args = ['packages/cli/bin/capstan.js', 'doctor', '--kubeconfig', kubeconfig, '--output', 'json']
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+    const { findings = [], checked = {} } = (stdout === '' ? {} : JSON.parse(stdout)) as Partial<Examination>
+    return { status, stderr, findings, checked }
+  }
+  const whole = examined(plane.kubeconfig)
+  checks.check('doctor finds nothing missing', whole.status === 0 && whole.findings.length === 0, whole)
+  const stranger = examined(plane.kubeconfigOf(strangerUser.name))
+  const rights = stranger.findings.filter(({ area }) => area === 'rights')
+  const isNamed = ['list machines.cluster.x-k8s.io', 'create secrets'].every((right) =>
+    rights.some(({ subject }) => subject === right),
+  )
+  checks.check('doctor names the rights that a user lacks', stranger.status === 1 && isNamed, stranger)
+  await pods.get('core')!.program.stop()
+  const unserved = examined(plane.kubeconfig)
+  const subjects = unserved.findings.map(({ severity, area, subject }) => `${severity} ${area} ${subject}`)
+  checks.check(
+    'doctor names webhooks behind a Service that nothing serves',
+    unserved.status === 1 && subjects.join() === 'error webhooks ValidatingWebhookConfiguration capstan-core',
+    unserved,
+  )
+  await start(providers.slice(0, 1))
+}
+
+/** A user without any role. */
+const strangerUser = { name: 'stranger' }
 
 /** A pool shrinks, then its autoscaler decides how many machines it has. Labels of the control plane are changed in place. */
 async function liveWithPool(scene: Scene): Promise<void> {

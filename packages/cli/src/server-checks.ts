@@ -42,19 +42,26 @@ export async function uncheckedProviders(
   signal: AbortSignal,
 ): Promise<ProviderName[]> {
   const unchecked: ProviderName[] = []
-  for (const provider of providers) {
-    const { kind, object, refusal } = probes[provider]
-    const answer = await client.create(kind, object, { dryRun: true, signal }).then(
-      () => '',
-      (err: unknown) => {
-        // A webhook without a server fails the dry run as well, and the first write reports it.
-        if (isReason(err, 'Invalid', 'Forbidden', 'NotFound', 'BadRequest', 'InternalError')) return messageOf(err)
-        throw err
-      },
-    )
-    if (!refusal.test(answer)) unchecked.push(provider)
-  }
+  // A webhook without a server fails the dry run as well, and the first write reports it.
+  for (const provider of providers) if (!(await probe(client, provider, signal)).isChecked) unchecked.push(provider)
   return unchecked
+}
+
+/** Creates an object of a provider in a dry run that its admission refuses. `answer` is the error text; empty when it was accepted. */
+export async function probe(
+  client: Client,
+  provider: ProviderName,
+  signal: AbortSignal,
+): Promise<{ readonly isChecked: boolean; readonly answer: string }> {
+  const { kind, object, refusal } = probes[provider]
+  const answer = await client.create(kind, object, { dryRun: true, signal }).then(
+    () => '',
+    (err: unknown) => {
+      if (isReason(err, 'Invalid', 'Forbidden', 'NotFound', 'BadRequest', 'InternalError')) return messageOf(err)
+      throw err
+    },
+  )
+  return { isChecked: refusal.test(answer), answer }
 }
 
 export interface CheckOptions {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { get } from 'node:https'
 import { createClient, isRecord, messageOf, systemClock, systemRandom } from '@capstan/kube'
 import { type ClusterAccess, httpsTransport } from '@capstan/kube/node'
@@ -47,11 +48,22 @@ export const doctorCommand = (io: Io, finish: (code: number) => void): Command =
       }
     })
 
-/** Every client may read the version. It is no resource, which is why the transport has no request for it. */
-function kubernetesVersion({ server, ca, certificate, key }: ClusterAccess): Promise<string> {
+/** Reads the version as this user: a server may refuse anonymous requests. It is no resource, so the transport has no request for it. */
+async function kubernetesVersion(access: ClusterAccess): Promise<string> {
+  const { server, ca, servername, insecure, certificate, key, tokenFile, basic } = access
   const identity = certificate !== undefined && key !== undefined ? { cert: certificate, key } : {}
+  const token = tokenFile === undefined ? access.token : (await readFile(tokenFile, 'utf8')).trim()
+  const options = {
+    ...(ca ? { ca } : {}),
+    ...(servername === undefined ? {} : { servername }),
+    ...identity,
+    ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
+    ...(basic ? { auth: `${basic.username}:${basic.password}` } : {}),
+    rejectUnauthorized: insecure !== true,
+    timeout: 10_000,
+  }
   return new Promise((resolve) => {
-    const asked = get(new URL('/version', server), { ...(ca ? { ca } : {}), ...identity, timeout: 10_000 }, (response) => {
+    const asked = get(`${server.replace(/\/$/, '')}/version`, options, (response) => {
       let text = ''
       response.setEncoding('utf8').on('data', (part: string) => {
         if (text.length < 10_000) text += part

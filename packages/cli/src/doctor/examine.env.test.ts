@@ -169,6 +169,30 @@ test('a cluster that has everything gives no findings, and webhooks without a se
   await admin.delete(ValidatingWebhookConfiguration, { name: 'capstan-local' })
 })
 
+test('a webhook behind a Service that nothing serves is an error, as the API server tells it', async () => {
+  await install(['local'])
+  const caBundle = Buffer.from((await makeAuthority(systemClock, { commonName: 'ca' })).certificate).toString('base64')
+  const webhook = {
+    name: 'validation.localcontrolplanes.capstan.dev',
+    clientConfig: { service: { name: 'webhooks', namespace: 'default' }, caBundle },
+    rules: [{ apiGroups: ['controlplane.capstan.dev'], apiVersions: ['*'], resources: ['*'], operations: ['CREATE'] }],
+    sideEffects: 'None',
+    admissionReviewVersions: ['v1'],
+  }
+  await admin.create(ValidatingWebhookConfiguration, { metadata: { name: 'capstan-local' }, webhooks: [webhook] } as never)
+  manager = admin
+  const findings = (await look(['local'])).findings.filter(({ severity }) => severity === 'error')
+  expect(findings).toMatchObject([
+    {
+      area: 'webhooks',
+      subject: 'ValidatingWebhookConfiguration capstan-local',
+      problem: expect.stringMatching(
+        /^the API server gets no answer, and writes are rejected meanwhile: .*failed calling webhook/,
+      ),
+    },
+  ])
+})
+
 test('a definition of another release, and versions that are not served, are found', async () => {
   await grant(['local'])
   await install(['local'])

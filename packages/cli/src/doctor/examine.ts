@@ -21,6 +21,7 @@ import {
 import { type ProviderName, providerKinds } from '@capstan/lab'
 import { leaderElectionRules, managerRules } from '../manifests/roles.ts'
 import { webhookConfiguration } from '../manager-webhooks.ts'
+import { probe } from '../server-checks.ts'
 import { whyUnanswered } from '../webhook-answers.ts'
 
 /** What is wrong: `error` keeps a manager from its work, `warning` will or may. */
@@ -231,8 +232,28 @@ async function examineWebhooks(
     if (!first) continue
     const subject = `${kind.kind} ${name}`
     found('certificates', authorityProblems(subject, first.clientConfig, options.clock.now()))
-    found('webhooks', await answerProblems(subject, first.clientConfig))
+    // Only the API server reaches a webhook behind a Service: it is asked by a dry run, once for both configurations.
+    if (first.clientConfig.url !== undefined) found('webhooks', await answerProblems(subject, first.clientConfig))
+    else if (kind === ValidatingWebhookConfiguration) found('webhooks', await serviceProblems(subject, provider, options))
   }
+}
+
+/** What the API server says about a webhook behind a Service. A user who may not create the object cannot find out. */
+async function serviceProblems(
+  subject: string,
+  provider: ProviderName,
+  { client, signal }: ExamineOptions,
+): Promise<Omit<Finding, 'area'>[]> {
+  const { answer } = await probe(client, provider, signal)
+  if (!/failed calling webhook/.test(answer)) return []
+  return [
+    {
+      severity: 'error',
+      subject,
+      problem: `the API server gets no answer, and writes are rejected meanwhile: ${answer}`,
+      remedy: `Check that the Pods of the ${provider} provider are ready, and that the Service of its webhooks leads to them.`,
+    },
+  ]
 }
 
 /** Problems of the authorities that API servers trust. */
