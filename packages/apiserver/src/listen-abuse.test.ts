@@ -96,7 +96,7 @@ describe('a slow client is disconnected:', () => {
 
   test.each([
     ['headers that never end', 'GET / HTTP/1.1\r\nHost: a\r\nX-A: '],
-    ['a body that nobody reads and that never comes', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n'],
+    ['a body that is never read and never sent', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n'],
   ])('%s', async (_, text) => {
     const socket = await open(await start(fine, { timeouts }))
     socket.write(text)
@@ -120,7 +120,7 @@ describe('a slow client is disconnected:', () => {
 describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (protocol) => {
   const large = Buffer.alloc(64 * 1024 * 1024)
   const answers: [string, HttpHandler][] = [
-    ['a large answer', async () => ({ status: 200, headers: {}, body: large })],
+    ['a large response', async () => ({ status: 200, headers: {}, body: large })],
     [
       'a stream',
       async ({ streamSignal }) => ({
@@ -266,7 +266,7 @@ test.each<[string, () => Buffer]>([
   ['pings', () => repeated(100_000, () => frame('ping', 0, 0, Buffer.alloc(8)))],
   ['settings', () => repeated(100_000, () => frame('settings', 0, 0, Buffer.from([0, 3, 0, 0, 0, 100])))],
   [
-    'requests that are taken back',
+    'requests that are reset',
     () =>
       repeated(20_000, (index) =>
         Buffer.concat([
@@ -276,7 +276,7 @@ test.each<[string, () => Buffer]>([
       ),
   ],
   [
-    'headers that go on and on',
+    'endless headers',
     () =>
       Buffer.concat([
         frame('headers', endStream, 1, request),
@@ -287,8 +287,8 @@ test.each<[string, () => Buffer]>([
   ['priorities', () => repeated(100_000, (index) => frame('priority', 0, 2 * index + 1, Buffer.from([0, 0, 0, 0, 16])))],
   ['window updates', () => repeated(100_000, () => frame('windowUpdate', 0, 0, Buffer.from([0, 0, 0, 1])))],
   ['unknown frames', () => repeated(100_000, () => frame(77, 0, 0, Buffer.alloc(10)))],
-  ['more streams than there may be', () => repeated(5000, (index) => frame('headers', endHeaders, 2 * index + 1, request))],
-])('a flood of HTTP/2 %s holds up nobody else', async (_, flood) => {
+  ['more streams than allowed', () => repeated(5000, (index) => frame('headers', endHeaders, 2 * index + 1, request))],
+])('a flood of HTTP/2 %s does not delay other clients', async (_, flood) => {
   const listener = await start()
   const socket = await open(listener, 'h2')
   // It does not read responses either.

@@ -129,7 +129,7 @@ test.each(['HTTP/1.1', 'HTTP/2'])('values of a repeated header may contain comma
 test.each([
   ['Node', {}],
   ['a client that prefers the other one', { ciphers: 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256' }],
-])('%s speaks the cipher of Go, by name or without', async (_, options) => {
+])('%s uses the cipher of Go, with and without a server name', async (_, options) => {
   const { listener } = await start()
   for (const servername of ['', 'localhost']) {
     const socket = connect({ host: listener.host, port: listener.port, ca: management.ca.certificate, servername, ...options })
@@ -191,7 +191,7 @@ test('a body that is too long is rejected after the client has sent it', async (
   expect(await ask(listener, { method: 'POST' }, 'x'.repeat(200))).toEqual({ status: 413, text: 'BodyTooLarge' })
 })
 
-describe('a body whose declared length is too long is refused before the client sends it', () => {
+describe('a body whose declared length is too long is rejected before the client sends it', () => {
   const tooLong = async () => {
     const { listener } = await start(async (asked) => ({
       status: 413,

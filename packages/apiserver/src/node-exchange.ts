@@ -74,7 +74,7 @@ const Drained = 8
 /** Reads the whole body. @throws BodyTooLarge, and TooManyRequests when the budget is used up */
 export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'>, asker: Asker | undefined): Promise<Buffer> {
   const declared = Number(req.headers['content-length'] ?? 0)
-  // A stream of HTTP/2 can be closed without its connection, so that nothing is drained.
+  // An HTTP/2 stream can be closed without its connection, so its input need not be drained.
   if (declared > ('stream' in req ? limit : Drained * limit)) return Promise.reject(new BodyTooLarge())
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

@@ -217,7 +217,7 @@ describe('a controller', () => {
     ['conflicts alone', new AggregateError([conflict, new Error('step: conflict', { cause: conflict })], 'two'), false],
     ['a conflict among others', new AggregateError([conflict, new Error('out of order')], 'two'), true],
     ['another failure', new Error('out of order', { cause: new StatusError('NotFound', 'gone') }), true],
-  ])('complains of %s: %#', async (_, failure, complains) => {
+  ])('logs an error for %s: %#', async (_, failure, complains) => {
     const complaints: string[] = []
     const log: Logger = { ...silent, error: (message) => void complaints.push(message), child: () => log }
     let passes = 0
@@ -369,7 +369,7 @@ describe('commitChanges', () => {
   })
 })
 
-test('a kind watched from within a reconcile is synced for every reconcile that asks', async () => {
+test('a kind watched from within a reconcile is synced for every such reconcile', async () => {
   const seen: string[] = []
   const slowly = (transport: Transport): Transport => ({
     close: () => transport.close(),

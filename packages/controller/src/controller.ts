@@ -28,7 +28,7 @@ export interface Index<T extends KubeObject> {
   readonly values: (object: T) => readonly string[]
 }
 
-/** What a reconcile function may use. */
+/** Arguments of a reconcile besides its key. */
 export interface ReconcileContext {
   /** Reads are live. Writes are recorded: this key is not reconciled again before the cache contains them. */
   readonly client: Client

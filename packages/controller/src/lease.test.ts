@@ -40,9 +40,9 @@ describe('a Lease', () => {
   })
 
   test.each([
-    ['that has run out', held, true],
+    ['that has expired', held, true],
     ['that was released', released(lease(held), now).spec!, false],
-  ])('%s is taken, and the holders are counted', (_, spec, hasRunOut) => {
+  ])('%s is acquired, and leaseTransitions is incremented', (_, spec, hasRunOut) => {
     expect(move(lease(spec), 'b', hasRunOut)).toMatchObject({
       kind: 'update',
       lease: {
@@ -71,6 +71,6 @@ test.each([
   [{ leaseDuration: 10_000 }, 'leaseDuration must be greater than renewDeadline'],
   [{ retryPeriod: 9_000 }, 'renewDeadline must be greater than retryPeriod*JitterFactor'],
   [{ retryPeriod: 0 }, 'retryPeriod must be greater than zero'],
-])('terms %j are refused', (terms, message) => {
+])('terms %j are rejected', (terms, message) => {
   expect(() => checkLeaseTerms({ ...defaultLeaseTerms, ...terms })).toThrow(message)
 })

@@ -1,5 +1,5 @@
 /**
- * Decides what a candidate does about a Lease. Pure: timestamps in a Lease come from another clock, so the caller, who observed it on a
+ * Decides the next step of a candidate for a Lease. Pure: timestamps in a Lease come from another clock, so the caller, who observed it on a
  * local clock, states whether it has expired. Upstream: tools/leaderelection of client-go, v0.36.
  */
 import { type Lease, seconds } from '@capstan/kube'
@@ -43,7 +43,7 @@ export interface Contender {
   readonly hasRunOut: boolean
 }
 
-/** Decides what a candidate does about the Lease that was read; `undefined` when none exists. */
+/** Decides the next step of a candidate. `lease` is the Lease as read; `undefined` when none exists. */
 export function leaseMove(lease: Lease | undefined, { identity, terms, now, hasRunOut }: Contender): LeaseMove {
   const renewed = {
     holderIdentity: identity,

@@ -15,7 +15,7 @@ export interface ControllerMetrics {
   queue(controller: string): QueueMetrics
 }
 
-/** What a work queue reports. Durations in milliseconds. */
+/** Receives the events of a work queue. Durations in milliseconds. */
 export interface QueueMetrics {
   added(): void
   /** Added with a delay: after a failure, for a later time, or because of the rate limit. */

@@ -24,7 +24,7 @@ export interface OwnWrites {
   seen(): Promise<void> | undefined
 }
 
-/** Verbs that store changes. A dry run stores nothing. */
+/** Verbs that store changes, except in dry runs. */
 const writing: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
 
 /** Whether the server would reject the same write again. */

@@ -1,7 +1,7 @@
 /**
  * The work queue of one controller: keys are deduplicated, each runs at most once at a time, and delays and backoff follow the clock.
  * A key added while it runs, runs again afterwards. A key on hold (the cache does not contain its own writes yet) waits until it is
- * released, and remembers whether it was added meanwhile.
+ * released, and then runs again if it was added meanwhile.
  */
 import type { Clock, Timer } from '@capstan/kube'
 import type { QueueMetrics } from './metrics.ts'

@@ -28,7 +28,7 @@ export interface AdmissionRequest<T extends KubeObject> extends AdmissionContext
 export interface SeparateWebhook {
   /** Distinguishes the webhook from others of the kind: a lower-case word. */
   readonly name: string
-  /** What the API server does when the webhook cannot be called. */
+  /** Behaviour of the API server when the webhook cannot be called. */
   readonly failurePolicy: 'Fail' | 'Ignore'
   /** CEL expressions over the request, evaluated by the API server; the webhook is called only when all are true. */
   readonly matchConditions: readonly { readonly name: string; readonly expression: string }[]

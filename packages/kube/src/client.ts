@@ -121,7 +121,7 @@ export type JsonPatchOperation =
   | { op: 'remove'; path: string }
   | { op: 'move' | 'copy'; from: string; path: string }
 
-/** Input for creating or applying an object: apiVersion and kind come from the kind, and the server sets the remaining metadata. */
+/** Input for creating or applying an object: the client adds apiVersion and kind, and the server sets the remaining metadata. */
 export type Input<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
   apiVersion?: string
   kind?: string

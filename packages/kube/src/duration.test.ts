@@ -12,7 +12,7 @@ test.each([
   ['1.5ms', 1.5, '1.5ms'],
   ['2us', 0.002, '2µs'],
   ['.5h', 1_800_000, '30m0s'],
-])('%s is %d ms and is written %s', (text, milliseconds, written) => {
+])('%s is %d ms and is printed as %s', (text, milliseconds, written) => {
   expect(parseDuration(text)).toBe(milliseconds)
   expect(durationText(milliseconds)).toBe(written)
 })
@@ -24,4 +24,4 @@ test.each([
   ['s', 'time: invalid duration "s"'],
   ['.s', 'time: invalid duration ".s"'],
   ['1s toString', 'time: unknown unit "s toString" in duration "1s toString"'],
-])('%j is refused as Go refuses it', (text, message) => expect(() => parseDuration(text)).toThrow(message))
+])('%j is rejected with the error of Go', (text, message) => expect(() => parseDuration(text)).toThrow(message))

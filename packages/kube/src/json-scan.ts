@@ -1,5 +1,5 @@
 /**
- * Finds in JSON text what `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys. Only used after a
+ * Finds problems in JSON text that `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys. Only used after a
  * problem is known.
  */
 export interface JSONScan {

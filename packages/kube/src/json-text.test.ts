@@ -22,7 +22,7 @@ describe('an integer in a text', () => {
     ['9007199254740993.0', 9007199254740992],
     ['0.12345678901234566', 0.12345678901234566],
     ['1.5e300', 1.5e300],
-  ])('%s is read as %s', (text, value) => {
+  ])('%s is parsed as %s', (text, value) => {
     expect(readJSON(text)).toBe(value)
     expect(readJSON(`{"a":[1, ${text}],"b": ${text}}`)).toEqual({ a: [1, value], b: value })
   })

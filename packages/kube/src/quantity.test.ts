@@ -23,7 +23,7 @@ test.each([
   ['1n', '1n'],
   ['0.0000000001', '1n'],
   ['100Ei', '9223372036854775807'],
-])('%s is written %s', (text, canonical) => expect(quantityText(parseQuantity(text))).toBe(canonical))
+])('%s is printed as %s', (text, canonical) => expect(quantityText(parseQuantity(text))).toBe(canonical))
 
 test.each([
   ['', 'quantities must match the regular expression'],
@@ -31,7 +31,7 @@ test.each([
   ['1 Gi', 'quantities must match the regular expression'],
   ['.', 'unable to parse numeric part of quantity'],
   ['1mi', "unable to parse quantity's suffix"],
-])('%j is no quantity', (text, message) => expect(() => parseQuantity(text)).toThrow(message))
+])('%j is not a quantity', (text, message) => expect(() => parseQuantity(text)).toThrow(message))
 
 const amount = fc
   .tuple(fc.integer({ min: -(10 ** 12), max: 10 ** 12 }), fc.constantFrom('', 'm', 'k', 'M', 'Ki', 'Mi', 'Gi', 'e3', 'e-3', 'n'))

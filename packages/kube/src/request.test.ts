@@ -21,7 +21,7 @@ test.each<[ApiRequest, string]>([
     '/apis/cluster.x-k8s.io/v1beta2/namespaces/n/machines/a/status?force=true&dryRun=All',
   ],
   [{ verb: 'get', group: 'rbac', version: 'v1', plural: 'roles', name: 'system:a/b' }, '/apis/rbac/v1/roles/system%3Aa%2Fb'],
-])('%j goes to %s', (request, url) => {
+])('%j has the URL %s', (request, url) => {
   expect(urlOf(request)).toBe(url)
 })
 
@@ -47,7 +47,7 @@ test.each<[string, object | undefined]>([
   ['/api/v1/namespaces/n//a', undefined],
   ['/api/v1/configmaps/%zz', undefined],
   ['/healthz', undefined],
-])('%s means %j', (path, meaning) => {
+])('%s is parsed as %j', (path, meaning) => {
   expect(parseResourcePath(path)).toEqual(meaning)
 })
 

@@ -63,7 +63,7 @@ export interface ValidationRule {
   optionalOldSelf?: boolean
 }
 
-/** A schema of values of type `T`. `Optional` tells whether an object may omit the field. */
+/** A schema of values of type `T`. `Optional`: whether an object may omit the field. */
 export class Schema<T = unknown, Optional extends boolean = boolean> {
   /** Phantom: exists for the type checker only. */
   declare readonly _t: T

@@ -42,7 +42,7 @@ describe('label selectors', () => {
       '-x',
       `unable to parse requirement: <nil>: Invalid value: "-x": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
     ],
-  ])('%s is refused in the words of a real server', (selector, message) => {
+  ])('%s is rejected with the error of a real server', (selector, message) => {
     expect(() => parseLabelSelector(selector)).toThrow(expect.objectContaining({ reason: 'BadRequest', message }))
   })
 
@@ -87,5 +87,5 @@ describe('field selectors', () => {
     ['metadata.name', "invalid selector: 'metadata.name'; can't understand 'metadata.name'"],
     ['a=b\\c', 'invalid field selector: invalid escape sequence: \\c'],
     ['a=b=c', 'invalid field selector: unescaped character in value: 61'],
-  ])('%s is refused', (selector, message) => expect(() => parseFieldSelector(selector)).toThrow(message))
+  ])('%s is rejected', (selector, message) => expect(() => parseFieldSelector(selector)).toThrow(message))
 })

@@ -5,6 +5,6 @@ test.each([
   ['a text that fits', 'x'.repeat(20), 20, 'x'.repeat(20)],
   ['a text that fits in characters, though not in UTF-16 units', '😀'.repeat(20), 20, '😀'.repeat(20)],
   ['a longer text ends with a mark', 'x'.repeat(21), 20, 'xxxxx... (truncated)'],
-  ['no character is cut in two', '😀'.repeat(21), 20, '😀😀😀😀😀... (truncated)'],
-  ['half a character is replaced', 'x\ud800', 20, 'x\ufffd'],
+  ['characters are not split', '😀'.repeat(21), 20, '😀😀😀😀😀... (truncated)'],
+  ['an unpaired surrogate is replaced', 'x\ud800', 20, 'x\ufffd'],
 ])('%s', (_, text, longest, expected) => expect(shortened(text, longest)).toBe(expected))

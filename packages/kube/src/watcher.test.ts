@@ -26,16 +26,21 @@ const watching = (resourceVersion: string, failures = 0): WatcherState => ({ sta
 
 test.each<[string, WatcherState, WatcherInput, WatcherState]>([
   ['a list is followed by a watch from its version', unlisted(2), { kind: 'listed', resourceVersion: '5' }, listed('5', 2)],
-  ['a failed list is tried again', unlisted(1), { kind: 'failed', error: down }, unlisted(2)],
+  ['a failed list is retried', unlisted(1), { kind: 'failed', error: down }, unlisted(2)],
   ['an accepted watch is open', listed('5', 1), { kind: 'opened' }, watching('5', 1)],
-  ['a refused watch is tried again from the same version', listed('5'), { kind: 'failed', error: down }, listed('5', 1)],
-  ['an event moves on and forgets failures', watching('5', 3), { kind: 'event', event: event('ADDED', 'a', '6') }, watching('6')],
+  ['a rejected watch is retried from the same version', listed('5'), { kind: 'failed', error: down }, listed('5', 1)],
+  [
+    'an event advances the version and resets failures',
+    watching('5', 3),
+    { kind: 'event', event: event('ADDED', 'a', '6') },
+    watching('6'),
+  ],
   ['so does a bookmark', watching('5', 3), { kind: 'event', event: event('BOOKMARK', '', '9') }, watching('9')],
   ['a dropped watch is opened again from the last event', watching('6'), { kind: 'failed', error: down }, listed('6', 1)],
-  ['so is one that ended', watching('6'), { kind: 'ended' }, listed('6', 1)],
+  ['so is a watch that ended', watching('6'), { kind: 'ended' }, listed('6', 1)],
   ['an expired version needs a new list', watching('6'), { kind: 'failed', error: gone }, unlisted(1)],
-  ['also when the watch does not open', listed('6'), { kind: 'failed', error: gone }, unlisted(1)],
-  ['a server that has gone back needs a new list', listed('9'), { kind: 'failed', error: tooLarge }, unlisted(1)],
+  ['also when opening the watch fails', listed('6'), { kind: 'failed', error: gone }, unlisted(1)],
+  ['a server with an older version needs a new list', listed('9'), { kind: 'failed', error: tooLarge }, unlisted(1)],
 ])('%s', (_, state, input, next) => {
   expect(nextState(state, input)).toEqual(next)
 })

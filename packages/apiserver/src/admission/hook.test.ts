@@ -40,35 +40,40 @@ const hookOf = (more: Partial<Webhook> = {}): Hook =>
 
 describe('a rule', () => {
   test.each<[what: string, rule: object, target: Partial<Target>, matches: boolean]>([
-    ['means what it names', {}, {}, true],
-    ['does not mean another operation', {}, { operation: 'UPDATE' }, false],
-    ['may mean every operation', { operations: ['*'] }, { operation: 'DELETE' }, true],
-    ['does not mean another group', {}, { group: 'apps' }, false],
-    ['may mean every group', { apiGroups: ['*'] }, { group: 'apps' }, true],
-    ['may mean the core group', { apiGroups: [''] }, { group: '' }, true],
-    ['does not mean another version', {}, { version: 'v2' }, false],
-    ['may mean every version', { apiVersions: ['*'] }, { version: 'v2' }, true],
-    ['does not mean subresources unless it says so', {}, { subresource: 'status' }, false],
-    ['of a subresource means just that', { resources: ['widgets/status'] }, { subresource: 'status' }, true],
-    ['of a subresource does not mean the resource', { resources: ['widgets/status'] }, {}, false],
-    ['of all subresources means the resource, too', { resources: ['widgets/*'] }, {}, true],
-    ['of all subresources means each', { resources: ['widgets/*'] }, { subresource: 'scale' }, true],
-    ['of all resources does not mean subresources', { resources: ['*'] }, { subresource: 'scale' }, false],
-    ['of all resources means each', { resources: ['*'] }, { plural: 'gadgets' }, true],
-    ['of a subresource everywhere means it', { resources: ['*/scale'] }, { plural: 'gadgets', subresource: 'scale' }, true],
-    ['of everything means everything', { resources: ['*/*'] }, { plural: 'gadgets', subresource: 'scale' }, true],
-    ['for namespaces means what is in one', { scope: 'Namespaced' }, {}, true],
-    ['for namespaces does not mean what is in none', { scope: 'Namespaced' }, { namespace: undefined }, false],
-    ['for the cluster does not mean what is in a namespace', { scope: 'Cluster' }, {}, false],
-    ['for the cluster means what is in none', { scope: 'Cluster' }, { namespace: undefined }, true],
+    ['matches the named operation, group, version and resource', {}, {}, true],
+    ['does not match another operation', {}, { operation: 'UPDATE' }, false],
+    ['with operation * matches every operation', { operations: ['*'] }, { operation: 'DELETE' }, true],
+    ['does not match another group', {}, { group: 'apps' }, false],
+    ['with group * matches every group', { apiGroups: ['*'] }, { group: 'apps' }, true],
+    ['with an empty group matches the core group', { apiGroups: [''] }, { group: '' }, true],
+    ['does not match another version', {}, { version: 'v2' }, false],
+    ['with version * matches every version', { apiVersions: ['*'] }, { version: 'v2' }, true],
+    ['does not match subresources unless it names them', {}, { subresource: 'status' }, false],
+    ['of a subresource matches only that', { resources: ['widgets/status'] }, { subresource: 'status' }, true],
+    ['of a subresource does not match the resource', { resources: ['widgets/status'] }, {}, false],
+    ['of all subresources matches the resource, too', { resources: ['widgets/*'] }, {}, true],
+    ['of all subresources matches each subresource', { resources: ['widgets/*'] }, { subresource: 'scale' }, true],
+    ['of all resources does not match subresources', { resources: ['*'] }, { subresource: 'scale' }, false],
+    ['of all resources matches each resource', { resources: ['*'] }, { plural: 'gadgets' }, true],
     [
-      'for the cluster means namespaces',
+      'of one subresource of all resources matches it',
+      { resources: ['*/scale'] },
+      { plural: 'gadgets', subresource: 'scale' },
+      true,
+    ],
+    ['of all resources and subresources matches each', { resources: ['*/*'] }, { plural: 'gadgets', subresource: 'scale' }, true],
+    ['with scope Namespaced matches namespaced objects', { scope: 'Namespaced' }, {}, true],
+    ['with scope Namespaced does not match cluster-scoped objects', { scope: 'Namespaced' }, { namespace: undefined }, false],
+    ['with scope Cluster does not match namespaced objects', { scope: 'Cluster' }, {}, false],
+    ['with scope Cluster matches cluster-scoped objects', { scope: 'Cluster' }, { namespace: undefined }, true],
+    [
+      'with scope Cluster matches namespaces',
       { scope: 'Cluster', resources: ['namespaces'] },
       { plural: 'namespaces', namespace: 'n' },
       true,
     ],
     [
-      'for namespaces does not mean namespaces',
+      'with scope Namespaced does not match namespaces',
       { scope: 'Namespaced', resources: ['*'] },
       { plural: 'namespaces', namespace: 'n' },
       false,
@@ -83,10 +88,10 @@ describe('of several versions of a resource', () => {
   const v2 = { ...v1, version: 'v2' }
   const asked = { ...target, version: 'v2' }
   test.each<[what: string, more: Partial<Webhook>, version: string | undefined]>([
-    ['the one that was asked is taken when a rule names it', { rules: [rule, { ...rule, apiVersions: ['v2'] }] }, 'v2'],
-    ['another one is as good', {}, 'v1'],
-    ['another one is none for an exact webhook', { matchPolicy: 'Exact' }, undefined],
-    ['none is taken when no rule is about the write', { rules: [{ ...rule, operations: ['DELETE'] }] }, undefined],
+    ['the requested version is used when a rule names it', { rules: [rule, { ...rule, apiVersions: ['v2'] }] }, 'v2'],
+    ['another version is used otherwise', {}, 'v1'],
+    ['another version does not match with matchPolicy Exact', { matchPolicy: 'Exact' }, undefined],
+    ['no version matches when no rule matches the write', { rules: [{ ...rule, operations: ['DELETE'] }] }, undefined],
   ])('%s', (_, more, version) => {
     expect(matchedVersion(hookOf(more), asked, v2, () => [v1])?.version).toBe(version)
   })
@@ -98,7 +103,7 @@ test.each<[what: string, resources: string[], apiGroups: string[], concerns: boo
   ['any resource', ['*'], ['shop.example.com'], true],
   ['another resource', ['gadgets'], ['*'], false],
   ['another group', ['widgets'], ['apps'], false],
-])('a webhook with rules for %s may be concerned: %j in %j', (_, resources, apiGroups, concerns) => {
+])('a webhook with rules for %s may match: %j in %j', (_, resources, apiGroups, concerns) => {
   expect(mayConcern(hookOf({ rules: [{ ...rule, resources, apiGroups }] }), target)).toBe(concerns)
 })
 
@@ -111,14 +116,14 @@ describe('selectors', () => {
     ['only the old object has them', labelled({}), labelled({ a: 'b' }), true],
     ['neither has them', labelled({ a: 'c' }), labelled({}), false],
     ['it is being deleted', undefined, labelled({ a: 'b' }), true],
-  ])('an object counts as selected or not when %s', (_, object, old, selected) => {
+  ])('an objectSelector is evaluated when %s', (_, object, old, selected) => {
     expect(selectsObject(picky, object as never, old as never)).toBe(selected)
   })
 
   test.each<[what: string, target: Partial<Target>, labels: Record<string, string>, selected: boolean]>([
     ['in a namespace with the labels', {}, { a: 'b' }, true],
     ['in a namespace without them', {}, {}, false],
-    ['in no namespace', { namespace: undefined }, {}, true],
+    ['cluster-scoped', { namespace: undefined }, {}, true],
     ['a namespace itself, without them', { plural: 'namespaces', namespace: 'n' }, {}, false],
   ])('%s', (_, other, labels, selected) => {
     expect(selectsNamespace(picky, { ...target, ...other }, () => labels)).toBe(selected)

@@ -261,41 +261,41 @@ describe('a validating webhook', () => {
   const failing = 'Internal error occurred: failed calling webhook "val.example.com": '
   const review = (more: object) => ({ raw: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', ...more } })
   test.each<[what: string, reply: (asked: Asked) => Reply, answer: string]>([
-    ['denies without a word', () => ({ allowed: false }), `400 : ${denial} without explanation`],
-    ['says why', () => ({ allowed: false, status: { message: 'nope because' } }), `400 : ${denial}: nope because`],
+    ['denies without a message', () => ({ allowed: false }), `400 : ${denial} without explanation`],
+    ['denies with a message', () => ({ allowed: false, status: { message: 'nope because' } }), `400 : ${denial}: nope because`],
     [
-      'gives code and reason',
+      'denies with code and reason',
       () => ({ allowed: false, status: { message: 'm', code: 409, reason: 'Conflict' } }),
       `409 Conflict: ${denial}: m`,
     ],
     [
-      'gives only a reason',
+      'denies with only a reason',
       () => ({ allowed: false, status: { reason: 'Forbidden', code: 403 } }),
       `403 Forbidden: ${denial}: Forbidden`,
     ],
     ['denies with code 200', () => ({ allowed: false, status: { code: 200 } }), `400 : ${denial} without explanation`],
     [
-      'breaks down',
+      'fails',
       () => 500,
       `500 InternalError: ${failing}failed to call webhook: an error on the server ("unknown") has prevented the request from succeeding`,
     ],
     [
-      'is somewhere else',
+      'is not found',
       () => 404,
       `500 InternalError: ${failing}failed to call webhook: the server could not find the requested resource`,
     ],
     [
-      'answers another request',
+      'responds to another request',
       () => review({ response: { uid: 'B', allowed: true } }),
       `500 InternalError: ${failing}received invalid webhook response: expected response.uid="UID", got "B"`,
     ],
     [
-      'answers nothing',
+      'responds without a response object',
       () => review({}),
       `500 InternalError: ${failing}received invalid webhook response: webhook response was absent`,
     ],
     [
-      'answers something else',
+      'responds with another kind',
       ({ request }) => ({ raw: { apiVersion: 'v1', kind: 'Pod', response: { uid: request.uid, allowed: true } } }),
       `500 InternalError: ${failing}received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /v1, Kind=Pod`,
     ],
@@ -323,17 +323,17 @@ describe('a validating webhook', () => {
       'replace operation does not apply: doc is missing path: /spec/none/x: missing value',
     ],
     [
-      'a patch that is no JSON',
+      'a patch that is not JSON',
       () => ({ allowed: true, patch: Buffer.from('{').toString('base64'), patchType: 'JSONPatch' }),
       'failed calling webhook "mut.example.com": received undecodable patch in webhook response: unexpected end of JSON input',
     ],
     [
-      'a patch that is no list',
+      'a patch that is not a list',
       () => ({ allowed: true, patch: Buffer.from('{}').toString('base64'), patchType: 'JSONPatch' }),
       'failed calling webhook "mut.example.com": received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch',
     ],
     [
-      'a patch that is neither list nor object',
+      'a patch that is neither a list nor an object',
       () => ({ allowed: true, patch: Buffer.from('true').toString('base64'), patchType: 'JSONPatch' }),
       'failed calling webhook "mut.example.com": received undecodable patch in webhook response: json: cannot unmarshal bool into Go value of type jsonpatch.Patch',
     ],
@@ -404,11 +404,11 @@ describe('a validating webhook', () => {
   })
 
   test.each<[what: string, expression: string, more: Partial<Webhook>, answer: string]>([
-    ['about an object that holds', 'object.spec.replicas > 3', {}, 'denied the request'],
-    ['about an object that does not hold', 'object.spec.replicas > 7', {}, 'accepted'],
+    ['about the object, true', 'object.spec.replicas > 3', {}, 'denied the request'],
+    ['about the object, false', 'object.spec.replicas > 7', {}, 'accepted'],
     ['about a label', 'has(object.metadata.labels) && object.metadata.labels["a-b/c"] == "d"', {}, 'accepted'],
     ['about the options', 'has(request.options.fieldManager)', {}, 'accepted'],
-    ['about who asks', '!("system:masters" in request.userInfo.groups)', {}, 'accepted'],
+    ['about the user', '!("system:masters" in request.userInfo.groups)', {}, 'accepted'],
     ['about the namespace', 'namespaceObject.metadata.name == "elsewhere"', {}, 'accepted'],
     ['about permissions', "authorizer.requestResource.check('create').allowed()", {}, 'denied the request'],
     [
@@ -423,17 +423,17 @@ describe('a validating webhook', () => {
       {},
       'validation failed due to running out of cost budget',
     ],
-    ['about where it is asked', 'has(request.namespace) && request.namespace == "default"', {}, 'denied the request'],
-    ['about another place', 'request.namespace == "elsewhere"', {}, 'accepted'],
-    ['about what is asked', 'request.operation == "CREATE" && oldObject == null', {}, 'denied the request'],
+    ['about the namespace of the request', 'has(request.namespace) && request.namespace == "default"', {}, 'denied the request'],
+    ['about another namespace of the request', 'request.namespace == "elsewhere"', {}, 'accepted'],
+    ['about the operation', 'request.operation == "CREATE" && oldObject == null', {}, 'denied the request'],
     [
       'that fails',
       'object.spec.nothing == 1',
       {},
       `403 Forbidden: widgets.shop.example.com "a" is forbidden: expression 'object.spec.nothing == 1' resulted in error: no such key: nothing`,
     ],
-    ['that fails, and that is ignored', 'object.spec.nothing == 1', { failurePolicy: 'Ignore' }, 'accepted'],
-  ])('is asked or not by a condition %s', async (_, expression, more, answer) => {
+    ['that fails, with failurePolicy Ignore', 'object.spec.nothing == 1', { failurePolicy: 'Ignore' }, 'accepted'],
+  ])('is called depending on a match condition %s', async (_, expression, more, answer) => {
     await hooks.add('validating', 'cel', () => ({ allowed: false }), { matchConditions: [{ name: 'c', expression }], ...more })
     expect(await refusal(create('a', { replicas: 5 }))).toContain(answer)
     expect(hooks.asked).toHaveLength(answer === 'denied the request' ? 1 : 0)

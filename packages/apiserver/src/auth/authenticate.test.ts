@@ -25,7 +25,7 @@ test.each([
   ['a token after two spaces', { authorization: 'Bearer  secret2' }, { kind: 'anonymous' }],
   ['nothing', {}, { kind: 'anonymous' }],
   ['a certificate without a name', { certificate: { commonName: '', organizations: [] } }, { kind: 'anonymous' }],
-])('%s says who it is', (_, credentials, identity) => {
+])('authenticates %s', (_, credentials, identity) => {
   expect(authenticate(credentials)).toEqual(identity)
 })
 
@@ -34,7 +34,7 @@ test.each([
   ['ok,b,1\n,b,2', /line 2 has an empty token/],
   ['a,b,1\na,c,2', /line 2 has a token that appeared before/],
   ['topsecret,"b,1', /line 1 has a quote that is not closed/],
-])('the token file %j is refused by line, without showing it', (text, message) => {
+])('the error for the token file %j names the line without its content', (text, message) => {
   expect(() => parseTokenFile(text)).toThrow(message)
   expect(() => parseTokenFile(text)).not.toThrow(/topsecret/)
 })

@@ -59,16 +59,16 @@ test.each([
   ['a service account', { kind: 'ServiceAccount', name: 'robot', namespace: 'build' }, robot, '', true],
   ['a service account of the namespace', { kind: 'ServiceAccount', name: 'robot' }, robot, 'build', true],
   ['a service account of another namespace', { kind: 'ServiceAccount', name: 'robot' }, robot, 'other', false],
-  ['a service account of no namespace', { kind: 'ServiceAccount', name: 'robot' }, robot, '', false],
-  ['a kind that there is not', { kind: 'Robot', name: 'bob' }, bob, '', false],
+  ['a service account without a namespace', { kind: 'ServiceAccount', name: 'robot' }, robot, '', false],
+  ['an unknown kind', { kind: 'Robot', name: 'bob' }, bob, '', false],
 ])('a binding to %s', (_, subject, user, namespace, applies) => {
   expect(appliesTo(subject, user, namespace)).toBe(applies)
 })
 
 test.each<[string, PolicyRule[], PolicyRule[], string]>([
-  ['nothing is held', [], [rule('', 'pods', 'get list')], '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}'],
-  ['all is held', [rule('*', '*', '*')], [rule('apps', 'deployments deployments/scale', '*')], ''],
-  ['it takes two rules', [rule('', 'pods', 'get'), rule('', 'pods', 'list')], [rule('', 'pods', 'get list')], ''],
+  ['the user has none', [], [rule('', 'pods', 'get list')], '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}'],
+  ['the user has all', [rule('*', '*', '*')], [rule('apps', 'deployments deployments/scale', '*')], ''],
+  ['two rules together grant them', [rule('', 'pods', 'get'), rule('', 'pods', 'list')], [rule('', 'pods', 'get list')], ''],
   [
     'a verb is missing',
     [rule('', 'pods', 'get')],
@@ -76,22 +76,22 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
     '{APIGroups:[""], Resources:["pods"], Verbs:["*"]}',
   ],
   [
-    'only one name is held',
+    'the user has only one name',
     [rule('', 'secrets', 'get', 'a')],
     [rule('', 'secrets', 'get', 'a b')],
     '{APIGroups:[""], Resources:["secrets"], ResourceNames:["b"], Verbs:["get"]}',
   ],
   [
-    'only names are held',
+    'the user has only names',
     [rule('', 'secrets', 'get', 'a')],
     [rule('', 'secrets', 'get')],
     '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}',
   ],
-  ['all subresources are held', [rule('', '*/scale', 'get')], [rule('', 'deployments/scale', 'get')], ''],
-  ['paths below are held', [urls('get', '/apis/*')], [urls('get', '/apis/apps', '/apis/*')], ''],
+  ['the user has all subresources', [rule('', '*/scale', 'get')], [rule('', 'deployments/scale', 'get')], ''],
+  ['the user has all paths below', [urls('get', '/apis/*')], [urls('get', '/apis/apps', '/apis/*')], ''],
   ['paths are missing', [urls('get', '/apis')], [urls('get', '/api', '/apis')], '{NonResourceURLs:["/api"], Verbs:["get"]}'],
   [
-    'of several things one after the other',
+    'several resources are requested',
     [],
     [rule(' apps', 'b a', 'get')],
     [

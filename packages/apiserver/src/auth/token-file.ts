@@ -20,7 +20,7 @@ export function parseTokenFile(text: string): Map<string, TokenUser> {
   return users
 }
 
-/** Fields of a CSV line; quotes hold commas, doubled quotes stand for one. */
+/** Fields of a CSV line; quoted fields may contain commas, and a doubled quote is a quote. */
 function columnsOf(line: string, refuse: (why: string) => Error): string[] {
   const columns: string[] = []
   let at = 0

@@ -207,7 +207,7 @@ describe('a CustomResourceDefinition', () => {
   test.each<[what: string, webhook: object | undefined, answer: string]>([
     ['complete', { conversionReviewVersions: ['v1'], clientConfig: { url } }, ''],
     [
-      'without a place',
+      'without a clientConfig',
       { conversionReviewVersions: ['v1'] },
       'webhookClientConfig: Required value: required when strategy is set to Webhook',
     ],
@@ -218,11 +218,11 @@ describe('a CustomResourceDefinition', () => {
       'conversionReviewVersions: Invalid value: ["v9"]: must include at least one of v1, v1beta1',
     ],
     [
-      'at a place that is none',
+      'with an invalid address',
       { conversionReviewVersions: ['v1'], clientConfig: {} },
       'webhookClientConfig: Required value: exactly one of url or service is required',
     ],
-  ])('that converts by a webhook %s is accepted or refused for that', async (_, webhook, answer) => {
+  ])('with a conversion webhook %s is accepted or rejected', async (_, webhook, answer) => {
     const crd = definition('foos', 'Foo', [version('v1', { storage: true }), version('v2')])
     const conversion = { strategy: 'Webhook', webhook } as NonNullable<CustomResourceDefinition['spec']['conversion']>
     const message = await refusal(t.client.create(CustomResourceDefinition, { ...crd, spec: { ...crd.spec, conversion } }))

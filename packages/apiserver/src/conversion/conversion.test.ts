@@ -238,9 +238,9 @@ describe('objects of a CRD with a conversion webhook', () => {
   const failed = '500 : conversion webhook for t.example.com/v2, Kind=Conv'
   test.each<[what: string, spoil: ConvertingServer['spoil'], text: string]>([
     ['fails', (r) => ({ ...r, result: { status: 'Failure', message: 'cannot' } }), 'failed: cannot'],
-    ['fails without a word', (r) => ({ ...r, result: {} }), "failed: response.result.status was '', not 'Success'"],
-    ['answers nothing', (r) => ({ ...r, convertedObjects: [] }), 'returned 0 objects, expected 1'],
-    ['answers another request', (r) => ({ ...r, uid: 'B' }), 'failed: expected response.uid="UID", got "B"'],
+    ['fails without a message', (r) => ({ ...r, result: {} }), "failed: response.result.status was '', not 'Success'"],
+    ['returns no objects', (r) => ({ ...r, convertedObjects: [] }), 'returned 0 objects, expected 1'],
+    ['responds to another request', (r) => ({ ...r, uid: 'B' }), 'failed: expected response.uid="UID", got "B"'],
     [
       'renames',
       (r) => ({
@@ -250,12 +250,12 @@ describe('objects of a CRD with a conversion webhook', () => {
       'returned invalid object: must have the same name: a != renamed',
     ],
     [
-      'makes another kind of it',
+      'returns another kind',
       (r) => ({ ...r, convertedObjects: r.convertedObjects.map((o) => ({ ...o, kind: 'Other' })) }),
       'returned invalid object at index 0: invalid kind (expected Conv, received Other)',
     ],
     [
-      'does nothing',
+      'returns the object unchanged',
       (r) => ({ ...r, convertedObjects: r.convertedObjects.map((o) => ({ ...o, apiVersion: `${group}/v2` })) }),
       'returned invalid object at index 0: invalid groupVersion (expected t.example.com/v1, received t.example.com/v2)',
     ],

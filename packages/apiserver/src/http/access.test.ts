@@ -333,18 +333,18 @@ test.each([
     `[${inPods}.fieldSelector.requirements[0].key: Required value: must be specified, ${inPods}.fieldSelector.requirements[0].values: Required value: must be specified when \`operator\` is 'In' or 'NotIn']`,
   ],
   [
-    'values that say nothing',
+    'values for an operator without values',
     'labelSelector',
     { requirements: [{ key: 'a', operator: 'Exists', values: ['b'] }] },
     `${inPods}.labelSelector.requirements[0].values: Forbidden: may not be specified when \`operator\` is 'Exists' or 'DoesNotExist'`,
   ],
   [
-    'a key that is none',
+    'an invalid key',
     'labelSelector',
     { requirements: [{ key: 'a b', operator: 'In', values: ['c'] }] },
     `${inPods}.labelSelector.requirements[0].key: Invalid value: "a b": name part must consist of`,
   ],
-])('a review with a selector of %s is refused', async (_, field, selector, why) => {
+])('a review with a selector of %s is rejected', async (_, field, selector, why) => {
   const { send } = await start()
   const spec = { resourceAttributes: { verb: 'list', resource: 'pods', [field]: selector } }
   const answer = await send('root', 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { spec })
@@ -443,7 +443,7 @@ test.each([
   ['GET', '/api/v1/nodes/n/proxy/metrics/x', 'cannot get resource "nodes/proxy"'],
   ['DELETE', '/api/v1/watch/configmaps', 'cannot watch resource "configmaps"'],
   ['POST', '/livez?verbose', 'cannot post path "/livez"'],
-])('what a path is about decides who may have it, whatever the method: %s %s', async (method, path, said) => {
+])('a path is authorized by its resource, for every method: %s %s', async (method, path, said) => {
   const { messageOf } = await start()
   expect(await messageOf('bob', method, path)).toContain(said)
 })

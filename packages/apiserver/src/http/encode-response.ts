@@ -121,7 +121,7 @@ const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status
 export function discovered(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpAnswer {
   const { accept, 'user-agent': userAgent } = headers
   const pretty = wantsPretty(new URLSearchParams(url.split('?', 2)[1]), userAgent)
-  // These documents have no protobuf encoding; clients that ask for it read JSON as well.
+  // These documents have no protobuf encoding; clients that request it accept JSON, too.
   const representation = representationOf(insistsOnProtobuf(accept) ? undefined : accept, { pretty, builtin: routed })
   if (representation.as !== undefined) throw notAcceptable(accept ?? '', routed)
   return send(200, value, representation)

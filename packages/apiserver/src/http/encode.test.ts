@@ -45,7 +45,7 @@ test.each([
   ['apiVersion first', object('ä')],
   ['kind first', { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'ä' } }],
   ['between other members', { metadata: { name: 'a' }, apiVersion: 'v1', kind: 'ConfigMap' }],
-])('a packed object looks the same, the type of an item left out or not: %s', (_, given) => {
+])('a packed object is encoded like a plain one, with and without its type: %s', (_, given) => {
   const encode = packedObjects(1)
   const packed = encode(structuredClone(given) as never)
   const list = {

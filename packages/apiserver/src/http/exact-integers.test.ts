@@ -126,7 +126,7 @@ describe('a create', () => {
       '{"either":9007199254740993}',
       'spec.either: Invalid value: 9007199254740993: failed rule: type(self) == string || self > 9007199254740993',
     ],
-  ])('of %s is answered with %s', async (spec, expected) => {
+  ])('of %s returns %s', async (spec, expected) => {
     const name = `c${count++}`
     const answer = said(await server.ask('POST', path, big(name, spec)))
     expect(answer).toBe(expected.startsWith('{') ? expected : `Big.t.example.com "${name}" is invalid: ${expected}`)
@@ -197,7 +197,7 @@ test.each([
     'ServicePort.spec.ports.targetPort of type int32',
   ],
   ['events', '{"count":9007199254740993}', 'Event.count of type int32'],
-])('of %s, what has no room in 32 bits is refused', async (plural, body, field) => {
+])('of %s, integers beyond 32 bits are rejected', async (plural, body, field) => {
   const { text } = await server.ask('POST', `/api/v1/namespaces/default/${plural}`, body)
   expect(text).toContain(`json: cannot unmarshal number 9007199254740993 into Go struct field ${field}`)
 })
@@ -247,7 +247,7 @@ function asRead(integer: bigint): number | bigint {
 describe.each([
   ['as objects', plainObjects],
   ['packed', packedObjects(2)],
-])('held %s', (_, encode) => {
+])('stored %s', (_, encode) => {
   test('any integers survive create, patch, apply and a restart', async () => {
     const { disk, ask, stop } = await newServer(encode)
     const samples = fc.sample(specs, { numRuns: 25, seed: 1 })

@@ -45,7 +45,7 @@ export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }
 
-/** Error for more requests than the server accepts. Upstream answers with text instead of a Status. */
+/** Error for more requests than the server accepts. Upstream responds with text instead of a Status. */
 export class TooManyRequests extends Error {
   override readonly name = 'TooManyRequests'
 }

@@ -1,5 +1,5 @@
 /**
- * Unusual requests, mutated from realistic ones: each is answered, without an internal error. `CAPSTAN_FUZZ=100` tries a hundred times as
+ * Unusual requests, mutated from realistic ones: each gets a response without an internal error. `CAPSTAN_FUZZ=100` tries a hundred times as
  * many; the seed is printed with a failure.
  */
 import { setFlagsFromString } from 'node:v8'

@@ -1,5 +1,5 @@
 /**
- * Replays requests to a real kube-apiserver v1.36.2, and compares the answers. Known differences are listed in
+ * Replays requests to a real kube-apiserver v1.36.2, and compares the responses. Known differences are listed in
  * `golden-known.ts` by file, scenario and step, so that it can only become less.
  */
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'
@@ -33,7 +33,7 @@ describe.each<[string, number, number]>([
   ['resource', 329, 329],
   ['other-clients', 100, 108],
 ])('%s', (file, asRecorded, requests) => {
-  test('answers as the recorded server did, except for listed differences', async () => {
+  test('responds as the recorded server, except for listed differences', async () => {
     const server = new InProcess()
     onTestFinished(() => server.close())
     const replayed = await replay(readRecording(file), server)

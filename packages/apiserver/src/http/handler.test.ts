@@ -83,7 +83,7 @@ test.each<[string, Identity, number]>([
   ['/readyz', { kind: 'anonymous' }, 200],
   ['/readyz', { kind: 'refused' }, 401],
   ['/api/v1/namespaces', admin, 200],
-])('%s asked by %j answers %d', async (path, identity, status) => {
+])('%s requested by %j returns %d', async (path, identity, status) => {
   const { ask } = await start()
   expect((await ask(path, { identity })).status).toBe(status)
 })
@@ -293,7 +293,7 @@ test.each([
   ['application/yaml', 'metadata: {__proto__: {a: b}}', 400, /"__proto__" is not allowed/],
   ['application/json', '{"metadata":{"name":"a","__proto__":{"finalizers":["x"]}}}', 400, /"__proto__" is not allowed/],
   ['application/json', `{"a":${'['.repeat(2000)}${']'.repeat(2000)}}`, 400, /exceeded max depth/],
-])('a body of type %s that cannot be taken is answered in words', async (type, body, code, message) => {
+])('the error for an unsupported body of type %s is text', async (type, body, code, message) => {
   const { ask } = await start()
   const answer = await ask('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers: { 'content-type': type } })
   expect(await answer.json()).toMatchObject({ kind: 'Status', code, message: expect.stringMatching(message) })

@@ -58,14 +58,14 @@ const schema = (properties: object) => ({
 
 test.each<[string, string, unknown, RegExp]>([
   [
-    'an owner whose version is no text',
+    'an owner whose version is not a string',
     maps,
     { metadata: { ...metadata, ownerReferences: [{ apiVersion: [] }] } },
     /^400 .*cannot unmarshal array into Go struct field ObjectMeta\.metadata\.ownerReferences of type string/,
   ],
   ['an owner that is null', maps, { metadata: { ...metadata, ownerReferences: [null] } }, /^422 .*ownerReferences/],
   [
-    'a time of managed fields that is none',
+    'an invalid time in managed fields',
     maps,
     { metadata: { ...metadata, managedFields: [{ time: 'now' }] } },
     /^400 ConfigMap in version "v1" cannot be handled as a ConfigMap: parsing time "now" as "2006-01-02T15:04:05Z07:00"/,
@@ -83,13 +83,13 @@ test.each<[string, string, unknown, RegExp]>([
     /^422 .*operator: Invalid value: "": not a valid selector operator/,
   ],
   [
-    'an operator that every object of JavaScript has',
+    'an operator named like an inherited member',
     roles,
     selectors({ matchExpressions: [{ key: 'a', operator: 'constructor' }] }),
     /^422 .*not a valid selector operator/,
   ],
   [
-    'a label of a selector that is none',
+    'an invalid label in a selector',
     roles,
     selectors({ matchLabels: { a: ' ' } }),
     /^422 .*aggregationRule\.clusterRoleSelectors\[0\]\.matchLabels: Invalid value: " "/,
@@ -105,28 +105,28 @@ test.each<[string, string, unknown, RegExp]>([
   ],
   ['a variable that is null', pods, container({ env: [null] }), /^422 .*env\[0\]\.name: Required value/],
   [
-    'a backend that is nothing',
+    'a backend that is null',
     '/apis/networking.k8s.io/v1/namespaces/default/ingresses',
     { metadata, spec: { defaultBackend: { resource: {} } } },
     /^422 .*resource\.kind: Required value/,
   ],
   ['a port that is null', services, { metadata, spec: { ports: [null] } }, /^422 .*spec\.ports\[0\]\.port/],
-  ['a definition without a specification', definitions, { metadata, spec: null }, /^422 .*spec\.group: Required value/],
+  ['a CustomResourceDefinition without a spec', definitions, { metadata, spec: null }, /^422 .*spec\.group: Required value/],
   ['a version that is null', definitions, { metadata, spec: { versions: [null] } }, /^422 .*spec\.versions/],
   ['properties that are null', definitions, schema({ a: null }), /^(?:201|422)/],
   [
-    'rules of a definition that are null',
+    'rules of a CustomResourceDefinition that are null',
     definitions,
     schema({ a: { type: 'object', 'x-kubernetes-validations': [null] } }),
     /^422 .*rule/,
   ],
   [
-    'schemas in a schema that are no list',
+    'schemas in a schema that are not a list',
     definitions,
     schema({ a: { type: 'array', items: { type: 'object', allOf: {} } } }),
     /^400 .*cannot unmarshal object into Go struct field/,
   ],
-])('%s is refused', async (_, path, body, said) => {
+])('%s is rejected', async (_, path, body, said) => {
   const kinds: { [path: string]: string } = {
     [maps]: 'ConfigMap',
     [roles]: 'ClusterRole',
@@ -151,21 +151,21 @@ test.each<[string, string, string, unknown, RegExp]>([
     /^400 invalid object type: \/, Kind=Deployment$/,
   ],
   [
-    'a patch that takes the whole object away',
+    'a patch that removes the whole object',
     'application/json-patch+json',
     `${roles}/kept`,
     [{ op: 'remove', path: '' }],
     /^422 the server rejected our request due to an error in our request$/,
   ],
   [
-    'a patch that makes a list of it',
+    'a patch that replaces the object by a list',
     'application/json-patch+json',
     `${roles}/kept`,
     [{ op: 'replace', path: '', value: [] }],
     /^422 the server rejected our request/,
   ],
   [
-    'a path that is no text',
+    'a path that is not a string',
     'application/json-patch+json',
     `${roles}/kept`,
     [{ op: 'move', path: { toString: 1 } }],
@@ -178,7 +178,7 @@ test.each<[string, string, string, unknown, RegExp]>([
     Array.from({ length: 60 }, (_, n) => ({ op: 'copy', from: '', path: `/x${n}` })),
     /^422 the server rejected our request/,
   ],
-])('%s is refused', async (_, type, path, body, said) => {
+])('%s is rejected', async (_, type, path, body, said) => {
   expect(await ask('PATCH', path, body, type)).toMatch(said)
   expect(accidents).toEqual([])
 })

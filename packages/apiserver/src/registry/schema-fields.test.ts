@@ -9,9 +9,9 @@ function tidied(schema: object): { schema: object; unknown: string[] } {
 }
 
 test.each<[string, object, object, string[]]>([
-  ['a field that is none', { type: 'string', 'x-foo': 1, minLenght: 2 }, { type: 'string' }, ['at.x-foo', 'at.minLenght']],
+  ['an unknown field', { type: 'string', 'x-foo': 1, minLenght: 2 }, { type: 'string' }, ['at.x-foo', 'at.minLenght']],
   [
-    'fields far below',
+    'fields at depth',
     {
       properties: { a: { bad: 1, allOf: [{ bad: 2 }], not: { bad: 3 } } },
       'x-kubernetes-validations': [{ rule: 'true', bad: 4 }],
@@ -20,13 +20,13 @@ test.each<[string, object, object, string[]]>([
     ['at.properties.a.bad', 'at.properties.a.allOf[0].bad', 'at.properties.a.not.bad', 'at.x-kubernetes-validations[0].bad'],
   ],
   [
-    'what upstream does not look into',
+    'values that upstream does not validate',
     { items: { bad: 1 }, additionalProperties: { properties: { a: { bad: 1 } } } },
     { items: {}, additionalProperties: { properties: { a: {} } } },
     [],
   ],
   [
-    'what is empty',
+    'empty values',
     { description: '', enum: [], properties: {}, nullable: false, minimum: 0, externalDocs: {}, additionalProperties: false },
     { minimum: 0, externalDocs: {}, additionalProperties: false },
     [],
@@ -37,8 +37,8 @@ test.each<[string, object, object, string[]]>([
     { default: { bad: '' }, example: { bad: [] }, enum: [{ bad: {} }] },
     [],
   ],
-  ['what is no schema at all', { properties: 'x', allOf: 5, items: [1] }, { properties: 'x', allOf: 5, items: [1] }, []],
-])('of %s only fields of schemas stay, and those that are dropped are told', (_, schema, left, unknown) => {
+  ['values that are not schemas', { properties: 'x', allOf: 5, items: [1] }, { properties: 'x', allOf: 5, items: [1] }, []],
+])('of %s only schema fields stay, and dropped ones are reported', (_, schema, left, unknown) => {
   expect(tidied(schema)).toEqual({ schema: left, unknown })
 })
 

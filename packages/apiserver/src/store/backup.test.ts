@@ -108,7 +108,7 @@ describe('a backup', () => {
     ['a checkpoint', encodeFrame(1, '{"capstan":"checkpoint","format":2}'), 'is not a backup of Capstan'],
     ['a text', Buffer.from('apiVersion: v1\nkind: List\nitems: []\n'), 'is not a backup of Capstan, or its beginning is damaged'],
     ['nothing', Buffer.alloc(0), 'is not a backup of Capstan, or its beginning is damaged'],
-  ])('of %s is refused by name', async (_, bytes, says) => {
+  ])('of %s is an error that names the file', async (_, bytes, says) => {
     writeFileSync(file, bytes)
     await expect(restore()).rejects.toThrow(`${file} ${says}`)
   })

@@ -101,10 +101,10 @@ describe('the durable store', () => {
   })
 
   test.each([
-    ['goes on after the restart', 0],
+    ['continues after the restart', 0],
     ['has been set back meanwhile', -hours(24)],
     ['has been set forward meanwhile', hours(24)],
-  ])('the age of a change is known when the clock %s', async (_, jump) => {
+  ])('the age of a change is kept when the clock %s', async (_, jump) => {
     const time = settableClock()
     await stores.close()
     const open = async () => {
@@ -158,7 +158,7 @@ describe('the durable store', () => {
     ['is empty', () => writeFileSync(join(folder, 'format'), ''), true],
     ['is something else', () => writeFileSync(join(folder, 'format'), Buffer.alloc(5000, 7)), true],
     ['was that of a LevelDB', () => renameSync(join(folder, 'format'), join(folder, 'CURRENT')), true],
-  ])('a folder whose format %s is opened, unless its state is missing as well', async (_, damage, isKnown) => {
+  ])('a folder whose format file %s is opened, unless its state is missing, too', async (_, damage, isKnown) => {
     await put(await stores.store('main'), at('a'))
     await stores.close()
     damage()

@@ -35,7 +35,7 @@ export interface DurableOptions {
   /** Default: the files of this machine. */
   readonly files?: Files
   /**
-   * Whether a write waits for fsync; otherwise, what the operating system has not written yet is lost when the machine crashes (not when
+   * Whether a write waits for fsync; otherwise, data that the operating system has not written yet is lost when the machine crashes (not when
    * the process does).
    */
   readonly sync?: boolean

@@ -86,7 +86,7 @@ describe('the lock of a data folder', () => {
     ['a text', Buffer.from('not a lock\n'.repeat(1000))],
     ['zeros', Buffer.alloc(4096)],
     ['a beginning of a database', Buffer.from('SQLite format 3\0'.padEnd(5000, '\x07'))],
-  ])('can be taken when its file was overwritten with %s, by one at a time', async (_, bytes) => {
+  ])('can be taken by one process at a time after its file was overwritten with %s', async (_, bytes) => {
     ;(await FolderLock.take(folder)).release()
     writeFileSync(join(folder, 'LOCK'), bytes)
     const lock = await FolderLock.take(folder)

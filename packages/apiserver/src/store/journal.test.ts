@@ -56,8 +56,8 @@ interface Known {
 describe.each([
   ['a process that dies at any step', 'death', 0],
   ['a loss of power at any step', 'loss of power', 0],
-  ['a process that dies at any step of a disk that fails now and then', 'death', 0.02],
-  ['a loss of power at any step of a disk that fails now and then', 'loss of power', 0.02],
+  ['a process that dies at any step of an unreliable disk', 'death', 0.02],
+  ['a loss of power at any step of an unreliable disk', 'loss of power', 0.02],
 ] as const)('%s', (_, after, failures) => {
   test('loses no acknowledged write', { timeout: 240_000 * often }, async () => {
     for (let seed = 0; seed < 30 * often; seed++) await survive(seed, after, failures)

@@ -2,7 +2,7 @@
  * The log of a state folder: writes groups of changes, each synced before it is acknowledged; writes checkpoints, so that the log does not
  * grow without bound; and begins a new log when the current one cannot be trusted any more.
  *
- * After a failed write or sync the content of the log file is unknown, so it is never written to again. Waiting and new writes are refused
+ * After a failed write or sync the content of the log file is unknown, so it is never written to again. Waiting and new writes are rejected
  * until a new log has begun, which records up to where the old one is valid.
  */
 import { type Clock, type Logger, messageOf, seconds, type Timer } from '@capstan/kube'

@@ -10,8 +10,8 @@ test.each([
   ['after every change', 1, 1000],
   ['after some', 7, 1000],
   ['after many', 200, 2000],
-  ['after more than wait to be put in order', 6000, 12_000],
-])('objects are in the order of their keys, asked for %s', (_, every, turns) => {
+  ['after more changes than may stay unsorted', 6000, 12_000],
+])('objects are sorted by key, when listed %s', (_, every, turns) => {
   const random = seededRandom(1)
   const below = (most: number) => Math.floor(random.next() * most)
   const table = Table.empty()

@@ -108,7 +108,7 @@ describe('a create is rejected', () => {
       '500 : resourceVersion should not be set on objects to be created',
     ],
     [
-      'with a resourceVersion, and invalid besides',
+      'with a resourceVersion and another error',
       aWidget('w', { replicas: 101 }, { resourceVersion: '5' }),
       '422 Invalid: Widget.shop.example.com "w" is invalid: spec.replicas: Invalid value: 101: spec.replicas in body should be less than or equal to 100',
     ],
@@ -161,7 +161,7 @@ test.each([
     'parsing time "2020-01-01" as "2006-01-02T15:04:05Z07:00": cannot parse "2020-01-01" as "2006"',
   ],
   [{ creationTimestamp: 5 }, /^json: cannot unmarshal number into /],
-])('an object with %j is refused', async (metadata, why) => {
+])('an object with %j is rejected', async (metadata, why) => {
   const told = await refusal(t.client.create(ConfigMap, { metadata: { ...at('c'), ...metadata } as never }))
   const [, text] = /^400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: (.*)$/.exec(told) ?? []
   expect(text).toEqual(typeof why === 'string' ? why : expect.stringMatching(why))

@@ -53,7 +53,7 @@ describe('a delete', () => {
   test.each([
     ['Foreground', ['foregroundDeletion']],
     ['Orphan', ['orphan']],
-  ] as const)('with policy %s leaves the rest to the garbage collector', async (propagationPolicy, expected) => {
+  ] as const)('with policy %s leaves dependents to the garbage collector', async (propagationPolicy, expected) => {
     await t.client.create(Widget, aWidget('w'))
     const pending = await t.client.delete(Widget, at('w'), { propagationPolicy })
     expect(pending?.metadata.finalizers).toEqual(expected)

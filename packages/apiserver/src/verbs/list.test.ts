@@ -77,7 +77,7 @@ describe('a list', () => {
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided',
     ],
     [
-      'a version that is no number',
+      'a version that is not a number',
       { resourceVersion: 'abc' },
       '400 BadRequest: invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
     ],
@@ -86,7 +86,7 @@ describe('a list', () => {
       { resourceVersion: '5', continue: Buffer.from('{"v":"meta.k8s.io/v1","rv":1,"start":"a"}').toString('base64url') },
       '400 BadRequest: specifying resource version is not allowed when using continue',
     ],
-  ] as const)('is refused for %s', async (_, options, text) => {
+  ] as const)('is rejected for %s', async (_, options, text) => {
     expect(await refusal(list(options))).toBe(text)
   })
 

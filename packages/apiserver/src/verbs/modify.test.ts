@@ -94,7 +94,7 @@ describe('an update', () => {
       { metadata: { deletionTimestamp: '2000-01-01T00:00:00Z' } },
       '422 Invalid: Widget.shop.example.com "w" is invalid: metadata.deletionTimestamp: Invalid value: "2000-01-01T00:00:00Z": field is immutable',
     ],
-  ])('to %s is refused', async (_, body, text) => {
+  ])('to %s is rejected', async (_, body, text) => {
     await t.client.create(Widget, aWidget('w'))
     expect(await refusal(patch(body))).toBe(text)
   })
@@ -197,13 +197,13 @@ describe('a patch', () => {
       '422 Invalid: the server rejected our request due to an error in our request',
     ],
     [
-      'a JSON patch that is no list',
+      'a JSON patch that is not a list',
       'application/json-patch+json',
       {},
       '400 BadRequest: error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
     ],
     [
-      'a merge patch that is no object',
+      'a merge patch that is not an object',
       'application/merge-patch+json',
       [],
       '400 BadRequest: error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}',
@@ -214,7 +214,7 @@ describe('a patch', () => {
       {},
       '415 UnsupportedMediaType: the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml',
     ],
-  ])('is refused: %s', async (_, type, body, text) => {
+  ])('is rejected: %s', async (_, type, body, text) => {
     expect(await refusal(send(type, body))).toBe(text)
   })
 })
@@ -286,7 +286,7 @@ describe('an apply', () => {
       '400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided',
     ],
     [
-      'of null where there must be a value',
+      'of null in place of a required value',
       () => apply('m', { color: null }),
       '422 Invalid: Widget.shop.example.com "a" is invalid: spec.color: Invalid value: "null": spec.color in body must be of type string: "null"',
     ],
@@ -295,7 +295,7 @@ describe('an apply', () => {
       () => apply('m', {}, {}, { managedFields: [] }),
       '400 BadRequest: metadata.managedFields must be nil',
     ],
-  ])('is refused %s', async (_, request, text) => {
+  ])('is rejected %s', async (_, request, text) => {
     expect(await refusal(request())).toBe(text)
   })
 
@@ -359,7 +359,7 @@ describe('scale', () => {
       '422 Invalid: Widget.shop.example.com "w" is invalid: [spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0, .spec.replicas: Invalid value: -1: should be a non-negative integer]',
     ],
     [
-      'beyond what the kind allows',
+      'above the maximum of the kind',
       { spec: { replicas: 500 } },
       '422 Invalid: Widget.shop.example.com "w" is invalid: spec.replicas: Invalid value: 500: spec.replicas in body should be less than or equal to 100',
     ],
@@ -368,7 +368,7 @@ describe('scale', () => {
       { metadata: { resourceVersion: '1' }, spec: { replicas: 3 } },
       '409 Conflict: Operation cannot be fulfilled on widgets.shop.example.com "w": the object has been modified; please apply your changes to the latest version and try again',
     ],
-  ])('%s is refused', async (_, body, text) => {
+  ])('%s is rejected', async (_, body, text) => {
     expect(await refusal(scale(body))).toBe(text)
   })
 

@@ -153,11 +153,11 @@ describe('a watch', () => {
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided',
     ],
     [
-      'a version that is no number',
+      'a version that is not a number',
       { resourceVersion: 'abc' },
       '500 : resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
     ],
-  ] as const)('is refused for %s', async (_, options, text) => {
+  ] as const)('is rejected for %s', async (_, options, text) => {
     // The types would not allow some of these options.
     expect(await refusal(watch(options as object))).toBe(text)
   })

@@ -121,7 +121,7 @@ describe('admission', () => {
     ['DELETE', 'a', -1, undefined],
     ['UPDATE', 'conflict', 1, 'somebody else was here'],
     ['UPDATE', 'broken', 1, 'out of order'],
-  ])('%s of %s with width %i is answered: %s', async (operation, name, width, refusal) => {
+  ])('%s of %s with width %i returns: %s', async (operation, name, width, refusal) => {
     const object = widget(name, { width })
     const about = operation === 'DELETE' ? { object: null, oldObject: object } : { object, oldObject: object }
     const { response } = await ask('/validate-shop-example-com-v2-widget', { operation, ...about })
@@ -157,7 +157,7 @@ describe('conversion', () => {
     ['v3', widget('a'), 'Widget of shop.example.com/v2 cannot be converted to shop.example.com/v3'],
     ['v2', widget('a', {}, 'v9'), 'Widget of shop.example.com/v9 cannot be converted to shop.example.com/v2'],
     ['v2', widget('a', {}, 'v0'), 'nobody knows any more'],
-  ])('to %s that cannot be is a failure with the reason', async (version, object, message) => {
+  ])('to the unsupported version %s fails with the reason', async (version, object, message) => {
     expect(await convert(version, object)).toEqual({ uid: 'u', convertedObjects: [], result: { status: 'Failure', message } })
   })
 })
@@ -167,7 +167,7 @@ test.each([
   ['/convert', '{', 400, 'the body is no JSON'],
   ['/convert', '{"request": 1}', 400, 'there is no request in the body'],
   ['/convert', ' '.repeat(7 * 1024 * 1024 + 1), 400, 'request entity is too large'],
-])('%s is refused where it makes no sense', async (path, body, status, text) => {
+])('an invalid request to %s is rejected', async (path, body, status, text) => {
   const answer = await post(path, body)
   expect(answer.status).toBe(status)
   expect(await answer.text()).toContain(text)

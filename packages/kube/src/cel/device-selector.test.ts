@@ -77,7 +77,7 @@ describe('an expression that selects devices', () => {
     ['size(device.attributes) > 2', 6],
     ['device.capacity[a].map(c, c).size() > 1', 0],
     ['device.driver.replace("a", "b") == "c"', 1],
-  ])('%s may be asked so often: %i', (term, most) => {
+  ])('%s may occur %i times', (term, most) => {
     const asked = (times: number) => {
       const terms = Array.from({ length: times }, () => term).join(' && ')
       const inner = `device.attributes[a].all(c0, ${terms})`

@@ -148,10 +148,14 @@ describe('errors report', () => {
   const failing: [what: string, more: Partial<ValidationRule>, text: string][] = [
     ['the rule when there is no message', {}, "spec: Invalid value: failed rule: self.a != 'x'"],
     ['the message', { message: ' no x ' }, 'spec: Invalid value: no x'],
-    ['the message that is computed', { message: 'no x', messageExpression: "'a is ' + self.a" }, 'spec: Invalid value: a is x'],
-    ['the message when the computed one fails', { message: 'no x', messageExpression: 'self.b.c' }, 'spec: Invalid value: no x'],
+    ['the messageExpression', { message: 'no x', messageExpression: "'a is ' + self.a" }, 'spec: Invalid value: a is x'],
     [
-      'the message when the computed one has two lines',
+      'the message when the messageExpression fails',
+      { message: 'no x', messageExpression: 'self.b.c' },
+      'spec: Invalid value: no x',
+    ],
+    [
+      'the message when the messageExpression returns two lines',
       { message: 'no x', messageExpression: "'a\\nb'" },
       'spec: Invalid value: no x',
     ],
@@ -218,7 +222,7 @@ describe('a default', () => {
       text: ['Invalid value: "object": no such key: size evaluating rule: self.size >= oldSelf.size'],
     },
     { rule: 'self.size > 1', value: { size: 1 }, text: ['Invalid value: failed rule: self.size > 1'] },
-  ])('$value must keep to $rule as an update from itself', ({ rule: text, value, text: expected }) => {
+  ])('$value is validated by $rule as an update from itself', ({ rule: text, value, text: expected }) => {
     expect(ruleErrorsOfValue({ ...size, 'x-kubernetes-validations': rule(text) }, value).map((error) => error.text)).toEqual(
       expected,
     )
@@ -232,10 +236,10 @@ describe('a costly rule', () => {
     ['nested loops over the object', 'self.l.all(a, self.l.all(b, self.l.all(c, a + b + c >= 0)))'],
     ['loops that ignore failures', 'self.l.exists(a, self.l.exists(b, self.l.exists(c, a / 0 == b + c)))'],
     ['loops over literals', `[1,2,3,4,5,6,7,8,9].all(a, ${'[1,2,3,4,5,6,7,8,9].all(b, '.repeat(8)}true${')'.repeat(9)}`],
-    ['texts that double', `['aaaaaaaaaa'].all(a, ${'[a + a].all(a, '.repeat(30)}true${')'.repeat(31)}`],
+    ['strings that double', `['aaaaaaaaaa'].all(a, ${'[a + a].all(a, '.repeat(30)}true${')'.repeat(31)}`],
     ['lists that double', `[[1]].all(a, ${'[a + a].all(a, '.repeat(30)}true${')'.repeat(31)}`],
     ['comparisons of long lists with short ones', 'self.l.all(a, self.l.all(b, self.l + [a] != [b] && self.l != self.l + [b]))'],
-    ['lists without what is in them twice', 'self.l.all(a, self.l.distinct().size() > 0 && self.l.distinct().size() > 0)'],
+    ['distinct items of lists', 'self.l.all(a, self.l.distinct().size() > 0 && self.l.distinct().size() > 0)'],
     ['sets of long lists', 'self.l.all(a, sets.equivalent(self.l, self.l.reverse()))'],
     ['patterns over long texts', "self.l.all(a, self.t.matches('^(a|aa)+$|b{100}|(a*)*c'))"],
   ]

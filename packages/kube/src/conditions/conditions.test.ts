@@ -54,7 +54,7 @@ describe('setConditions', () => {
 
   test.each([
     ['by the given order', ['Ready', 'Available'], 'Available Ready'],
-    ['others alphabetically behind it', ['Zebra', 'Gate', 'Ready'], 'Ready Gate Zebra'],
+    ['others follow alphabetically', ['Zebra', 'Gate', 'Ready'], 'Ready Gate Zebra'],
     ['Paused and Deleting at the end', ['Deleting', 'Zebra', 'Paused', 'Available'], 'Available Zebra Paused Deleting'],
   ])('conditions are listed %s', (_, given, listed) => {
     const computed = given.map((type) => condition(type, 'True'))
@@ -71,7 +71,7 @@ describe('reading', () => {
     ['no status', {}, []],
     ['conditions of the wrong type', { status: { conditions: 'none' } }, []],
     [
-      'entries that are no conditions',
+      'entries that are not conditions',
       { status: { conditions: [null, 1, { type: 'Ready' }, { type: 'Ready', status: 'True' }] } },
       ['Ready'],
     ],
@@ -80,7 +80,7 @@ describe('reading', () => {
       { status: { conditions: [{ type: 'Old', status: 'True' }], v1beta2: { conditions: [{ type: 'New', status: 'True' }] } } },
       ['New'],
     ],
-  ])('an object with %s is read without harm', (_, object, types) => {
+  ])('reads an object with %s', (_, object, types) => {
     expect(conditionsOf(object).map(({ type }) => type)).toEqual(types)
   })
 })
@@ -99,7 +99,7 @@ describe('mirror', () => {
     ['without a reason', [{ type: 'Ready', status: 'True' }], {}, 'Ready True NoReasonReported '],
     ['True without a reason, named', [{ type: 'Ready', status: 'True' }], { trueReason: 'Ready' }, 'Ready True Ready '],
     [
-      'with a status of its own making',
+      'with an invalid status',
       [{ type: 'Ready', status: 'Maybe' as never }],
       {},
       'Ready Unknown InvalidConditionReported status for the Ready condition must be one of True, False, Unknown',
@@ -152,13 +152,13 @@ describe('summary', () => {
 
   test.each<[string, Condition[], Partial<Parameters<typeof summary>[2]>, string]>([
     [
-      'all well',
+      'no issues',
       [condition('A', 'True'), condition('B', 'True', 'fine'), condition('Deleting', 'False', '')],
       {},
       'True Ready\n* B: fine',
     ],
     [
-      'an issue hides what is well, not what is unknown',
+      'an issue hides conditions without issues, but not unknown ones',
       [condition('B', 'False', 'broken'), condition('A', 'Unknown', 'lost'), condition('Deleting', 'False', 'x')],
       {},
       'False NotReady\n* A: lost\n* B: broken',
@@ -183,7 +183,7 @@ describe('summary', () => {
       'False NotReady\n* Deleting: in progress',
     ],
     [
-      'judged otherwise',
+      'with a custom priority',
       [condition('A', 'False', 'gone'), condition('B', 'True')],
       { of: ['A', 'B'], priority: (c) => (c.type === 'A' ? 'info' : usualPriority()(c)) },
       'True Ready\n* A: gone',
@@ -214,11 +214,11 @@ describe('summary', () => {
       'condition Ready sums up no conditions: none of A is reported',
     ],
     [
-      'an override of nothing',
+      'an override of a missing condition',
       () => summary([], 'Ready', { of: ['A'], overrides: [condition('A', 'True')] }),
       'condition A is overridden in the summary for Ready but not reported',
     ],
-  ])('a summary of %s is a mistake', (_, make, message) => expect(make).toThrow(message))
+  ])('a summary of %s is an error', (_, make, message) => expect(make).toThrow(message))
 })
 
 describe('aggregate', () => {
@@ -232,8 +232,8 @@ describe('aggregate', () => {
   const controlPlane = { 'cluster.x-k8s.io/control-plane': '' }
 
   test.each<[string, Parameters<typeof aggregate>[0], Parameters<typeof aggregate>[2], string]>([
-    ['all well, nothing to say', [says('a', 'True', ''), says('b', 'True', '')], {}, 'True InfoReported\n'],
-    ['all well, something to say', [says('a', 'True', 'hi'), says('b', 'True', '')], {}, 'True InfoReported\n* Machine a: hi'],
+    ['no issues, no messages', [says('a', 'True', ''), says('b', 'True', '')], {}, 'True InfoReported\n'],
+    ['no issues, with messages', [says('a', 'True', 'hi'), says('b', 'True', '')], {}, 'True InfoReported\n* Machine a: hi'],
     [
       'one not reported',
       [object('Machine', 'a', [])],
@@ -268,7 +268,7 @@ describe('aggregate', () => {
       'False IssuesReported\n* Machines m1, m3: frequent\n* Machine m2: rare\n* Machine m4: other\nAnd 1 Machine with other issues\nAnd 2 Machines with status unknown\nAnd 1 MachinePool with other issues',
     ],
     [
-      'control plane machines first, whatever they say',
+      'control plane machines first, independent of their messages',
       [
         says('a', 'False', 'down'),
         says('b', 'False', 'down'),

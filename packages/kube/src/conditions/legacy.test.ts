@@ -67,7 +67,7 @@ describe('setLegacyConditions', () => {
 describe('mirrors of Ready', () => {
   const fallback = legacyFalse('InfrastructureReady', 'WaitingForInfrastructure', 'Info')
   test.each<[string, unknown, string]>([
-    ['says nothing', undefined, 'False/Info WaitingForInfrastructure'],
+    ['reports no condition', undefined, 'False/Info WaitingForInfrastructure'],
     [
       'of contract v1beta1',
       [{ type: 'Ready', status: 'False', severity: 'Error', reason: 'No', message: 'm' }],
@@ -75,7 +75,7 @@ describe('mirrors of Ready', () => {
     ],
     ['of contract v1beta2', [{ type: 'Ready', status: 'False', reason: 'NotReady', message: 'm' }], 'False NotReady: m'],
     ['with garbage beside it', [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }], 'True'],
-    ['no list', 'conditions', 'False/Info WaitingForInfrastructure'],
+    ['not a list', 'conditions', 'False/Info WaitingForInfrastructure'],
   ])('of a provider: %s', (_, conditions, expected) => {
     const mirrored = mirrorProviderReady({ status: { conditions } }, 'InfrastructureReady', fallback)
     expect(text(mirrored)).toBe(expected)
@@ -106,15 +106,15 @@ describe('legacySummary', () => {
   const of = ['F', 'E', 'D', 'C', 'B', 'A']
   test.each<[string, NewLegacyCondition[], string]>([
     ['nothing', [], 'none'],
-    ['an error before all', [unknown, ok, info, warning, error], 'False/Error Broken: a'],
+    ['an error before all others', [unknown, ok, info, warning, error], 'False/Error Broken: a'],
     ['a warning before information', [unknown, ok, info, warning], 'False/Warning Odd: b'],
     ['information before True', [unknown, ok, info], 'False/Info Slow: c'],
     ['True before Unknown', [unknown, ok], 'True'],
     ['Unknown alone', [unknown], 'Unknown Dark: e'],
-    ['False without severity after all', [bare, unknown], 'Unknown Dark: e'],
+    ['False without severity after all others', [bare, unknown], 'Unknown Dark: e'],
     ['False without severity alone', [bare], 'False Bare: f'],
     ['an old Ready does not count', [legacyFalse('Ready', 'Old', 'Error')], 'none'],
-    ['nor what is not listed', [legacyFalse('G', 'Other', 'Error'), ok], 'True'],
+    ['nor do conditions that are not listed', [legacyFalse('G', 'Other', 'Error'), ok], 'True'],
   ])('%s', (_, conditions, expected) => {
     expect(text(legacySummary(conditions, { of }))).toBe(expected)
   })
@@ -126,7 +126,7 @@ describe('legacySummary', () => {
 
   test.each<[string, NewLegacyCondition[], string]>([
     ['one of two', [legacyTrue('A'), legacyFalse('B', 'Waiting', 'Info')], 'False/Info Waiting: 1 of 2 completed'],
-    ['the other is not there yet', [legacyFalse('B', 'Waiting', 'Info')], 'False/Info Waiting: 0 of 2 completed'],
+    ['the other is not reported yet', [legacyFalse('B', 'Waiting', 'Info')], 'False/Info Waiting: 0 of 2 completed'],
     ['all done', [legacyTrue('A'), legacyTrue('B')], 'True'],
     ['more than steps', [legacyTrue('A'), legacyTrue('B'), legacyFalse('C', 'Sick', 'Warning', 'm')], 'False/Warning Sick: m'],
   ])('steps: %s', (_, conditions, expected) => {
@@ -144,7 +144,7 @@ describe('legacyAggregate', () => {
   const failed = legacyFalse('Ready', 'Failed @ DevMachine/x', 'Error')
   // biome-ignore format: a table
   test.each<[string, ReturnType<typeof machine>[], string]>([
-    ['none says anything',           [machine('a'), machine('b')],                                        'none'],
+    ['none is reported',           [machine('a'), machine('b')],                                        'none'],
     ['all are',                      [machine('a', legacyTrue('Ready')), machine('b', legacyTrue('Ready'))], 'True'],
     ['one waits',                    [machine('a', legacyTrue('Ready')), machine('b', waiting)],          'False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed'],
     ['by name',                      [machine('b', waiting), machine('a', waiting), machine('c')],        'False/Info WaitingForInfrastructure @ Machine/a: 0 of 3 completed'],

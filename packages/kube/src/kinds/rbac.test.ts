@@ -39,7 +39,7 @@ test.each<[string, Pick<ClusterRole, 'rules' | 'aggregationRule'>, string[]]>([
     ['rules[0].nonResourceURLs: Invalid value: ["/x"]: rules cannot apply to both regular resources and non-resource URLs'],
   ],
   [
-    'an aggregation of nothing',
+    'an empty aggregation',
     { aggregationRule: {} },
     [
       'aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil',
@@ -64,7 +64,7 @@ test.each<[string, Omit<RoleBinding, keyof typeof object>, string[], string[]]>(
     [],
     ['subjects[0].namespace: Required value'],
   ],
-  ['a kind that there is not', { roleRef: view, subjects: [{ kind: 'Robot', name: '' }] }, nobody, nobody],
+  ['an unknown kind', { roleRef: view, subjects: [{ kind: 'Robot', name: '' }] }, nobody, nobody],
   [
     'a Role',
     { roleRef: { ...view, kind: 'Role' } },

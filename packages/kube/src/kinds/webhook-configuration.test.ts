@@ -52,7 +52,7 @@ describe('rejects', () => {
     ],
     ['no side effects', { sideEffects: undefined }, 'sideEffects', 'Required value: must specify one of None, NoneOnDryRun'],
     [
-      'side effects of old',
+      'side effects of v1beta1',
       { sideEffects: 'Some' },
       'sideEffects',
       'Unsupported value: "Some": supported values: "None", "NoneOnDryRun"',
@@ -75,7 +75,7 @@ describe('rejects', () => {
       'timeoutSeconds',
       'Invalid value: 31: the timeout value must be between 1 and 30 seconds',
     ],
-    ['no place', { clientConfig: {} }, 'clientConfig', 'Required value: exactly one of url or service is required'],
+    ['no address', { clientConfig: {} }, 'clientConfig', 'Required value: exactly one of url or service is required'],
     [
       'plain http',
       { clientConfig: { url: 'http://h/' } },
@@ -89,7 +89,7 @@ describe('rejects', () => {
       'Required value',
     ],
     [
-      'a policy that is not there',
+      'an unknown policy',
       { failurePolicy: 'Maybe' },
       'failurePolicy',
       'Unsupported value: "Maybe": supported values: "Fail", "Ignore"',
@@ -114,7 +114,7 @@ describe('rejects', () => {
       'Required value',
     ],
     [
-      'a condition that is no yes or no',
+      'a condition that is not a bool',
       { matchConditions: [{ name: 'a', expression: '1' }] },
       'matchConditions[0].expression',
       'Invalid value: "1": must evaluate to bool but got int',

@@ -151,7 +151,7 @@ describe('apply', () => {
       {},
       'failed to create typed patch object (ns/w; shop.example.com/v1, Kind=Widget): .spec.replicas: expected numeric (int or float), got string',
     ],
-    ['a number for a text', { spec: { color: 5 } }, {}, '.spec.color: expected string, got &value.valueUnstructured{Value:5}'],
+    ['a number for a string', { spec: { color: 5 } }, {}, '.spec.color: expected string, got &value.valueUnstructured{Value:5}'],
     ['an unknown field', { spec: { zzz: 1 } }, {}, '.spec.zzz: field not declared in schema'],
     [
       'duplicate keys',
@@ -161,7 +161,7 @@ describe('apply', () => {
     ],
     ['duplicate values', { spec: { tags: ['a', 'a'] } }, {}, '.spec.tags: duplicate entries for key [="a"]'],
     ['managedFields', {}, { managedFields: [] }, 'metadata.managedFields must be nil'],
-  ])('%s in what is applied is refused', (_, more, metadata, message) => {
+  ])('%s in the applied object is rejected', (_, more, metadata, message) => {
     expect(() => applyPatch(undefined, widget(more, metadata), { ...context('m'), force: false })).toThrow(message)
   })
 
@@ -242,9 +242,9 @@ describe('update', () => {
   })
 
   test.each<[string, unknown, string[]]>([
-    ['no list keeps the entryTexts', undefined, ['m Apply 00:00 {"f:spec":{"f:replicas":{}}}']],
-    ['an empty list ends them', [], []],
-    ['a list of one empty entry ends them', [{}], []],
+    ['no list keeps the entries', undefined, ['m Apply 00:00 {"f:spec":{"f:replicas":{}}}']],
+    ['an empty list removes them', [], []],
+    ['a list of one empty entry removes them', [{}], []],
     [
       'an undecodable list is ignored',
       [{ manager: 'x', operation: 'Bogus', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: {} }],
@@ -263,7 +263,7 @@ describe('update', () => {
       ],
       ['x Apply - {"f:spec":{"f:replicas":{}}}'],
     ],
-  ])('of the managedFields that the update brings, %s', (_, managedFields, expected) => {
+  ])('with managedFields in the update: %s', (_, managedFields, expected) => {
     const live = stored(apply(undefined, 'm', { replicas: 1 }))
     expect(entryTexts(update(live, 'ctl', (w) => (w.metadata.managedFields = managedFields)))).toEqual(expected)
   })

@@ -126,7 +126,7 @@ function accountFor(
   mergeOldest(entries)
 }
 
-/** Placeholder for the current operation, as distinct from what the same manager owned before. */
+/** Placeholder for the current operation, as distinct from fields that the same manager owned before. */
 const Current = 'current-operation'
 
 /** Identity and system fields, which have no manager. */
@@ -311,7 +311,7 @@ function versionsOf({ convert, ignored }: ManagedFieldsContext): Versions {
 
 const ownersOf = (entries: Entries): Managers => new Map([...entries].map(([id, { owned }]) => [id, owned]))
 
-/** Updates the entries from the current owners; removes entries of managers that own nothing. */
+/** Updates the entries from the current owners; removes entries of managers without fields. */
 function setOwners(entries: Entries, owners: Managers): void {
   for (const [id, entry] of entries) {
     const owned = owners.get(id)

@@ -55,7 +55,7 @@ test.each([
   ['fd00::1:2', 'IP Address:FD00:0:0:0:0:0:1:2'],
   ['::ffff:1.2.3.4', 'IP Address:0:0:0:0:0:FFFF:102:304'],
   ['1:2:3:4:5:6:7:8', 'IP Address:1:2:3:4:5:6:7:8'],
-])('a certificate holds for %s', async (ip, name) => {
+])('a certificate is valid for %s', async (ip, name) => {
   const { make, key } = authority('ec')
   const { certificate } = await issueCertificate({ certificate: make(), key }, clock, {
     commonName: 'x',
@@ -109,6 +109,6 @@ test.each([
   [integer(Buffer.from([0, 0x80])), '02020080'],
   [integer(Buffer.from([0x7f])), '02017f'],
   [identifier('1.2.840.113549.1.1.11'), '06092a864886f70d01010b'],
-])('%o is written in the shortest way', (bytes, hex) => {
+])('%o is encoded in the shortest form', (bytes, hex) => {
   expect(bytes.toString('hex')).toBe(hex)
 })

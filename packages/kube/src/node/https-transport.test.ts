@@ -148,7 +148,7 @@ test.each<[string, Handler, object]>([
     (req) => req.socket.destroy(),
     { reason: 'ServiceUnavailable', message: expect.stringMatching(/cannot reach https:\/\/127/) },
   ],
-])('a server that answers %s fails the request in words', async (_, handler, error) => {
+])('a response with %s fails the request with a clear error', async (_, handler, error) => {
   const { url } = await serve(handler)
   await expect(connect(url, { maxResponseBytes: 1000 }).send(machines)).rejects.toMatchObject({ name: 'StatusError', ...error })
 })

@@ -35,7 +35,7 @@ test.each([
   [env, { 'ca.crt': 'PEM' }, /token: there is no such file$/],
   [env, { token: ' \n', 'ca.crt': 'PEM' }, /token is empty$/],
   [env, { token: 'very-secret' }, /ca\.crt: there is no such file$/],
-])('environment %j with files %j is refused', async (given, files, why) => {
+])('environment %j with files %j is rejected', async (given, files, why) => {
   const refused = inClusterAccess(given, mount(files as { [name: string]: string }))
   await expect(refused).rejects.toThrow(why)
   await expect(refused).rejects.not.toThrow(/very-secret/)

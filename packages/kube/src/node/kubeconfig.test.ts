@@ -52,7 +52,7 @@ test.each([
   ['a user with an exec plug-in', base({ exec: { command: 'aws' } }), /user "u" uses an exec credential plug-in/],
   ['a user with an auth provider', base({ 'auth-provider': { name: 'gcp' } }), /user "u" uses an auth-provider/],
   ['a proxy', base({}, { 'proxy-url': 'http://p' }), /cluster "c" uses proxy-url/],
-  ['a server that is not verified', base({}, { 'insecure-skip-tls-verify': true }), /insecure-skip-tls-verify/],
+  ['insecure-skip-tls-verify', base({}, { 'insecure-skip-tls-verify': true }), /insecure-skip-tls-verify/],
   ['plain http', base({}, { server: 'http://h' }), /must be an https URL/],
   ['a missing server', base({}, { server: undefined }), /has no server URL/],
   ['a context that does not exist', base({}, {}, { 'current-context': 'y' }), /context "y" does not exist/],
@@ -61,7 +61,7 @@ test.each([
   ['another kind', '{"kind":"Pod"}', /kind must be Config/],
   ['no mapping', 'just text', /expected a mapping/],
   ['no YAML', 'a: [secret', /not YAML/],
-])('%s is refused, and the refusal says so', async (_, text, message) => {
+])('%s is rejected with an error that names it', async (_, text, message) => {
   const attempt = (async () => resolveKubeconfig(parseKubeconfig(text)))()
   await expect(attempt).rejects.toThrow(message)
   await expect(attempt).rejects.not.toThrow(/secret/)

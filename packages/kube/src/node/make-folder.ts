@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 /**
  * Creates a folder and the folders above it; does nothing when it exists.
  *
- * `mkdir` with `recursive` is not used: in a file system that answers ENOENT to every creation, such as /proc, Node 24 retries without
+ * `mkdir` with `recursive` is not used: in a file system that fails every creation with ENOENT, such as /proc, Node 24 retries without
  * end and cannot be interrupted.
  *
  * @throws Error with the code of the operating system, for the folder that could not be created

@@ -22,7 +22,7 @@ describe('JSON patch', () => {
     ['add at the end', [{ op: 'add', path: '/spec/args/-', value: 'c' }], { ...document.spec, args: ['a', 'b', 'c'] }],
     ['add in front', [{ op: 'add', path: '/spec/args/0', value: 'z' }], { ...document.spec, args: ['z', 'a', 'b'] }],
     ['remove from the end', [{ op: 'remove', path: '/spec/args/-1' }], { ...document.spec, args: ['a'] }],
-    ['replace what is missing', [{ op: 'replace', path: '/spec/nope', value: 1 }], { ...document.spec, nope: 1 }],
+    ['replace a missing member', [{ op: 'replace', path: '/spec/nope', value: 1 }], { ...document.spec, nope: 1 }],
     [
       'copy',
       [{ op: 'copy', from: '/spec/free/x', path: '/spec/free/z' }],
@@ -55,20 +55,20 @@ describe('JSON patch', () => {
       { op: 'test', path: '/spec/replicas', value: 99 },
       'operation 0 ("test" "/spec/replicas"): the value is 1',
     ],
-    ['removing nothing', { op: 'remove', path: '/spec/nope' }, 'operation 0 ("remove" "/spec/nope"): there is nothing at "nope"'],
+    [
+      'removing a missing member',
+      { op: 'remove', path: '/spec/nope' },
+      'operation 0 ("remove" "/spec/nope"): there is nothing at "nope"',
+    ],
     [
       'an index out of range',
       { op: 'remove', path: '/spec/args/9' },
       'operation 0 ("remove" "/spec/args/9"): "9" is no index of a list of 2',
     ],
     ['an unknown operation', { op: 'bogus', path: '/spec' }, 'operation 0 ("bogus" "/spec"): there is no such operation'],
+    ['a missing parent', { op: 'add', path: '/nope/x', value: 1 }, 'operation 0 ("add" "/nope/x"): there is nothing at "nope"'],
     [
-      'a parent that is not there',
-      { op: 'add', path: '/nope/x', value: 1 },
-      'operation 0 ("add" "/nope/x"): there is nothing at "nope"',
-    ],
-    [
-      'what only prototypes have',
+      'an inherited member',
       { op: 'add', path: '/constructor/prototype/x', value: 1 },
       'operation 0 ("add" "/constructor/prototype/x"): there is nothing at "constructor"',
     ],
@@ -77,9 +77,9 @@ describe('JSON patch', () => {
       { op: 'move', from: '/spec', path: '/spec/free/z' },
       'operation 0 ("move" "/spec/free/z"): a value cannot move into itself',
     ],
-    ['a copy of nothing', { op: 'copy', from: '/x', path: '/y' }, 'operation 0 ("copy" "/y"): there is nothing at "/x"'],
+    ['a copy of a missing member', { op: 'copy', from: '/x', path: '/y' }, 'operation 0 ("copy" "/y"): there is nothing at "/x"'],
     ['no path', { op: 'add', value: 1 }, 'operation 0 ("add" undefined): the path is not a string'],
-  ])('%s is refused, and nothing has changed', (_, operation, why) => {
+  ])('%s is rejected without changing the document', (_, operation, why) => {
     expect(() => applyJsonPatch(document, [operation as JsonPatchOperation])).toThrow(
       expect.objectContaining({
         reason: 'Invalid',
@@ -103,7 +103,7 @@ describe('JSON patch', () => {
       Array.from({ length: 10_001 }, () => ({})),
       'Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001',
     ],
-  ])('a body that is no patch is refused: %#', (body, message) => expect(() => parseJsonPatch(body)).toThrow(message))
+  ])('a body that is not a patch is rejected: %#', (body, message) => expect(() => parseJsonPatch(body)).toThrow(message))
 
   test('applying the difference of two documents to one gives the other', () => {
     const { any } = json(names, fc.oneof(leaf, fc.constant(null)))
@@ -131,7 +131,7 @@ describe('JSON patch', () => {
   ]
   test.each<[string, Json, Json, JsonPatchOperation[]]>([
     [
-      'two items gone',
+      'two items removed',
       [1, 2, 3, 4, 5],
       [1, 3, 5],
       [
@@ -139,9 +139,9 @@ describe('JSON patch', () => {
         { op: 'remove', path: '/2' },
       ],
     ],
-    ['an item in front', [a, b], [c, a, b], [{ op: 'add', path: '/0', value: c }]],
+    ['an item inserted in front', [a, b], [c, a, b], [{ op: 'add', path: '/0', value: c }]],
     [
-      'the first gone, a field of the last changed',
+      'the first removed, a field of the last changed',
       [a, b, c],
       [b, { ...c, size: 2 }],
       [
@@ -151,7 +151,7 @@ describe('JSON patch', () => {
     ],
     ['a field of one of many', [a, b, c], [a, { ...b, size: 2 }, c], [{ op: 'replace', path: '/1/size', value: 2 }]],
     ['lists in lists', [[1, 2, 3], [4]], [[2, 3], [4]], [{ op: 'remove', path: '/0/0' }]],
-  ])('of lists takes the fewest operations: %s', (_, from, to, operations) => expect(diffJson(from, to)).toEqual(operations))
+  ])('of lists has the fewest operations: %s', (_, from, to, operations) => expect(diffJson(from, to)).toEqual(operations))
 
   test('of lists has no more operations than their edit distance', () => {
     const list = fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 8 })
@@ -203,7 +203,7 @@ describe('merge patch', () => {
     ['nulls inside new objects too', {}, { a: { b: null, c: { d: null } } }, { a: { c: {} } }],
     ['nulls inside objects of lists', {}, { a: [{ b: null }, null] }, { a: [{}, null] }],
     ['but of lists in place of an object', { a: {} }, { a: [{ b: null }] }, { a: [{ b: null }] }],
-    ['lists whole', { a: [1, 2] }, { a: [3] }, { a: [3] }],
+    ['lists are replaced as a whole', { a: [1, 2] }, { a: [3] }, { a: [3] }],
     ['an object in place of something else', { a: 'x' }, { a: { b: 1 } }, { a: { b: 1 } }],
     ['something else in place of an object', { a: { b: 1 } }, { a: 'x' }, { a: 'x' }],
   ])('%s', (_, document, patch, expected) => expect(applyMergePatch(freeze(document), freeze(patch))).toEqual(expected))

@@ -87,7 +87,7 @@ describe('as a real server answered', () => {
       { volumes: [{ name: 'v', hostPath: { path: '/x' } }] },
     ],
     [
-      'orders about what is not there are nothing',
+      'directives for missing members have no effect',
       { '$deleteFromPrimitiveList/x': ['a'], nodeSelector: { $patch: 'replace', q: '1' } },
       {},
     ],
@@ -112,12 +112,12 @@ describe('as a real server answered', () => {
       'map: map[image:nokey] does not contain declared merge key: name',
     ],
     [
-      'an unknown order',
+      'an unknown directive',
       { containers: [{ name: 'c1', $patch: 'bogus' }] },
       'unknown patch type: bogus in map: map[$patch:bogus name:c1]',
     ],
     [
-      'an order of elements that is no list',
+      'a $setElementOrder that is not a list',
       { $setElementOrder: { containers: [] } },
       'expected a []interface {}, but received a map[string]interface {}',
     ],
@@ -126,7 +126,7 @@ describe('as a real server answered', () => {
       { '$setElementOrder/containers': [{ name: 'c1' }, { name: 'c2' }], containers: [{ name: 'c2' }, { name: 'c1' }] },
       "The order in patch list:\n[map[name:c2] map[name:c1]]\n doesn't match $setElementOrder list:\n[map[name:c1] map[name:c2]]\n",
     ],
-  ])('%s is refused', (_, patch, message) => {
+  ])('%s is rejected', (_, patch, message) => {
     expect(() => patched(patch)).toThrow(expect.objectContaining({ code: 500, reason: '', message }))
   })
 

@@ -58,20 +58,20 @@ test.each<[string, unknown, string[]]>([
     [`${spec}.additionalProperties (FieldValueForbidden): Forbidden: additionalProperties and properties are mutual exclusive`],
   ],
   [
-    'any additional properties beside properties, or none',
+    'additionalProperties true or false beside properties',
     of({ type: 'object', properties: { a: { type: 'string' } }, additionalProperties: true }),
     [],
   ],
   ['no additional properties', of({ type: 'object', additionalProperties: false }), []],
   [
-    'a default and another type for what every object has',
+    'a default and another type for standard fields',
     { type: 'object', properties: { kind: { type: 'integer', default: 1 } } },
     [
       `${path}.properties[kind].type (FieldValueInvalid): Invalid value: "integer": must be string`,
       `${path}.properties[kind].default (FieldValueForbidden): Forbidden: must not be set in top-level kind`,
     ],
   ],
-  ['an array of nothing', of({ type: 'array' }), [`${spec}.items (FieldValueRequired): Required value: must be specified`]],
+  ['an array without items', of({ type: 'array' }), [`${spec}.items (FieldValueRequired): Required value: must be specified`]],
   [
     'items without a type',
     of({ type: 'array', items: {} }),
@@ -91,9 +91,9 @@ test.each<[string, unknown, string[]]>([
       `${spec}.anyOf[0].type (FieldValueForbidden): Forbidden: must be empty to be structural`,
     ],
   ],
-  ['a field that only a junctor knows', of({ type: 'object', oneOf: [{ properties: { a: { minLength: 1 } } }] }), []],
+  ['a field that only a junctor declares', of({ type: 'object', oneOf: [{ properties: { a: { minLength: 1 } } }] }), []],
   [
-    'a pattern that is none',
+    'an invalid pattern',
     of({ type: 'string', pattern: '(' }),
     [expect.stringContaining("must be a valid regular expression, but isn't: ") as never],
   ],
@@ -110,7 +110,7 @@ test.each<[string, unknown, string[]]>([
     [`${spec}.default (FieldValueInvalid): Invalid value: {"zzz":1}: must not have unknown fields`],
   ],
   [
-    'a default that is wrong inside',
+    'a default with an invalid member',
     of({ type: 'object', default: { a: 1 }, properties: { a: { type: 'string' } } }),
     [`${spec}.default.a (FieldValueTypeInvalid): Invalid value: "integer": a in body must be of type string: "integer"`],
   ],
@@ -122,7 +122,7 @@ test.each<[string, unknown, string[]]>([
     ],
   ],
   [
-    'a map by what items do not have',
+    'a map by keys that items do not declare',
     of({ type: 'array', items: { type: 'object' }, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['k'] }),
     [
       `${spec}.x-kubernetes-list-map-keys (FieldValueInvalid): Invalid value: ["k"]: entries must all be names of item properties`,

@@ -78,21 +78,21 @@ describe('pruning', () => {
       ['spec.l[0].x', 'spec.m.k.y'],
     ],
     [
-      'what is preserved stays, what is known below it is pruned',
+      'preserved fields stay, and declared fields in them are pruned',
       props({ known: props({ k: {} }) }, { 'x-kubernetes-preserve-unknown-fields': true }),
       { free: { a: { b: 1 } }, known: { k: 1, x: 1 } },
       { free: { a: { b: 1 } }, known: { k: 1 } },
       ['spec.known.x'],
     ],
     [
-      'an embedded resource keeps its type, its metadata only what metadata has',
+      'an embedded resource keeps its type, and valid fields of metadata',
       { type: 'object', 'x-kubernetes-embedded-resource': true },
       { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x', bogus: 1 }, spec: {} },
       { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' } },
       ['spec.spec', 'spec.metadata.bogus'],
     ],
     [
-      'names that every object inherits are unknown',
+      'names of inherited members are unknown',
       props({ a: {} }),
       JSON.parse('{"constructor":1,"__proto__":{"x":1}}'),
       {},
@@ -142,7 +142,7 @@ describe('validation', () => {
       ['spec: Invalid value: "": spec in body must be of type int32: ""'],
     ],
     [
-      'a text where an integer belongs',
+      'a string where an integer belongs',
       { type: 'integer', format: 'int32' },
       'x',
       ['spec: Invalid value: "string": spec in body must be of type integer: "string"'],
@@ -154,7 +154,7 @@ describe('validation', () => {
       ['spec[0]: Invalid value: "null": spec[0] in body must be of type string: "null"'],
     ],
     [
-      'metadata of an embedded resource that no object could have',
+      'invalid metadata of an embedded resource',
       { type: 'object', 'x-kubernetes-embedded-resource': true, 'x-kubernetes-preserve-unknown-fields': true },
       {
         apiVersion: 'v1',
@@ -206,7 +206,7 @@ describe('validation', () => {
       ['spec[1]: Duplicate value: {"b":2,"a":1}'],
     ],
     [
-      'the branch that comes closest',
+      'the branch that fits best',
       {
         anyOf: [props({ a: { type: 'string' } }, { required: ['z'] }), props({ a: { type: 'integer' }, b: { type: 'string' } })],
       },
@@ -217,7 +217,7 @@ describe('validation', () => {
       ],
     ],
     [
-      'a pattern that is none',
+      'an invalid pattern',
       { type: 'string', pattern: '(' },
       'x',
       [expect.stringMatching(/^spec: Invalid value: "x": spec in body should match '\(, but pattern is invalid: /) as never],
@@ -232,7 +232,7 @@ describe('validation', () => {
     items: props({ k: { type: 'string' }, v: short }),
   })
   test.each<[string, JSONSchema, unknown, unknown, string[]]>([
-    ['an unchanged value may be wrong', props({ a: short, b: short }), { a: 'long', b: 'x' }, { a: 'long', b: 'y' }, []],
+    ['an unchanged value may be invalid', props({ a: short, b: short }), { a: 'long', b: 'x' }, { a: 'long', b: 'y' }, []],
     [
       'a changed value may not',
       props({ a: short }),
@@ -240,7 +240,7 @@ describe('validation', () => {
       { a: 'long' },
       ['spec.a: Too long: may not be more than 2 bytes'],
     ],
-    ['items of a map list are followed by key', list('map'), [{ k: 'b' }, { k: 'a', v: 'long' }], [{ k: 'a', v: 'long' }], []],
+    ['items of a map list are correlated by key', list('map'), [{ k: 'b' }, { k: 'a', v: 'long' }], [{ k: 'a', v: 'long' }], []],
     [
       'items of an atomic list are not',
       list('atomic'),
@@ -249,7 +249,7 @@ describe('validation', () => {
       ['spec[1].v: Too long: may not be more than 2 bytes'],
     ],
     [
-      'what a changed parent requires is required',
+      'required fields of a changed parent are required',
       props({ a: short }, { required: ['b'] }),
       { a: 'x' },
       { a: 'y' },

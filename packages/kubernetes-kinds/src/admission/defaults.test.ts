@@ -64,7 +64,12 @@ describe('DefaultStorageClass', () => {
     ['none is named', {}, {}, 'newer'],
     ['one is named', { storageClassName: 'other' }, {}, 'other'],
     ['explicitly none', { storageClassName: '' }, {}, ''],
-    ['one is named as it once was', {}, { annotations: { 'volume.beta.kubernetes.io/storage-class': 'other' } }, undefined],
+    [
+      'one is named by the deprecated annotation',
+      {},
+      { annotations: { 'volume.beta.kubernetes.io/storage-class': 'other' } },
+      undefined,
+    ],
   ])('%s', async (_, spec, metadata, expected) => {
     const { client, clock } = await testServer()
     for (const name of ['older', 'newer']) {
@@ -90,7 +95,7 @@ describe('PersistentVolumeClaimResize', () => {
     ['Bound', true, /^accepted$/],
     ['Bound', false, /only dynamically provisioned pvc can be resized/],
     ['Pending', true, /Only bound persistent volume claims can be expanded|spec is immutable after creation/],
-  ])('a claim that is %s, of a class that grows: %j', async (phase, grows, expected) => {
+  ])('a claim that is %s, with allowVolumeExpansion %j', async (phase, grows, expected) => {
     expect(await grow(phase, grows)).toMatch(expected)
   })
 })

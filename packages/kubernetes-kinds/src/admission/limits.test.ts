@@ -40,7 +40,7 @@ describe('limits', () => {
     [{ min: { cpu: '1' } }, { requests: { cpu: '500m' } }, 'minimum cpu usage per Container is 1, but request is 500m'],
     [{ max: { cpu: '1' } }, { limits: { cpu: '2' } }, 'maximum cpu usage per Container is 1, but limit is 2'],
     [{ maxLimitRequestRatio: { cpu: '2' } }, { requests: { cpu: '1' }, limits: { cpu: '3' } }, 'but provided ratio is 3.000000'],
-  ])('%j refuse %j', async (item, resources, text) => {
+  ])('%j reject %j', async (item, resources, text) => {
     await limit({ type: 'Container', ...item })
     expect(await refusal(t.client.create(pods, aPod('p', resources)))).toMatch(/^403 Forbidden: pods "p" is forbidden: /)
     expect(await refusal(t.client.create(pods, aPod('p', resources)))).toContain(text)
@@ -97,7 +97,7 @@ describe('quotas', () => {
   test.each<[string[], object, object]>([
     [['BestEffort'], {}, { requests: { cpu: '1' } }],
     [['NotBestEffort'], { requests: { cpu: '1' } }, {}],
-  ])('of scope %j are about no other pods', async (scopes, within, without) => {
+  ])('of scope %j count no other pods', async (scopes, within, without) => {
     await quota({ pods: '0' }, { scopes })
     expect(await refusal(t.client.create(pods, aPod('a', within)))).toContain('exceeded quota: q')
     expect(await refusal(t.client.create(pods, aPod('b', without)))).toBe('accepted')

@@ -81,7 +81,7 @@ describe('OwnerReferencesPermissionEnforcement', () => {
       change: /blockOwnerDeletion/,
     },
     { may: [write, remove, finalize], block: true, create: 'accepted', change: /^accepted$/ },
-  ])('who may do %# kinds of things with blocking $block', async ({ may, block, create, change }) => {
+  ])('case %# with blockOwnerDeletion $block', async ({ may, block, create, change }) => {
     const { bob: client, owner } = await bob(may)
     const { name, uid } = owner.metadata
     const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid, blockOwnerDeletion: block }]

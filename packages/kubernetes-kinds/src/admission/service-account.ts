@@ -126,7 +126,7 @@ const nameOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 interface SecretUse {
   readonly secret: string
-  /** What references the Secret, as the error message names it. */
+  /** The referencing part of the pod, as the error message names it. */
   readonly by: string
 }
 

@@ -104,10 +104,10 @@ test.each<[string, object]>([
   ['issued more than a minute in the future', { iat: 61 }],
   ['not valid for more than a minute', { nbf: 61 }],
   ['expired more than a minute ago', { exp: -61 }],
-  ['with an expiry that no int64 holds', { exp: 1e300 }],
+  ['with an expiry beyond int64', { exp: 1e300 }],
   ['with a subject that is a number', { sub: 1 }],
   ['with an id that is a number', { jti: 1 }],
-  ['with a text as a date', { nbf: '1' }],
+  ['with a string as a date', { nbf: '1' }],
   ['with an audience that is a number', { aud: ['https://kubernetes.default.svc.cluster.local', 1] }],
 ])('a token %s is rejected', async (_, changed) => {
   const world = await start({ serviceAccountTokens: { signingKey } })
@@ -176,7 +176,7 @@ test('a token that is bound to a pod names the pod, and is invalid after its del
 test.each([
   ['Secret', Secret, namespace],
   ['Node', Node, undefined],
-] as const)('a token that is bound to a %s ends with it', async (kind, type, where) => {
+] as const)('a token that is bound to a %s is invalid after its deletion', async (kind, type, where) => {
   const world = await start()
   const place = where === undefined ? {} : { namespace: where }
   const make = () => world.client.create(type as typeof Secret, { metadata: { name: 'b', ...place } } as never)
@@ -253,15 +253,15 @@ test.each<[string, object, string, string]>([
     'robot',
     'Invalid: TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes',
   ],
-  ['is of nobody', {}, 'ghost', 'NotFound: serviceaccounts "ghost" not found'],
+  ['is for a missing service account', {}, 'ghost', 'NotFound: serviceaccounts "ghost" not found'],
   [
-    'is bound to what there is not',
+    'is bound to a missing object',
     { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } },
     'robot',
     'NotFound: pods "p" not found',
   ],
   [
-    'is bound to what cannot be',
+    'is bound to an unsupported kind',
     { boundObjectRef: { kind: 'ConfigMap', apiVersion: 'v1', name: 'p' } },
     'robot',
     'BadRequest: cannot bind token to object of type /v1, Kind=ConfigMap',
@@ -276,7 +276,7 @@ test.each([
   ['EC P-256', makeSigningKey()],
   ['RSA', generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'pem', type: 'pkcs1' }).toString()],
   ['EC P-384', generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey.export({ format: 'pem', type: 'sec1' }).toString()],
-])('what a key of %s signed is known to a server with that key', async (_, signingKey) => {
+])('a token signed by a key of %s is accepted by a server with that key', async (_, signingKey) => {
   const issuers = ['https://issuer.example.com']
   const first = await start({ serviceAccountTokens: { issuers, signingKey } })
   const token = await tokenOf(first)

@@ -249,7 +249,7 @@ function parse(token: string): Parsed | undefined {
   const [head, body, signature, ...rest] = token.split('.')
   if (head === undefined || body === undefined || signature === undefined || rest.length > 0) return undefined
   if (token.length > MaxLength) return undefined
-  // Node's decoder skips what is not base64url, such as padding; Go's does not.
+  // Node's decoder ignores invalid characters, such as padding; Go's does not.
   if (![head, body, signature].every((part) => /^[\w-]*$/.test(part))) return undefined
   const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString())
   try {

@@ -9,7 +9,7 @@ const formed = (component: string, object: object) => {
 
 test.each<[string, string, object, object]>([
   [
-    'zeroes that are left out',
+    'zeroes that are omitted',
     'io.k8s.api.core.v1.Pod',
     {
       spec: {

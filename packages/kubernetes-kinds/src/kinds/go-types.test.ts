@@ -9,7 +9,7 @@ const notAQuantity = "quantities must match the regular expression '^([+-]?[0-9.
 /** Errors recorded from a real server: of a body, and of a strategic merge patch. */
 test.each<[string, object, string, string]>([
   [
-    'a text for a number',
+    'a string for a number',
     { spec: { replicas: 'many' } },
     'json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32',
     'unrecognized type: int32',
@@ -27,13 +27,13 @@ test.each<[string, object, string, string]>([
     'unrecognized type: bool',
   ],
   [
-    'a number for a text, in a list',
+    'a number for a string, in a list',
     container({ image: 5 }),
     'json: cannot unmarshal number into Go struct field Container.spec.template.spec.containers.image of type string',
     'cannot convert int64 to string',
   ],
   [
-    'a text for a struct',
+    'a string for a struct',
     pod('x' as never),
     'json: cannot unmarshal string into Go struct field PodTemplateSpec.spec.template.spec of type v1.PodSpec',
     'cannot restore struct from: string',
@@ -45,27 +45,27 @@ test.each<[string, object, string, string]>([
     'cannot restore struct from: slice',
   ],
   [
-    'a text for a list',
+    'a string for a list',
     pod({ containers: 'x' }),
     'json: cannot unmarshal string into Go struct field PodSpec.spec.template.spec.containers of type []v1.Container',
     'cannot restore slice from string',
   ],
   [
-    'a text for a map',
+    'a string for a map',
     pod({ nodeSelector: 'x' }),
     'json: cannot unmarshal string into Go struct field PodSpec.spec.template.spec.nodeSelector of type map[string]string',
     'cannot restore map from string',
   ],
-  ['no quantity', container({ resources: { limits: { cpu: 'zz' } } }), notAQuantity, notAQuantity],
+  ['an invalid quantity', container({ resources: { limits: { cpu: 'zz' } } }), notAQuantity, notAQuantity],
 ])('%s', (_, object, json, converted) => {
   expect(jsonTypeProblem(deployment, object)).toBe(json)
   expect(convertedTypeProblem(deployment, object)).toBe(converted)
 })
 
 test.each<[string, string, object, string | undefined]>([
-  ['nothing that is wrong', deployment, container({ image: 'x', ports: [{ containerPort: 80 }] }), undefined],
-  ['null, which is nothing', deployment, { spec: { replicas: null, template: null } }, undefined],
-  ['what is unknown', deployment, { spec: { replica: 'x' } }, undefined],
+  ['a valid object', deployment, container({ image: 'x', ports: [{ containerPort: 80 }] }), undefined],
+  ['null, which is ignored', deployment, { spec: { replicas: null, template: null } }, undefined],
+  ['an unknown field', deployment, { spec: { replica: 'x' } }, undefined],
   [
     'the first of two',
     deployment,
@@ -78,10 +78,10 @@ test.each<[string, string, object, string | undefined]>([
     { spec: { ports: [{ port: 80, targetPort: 1.5 }] } },
     'json: cannot unmarshal number 1.5 into Go struct field ServicePort.spec.ports.targetPort of type int32',
   ],
-  ['base64 that ends early', 'io.k8s.api.core.v1.Secret', { data: { a: 'YWJjZ' } }, 'illegal base64 data at input byte 4'],
-  ['no base64', 'io.k8s.api.core.v1.Secret', { data: { a: 'YW*j' } }, 'illegal base64 data at input byte 2'],
+  ['truncated base64', 'io.k8s.api.core.v1.Secret', { data: { a: 'YWJjZ' } }, 'illegal base64 data at input byte 4'],
+  ['invalid base64', 'io.k8s.api.core.v1.Secret', { data: { a: 'YW*j' } }, 'illegal base64 data at input byte 2'],
   [
-    'no time',
+    'an invalid time',
     'io.k8s.api.core.v1.Event',
     { firstTimestamp: 'x' },
     'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',

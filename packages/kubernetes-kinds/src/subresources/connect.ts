@@ -1,5 +1,5 @@
 /**
- * Subresources that connect to a container or a node. No node of this server has a kubelet, so the answer is that of a real server that
+ * Subresources that connect to a container or a node. No node of this server has a kubelet, so the response is that of a real server that
  * cannot reach the kubelet. Upstream: pkg/registry/core/pod/strategy.go and pkg/registry/core/pod/rest, v1.36.
  */
 import { badRequest, isRecord, notFound, type Status, StatusError } from '@capstan/kube'

@@ -35,7 +35,7 @@ describe('binding', () => {
     [{}, { kind: 'Node' }, 'target.name: Required value'],
     [{}, { kind: 'Pod', name: 'n' }, 'target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"'],
     [{ schedulingGates: [{ name: 'a.b/c' }] }, { name: 'n' }, 'pod p has non-empty .spec.schedulingGates'],
-  ])('of a pod %j to %j is refused', async (spec, target, text) => {
+  ])('of a pod %j to %j is rejected', async (spec, target, text) => {
     await t.client.create(pods, aPod('p', spec))
     expect(await refusal(bind('p', target))).toContain(text)
   })
@@ -101,7 +101,7 @@ describe('connections', () => {
     ['exec', { nodeName: 'up' }, 'exec', {}, 'Get "https://10.9.9.9:10250/exec/default/p/c"'],
     ['portforward', { nodeName: 'up' }, 'portforward', {}, 'Get "https://10.9.9.9:10250/portForward/default/p"'],
     ['a node without addresses', { nodeName: 'bare' }, 'log', {}, 'no preferred addresses found; known addresses: []'],
-    ['a node that is not there', { nodeName: 'gone' }, 'log', {}, '404 NotFound: pods "gone" not found'],
+    ['a missing node', { nodeName: 'gone' }, 'log', {}, '404 NotFound: pods "gone" not found'],
     ['no node', {}, 'exec', {}, '400 BadRequest: pod p does not have a host assigned'],
     ['another container', {}, 'log', { container: 'x' }, '400 BadRequest: container x is not valid for pod p'],
     [
@@ -142,7 +142,7 @@ test.each<[object, string]>([
     'spec.resourceClaims[1].name: Duplicate value: "a"',
   ],
   [{ os: { name: 'plan9' } }, 'spec.os: Unsupported value: "plan9": supported values: "linux", "windows"'],
-])('a pod with %j is refused', async (spec, why) => {
+])('a pod with %j is rejected', async (spec, why) => {
   expect(await refusal(draftPod(spec))).toBe(`422 Invalid: Pod "draft" is invalid: ${why}`)
 })
 
@@ -150,7 +150,7 @@ test.each<[limits: object, container: object, requests: object]>([
   [{ cpu: '1', memory: '1Gi' }, {}, { cpu: '1', memory: '1Gi' }],
   [{ cpu: '1', memory: '1Gi' }, { requests: { cpu: '200m' } }, { cpu: '200m', memory: '1Gi' }],
   [{ cpu: '1' }, { limits: { cpu: '300m' } }, { cpu: '300m' }],
-])('a pod that may have no more than %j, its container %j, asks for %j', async (limits, resources, requests) => {
+])('a pod with limits %j and container resources %j requests %j', async (limits, resources, requests) => {
   const made = await draftPod({ containers: [{ name: 'c', image: 'i', resources }], resources: { limits } })
   expect(made).toMatchObject({ spec: { resources: { limits, requests } } })
 })

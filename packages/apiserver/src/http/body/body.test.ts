@@ -36,19 +36,19 @@ const laugh = `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefghi'
 const nested = (open: string, depth: number, close: string) => `${open.repeat(depth)}1${close.repeat(depth)}`
 
 test.each([
-  ['text that is no YAML', 'a: [1', 'yaml: '],
-  ['aliases that multiply', laugh, 'yaml: document contains excessive aliasing'],
+  ['text that is not YAML', 'a: [1', 'yaml: '],
+  ['aliases that expand exponentially', laugh, 'yaml: document contains excessive aliasing'],
   [
-    'a few aliases of much text',
+    'a few aliases of long text',
     `a: &a ${'x'.repeat(7000)}\nb: [${Array(900).fill('*a').join(',')}]`,
     'yaml: document contains excessive aliasing',
   ],
   ['YAML that is too deep', `a: ${nested('[', 1100, ']')}`, 'yaml: exceeded max depth'],
-  ['YAML deeper than any stack', `a: ${nested('[', 40_000, ']')}`, 'yaml: exceeded max depth'],
+  ['YAML that exceeds the stack', `a: ${nested('[', 40_000, ']')}`, 'yaml: exceeded max depth'],
   ['text', 'abc', "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value"],
   ['a list', '[1]', "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value"],
   ['nothing', 'null', "Object 'Kind' is missing in 'null' (6e756c6c)"],
-  ['a number beyond all bounds', 'kind: W\napiVersion: e.com/v1\na: .inf', 'json: cannot unmarshal number .inf'],
+  ['a number that is infinite as a double', 'kind: W\napiVersion: e.com/v1\na: .inf', 'json: cannot unmarshal number .inf'],
 ])('YAML for an object: %s', async (_, text, problem) => {
   expect(await outcomeOf(readObject(request(text, 'application/yaml'), widgets, {}, readers))).toEqual(unrecognized(problem))
 })
@@ -61,7 +61,7 @@ test.each([
     "couldn't get version/kind; json parse error: invalid character '\\x1f' looking for beginning of value",
   ],
   [
-    'a number beyond all bounds',
+    'a number that is infinite as a double',
     '{"kind":"W","apiVersion":"e.com/v1","a":-1e999}',
     "couldn't get version/kind; json parse error: json: cannot unmarshal number -1e999 into Go value of type float64",
   ],

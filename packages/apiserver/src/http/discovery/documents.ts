@@ -1,7 +1,7 @@
 /**
  * Discovery and OpenAPI documents with their hashes, made on request and cached until the resources change. Clients cache them by hash, so
- * the hash depends only on the content, and is the same after a restart. OpenAPI grows with the number of versions that are served: it is
- * made in pieces, between which other requests run, and once for all that ask meanwhile.
+ * the hash depends only on the content, and is the same after a restart. OpenAPI grows with the number of served versions: it is made in
+ * pieces, between which other requests run, and once for all concurrent requests.
  */
 import { type Clock, inPieces, writeJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'
@@ -115,7 +115,7 @@ export class Documents {
     if (known?.resources.length === resources.length && known.resources.every((r, i) => r.schema === resources[i]!.schema))
       return known.document
     const document = inPieces(this.#clock, this.#makeOpenAPI(resources))
-    // Documents of resources that have changed meanwhile are not kept.
+    // Documents of resources that have changed meanwhile are not cached.
     if (this.#served.get(path) === resources) this.#openapi.set(path, { resources, document })
     return document
   }

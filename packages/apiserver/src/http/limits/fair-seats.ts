@@ -15,7 +15,7 @@ export interface LevelShare {
   readonly lendable: number
 }
 
-/** Maximum number of waiting requests of one flow. Upstream: a hand of six queues of 50. */
+/** Maximum number of waiting requests of one flow. Upstream: six queues of 50 (shuffle sharding). */
 const MaxWaiting = 300
 
 interface Waiter {

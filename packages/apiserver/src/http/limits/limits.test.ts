@@ -116,7 +116,7 @@ test('the 429 response is plain text with Retry-After', () => {
 })
 
 describe.each([[true], [false]])(
-  'priority and fairness: %s. While one user has as much going on as is let in,',
+  'priority and fairness: %s. While one user has the maximum of concurrent requests,',
   (priorityAndFairness) => {
     const busy = async () => {
       const server = aServer({ priorityAndFairness, maxRequestsInflight: 20, maxMutatingRequestsInflight: 10 })
@@ -131,7 +131,7 @@ describe.each([[true], [false]])(
       ['liveness checks', { path: '/livez/ping' }],
       ['superusers', { user: 'greedy', groups: ['system:masters'], verb: 'create' }],
       ['watches', { user: 'greedy', verb: 'watch' }],
-    ])('%s get through', async (_, asking) => {
+    ])('%s are accepted', async (_, asking) => {
       const { ask, settled, started } = await busy()
       ask(asking)
       await settled()
@@ -140,11 +140,11 @@ describe.each([[true], [false]])(
 
     const throughIfFair = priorityAndFairness ? 'get through' : 'are refused'
     test.each<[string, Asking]>([
-      ['requests of others', { user: 'modest' }],
+      ['requests of other users', { user: 'modest' }],
       ['leases of the same user', { user: 'greedy', verb: 'create', resource: 'leases' }],
       ['nodes', { user: 'system:node:a', groups: ['system:nodes'] }],
       [
-        'controllers of the plane',
+        'controllers of the control plane',
         { user: 'system:serviceaccount:kube-system:garbage-collector', groups: ['system:serviceaccounts'] },
       ],
     ])(`%s ${throughIfFair}`, async (_, asking) => {
@@ -210,7 +210,7 @@ test.each([
   ['timeout=1h', 60],
   ['timeout=-1s', 60],
   ['', 60],
-])('a request with %j has %d seconds', async (query, allowed) => {
+])('a request with %j times out after %d seconds', async (query, allowed) => {
   const { ask, clock, settled } = aServer()
   const { answer } = ask({}, { query })
   await settled()

@@ -13,12 +13,12 @@ export interface OpenAPIPart {
   readonly schemas: { readonly [name: string]: object }
 }
 
-/** Beside paths and schemas. */
+/** Members of the document besides paths and schemas. */
 export const openAPIHead = { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'unversioned' } }
 
 /**
- * Returns the document of a group version in parts: the schemas of built-in kinds, then what each resource adds.
- * @param builtinSchemas gives the schemas of built-in kinds by name, with all that they refer to
+ * Returns the document of a group version in parts: first the schemas of built-in kinds, then the paths and schemas of each resource.
+ * @param builtinSchemas returns schemas of built-in kinds by name, with all schemas that they refer to
  */
 export function* openAPIParts(resources: readonly Resource[], builtinSchemas: Resources['schemas']): Generator<OpenAPIPart> {
   yield { paths: {}, schemas: { ...Object.fromEntries(builtinSchemas(builtinNames(resources))), ...metaSchemas } }

@@ -40,7 +40,7 @@ function varintOf(value: number): Buffer {
   return Buffer.from(bytes)
 }
 
-/** Nearly all tags and lengths. They are shared, since a document has millions. */
+/** Encoded small numbers, which most tags and lengths are. They are shared, because a document has millions. */
 const smallVarints: readonly Buffer[] = Array.from({ length: 512 }, (_, value) => varintOf(value))
 const varint = (value: number): Buffer => smallVarints[value] ?? varintOf(value)
 

@@ -81,21 +81,21 @@ test('protobuf equals the output of gnostic for the same document', () => {
 
 describe('a schema in v2', () => {
   test.each<[string, object, object]>([
-    ['points to definitions', { $ref: '#/components/schemas/a.B' }, { $ref: '#/definitions/a.B' }],
+    ['refers to definitions', { $ref: '#/components/schemas/a.B' }, { $ref: '#/definitions/a.B' }],
     [
-      'has its description beside what it points to',
+      'has its description beside the reference',
       { allOf: [{ $ref: '#/components/schemas/a.B' }], description: 'd', default: {} },
       { $ref: '#/definitions/a.B', description: 'd' },
     ],
-    ['has no choices', { type: 'string', oneOf: [{}], anyOf: [{}], not: {}, allOf: [{}] }, { type: 'string' }],
-    ['is of no type when it may be null', { type: 'array', nullable: true, items: { type: 'string' } }, {}],
+    ['has no oneOf, anyOf and not', { type: 'string', oneOf: [{}], anyOf: [{}], not: {}, allOf: [{}] }, { type: 'string' }],
+    ['has no type when it is nullable', { type: 'array', nullable: true, items: { type: 'string' } }, {}],
     [
-      'has no members when it may have any',
+      'has no properties when it preserves unknown fields',
       { type: 'object', properties: { a: {} }, 'x-kubernetes-preserve-unknown-fields': true },
       { 'x-kubernetes-preserve-unknown-fields': true },
     ],
     [
-      'does not require what may be null',
+      'does not require nullable fields',
       { type: 'object', required: ['a', 'b'], properties: { a: { type: 'string', nullable: true }, b: { type: 'string' } } },
       { type: 'object', required: ['b'], properties: { a: {}, b: { type: 'string' } } },
     ],

@@ -8,7 +8,7 @@ import type { OpenAPIPart } from './openapi.ts'
 
 export type Fields = { readonly [name: string]: unknown }
 
-/** Beside paths and definitions. */
+/** Members of the document besides paths and definitions. */
 export interface SwaggerHead {
   readonly swagger: '2.0'
   readonly info: { readonly title: string; readonly version: string }
@@ -25,7 +25,7 @@ export const swaggerHead = (version: string): SwaggerHead => ({
   security: [{ BearerToken: [] }],
 })
 
-/** How the document is written: each path and each definition by itself, so that a document of any size is made in pieces. */
+/** Encoding of the document. Each path and definition is encoded separately, so that a document of any size is made in pieces. */
 export interface SwaggerForm {
   path(path: string, item: Fields): Buffer
   definition(name: string, schema: Fields): Buffer
@@ -46,7 +46,7 @@ export const swaggerJSON: SwaggerForm = {
 }
 
 /**
- * Makes the document of all parts of v3. Each yield is a place for a pause.
+ * Makes the document from all parts of v3. Each yield allows a pause.
  * @returns the parts of the text
  */
 export function* swaggerOf(

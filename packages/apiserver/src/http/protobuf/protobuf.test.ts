@@ -130,7 +130,7 @@ test.each<[string, Buffer, object]>([
     { spec: { user: 'bob', extra: { scopes: ['view', 'edit'] } } },
   ],
   [
-    'options, of whichever group',
+    'options of any group',
     envelope('cluster.x-k8s.io/v1beta2', 'DeleteOptions', [
       [1, 0],
       [2, [[1, 'u']]],
@@ -140,7 +140,7 @@ test.each<[string, Buffer, object]>([
     { gracePeriodSeconds: 0, preconditions: { uid: 'u' }, propagationPolicy: 'Foreground', dryRun: ['All'] },
   ],
   [
-    'quantities, numbers or text, fields of inner messages, and fields of the future',
+    'quantities, numbers or strings, fields of inner messages, and unknown fields',
     envelope('v1', 'Pod', [
       [
         2,
@@ -205,7 +205,7 @@ test.each<[string, Buffer, object]>([
     },
   ],
   [
-    'schemas, of which a field may be one, a list, names or a bool',
+    'schemas, with fields that are a schema, a list, names or a bool',
     envelope('apiextensions.k8s.io/v1', 'CustomResourceDefinition', [
       [
         2,
@@ -323,7 +323,7 @@ test.each<[string, Buffer, object]>([
     ]),
     { metadata: { managedFields: [{ manager: 'm', operation: 'Update', fieldsV1: { 'f:data': {} } }] } },
   ],
-])('%s are read', (_, bytes, object) => {
+])('%s are decoded', (_, bytes, object) => {
   expect(decodeProtobuf(bytes, fallback)).toMatchObject(object)
 })
 
@@ -367,6 +367,6 @@ test.each([
   [envelope('v1', 'Gadget', []).toString('latin1'), 'no kind "Gadget" is registered for version "v1"'],
   [envelope('v1', 'ConfigMap', [[1, 5]]).toString('latin1'), 'wrong wireType'],
   ['k8s\0\u0007', 'illegal'],
-])('%j is refused: %s', (bytes, message) => {
+])('%j is rejected: %s', (bytes, message) => {
   expect(() => decodeProtobuf(Buffer.from(bytes, 'latin1'), fallback)).toThrow(message)
 })

@@ -21,7 +21,7 @@ test.each([
   [2 * y, '2y'],
   [3 * y + 4 * d, '3y4d'],
   [9 * y, '9y'],
-])('%d ms read %s', (ms, text) => {
+])('%d ms are printed as %s', (ms, text) => {
   expect(humanDuration(ms)).toBe(text)
 })
 

@@ -14,7 +14,7 @@ const packed = packedObjects(1)
 describe('watchers share', () => {
   test.each([
     ['an object', () => freeze(object('ä'))],
-    ['one held as JSON', () => packed(object('ä'))],
+    ['a packed object', () => packed(object('ä'))],
   ])('the line of %s, in each of its events', (_, make) => {
     const lines = new SharedLines()
     const shared = make()

@@ -6,11 +6,11 @@ import { MaxObjectBytes, refuseTooLarge } from './object-size.ts'
 const around = JSON.stringify({ a: '' }).length
 
 test.each([
-  ['just as large as may be', { a: 'x'.repeat(MaxObjectBytes - around) }, true],
+  ['exactly the maximum size', { a: 'x'.repeat(MaxObjectBytes - around) }, true],
   ['one byte larger', { a: 'x'.repeat(MaxObjectBytes - around + 1) }, false],
   ['small in characters, large in bytes', { a: '\u0001'.repeat(MaxObjectBytes / 6) }, false],
   ['many small values', { a: Array.from({ length: 400_000 }, () => 1234) }, false],
-  ['as many as there is room for', { a: Array.from({ length: 300_000 }, () => 1234) }, true],
+  ['as many values as the maximum size allows', { a: Array.from({ length: 300_000 }, () => 1234) }, true],
 ])('%s', (_, object, fits) => {
   if (fits) expect(() => refuseTooLarge(object)).not.toThrow()
   else expect(() => refuseTooLarge(object)).toThrow(new StatusError('', 'etcdserver: request is too large'))

@@ -7,8 +7,8 @@ const info = {
 } as ResourceInfo
 
 test.each<[string, object, string[]]>([
-  ['nothing is fine', {}, []],
-  ['whole numbers and a text are fine', { spec: { replicas: 3 }, status: { replicas: 0, selector: 'a=b' } }, []],
+  ['absent values are valid', {}, []],
+  ['whole numbers and a string are valid', { spec: { replicas: 3 }, status: { replicas: 0, selector: 'a=b' } }, []],
   ['negative', { spec: { replicas: -1 } }, ['.spec.replicas: Invalid value: -1: should be a non-negative integer']],
   [
     'too many',
@@ -21,7 +21,7 @@ test.each<[string, object, string[]]>([
     ['.spec.replicas: Invalid value: 0: .spec.replicas accessor error: 1.5 is of the type float64, expected int64'],
   ],
   [
-    'no way to it',
+    'a path through a scalar',
     { status: 'x' },
     [
       '.status.replicas: Invalid value: 0: .status.replicas accessor error: x is of the type string, expected map[string]interface{}',

@@ -120,7 +120,7 @@ describe('pod templates', () => {
     ['apps/v1', 'DaemonSet', 'daemonsets', { spec: replicated }],
     ['batch/v1', 'Job', 'jobs', { spec: job }],
     ['batch/v1', 'CronJob', 'cronjobs', { spec: { schedule: '* * * * *', jobTemplate: { spec: job } } }],
-  ])('%s %s is let through with a warning', async (apiVersion, kind, plural, more) => {
+  ])('%s %s is accepted with a warning', async (apiVersion, kind, plural, more) => {
     await labelled({ [`${label}/enforce`]: 'baseline' })
     const object = { apiVersion, kind, metadata: at('x'), ...more }
     const text = `would violate PodSecurity "baseline:latest": ${hostPID}`

@@ -48,7 +48,7 @@ const appArmorKey = 'container.apparmor.security.beta.kubernetes.io/a'
 
 test.each<[string, Described, string, string]>([
   ['everything', { hostPID: true, containers: [sc({ privileged: true })] }, 'privileged:latest', ''],
-  ['nothing to object to', good, 'restricted:latest', ''],
+  ['no violations', good, 'restricted:latest', ''],
   ['an ordinary pod', {}, 'baseline:latest', ''],
   [
     'an ordinary pod',
@@ -59,15 +59,10 @@ test.each<[string, Described, string, string]>([
       'runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true), ' +
       'seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")',
   ],
+  ['host namespaces', { hostNetwork: true, hostIPC: true }, 'baseline:v1.0', 'host namespaces (hostNetwork=true, hostIPC=true)'],
+  ['its own namespaces', { hostNetwork: false, hostPID: false }, 'baseline:v1.0', ''],
   [
-    'namespaces of the host',
-    { hostNetwork: true, hostIPC: true },
-    'baseline:v1.0',
-    'host namespaces (hostNetwork=true, hostIPC=true)',
-  ],
-  ['namespaces of its own', { hostNetwork: false, hostPID: false }, 'baseline:v1.0', ''],
-  [
-    'privileged containers, of every sort',
+    'privileged containers of every type',
     {
       init: sc({ privileged: true }),
       containers: [sc({ privileged: false }), sc({ privileged: true })],
@@ -85,7 +80,7 @@ test.each<[string, Described, string, string]>([
     'non-default capabilities (containers "a", "b" must not include "NET_RAW", "SYS_TIME" in securityContext.capabilities.add)',
   ],
   [
-    'capabilities that are not given up',
+    'capabilities that are not dropped',
     {
       ...good,
       containers: [
@@ -97,7 +92,7 @@ test.each<[string, Described, string, string]>([
     'unrestricted capabilities (container "b" must set securityContext.capabilities.drop=["ALL"]; container "b" must not include "KILL" in securityContext.capabilities.add)',
   ],
   [
-    'files of the host',
+    'hostPath volumes',
     {
       volumes: [
         { name: 'v', hostPath: {} },
@@ -108,7 +103,7 @@ test.each<[string, Described, string, string]>([
     'hostPath volumes (volumes "v", "w")',
   ],
   [
-    'files of the host, which are a restricted volume like others',
+    'hostPath volumes, which are also restricted volumes',
     {
       ...good,
       volumes: [
@@ -121,25 +116,25 @@ test.each<[string, Described, string, string]>([
     'restricted volume types (volumes "v", "w" use restricted volume types "hostPath", "nfs")',
   ],
   [
-    'a volume of a kind that nobody knows',
+    'a volume of an unknown type',
     { ...good, volumes: [{ name: 'v', novel: {} }] },
     'restricted:latest',
     'restricted volume types (volume "v" uses restricted volume type "unknown")',
   ],
   [
-    'ports of the host, in the order of their texts',
+    'host ports, sorted as texts',
     { containers: [{ ports: [{ hostPort: 9080 }, { hostPort: 0 }, {}] }, { ports: [{ hostPort: 10080 }, { hostPort: 9080 }] }] },
     'baseline:latest',
     'hostPort (containers "a", "b" use hostPorts 10080, 9080)',
   ],
   [
-    'a host that is asked for health',
+    'a host in a probe',
     { containers: [asked] },
     'baseline:latest',
     'probe or lifecycle host (container "a" uses probe or lifecycle host "x")',
   ],
   [
-    'hosts that are told of beginning and end',
+    'hosts in lifecycle handlers',
     {
       containers: [
         {},
@@ -158,7 +153,7 @@ test.each<[string, Described, string, string]>([
     '',
   ],
   [
-    'profiles of AppArmor, in fields and annotations',
+    'AppArmor profiles in fields and annotations',
     {
       ...sc({ appArmorProfile: { type: 'Unconfined' } }),
       containers: [sc({ appArmorProfile: { type: 'Odd' } }), sc({ appArmorProfile: { type: 'Localhost' } })],
@@ -167,14 +162,9 @@ test.each<[string, Described, string, string]>([
     'baseline:latest',
     `forbidden AppArmor profiles (pod and container "a" and annotation must not set AppArmor profile type to "Odd", "Unconfined", "${appArmorKey}="unco\\"nfined"")`,
   ],
+  ['AppArmor annotations with an allowed profile', { annotations: { [appArmorKey]: 'localhost/x' } }, 'baseline:latest', ''],
   [
-    'annotations for AppArmor that choose a fit profile',
-    { annotations: { [appArmorKey]: 'localhost/x' } },
-    'baseline:latest',
-    '',
-  ],
-  [
-    'types, user and role of SELinux',
+    'SELinux types, user and role',
     {
       ...seLinuxType('spc_t'),
       containers: [sc({ seLinuxOptions: { user: 'u' } }), sc({ seLinuxOptions: { role: 'r', type: 'a_t' } })],
@@ -182,15 +172,15 @@ test.each<[string, Described, string, string]>([
     'baseline:latest',
     'seLinuxOptions (pod and containers "a", "b" set forbidden securityContext.seLinuxOptions: types "a_t", "spc_t"; user may not be set; role may not be set)',
   ],
-  ['a level of SELinux', sc({ seLinuxOptions: { level: 's0' } }), 'baseline:latest', ''],
+  ['an SELinux level', sc({ seLinuxOptions: { level: 's0' } }), 'baseline:latest', ''],
   [
-    'no profile of seccomp',
+    'no seccomp profile',
     { ...sc({ seccompProfile: { type: 'Unconfined' } }), containers: [sc({ seccompProfile: { type: 'Localhost' } }), {}] },
     'baseline:latest',
     'seccompProfile (pod must not set securityContext.seccompProfile.type to "Unconfined")',
   ],
   [
-    'a profile of seccomp for some containers only',
+    'a seccomp profile for some containers only',
     {
       ...noSeccomp,
       containers: [
@@ -202,7 +192,7 @@ test.each<[string, Described, string, string]>([
     'seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")',
   ],
   [
-    'annotations for seccomp, of containers that there are',
+    'seccomp annotations of existing containers',
     {
       annotations: {
         [seccompKey]: 'unconfined',
@@ -216,7 +206,7 @@ test.each<[string, Described, string, string]>([
     `seccompProfile (forbidden annotations container.seccomp.security.alpha.kubernetes.io/b="other", ${seccompKey}="unconfined")`,
   ],
   [
-    'processes of a Windows host',
+    'Windows host processes',
     {
       ...sc({ windowsOptions: { hostProcess: true } }),
       containers: [sc({ windowsOptions: { hostProcess: true } }), sc({ windowsOptions: {} })],
@@ -225,7 +215,7 @@ test.each<[string, Described, string, string]>([
     'hostProcess (pod and container "a" must not set securityContext.windowsOptions.hostProcess=true)',
   ],
   [
-    'root, by containers and pod',
+    'root in containers and pod',
     {
       ...root,
       containers: [{ securityContext: { ...(goodContainer as { securityContext: object }).securityContext, runAsUser: 0 } }],
@@ -243,7 +233,7 @@ describe('a check has the rules of each version', () => {
     ['seccompProfile', 'restricted', noSeccomp, 'v1.18', 'v1.19'],
     ['runAsUser=0', 'restricted', root, 'v1.22', 'v1.23'],
     ['probe or lifecycle host', 'baseline', { containers: [asked] }, 'v1.33', 'v1.34'],
-  ])('%s of %s objects to %j not in %s, but in %s', (reason, level, pod, before, since) => {
+  ])('%s of %s does not report %j in %s, but in %s', (reason, level, pod, before, since) => {
     expect(reasons(level, pod, before)).not.toContain(reason)
     expect(reasons(level, pod, since)).toContain(reason)
     expect(reasons(level, pod, 'latest')).toContain(reason)
@@ -262,7 +252,7 @@ describe('a check has the rules of each version', () => {
     ['procMount', 'baseline', { ...unmasked, hostUsers: false }, 'v1.34', 'v1.35'],
     ['runAsNonRoot != true', 'restricted', { ...root, hostUsers: false }, 'v1.34', 'v1.35'],
     ['runAsUser=0', 'restricted', { ...root, hostUsers: false }, 'v1.34', 'v1.35'],
-  ])('%s of %s objects to %j still in %s, but no more in %s', (reason, level, pod, before, since) => {
+  ])('%s of %s reports %j in %s, but no longer in %s', (reason, level, pod, before, since) => {
     expect(reasons(level, pod, before)).toContain(reason)
     expect(reasons(level, pod, since)).not.toContain(reason)
   })

@@ -13,7 +13,7 @@ test.each([
   ['3-3', 'non-increasing order, previous: 3, current: 3'],
   ['4,2', 'non-increasing order, previous: 4, current: 2'],
   ['1-2-3', `the fragment "1-2-3" violates the requirement that an index interval can have at most two parts separated by '-'`],
-])('%j is refused', (text, error) => {
+])('%j is rejected', (text, error) => {
   expect(countIndexes(text, 10)).toEqual({ error })
 })
 

@@ -26,6 +26,6 @@ test.each([
   ['1/2/3 * * * *', 'too many slashes: 1/2/3'],
   ['*/0 * * * *', 'step of range should be a positive number: */0'],
   ['x * * * *', 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'],
-])('%j is none: %s', (text, problem) => {
+])('%j is not a schedule: %s', (text, problem) => {
   expect(scheduleProblem(text)).toBe(problem)
 })

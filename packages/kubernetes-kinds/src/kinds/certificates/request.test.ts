@@ -30,7 +30,7 @@ describe('a request', () => {
     ['ec', ['devs']],
     ['ed25519', ['a', 'b']],
     ['rsa', ['system:masters']],
-  ] as const)('with a key of %s is understood', (key, organizations) => {
+  ] as const)('with a key of %s is parsed', (key, organizations) => {
     expect(parseSigningRequest(request(bodies[key]))).toEqual({ organizations })
   })
 
@@ -65,7 +65,7 @@ test.each([
   [request(bodies.ec), 'only CERTIFICATE PEM blocks are allowed, found "CERTIFICATE REQUEST"'],
   [block('CERTIFICATE', `a: b\n\n${bodies.ec}`), 'no PEM block headers are permitted'],
   [block('CERTIFICATE', bodies.ec), 'x509: malformed certificate'],
-])('%j is no certificate', (text, problem) => {
+])('%j is not a certificate', (text, problem) => {
   expect(certificateProblem(text)).toBe(problem)
 })
 

@@ -40,7 +40,7 @@ describe('annotations', () => {
     [{}, { [`${appArmor}a`]: 'unconfined' }, ['remove or update AppArmor annotations']],
     [{ [`${appArmor}a`]: '' }, { [`${appArmor}a`]: 'unconfined' }, ['remove or update AppArmor annotations']],
     [{ other: 'x', [`${appArmor}a`]: '' }, { [`${appArmor}a`]: '' }, []],
-  ])('%j may not come of %j', (now, old, expected) => {
+  ])('an update to %j from %j is validated', (now, old, expected) => {
     const errors = annotationChanges(pod(now as {}), pod(old as {}))
     expect(errors.map(({ text }) => text)).toEqual(expected.map((what) => `Forbidden: may not ${what}`))
   })
@@ -104,7 +104,7 @@ describe('AppArmor profiles in annotations', () => {
     [withProfiles({ appArmorProfile: { type: 'Unconfined' } }, {}), false],
     [withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}), true],
     [withProfiles({}, { appArmorProfile: { type: 'Unconfined' } }), false],
-  ])('are warned of in a template with %j: %s', (spec, warns) => {
+  ])('in a template with %j cause warnings: %s', (spec, warns) => {
     const template = pod({ [`${appArmor}a`]: 'unconfined' }, spec) as unknown as PodTemplateSpec
     expect(templateWarnings('spec.template', template, { metadata: {} }, undefined)).toEqual(
       warns ? outdated('spec.template.metadata.annotations') : [],

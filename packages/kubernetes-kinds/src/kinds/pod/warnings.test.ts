@@ -13,7 +13,7 @@ const ports = (...given: object[]) => ({ containers: [container('c', { ports: gi
 test.each<[string, object, string[]]>([
   ['nothing', {}, []],
   [
-    'labels that nodes no longer have',
+    'deprecated node labels',
     {
       affinity: {
         nodeAffinity: {
@@ -27,14 +27,14 @@ test.each<[string, object, string[]]>([
     ],
   ],
   [
-    'affinity to nothing',
+    'affinity without a selector',
     { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone' }] } } },
     [
       'spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector: a null labelSelector results in matching no pod',
     ],
   ],
   [
-    'ports that are taken',
+    'conflicting ports',
     ports(
       { containerPort: 80, protocol: 'TCP', hostPort: 8080 },
       { containerPort: 80, protocol: 'UDP', hostPort: 8080 },
@@ -54,7 +54,7 @@ test.each<[string, object, string[]]>([
     ['spec.containers[0].resources.limits[memory]: fractional byte value "128m" is invalid, must be an integer'],
   ],
   [
-    'a volume of no use',
+    'a deprecated volume',
     { volumes: [{ name: 'v', rbd: {} }] },
     ['spec.volumes[0].rbd: deprecated in v1.28, non-functional in v1.31+'],
   ],

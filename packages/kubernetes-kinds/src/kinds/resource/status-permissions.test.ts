@@ -55,21 +55,39 @@ describe('permissions for writing the status of a claim', () => {
   const here = 'associated-node:patch resourceclaims/driver team/gpu.example.com'
 
   test.each<[string, ResourceClaimStatus, ResourceClaimStatus, User, string[]]>([
-    ['nothing where nothing changes', { allocation, devices: [said] }, { allocation, devices: [said] }, anybody, []],
-    ['the right to bind to allocate', { allocation }, {}, anybody, [bind]],
-    ['the right to bind to reserve', { allocation, reservedFor: [consumer] }, { allocation }, anybody, [bind]],
-    ['that of the driver to tell of its devices', { allocation, devices: [said] }, { allocation }, anybody, [anywhere]],
+    ['none without changes', { allocation, devices: [said] }, { allocation, devices: [said] }, anybody, []],
+    ['permission to bind, for allocation', { allocation }, {}, anybody, [bind]],
+    ['permission to bind, for reservation', { allocation, reservedFor: [consumer] }, { allocation }, anybody, [bind]],
     [
-      'that of the driver to tell something else',
+      'permission for the driver, to add the status of its devices',
+      { allocation, devices: [said] },
+      { allocation },
+      anybody,
+      [anywhere],
+    ],
+    [
+      'permission for the driver, to change the status of its devices',
       { allocation, devices: [said] },
       { allocation, devices: [device] },
       anybody,
       [anywhere],
     ],
-    ['that of the driver to tell nothing more', { allocation }, { allocation, devices: [said] }, anybody, [anywhere]],
-    ['only the right to bind to give everything back', {}, { allocation, devices: [said] }, anybody, [bind]],
-    ['less on the node itself', { allocation, devices: [said] }, { allocation }, driverOn('node-1'), [here, anywhere]],
-    ['as much as anybody on another node', { allocation, devices: [said] }, { allocation }, driverOn('node-2'), [anywhere]],
+    [
+      'permission for the driver, to remove the status of its devices',
+      { allocation },
+      { allocation, devices: [said] },
+      anybody,
+      [anywhere],
+    ],
+    ['only permission to bind, to release all devices', {}, { allocation, devices: [said] }, anybody, [bind]],
+    [
+      'a weaker permission on the node itself',
+      { allocation, devices: [said] },
+      { allocation },
+      driverOn('node-1'),
+      [here, anywhere],
+    ],
+    ['the full permission on another node', { allocation, devices: [said] }, { allocation }, driverOn('node-2'), [anywhere]],
   ])('%s', (_, now, before, caller, questions) => {
     expect(outcome(now, before, caller).asked).toEqual(questions)
     expect(outcome(now, before, caller, questions.slice(-1)).errors).toEqual([])
