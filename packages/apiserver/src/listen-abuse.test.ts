@@ -218,9 +218,9 @@ describe('headers that are too large are rejected', () => {
 })
 
 describe('the budget for bodies', () => {
-  const asker = (flow: string, level = 'global-default') => ({ level, flow, isExempt: flow === 'admin' })
+  const requester = (flow: string, level = 'global-default') => ({ level, flow, isExempt: flow === 'admin' })
   /** Bytes that a user gets, one by one. */
-  const mostFor = (budget: BodyBudget, of: ReturnType<typeof asker>): number => {
+  const mostFor = (budget: BodyBudget, of: ReturnType<typeof requester>): number => {
     const share = budget.share()
     let bytes = 0
     while (bytes < 10_000 && share.take(1, of)) bytes++
@@ -229,30 +229,30 @@ describe('the budget for bodies', () => {
 
   test('leaves two thirds to others when one user takes its full share', () => {
     const budget = new BodyBudget(3000)
-    expect(mostFor(budget, asker('mallory'))).toBe(1000)
-    expect(mostFor(budget, asker('mallory'))).toBe(0)
-    expect(mostFor(budget, asker('alice'))).toBeGreaterThan(400)
+    expect(mostFor(budget, requester('mallory'))).toBe(1000)
+    expect(mostFor(budget, requester('mallory'))).toBe(0)
+    expect(mostFor(budget, requester('alice'))).toBeGreaterThan(400)
   })
 
   test('leaves half to other levels when all users of a level take their full share', () => {
     const budget = new BodyBudget(3000)
-    for (let user = 0; user < 100; user++) mostFor(budget, asker(`mallory-${user}`))
-    expect(mostFor(budget, asker('alice', 'leader-election'))).toBeGreaterThan(400)
+    for (let user = 0; user < 100; user++) mostFor(budget, requester(`mallory-${user}`))
+    expect(mostFor(budget, requester('alice', 'leader-election'))).toBeGreaterThan(400)
   })
 
   test('never rejects superusers', () => {
     const budget = new BodyBudget(3000)
-    for (let user = 0; user < 100; user++) mostFor(budget, asker(`mallory-${user}`))
-    expect(mostFor(budget, asker('admin'))).toBe(10_000)
+    for (let user = 0; user < 100; user++) mostFor(budget, requester(`mallory-${user}`))
+    expect(mostFor(budget, requester('admin'))).toBe(10_000)
   })
 
   test('is released when the requests have ended', () => {
     const budget = new BodyBudget(30)
     const share = budget.share()
-    expect([share.take(10, asker('alice')), share.take(1, asker('alice'))]).toEqual([true, false])
+    expect([share.take(10, requester('alice')), share.take(1, requester('alice'))]).toEqual([true, false])
     share.free()
     share.free()
-    expect(mostFor(budget, asker('alice'))).toBe(10)
+    expect(mostFor(budget, requester('alice'))).toBe(10)
   })
 })
 

@@ -1,7 +1,4 @@
-/**
- * Listens for HTTP/2 and HTTP/1.1 over TLS on one port, for one API server or for several that are selected by server name (SNI). HTTP
- * semantics are in `http/`.
- */
+/** Listens for HTTP/2 and HTTP/1.1 over TLS on one port, for one API server or for several, selected by server name (SNI). */
 import { constants, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerHttp2Session } from 'node:http2'
@@ -72,9 +69,7 @@ export interface Listener {
   readonly port: number
   /** https://HOST:PORT */
   readonly url: string
-  /**
-   * Stops accepting connections, ends watches, waits up to `grace` milliseconds for other requests, then closes the remaining connections.
-   */
+  /** Stops accepting connections, ends watches, waits up to `grace` milliseconds for requests, then closes all connections. */
   close(grace?: number): Promise<void>
 }
 
@@ -411,7 +406,7 @@ function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal, bud
     valuesOf: (name) => valuesIn(req.rawHeaders, name),
     signal,
     streamSignal,
-    body: (limit, asker) => readBody(req, limit, budget, asker),
+    body: (limit, requester) => readBody(req, limit, budget, requester),
   }
 }
 

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Clock } from '@capstan/kube'
-import type { Asker, HttpAnswer } from './http/exchange.ts'
+import type { Requester, HttpAnswer } from './http/exchange.ts'
 import { BodyTooLarge, TooManyRequests } from './http/exchange.ts'
 
 export type Req = Http2ServerRequest | IncomingMessage
@@ -13,7 +13,7 @@ export type Res = ServerResponse
 /** The part of a budget that one request uses. */
 export interface BodyShare {
   /** Takes part of the budget for the user of the request; returns false when the user's share is used up. */
-  take(bytes: number, asker?: Asker): boolean
+  take(bytes: number, requester?: Requester): boolean
   /** Returns the taken part to the budget. */
   free(): void
 }
@@ -40,9 +40,9 @@ export class BodyBudget {
       else to.delete(key)
     }
     return {
-      take: (bytes, asker) => {
-        if (asker?.isExempt) return true
-        const [level, flow] = [asker?.level ?? '', `${asker?.level ?? ''}/${asker?.flow ?? ''}`]
+      take: (bytes, requester) => {
+        if (requester?.isExempt) return true
+        const [level, flow] = [requester?.level ?? '', `${requester?.level ?? ''}/${requester?.flow ?? ''}`]
         const left = this.#left - bytes
         if (left < 0 || this.#of(level) + bytes > left || this.#of(flow) + bytes > left / 2) return false
         this.#left = left
@@ -72,18 +72,18 @@ export class BodyBudget {
 const Drained = 8
 
 /** Reads the whole body. @throws BodyTooLarge, and TooManyRequests when the budget is used up */
-export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'>, asker: Asker | undefined): Promise<Buffer> {
+export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'>, requester?: Requester): Promise<Buffer> {
   const declared = Number(req.headers['content-length'] ?? 0)
   // An HTTP/2 stream can be closed without its connection, so its input need not be drained.
   if (declared > ('stream' in req ? limit : Drained * limit)) return Promise.reject(new BodyTooLarge())
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    let hasRoom = true
+    let isWithinBudget = true
     req.on('data', (chunk: Buffer) => {
       size += chunk.length
-      hasRoom &&= size > limit || declared > limit || budget.take(chunk.length, asker)
-      if (size <= limit && declared <= limit && hasRoom) chunks.push(chunk)
+      isWithinBudget &&= size > limit || declared > limit || budget.take(chunk.length, requester)
+      if (size <= limit && declared <= limit && isWithinBudget) chunks.push(chunk)
       else {
         chunks.length = 0
         if (size > Drained * limit) req.destroy()
@@ -91,7 +91,7 @@ export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'
     })
     req.on('end', () => {
       if (size > limit) reject(new BodyTooLarge())
-      else if (!hasRoom) reject(new TooManyRequests())
+      else if (!isWithinBudget) reject(new TooManyRequests())
       else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
     })
     req.on('error', reject)

@@ -172,12 +172,12 @@ export class Loop {
 
   async #fill(): Promise<void> {
     const { concurrency: places = DefaultConcurrency } = this.controller
-    const hasRoom = () => this.#queue.running - this.#outside < places
-    while (this.#returning.length > 0 && (hasRoom() || this.#options.signal.aborted)) {
+    const hasFreeWorker = () => this.#queue.running - this.#outside < places
+    while (this.#returning.length > 0 && (hasFreeWorker() || this.#options.signal.aborted)) {
       this.#outside--
       this.#returning.shift()!()
     }
-    while (this.#queue.depth > 0 && hasRoom()) {
+    while (this.#queue.depth > 0 && hasFreeWorker()) {
       // With an API server in the same process, reconciles could run one after another without yielding to the event loop.
       const pause = this.#options.clock.yieldIfDue?.()
       if (pause) await pause

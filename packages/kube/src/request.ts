@@ -100,7 +100,7 @@ export function verbOf(method: string, path: ResourcePath, query: URLSearchParam
   const isCollection = path.name === undefined
   switch (method) {
     case 'GET':
-      if (path.watch || (isCollection && asksForWatch(query))) return 'watch'
+      if (path.watch || (isCollection && isWatchRequested(query))) return 'watch'
       return isCollection ? 'list' : 'get'
     case 'POST':
       return isCollection || path.subresource !== undefined ? 'create' : undefined
@@ -116,7 +116,7 @@ export function verbOf(method: string, path: ResourcePath, query: URLSearchParam
 }
 
 /** Upstream: every value except false and 0 counts as true. */
-function asksForWatch(query: URLSearchParams): boolean {
+function isWatchRequested(query: URLSearchParams): boolean {
   const value = query.get('watch')
   return value !== null && value.toLowerCase() !== 'false' && value !== '0'
 }

@@ -7,10 +7,10 @@ const Mark = '... (truncated)'
  */
 export function shortened(text: string, longest: number, mark = Mark): string {
   if (text.length <= longest) return text.toWellFormed()
-  const room = longest - mark.length
+  const limit = longest - mark.length
   let [units, characters, end] = [0, 0, 0]
   for (const character of text) {
-    if (characters === room) end = units
+    if (characters === limit) end = units
     if (++characters > longest) return text.slice(0, end).toWellFormed() + mark
     units += character.length
   }

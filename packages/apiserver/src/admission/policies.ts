@@ -283,16 +283,16 @@ function judge(policy: Policy, binding: Binding, input: AdmissionInput, { warn }
         warn(`Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}': ${message}`)
     }
   }
-  const broken = (message: string) => {
+  const reportFailure = (message: string) => {
     if (policy.spec.failurePolicy !== 'Ignore') failed(message)
   }
   const match = holds(policy, input)
-  if (match.kind === 'error') return broken(match.message)
+  if (match.kind === 'error') return reportFailure(match.message)
   if (!match.matches) return
   const known: KnownVariables = new Map()
   for (const validation of policy.validations) {
     const result = validation.expression.run(input, known)
-    if (result.kind !== 'value') broken(failureText(validation.source, result))
+    if (result.kind !== 'value') reportFailure(failureText(validation.source, result))
     else if (result.value !== true) failed(messageOf(validation, input, known), validation.reason ?? 'Invalid')
   }
 }

@@ -163,14 +163,14 @@ class Denial extends StatusError {
 function denialOf(name: string, given: unknown): StatusError {
   const status = isRecord(given) ? given : {}
   const by = `admission webhook ${JSON.stringify(name)} denied the request`
-  const said = [status.message, status.reason].find((text): text is string => typeof text === 'string' && text !== '')
+  const denialMessage = [status.message, status.reason].find((text): text is string => typeof text === 'string' && text !== '')
   const code = typeof status.code === 'number' && status.code >= 400 ? status.code : 400
   return new Denial({
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},
     status: 'Failure',
-    message: said === undefined ? `${by} without explanation` : `${by}: ${said}`,
+    message: denialMessage === undefined ? `${by} without explanation` : `${by}: ${denialMessage}`,
     ...(typeof status.reason === 'string' && status.reason !== '' ? { reason: status.reason } : {}),
     ...(isRecord(status.details) ? { details: status.details } : {}),
     code,

@@ -147,11 +147,11 @@ function read({ status, contentType, body }: WebhookAnswer): unknown {
 /** Upstream: client-go's error for a response without a Status, NewGenericServerResponse. */
 function statusText(status: number, contentType: string, body: Buffer): string {
   const isText = contentType === '' || contentType.startsWith('text/')
-  const said = (isText && body.subarray(0, 2048).toString('utf8').trim()) || 'unknown'
+  const bodyText = (isText && body.subarray(0, 2048).toString('utf8').trim()) || 'unknown'
   const known = byStatus[status]
   if (known !== undefined) return known
-  if (status === 403) return said
-  if (status >= 500) return `an error on the server (${JSON.stringify(said)}) has prevented the request from succeeding`
+  if (status === 403) return bodyText
+  if (status >= 500) return `an error on the server (${JSON.stringify(bodyText)}) has prevented the request from succeeding`
   return `the server responded with the status code ${status} but did not return more information`
 }
 

@@ -5,7 +5,7 @@
 import type { Identity } from '../auth/authenticate.ts'
 
 /** Priority level and user of a request, which determine its share of seats and budgets. */
-export interface Asker {
+export interface Requester {
   /** Priority level. */
   readonly level: string
   /** User. Users of a level have equal shares. */
@@ -26,10 +26,10 @@ export interface HttpRequest {
   readonly signal: AbortSignal
   /** Aborts when the server stops, too: for responses that do not end by themselves. */
   readonly streamSignal: AbortSignal
-  /** Reads the whole body. @throws BodyTooLarge when it is longer than `limit`, TooManyRequests when the asker's share is used up */
-  body(limit: number, asker?: Asker): Promise<Buffer>
+  /** Reads the whole body. @throws BodyTooLarge when it is longer than `limit`, TooManyRequests when the requester's share is used up */
+  body(limit: number, requester?: Requester): Promise<Buffer>
   /** Set once the request is authorized. */
-  readonly asker?: Asker
+  readonly requester?: Requester
   /** Aborts when the request has ended: the client disconnected, or the response was sent because of a timeout. */
   readonly ended?: () => AbortSignal
 }

@@ -54,10 +54,7 @@ export interface ResourceInfo extends Resource {
   readonly conversion: ConversionWebhook | undefined
   /** Compiled when first needed. */
   readonly structural: Structural
-  /**
-   * Whether objects are validated against the schema. Most built-in kinds are validated by code, and their types are checked by the
-   * decoder.
-   */
+  /** Whether objects are validated by the schema. Most built-in kinds are validated by code, and their types by the decoder. */
   readonly validatesSchema: boolean
   /** Whether stored objects may lack defaults that were added later. */
   readonly defaultsOnRead: boolean

@@ -28,10 +28,7 @@ export interface WriteServices {
   readonly kindState: unknown
 }
 
-/**
- * Rules for creating, updating and deleting objects of a kind. All members are optional.
- * `T` is the type of decoded objects.
- */
+/** Rules for creating, updating and deleting objects of a kind. All members are optional. `T` is the type of decoded objects. */
 export interface Strategy<T = UnknownObject> {
   /** Whether `metadata.generation` counts changes of the spec; a function reports further changes that it counts. */
   readonly generation?: boolean | ((object: T, old: T) => boolean)

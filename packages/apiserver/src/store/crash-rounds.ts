@@ -128,9 +128,9 @@ function mistakesIn(
   if (!changes) return mistakes
   const isWithoutGaps = changes.every((change, index) => change.revision === seen + 1 + index)
   if (!isWithoutGaps || changes.length !== revision - seen) mistakes.push(`changes after ${seen} have gaps up to ${revision}`)
-  const told = new Map(changes.map((change) => [change.revision, JSON.stringify(change)]))
+  const observed = new Map(changes.map((change) => [change.revision, JSON.stringify(change)]))
   for (const one of all.filter((each) => each.revision > seen))
-    if (told.get(one.revision) !== JSON.stringify(one))
-      mistakes.push(`a watch from ${seen} is not told of ${JSON.stringify(one)}`)
+    if (observed.get(one.revision) !== JSON.stringify(one))
+      mistakes.push(`a watch from ${seen} did not receive ${JSON.stringify(one)}`)
   return mistakes
 }

@@ -9,10 +9,10 @@ import { openDurable } from './durable.ts'
 
 const [, , folder, checkpointAfter, seen] = process.argv as [string, string, string, string, string]
 const store = await (await openDurable(folder, { clock: systemClock, checkpointAfter: Number(checkpointAfter) })).store('crash')
-const say = (line: Found | Acknowledged) => writeSync(1, `${JSON.stringify(line)}\n`)
+const printLine = (line: Found | Acknowledged) => writeSync(1, `${JSON.stringify(line)}\n`)
 
 const since = store.since(Number(seen), 'configmaps')
-say({
+printLine({
   revision: store.revision,
   objects: store.list('configmaps').map(({ metadata }) => [metadata.name, Number(metadata.resourceVersion)]),
   changes:
@@ -21,15 +21,15 @@ say({
       : undefined,
 })
 
-const hand = async (number: number): Promise<never> => {
+const writeForever = async (number: number): Promise<never> => {
   for (let turn = 0; ; turn++) {
-    const name = `hand-${number}-${turn % 10}`
+    const name = `writeForever-${number}-${turn % 10}`
     const key = { resource: 'configmaps', namespace: 'default', name }
     const previous = store.get(key)
     const isDeletion = previous !== undefined && turn % 7 === 6
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { padding: 'x'.repeat(turn % 700) } }
     const { revision } = await store.commit({ key, previous, object: isDeletion ? undefined : (object as unknown as KubeObject) })
-    say({ revision, name, isDeletion })
+    printLine({ revision, name, isDeletion })
   }
 }
-await Promise.all(Array.from({ length: 16 }, (_, number) => hand(number)))
+await Promise.all(Array.from({ length: 16 }, (_, number) => writeForever(number)))

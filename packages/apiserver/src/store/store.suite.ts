@@ -118,8 +118,8 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       await remove(store, at('a'))
       stop()
       await put(store, at('unseen'))
-      const told = seen.map(({ revision, previous, object: now }) => [revision, dataOf(previous), dataOf(now)])
-      expect(told).toEqual([
+      const received = seen.map(({ revision, previous, object: now }) => [revision, dataOf(previous), dataOf(now)])
+      expect(received).toEqual([
         [1, undefined, { v: '1' }],
         [2, { v: '1' }, { v: '2' }],
         [4, { v: '2' }, undefined],
@@ -149,9 +149,9 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
     ])('are forgotten, oldest first, when %s', async (_, history) => {
       const small = await open({ history })
       for (let i = 0; i < 10; i++) await put(small, at('a'), { v: String(i) })
-      const told = small.since(1, 'configmaps')
-      expect(told.kind).toBe('expired')
-      const oldest = told.kind === 'expired' ? told.oldest : 0
+      const received = small.since(1, 'configmaps')
+      expect(received.kind).toBe('expired')
+      const oldest = received.kind === 'expired' ? received.oldest : 0
       expect(oldest).toBeGreaterThan(5)
       expect(small.since(oldest - 1, 'configmaps')).toMatchObject({ kind: 'changes' })
       expect(small.since(oldest - 1, 'pods')).toEqual({ kind: 'changes', changes: [] })

@@ -47,7 +47,7 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
       })
       return { object, created: false }
     }
-    if (request.subresource !== undefined) throw notThere(context)
+    if (request.subresource !== undefined) throw objectNotFound(context)
     if (!applied.metadata.name) {
       throw badRequest(`the name of the object (${request.name!} based on URL) was undeterminable: name must be provided`)
     }
@@ -102,4 +102,4 @@ function readApplied(context: RequestContext): UnknownObject {
 const otherUid = ({ info }: RequestContext, { metadata: { name, uid } }: UnknownObject) =>
   conflict(info, name, `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`)
 
-const notThere = ({ info, request }: RequestContext) => notFound(info, request.name!)
+const objectNotFound = ({ info, request }: RequestContext) => notFound(info, request.name!)

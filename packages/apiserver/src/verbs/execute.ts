@@ -79,9 +79,7 @@ function contextOf(server: ServerContext, request: ApiRequest, caller: Caller, s
   return { info, request, options: request.options ?? {}, caller, warnings, signal }
 }
 
-/**
- * @throws StatusError NotFound when the resource has no such subresource, MethodNotAllowed when the subresource does not support the verb
- */
+/** @throws StatusError NotFound for an unknown subresource, MethodNotAllowed when the subresource does not support the verb */
 function checkSubresource({ info, request: { subresource, verb, name } }: RequestContext): void {
   if (subresource === undefined) return
   if (!info.subresources) {

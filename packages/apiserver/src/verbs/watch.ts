@@ -78,9 +78,7 @@ function viewOf({ info, options, request: { namespace } }: RequestContext): View
   }
 }
 
-/**
- * View for resources that may need conversion: one webhook call for the initial objects and one for each change, shared by all watchers.
- */
+/** View with conversion: one webhook call for the initial objects and one for each change, shared by all watchers. */
 function convertedView({ converter }: ServerContext, { info, options, request: { namespace } }: RequestContext): View {
   const selection = selectionOf(info, options)
   const show = (object: KubeObject) => converter.showShared(info, object)

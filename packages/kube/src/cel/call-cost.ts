@@ -57,8 +57,8 @@ export interface CallCost {
 }
 
 const one = new Range(1, 1)
-const PerLetter = 0.1
-const PerPatternLetter = 0.25
+const PerCharacter = 0.1
+const PerPatternCharacter = 0.25
 const flat: CallCost = { cost: one }
 
 export function callCost(call: CallOfOverload): CallCost {
@@ -68,7 +68,7 @@ export function callCost(call: CallOfOverload): CallCost {
 
 type Cost = (call: CallOfOverload) => CallCost | undefined
 
-const traversal = (size: Range, times = 1): Range => size.by(times * PerLetter)
+const traversal = (size: Range, times = 1): Range => size.by(times * PerCharacter)
 const isText = ({ kind }: Type): boolean => kind === 'string' || kind === 'bytes'
 
 const ofFirst: Cost = ({ args }) => args[0] && { cost: traversal(args[0].size) }
@@ -90,7 +90,8 @@ const ofSets =
   ({ args: [a, b] }) =>
     a && b && { cost: a.size.times(b.size).by(factor).plus(one) }
 
-const pattern = (text: Range, expression: Range): Range => text.plus(one).by(PerLetter).times(expression.by(PerPatternLetter))
+const pattern = (text: Range, expression: Range): Range =>
+  text.plus(one).by(PerCharacter).times(expression.by(PerPatternCharacter))
 
 const ofFind: Cost = ({ target, args: [expression] }) =>
   target && expression && { cost: pattern(target.size, expression.size), size: new Range(0, target.size.max) }
@@ -101,7 +102,7 @@ const ofOrder: Cost = ({ parameters, args: [a, b] }) =>
 /** The shorter of two texts determines the cost. */
 function comparison(a: Range, b: Range): Range {
   const max = Math.min(a.max, b.max)
-  return new Range(max > 0 ? 1 : 0, max).by(PerLetter)
+  return new Range(max > 0 ? 1 : 0, max).by(PerCharacter)
 }
 
 const ofEquality: Cost = ({ args: [a, b] }) => ({ cost: comparison(a!.size, b!.size) })
@@ -110,8 +111,8 @@ const ofEquality: Cost = ({ args: [a, b] }) => ({ cost: comparison(a!.size, b!.s
 const ofEqual: Cost = (call) => {
   const [a, b] = call.args as [Part, Part]
   if (a.type.kind === 'opaque' && b.type.kind === 'opaque' && a.type.name === b.type.name) {
-    if (a.type.name === 'kubernetes.URL') return { cost: new Range(1, b.size.max === Most ? 1 : b.size.max).by(PerLetter) }
-    if (a.type.name === 'kubernetes.NamedFormat') return { cost: new Range(1, 64).by(PerLetter) }
+    if (a.type.name === 'kubernetes.URL') return { cost: new Range(1, b.size.max === Most ? 1 : b.size.max).by(PerCharacter) }
+    if (a.type.name === 'kubernetes.NamedFormat') return { cost: new Range(1, 64).by(PerCharacter) }
     return flat
   }
   return ofEquality(call)
@@ -248,5 +249,5 @@ const costs: { readonly [name: string]: Cost } = {
   isQuantity: ofFirst,
   semver: ofFirst,
   isSemver: ofFirst,
-  validate: ({ args: [text] }) => ({ cost: traversal(text!.size).by(128 * PerPatternLetter) }),
+  validate: ({ args: [text] }) => ({ cost: traversal(text!.size).by(128 * PerPatternCharacter) }),
 }

@@ -4,7 +4,7 @@
 import { compilePattern } from '../structural/pattern.ts'
 import {
   costOf,
-  decided,
+  evaluateLogic,
   each,
   entriesOf,
   equals,
@@ -379,7 +379,7 @@ class Compiler {
     parts.forEach(({ type }, index) => this.#mustBeBool(type, operands[index]!.at))
     const evaluates = parts.map(({ evaluate }) => evaluate)
     const decisive = kind === 'any'
-    return { type: bool, evaluate: (run) => decided(run, evaluates, decisive) }
+    return { type: bool, evaluate: (run) => evaluateLogic(run, evaluates, decisive) }
   }
 
   #mustBeBool(type: Type, at: number): void {

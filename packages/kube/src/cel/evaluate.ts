@@ -117,7 +117,7 @@ export function isIn(run: Run, value: Value, where: Value): boolean {
 }
 
 /** Evaluates `&&` and `||` over any number of operands. An operand with the decisive value wins over errors of the others. */
-export function decided(run: Run, operands: readonly Evaluate[], decisive: boolean): boolean {
+export function evaluateLogic(run: Run, operands: readonly Evaluate[], decisive: boolean): boolean {
   let failure: EvaluationError | undefined
   for (const operand of operands) {
     const value = outcome(run, operand)

@@ -36,9 +36,9 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
   const item = items ? compilePrune(items) : preserve ? undefined : pruneAll
 
   const removesUnknown = schema.type === 'object' && !others && !preserve
-  const goesBelow =
+  const prunesInside =
     [...members.values()].some(Boolean) || others?.prune !== undefined || (schema.type === 'array' && item !== undefined)
-  if (!removesUnknown && !goesBelow) return undefined
+  if (!removesUnknown && !prunesInside) return undefined
 
   return (value, path, removed) => {
     if (Array.isArray(value)) {

@@ -66,7 +66,7 @@ const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filte
 async function accountOf(write: PluginWrite, name: string): Promise<Account> {
   const { store, clock, namespace = '' } = write
   const key = { resource: 'serviceaccounts', namespace, name }
-  const found = store.get(key) ?? (name === 'default' ? await toCome(store, clock, key) : undefined)
+  const found = store.get(key) ?? (name === 'default' ? await waitFor(store, clock, key) : undefined)
   if (found) return found as Account
   const { message } = notFound({ group: '', plural: 'serviceaccount' }, name)
   throw forbidden(write, `error looking up service account ${namespace}/${name}: ${message}`)
@@ -75,7 +75,7 @@ async function accountOf(write: PluginWrite, name: string): Promise<Account> {
 /** Upstream: ten attempts, 100 to 200 ms apart, since a controller creates it after the namespace. */
 const patience = 1_500
 
-const toCome = (store: Store, clock: Clock, key: Parameters<Store['get']>[0]): Promise<KubeObject | undefined> =>
+const waitFor = (store: Store, clock: Clock, key: Parameters<Store['get']>[0]): Promise<KubeObject | undefined> =>
   new Promise((resolve) => {
     const done = (object: KubeObject | undefined) => {
       stop()

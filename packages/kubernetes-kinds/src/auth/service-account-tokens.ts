@@ -267,7 +267,7 @@ const isSignedBy = ({ header, input, signature }: Parsed, { id, key, algorithm }
   (header.kid === undefined || header.kid === id) &&
   verifyBytes(algorithm.hash, Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }, signature)
 
-interface SecretTokenWorld {
+interface SecretTokenContext {
   readonly wanted: readonly string[]
   /** Audiences of tokens in Secrets, which contain none. */
   readonly audiences: readonly string[]
@@ -276,7 +276,7 @@ interface SecretTokenWorld {
 }
 
 /** Upstream: pkg/serviceaccount/legacy.go. */
-function verdictOnSecret(token: string, parsed: Parsed, { wanted, audiences, keys, store }: SecretTokenWorld): TokenVerdict {
+function verdictOnSecret(token: string, parsed: Parsed, { wanted, audiences, keys, store }: SecretTokenContext): TokenVerdict {
   const refused = (why: string): TokenVerdict => ({ kind: 'refused', why })
   if (!keys.some((key) => isSignedBy(parsed, key))) return refused('invalid signature')
   const malformed = malformedClaim(parsed.claims)
@@ -306,14 +306,14 @@ function notFor(intended: readonly string[], wanted: readonly string[]): string 
   return `token audiences ${list(intended)} is invalid for the target audiences ${list(wanted)}`
 }
 
-interface World {
+interface TokenContext {
   readonly store: Store
   /** Audiences of this server. */
   readonly audiences: readonly string[]
   readonly clock: Clock
 }
 
-function verdictOn(token: Parsed, wanted: readonly string[], keys: readonly Key[], world: World): TokenVerdict {
+function verdictOn(token: Parsed, wanted: readonly string[], keys: readonly Key[], context: TokenContext): TokenVerdict {
   const refused = (why: string): TokenVerdict => ({ kind: 'refused', why })
   if (!keys.some((key) => isSignedBy(token, key))) return refused('invalid signature')
   const { claims } = token
@@ -321,15 +321,15 @@ function verdictOn(token: Parsed, wanted: readonly string[], keys: readonly Key[
   if (malformed !== undefined) return refused(malformed)
   const own = [claims.aud ?? []].flat() as string[]
   // A token without audiences is for this server.
-  const intended = own.length === 0 ? world.audiences : own
+  const intended = own.length === 0 ? context.audiences : own
   const audiences = intended.filter((one) => wanted.includes(one))
   if (audiences.length === 0) return refused(notFor(intended, wanted))
-  const now = world.clock.now()
+  const now = context.clock.now()
   const [notBefore, expiry, issuedAt] = [claims.nbf, claims.exp, claims.iat].map(dateOf)
   if (notBefore !== undefined && now + Leeway < notBefore) return refused('service account token is not valid yet')
   if (expiry !== undefined && now - Leeway > expiry) return refused('service account token has expired')
   if (issuedAt !== undefined && now + Leeway < issuedAt) return refused('service account token is issued in the future')
-  const found = accountOf(claims, world)
+  const found = accountOf(claims, context)
   return typeof found === 'string' ? refused(found) : { kind: 'known', user: found, audiences }
 }
 
@@ -369,15 +369,15 @@ function referenceOf(value: unknown): Reference | undefined {
 }
 
 /** Returns the user of a token, or an error text. */
-function accountOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], world: World): User | string {
+function accountOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], context: TokenContext): User | string {
   const { namespace, ...references } = isRecord(claim) ? claim : {}
   const account = referenceOf(references.serviceaccount)
   if (typeof namespace !== 'string' || !account) return 'service account token has no claims about its service account'
-  const found = lookUp(world.store, 'serviceaccounts', namespace, account.name)
+  const found = lookUp(context.store, 'serviceaccounts', namespace, account.name)
   if (!found) return notFound({ group: '', plural: 'serviceaccounts' }, account.name).message
   if (found.metadata.uid !== account.uid)
     return `service account UID (${found.metadata.uid}) does not match claim (${account.uid})`
-  if (isInvalidated(found, world.clock)) return 'service account token has been invalidated'
+  if (isInvalidated(found, context.clock)) return 'service account token has been invalidated'
 
   const extra: { [key: string]: string[] } = {}
   if (typeof jti === 'string') extra[credentialID] = [`JTI=${jti}`]
@@ -386,8 +386,8 @@ function accountOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], world: Wor
     if (!reference) continue
     // A node that is referenced through the pod may be deleted before the pod.
     const isOfPod = kind === 'node' && references.pod !== undefined
-    const bound = isOfPod ? undefined : lookUp(world.store, `${kind}s`, kind === 'node' ? '' : namespace, reference.name)
-    if (!isOfPod && (!bound || isInvalidated(bound, world.clock))) return 'service account token has been invalidated'
+    const bound = isOfPod ? undefined : lookUp(context.store, `${kind}s`, kind === 'node' ? '' : namespace, reference.name)
+    if (!isOfPod && (!bound || isInvalidated(bound, context.clock))) return 'service account token has been invalidated'
     if (bound && bound.metadata.uid !== reference.uid)
       return `${kind} UID (${bound.metadata.uid}) does not match service account ${kind} ref claim (${reference.uid})`
     if (kind === 'secret') continue

@@ -109,9 +109,9 @@ function fits(value: number | bigint, format: string | undefined): boolean {
   return value >= -limit && value < limit
 }
 
-type Wrong = (form: Misfit['form'], problem?: string) => Misfit
+type MakeMisfit = (form: Misfit['form'], problem?: string) => Misfit
 
-function misfitOfType(target: string, value: unknown, path: string, wrong: Wrong): Misfit | undefined {
+function misfitOfType(target: string, value: unknown, path: string, wrong: MakeMisfit): Misfit | undefined {
   switch (typeName(target)) {
     case 'Quantity':
       if (typeof value === 'string' || isNumeric(value)) return withProblem(quantityProblem(String(value)), wrong)
@@ -140,7 +140,7 @@ function misfitOfType(target: string, value: unknown, path: string, wrong: Wrong
 export const structIn = (target: string, value: unknown): string =>
   isRecord(value) && /\.JSONSchemaPropsOr\w+$/.test(target) ? target.replace(/Or\w+$/, '') : target
 
-const withProblem = (problem: string | undefined, wrong: Wrong): Misfit | undefined =>
+const withProblem = (problem: string | undefined, wrong: MakeMisfit): Misfit | undefined =>
   problem === undefined ? undefined : wrong('own', problem)
 
 function first<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {

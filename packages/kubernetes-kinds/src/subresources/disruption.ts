@@ -26,7 +26,7 @@ export const sparesUnready = ({ spec, status }: PodDisruptionBudget): boolean =>
  */
 export function takeDisruption({ metadata, status }: PodDisruptionBudget, pod: string, now: string): void {
   const { name, generation = 0 } = metadata
-  if ((status.observedGeneration ?? 0) < generation) throw stillProcessed(name)
+  if ((status.observedGeneration ?? 0) < generation) throw budgetNotObserved(name)
   if (status.disruptionsAllowed < 0) throw refused(name, 'pdb disruptions allowed is negative')
   if (Object.keys(status.disruptedPods ?? {}).length > MaxDisruptedPods) {
     throw refused(name, 'DisruptedPods map too big - too many evictions not confirmed by PDB controller')
@@ -38,7 +38,7 @@ export function takeDisruption({ metadata, status }: PodDisruptionBudget, pod: s
 }
 
 /** Error while the controller has not observed the latest budget: the client tries again. */
-export const stillProcessed = (name: string): StatusError =>
+export const budgetNotObserved = (name: string): StatusError =>
   tooMany(`The disruption budget ${name} is still being processed by the server.`, 10)
 
 function denialText(name: string, { conditions = [], currentHealthy, desiredHealthy }: PodDisruptionBudgetStatus): string {

@@ -29,7 +29,7 @@ import {
   stored,
   schemeName,
 } from '@capstan/apiserver/kinds'
-import { isReady, needsBudget, sparesUnready, stillProcessed, takeDisruption } from './disruption.ts'
+import { isReady, needsBudget, sparesUnready, budgetNotObserved, takeDisruption } from './disruption.ts'
 
 export async function evict(server: ServerContext, context: RequestContext): Promise<Status> {
   const { info, request, options } = context
@@ -40,7 +40,7 @@ export async function evict(server: ServerContext, context: RequestContext): Pro
   const { deleteOptions } = eviction
   const dryRun = options.dryRun === true || (isRecord(deleteOptions) && Array.isArray(deleteOptions.dryRun))
   const evicting: RequestContext = { ...context, options: { ...options, dryRun } }
-  const spared = needsBudget(pod) ? await askBudget(server, evicting, pod) : undefined
+  const spared = needsBudget(pod) ? await checkBudget(server, evicting, pod) : undefined
 
   const deletion = deletionOf(deleteOptions)
   // The budget allows only the eviction of the pod as read, which is not ready.
@@ -53,7 +53,7 @@ export async function evict(server: ServerContext, context: RequestContext): Pro
       isBound ? { ...deletion, preconditions: { ...deletion.preconditions, resourceVersion } } : deletion,
     )
   } catch (err) {
-    if (isBound && isReason(err, 'Conflict')) throw stillProcessed(spared)
+    if (isBound && isReason(err, 'Conflict')) throw budgetNotObserved(spared)
     throw err
   }
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
@@ -90,7 +90,7 @@ async function announceEviction(
  * @returns the name of the budget that allows the eviction only because the pod is not ready, if any @throws StatusError TooManyRequests
  * while the budget does not allow the eviction
  */
-async function askBudget(server: ServerContext, context: RequestContext, pod: Pod): Promise<string | undefined> {
+async function checkBudget(server: ServerContext, context: RequestContext, pod: Pod): Promise<string | undefined> {
   const { namespace, labels, name } = pod.metadata
   const budgets = server.store
     .list('poddisruptionbudgets.policy', namespace)

@@ -183,7 +183,7 @@ export async function parseYAML(text: string, yaml: YAMLSource, refuse: (error: 
     if (err instanceof TooManyRequests) throw err
     throw refuse(messageOf(err))
   }
-  const left = room(value, maxDepth, 2 * maxBodyBytes)
+  const left = charactersLeft(value, maxDepth, 2 * maxBodyBytes)
   if (left === 'too deep') throw refuse('yaml: exceeded max depth')
   if (left === 'too large') throw refuse('yaml: document contains excessive aliasing')
   checked(value, text, refuse)
@@ -192,15 +192,15 @@ export async function parseYAML(text: string, yaml: YAMLSource, refuse: (error: 
 }
 
 /** Returns how many of `characters` are left once `value` is written out with its aliases expanded. */
-function room(value: unknown, depth: number, characters: number): number | 'too deep' | 'too large' {
+function charactersLeft(value: unknown, depth: number, characters: number): number | 'too deep' | 'too large' {
   if (typeof value !== 'object' || value === null) {
     const left = characters - (typeof value === 'string' ? value.length : 4)
     return left < 0 ? 'too large' : left
   }
   if (depth === 0) return 'too deep'
-  let left: ReturnType<typeof room> = characters
+  let left: ReturnType<typeof charactersLeft> = characters
   for (const [key, part] of Object.entries(value)) {
-    left = room(part, depth - 1, left - key.length)
+    left = charactersLeft(part, depth - 1, left - key.length)
     if (typeof left === 'string') return left
   }
   return left

@@ -4,7 +4,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import { type Clock, seconds } from '@capstan/kube'
-import type { Asker, HttpRequest } from '../exchange.ts'
+import type { Requester, HttpRequest } from '../exchange.ts'
 import { readYAML, type YAMLTask } from './yaml.ts'
 
 export type YAMLOutcome = { readonly value: unknown } | { readonly error: string }
@@ -15,12 +15,12 @@ const MaxTime = seconds(10)
 const MaxHeapMegabytes = 512
 
 /** Returns a seat for a thread; calling the result releases it. @throws TooManyRequests after a limited time */
-export type ThreadSeats = (asker: Asker, signal: AbortSignal) => (() => void) | Promise<() => void>
+export type ThreadSeats = (requester: Requester, signal: AbortSignal) => (() => void) | Promise<() => void>
 
 /** Parsers of YAML for the decoders of bodies. */
 export type YAMLSource = Pick<YAMLReader, 'read' | 'duplicates'>
 
-type From = Pick<HttpRequest, 'asker' | 'ended'>
+type From = Pick<HttpRequest, 'requester' | 'ended'>
 
 export class YAMLReader {
   readonly #clock: Clock
@@ -49,10 +49,10 @@ export class YAMLReader {
     return (await this.#ask({ text, wanted: 'duplicates' }, request)) as readonly string[]
   }
 
-  async #ask(task: YAMLTask, { asker = anonymous, ended }: From): Promise<unknown> {
+  async #ask(task: YAMLTask, { requester = anonymous, ended }: From): Promise<unknown> {
     if (task.text.length <= MaxInline) return readYAML(task)
     const signal = ended?.() ?? never
-    const release = await this.#seats(asker, signal)
+    const release = await this.#seats(requester, signal)
     try {
       const outcome = await inThread(task, this.#clock, signal)
       if ('error' in outcome) throw new Error(outcome.error)
@@ -63,7 +63,7 @@ export class YAMLReader {
   }
 }
 
-const anonymous: Asker = { level: '', flow: '', isExempt: false }
+const anonymous: Requester = { level: '', flow: '', isExempt: false }
 const never = new AbortController().signal
 
 function inThread(task: YAMLTask, clock: Clock, signal: AbortSignal): Promise<YAMLOutcome> {

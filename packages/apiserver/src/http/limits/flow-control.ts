@@ -5,7 +5,7 @@
 import type { Clock } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
 import { isSuperuser } from '../../auth/authorizer.ts'
-import { type Asker, TooManyRequests } from '../exchange.ts'
+import { type Requester, TooManyRequests } from '../exchange.ts'
 import { FairSeats, type Release } from './fair-seats.ts'
 
 export interface FlowControlOptions {
@@ -19,12 +19,12 @@ export interface FlowControlOptions {
 
 export interface FlowControl {
   /** Returns the priority level and user of the request. */
-  asker(request: Attributes): Asker
+  requester(request: Attributes): Requester
   /**
    * Returns a seat, or a promise of one; the caller returns the seat by calling it.
    * @throws TooManyRequests when there is no seat within the waiting time
    */
-  seat(request: Attributes, asker: Asker, signal: AbortSignal): Release | Promise<Release>
+  seat(request: Attributes, requester: Requester, signal: AbortSignal): Release | Promise<Release>
 }
 
 /** `longestWait` is the maximum time in milliseconds that a request waits for its seat. */
@@ -33,7 +33,7 @@ export function flowControl(options: FlowControlOptions, clock: Clock, longestWa
   if (!priorityAndFairness) return twoCounters(maxRequestsInflight, maxMutatingRequestsInflight)
   let seats: FairSeats<Level> | undefined
   return {
-    asker: askerOf,
+    requester: requesterOf,
     seat(_request, { level, flow, isExempt }, signal) {
       if (isExempt) return nothing
       seats ??= new FairSeats(levels, maxRequestsInflight + maxMutatingRequestsInflight, clock, longestWait)
@@ -47,7 +47,7 @@ function twoCounters(maxReads: number, maxWrites: number): FlowControl {
   const read = { inFlight: 0, limit: maxReads }
   const write = { inFlight: 0, limit: maxWrites }
   return {
-    asker: askerOf,
+    requester: requesterOf,
     seat(request, { isExempt }) {
       if (isExempt) return nothing
       const counter = isRead(request) ? read : write
@@ -62,7 +62,7 @@ function twoCounters(maxReads: number, maxWrites: number): FlowControl {
 
 const nothing: Release = () => {}
 
-const askerOf = (request: Attributes): Asker => ({
+const requesterOf = (request: Attributes): Requester => ({
   level: levelOf(request),
   // One flow for each user.
   flow: request.user.name,

@@ -2,7 +2,7 @@
 import { badRequest, type Clock, messageOf, parseDuration, seconds } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
 import { maxBodyBytes } from '../body/body.ts'
-import { type Asker, type HttpAnswer, type HttpRequest, TooManyRequests } from '../exchange.ts'
+import { type Requester, type HttpAnswer, type HttpRequest, TooManyRequests } from '../exchange.ts'
 import { flowControl, type FlowControlOptions } from './flow-control.ts'
 import { memoryCeiling } from './memory-ceiling.ts'
 
@@ -33,10 +33,10 @@ export function limited(clock: Clock, options: Partial<Limits> = {}, isMemoryFul
   let watches = 0
 
   async function seated(asked: Attributes, request: HttpRequest, ending: Ending, work: Work): Promise<HttpAnswer> {
-    const asker = flow.asker(asked)
-    if (!asker.isExempt && isMemoryFull()) throw new TooManyRequests()
-    const received = await withBody(request, asker, ending)
-    const release = await flow.seat(asked, asker, request.signal)
+    const requester = flow.requester(asked)
+    if (!requester.isExempt && isMemoryFull()) throw new TooManyRequests()
+    const received = await withBody(request, requester, ending)
+    const release = await flow.seat(asked, requester, request.signal)
     try {
       return await work(received)
     } finally {
@@ -82,11 +82,11 @@ function timeoutOf(query: URLSearchParams, longest: number): number {
  * Returns the request with its body read, so that a client that sends slowly does not occupy a seat. Errors of the body are kept for the
  * code that reads it.
  */
-async function withBody(request: HttpRequest, asker: Asker, ending: Ending): Promise<HttpRequest> {
+async function withBody(request: HttpRequest, requester: Requester, ending: Ending): Promise<HttpRequest> {
   if (request.method === 'GET' || request.method === 'HEAD') return request
-  const body = request.body(maxBodyBytes, asker)
+  const body = request.body(maxBodyBytes, requester)
   await body.catch(() => {})
-  return { ...request, body: () => body, asker, ended: () => ending.signal }
+  return { ...request, body: () => body, requester, ended: () => ending.signal }
 }
 
 /** The end of a request, as a signal that is made only for work that must not outlive the request. */

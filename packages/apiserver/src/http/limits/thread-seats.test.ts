@@ -16,8 +16,8 @@ function aReader() {
     clock,
     read(user: string, text: string) {
       const ending = new AbortController()
-      const asker = { level: 'global-default', flow: user, isExempt: user === 'admin' }
-      const outcome = yaml.read(text, { asker, ended: () => ending.signal }).then(
+      const requester = { level: 'global-default', flow: user, isExempt: user === 'admin' }
+      const outcome = yaml.read(text, { requester, ended: () => ending.signal }).then(
         () => 'read',
         (err: unknown) => (err instanceof TooManyRequests ? '429' : (err as Error).message),
       )

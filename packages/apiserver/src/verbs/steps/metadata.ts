@@ -208,9 +208,7 @@ function added(now: readonly string[] = [], old: readonly string[] = []): string
 /** Finalizers that are valid without a domain. */
 const standardFinalizers = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
 
-/**
- * Warns of finalizers without a domain, which custom resources may have. Upstream: validateKubeFinalizerName of apiextensions-apiserver.
- */
+/** Warns of finalizers without a domain on custom resources. Upstream: validateKubeFinalizerName of apiextensions-apiserver. */
 export function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | undefined): string[] {
   return added(metadata.finalizers, old?.metadata.finalizers)
     .filter((finalizer) => !finalizer.includes('/') && !standardFinalizers.has(finalizer))

@@ -7,11 +7,11 @@ export const wrongMetadataOf =
   ({ request }: RequestContext, whole: object) =>
   (why: string): StatusError =>
     request.patchType === 'application/strategic-merge-patch+json'
-      ? invalidPatch(goText(request.body), asConverterSays(why))
+      ? invalidPatch(goText(request.body), converterMessage(why))
       : invalidPatch(stableText(whole), why)
 
 /** Translates a message of Go's JSON decoder to that of its converter of maps to structs. */
-function asConverterSays(why: string): string {
+function converterMessage(why: string): string {
   const [, found, wanted = ''] = /^json: cannot unmarshal (\S+).* of type (\S+)$/.exec(why) ?? []
   if (found === undefined) return why
   if (wanted.startsWith('[]')) return `cannot restore slice from ${found}`

@@ -20,14 +20,14 @@ export type Selection = (object: KubeObject) => boolean
 export function selectionOf(info: ResourceInfo, { labelSelector, fieldSelector }: RequestOptions): Selection | undefined {
   const labels = labelSelector ? parseLabelSelector(labelSelector) : undefined
   const fields = fieldSelector ? parseFieldSelector(fieldSelector) : []
-  for (const { field } of fields) if (!knowsField(info, field)) throw unknownField(info, field)
+  for (const { field } of fields) if (!supportsField(info, field)) throw unknownField(info, field)
   if (!labels && fields.length === 0) return undefined
   return (object) =>
     (labels === undefined || labels.matches(object.metadata.labels)) &&
     matchesFields(fields, (field) => fieldOf(info, object, field))
 }
 
-const knowsField = ({ namespaced, selectableFields: fields }: ResourceInfo, field: string): boolean =>
+const supportsField = ({ namespaced, selectableFields: fields }: ResourceInfo, field: string): boolean =>
   field === 'metadata.name' || (field === 'metadata.namespace' && namespaced) || Object.hasOwn(fields, field)
 
 function fieldOf({ selectableFields: fields }: ResourceInfo, object: KubeObject, field: string): string {

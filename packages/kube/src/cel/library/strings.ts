@@ -9,9 +9,9 @@ const Blank = '[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u20
 const Blanks = new RegExp(`^${Blank}|${Blank}$`, 'g')
 
 function indexOf(text: string, part: string, offset = 0n): bigint {
-  const letters = lettersOf(text)
+  const letters = charactersOf(text)
   if (offset < 0n || offset > BigInt(letters.length)) throw new EvaluationError(`index out of range: ${offset}`)
-  const wanted = lettersOf(part)
+  const wanted = charactersOf(part)
   for (let at = Number(offset); at + wanted.length <= letters.length; at++) {
     if (wanted.every((letter, index) => letters[at + index] === letter)) return BigInt(at)
   }
@@ -19,8 +19,8 @@ function indexOf(text: string, part: string, offset = 0n): bigint {
 }
 
 function lastIndexOf(text: string, part: string, offset?: bigint): bigint {
-  const letters = lettersOf(text)
-  const wanted = lettersOf(part)
+  const letters = charactersOf(text)
+  const wanted = charactersOf(part)
   if (offset !== undefined && (offset < 0n || offset > BigInt(letters.length))) {
     throw new EvaluationError(`index out of range: ${offset}`)
   }
@@ -31,10 +31,10 @@ function lastIndexOf(text: string, part: string, offset?: bigint): bigint {
   return -1n
 }
 
-const lettersOf = (text: string): readonly string[] => (isPlainText(text) ? text.split('') : Array.from(text))
+const charactersOf = (text: string): readonly string[] => (isPlainText(text) ? text.split('') : Array.from(text))
 
 function charAt(text: string, index: bigint): string {
-  const letters = lettersOf(text)
+  const letters = charactersOf(text)
   if (index < 0n || index > BigInt(letters.length)) throw new EvaluationError(`index out of range: ${index}`)
   return letters[Number(index)] ?? ''
 }

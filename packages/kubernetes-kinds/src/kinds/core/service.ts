@@ -74,7 +74,7 @@ function serviceWarnings({ metadata, spec }: Service): string[] {
   const { type = '', externalIPs = [], externalName, loadBalancerIP, sessionAffinity, trafficDistribution } = spec
   const isOpen = type === 'ClusterIP' && spec.clusterIP === 'None'
   const isName = type === 'ExternalName'
-  const told: readonly (readonly [boolean, string])[] = [
+  const warnings: readonly (readonly [boolean, string])[] = [
     [
       metadata.annotations?.[hints] !== undefined,
       `annotation ${hints} is deprecated, please use service.kubernetes.io/topology-mode instead`,
@@ -90,7 +90,7 @@ function serviceWarnings({ metadata, spec }: Service): string[] {
     [!isName && Boolean(externalName), 'spec.externalName is ignored when spec.type is not "ExternalName"'],
     [trafficDistribution === 'PreferClose', 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'],
   ]
-  return told.flatMap(([holds, text]) => (holds ? [text] : []))
+  return warnings.flatMap(([holds, text]) => (holds ? [text] : []))
 }
 
 /** Drops fields that the new type does not have and that the client left unchanged. Upstream: dropTypeDependentFields. */

@@ -73,7 +73,7 @@ export function containerResourceName(field: string, name: string): FieldError[]
 export function resourceAmount(field: string, name: string, amount: string | number): FieldError[] {
   const errors: FieldError[] = []
   if (compareAmounts(amount, 0) < 0) errors.push(invalid(field, String(amount), 'must be greater than or equal to 0'))
-  if (countsWhole(name) && parseQuantity(String(amount)).nano % 1_000_000_000n !== 0n) {
+  if (isIntegerResource(name) && parseQuantity(String(amount)).nano % 1_000_000_000n !== 0n) {
     errors.push(invalid(field, String(amount), 'must be an integer'))
   }
   return errors
@@ -90,7 +90,7 @@ const WholeResources = new Set([
   'services.nodeports',
   'services.loadbalancers',
 ])
-const countsWhole = (name: string): boolean => WholeResources.has(name) || isExtendedResource(name)
+const isIntegerResource = (name: string): boolean => WholeResources.has(name) || isExtendedResource(name)
 
 /** Whether the limit of a resource may exceed its request. */
 export const canOvercommit = (name: string): boolean => isNative(name) && !isHugePages(name)

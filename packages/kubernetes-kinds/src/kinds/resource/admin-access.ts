@@ -6,7 +6,7 @@ import type { DeviceClaim, ResourceClaimStatus } from '../schemas/types.ts'
 const Label = 'resource.kubernetes.io/admin-access'
 
 /** Path of the first request for admin access in a claim. Upstream omits the parent field of templates, too. */
-export function asksForAdminAccess({ requests }: DeviceClaim): string | undefined {
+export function requestsAdminAccess({ requests }: DeviceClaim): string | undefined {
   const index = (requests ?? []).findIndex(({ exactly }) => exactly?.adminAccess === true)
   return index < 0 ? undefined : `spec.devices.requests[${index}].adminAccess`
 }

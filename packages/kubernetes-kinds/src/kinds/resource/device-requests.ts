@@ -54,11 +54,11 @@ function requestErrors(field: string, { name, exactly, firstAvailable = [] }: De
   const errors = labelErrors(`${field}.name`, name)
   const either = 'exactly one of `exactly` or `firstAvailable` is required'
   if (exactly && firstAvailable.length > 0) return [...errors, invalid(field, null, `${either}, but multiple fields are set`)]
-  if (exactly) return [...errors, ...askedErrors(`${field}.exactly`, exactly)]
+  if (exactly) return [...errors, ...deviceRequestErrors(`${field}.exactly`, exactly)]
   if (firstAvailable.length === 0) return [...errors, required(field, either)]
   const alternativeErrors = (at: string, alternative: DeviceSubRequest) => [
     ...labelErrors(`${at}.name`, alternative.name),
-    ...askedErrors(at, alternative),
+    ...deviceRequestErrors(at, alternative),
   ]
   return [
     ...errors,
@@ -66,7 +66,7 @@ function requestErrors(field: string, { name, exactly, firstAvailable = [] }: De
   ]
 }
 
-const askedErrors = (field: string, asked: ExactDeviceRequest | DeviceSubRequest): FieldError[] => [
+const deviceRequestErrors = (field: string, asked: ExactDeviceRequest | DeviceSubRequest): FieldError[] => [
   ...classNameErrors(`${field}.deviceClassName`, asked.deviceClassName),
   ...selectorErrors(`${field}.selectors`, asked.selectors),
   ...amountErrors(field, asked),

@@ -1,6 +1,6 @@
 import { type Check, containerList, type Rule, settings, unlessUserNamespace } from '../check.ts'
 
-const saysNonRoot: Rule = ({ spec }) => {
+const requireNonRoot: Rule = ({ spec }) => {
   const { setters, unset } = settings(
     spec,
     ({ runAsNonRoot }) => runAsNonRoot,
@@ -17,8 +17,8 @@ export const runAsNonRoot: Check = {
   id: 'runAsNonRoot',
   level: 'restricted',
   rules: [
-    { since: 0, rule: saysNonRoot },
-    { since: 35, rule: unlessUserNamespace(saysNonRoot) },
+    { since: 0, rule: requireNonRoot },
+    { since: 35, rule: unlessUserNamespace(requireNonRoot) },
   ],
 }
 
