@@ -1,4 +1,4 @@
-/** Admission plugins implemented in the server. Each is a file of its own; their list has the order in which they run. */
+/** Admission plugins implemented in the server. Each has its own file, and they run in the order of their list. */
 import type { Clock, Random, StatusError, UnknownObject } from '@capstan/kube'
 import { type Authorizer, forbiddenTo } from '../auth/authorizer.ts'
 import type { User } from '../auth/user.ts'

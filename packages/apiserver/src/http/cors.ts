@@ -22,7 +22,7 @@ export function originPatternError(pattern: string): string | undefined {
   return isPinned ? undefined : 'regular expression does not pin to start/end of host in the origin header'
 }
 
-/** @param patterns regular expressions of RE2, of which one has to match an origin */
+/** @param patterns RE2 regular expressions, one of which must match the origin */
 export function withCORS(handler: HttpHandler, patterns: readonly string[]): HttpHandler {
   if (patterns.length === 0) return handler
   const compiled = patterns.map(compilePattern)

@@ -75,7 +75,7 @@ export interface ProtobufMessages {
 export interface Resources {
   find(group: string, version: string, plural: string): Resource | undefined
   list(): readonly Resource[]
-  /** The built-in `autoscaling/v1` Scale, in which the scale subresource of any kind is read and written. */
+  /** The built-in `autoscaling/v1` Scale, the format of the scale subresource of any kind. */
   readonly scale: Resource
   /** Protobuf messages of built-in kinds: fields of each message by its name. */
   readonly protobufMessages: ProtobufMessages

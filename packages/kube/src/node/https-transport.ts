@@ -135,7 +135,7 @@ class HttpsTransport implements Transport {
 
   async *#events(response: IncomingMessage, request: ApiRequest, signal: AbortSignal): AsyncGenerator<WatchEvent> {
     const { clock, stallAfter } = this.#options
-    // Only time without data from the server counts, not time in which the reader is busy.
+    // Counts only time without data from the server, not time while the reader is busy.
     let waitingSince: number | undefined = clock.now()
     const check = () => {
       if (waitingSince !== undefined && clock.now() - waitingSince >= stallAfter)

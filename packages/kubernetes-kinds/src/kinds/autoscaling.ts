@@ -30,7 +30,7 @@ const current: BuiltinKind<Autoscaler> = {
   },
 }
 
-/** At most four pods or 100 % of the pods in 15 seconds. */
+/** Adds at most four pods, or 100 % of the pods if that is more, in 15 seconds. */
 const scaleUp: HPAScalingRules = {
   stabilizationWindowSeconds: 0,
   selectPolicy: 'Max',

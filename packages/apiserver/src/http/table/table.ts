@@ -60,7 +60,7 @@ export function tableOf(resource: Resource, body: KubeObject | ObjectList, optio
     apiVersion: `meta.k8s.io/${options.version}`,
     metadata: isList ? withoutEmpty(body.metadata) : resourceVersion === undefined ? {} : { resourceVersion },
     columnDefinitions: columns.map(({ definition }) => definition),
-    // Upstream's printers return an empty list instead of null.
+    // Upstream: without objects, printers return an empty list; built-in kinds without a printer have null.
     rows:
       objects.length === 0 && resource.builtin && !resource.printer
         ? null
