@@ -7,25 +7,17 @@
  * Upstream: docs/book/src/developer/providers/contracts, v1.14, "Compatibility with the deprecated v1beta1 contract".
  */
 import type { ContractVersion } from '@capstan/api/contract'
-import type { DeclaredKind, Transport, WatchEvent } from '@capstan/kube'
+import type { DeclaredKind, JSONSchema, KubeObject, Transport, WatchEvent } from '@capstan/kube'
 
 const newLabel = 'cluster.x-k8s.io/v1beta2'
 const oldLabel = 'cluster.x-k8s.io/v1beta1'
 
-/** The contract that the providers of tests speak: `v1beta1` in the second run of core's environment tests (`vitest.config.ts`). */
+/** The contract that the providers of tests speak: `v1beta1` in the second run of core's environment tests (`npm run interop -- old-contract`). */
 export const testContract = (): ContractVersion => (process.env.CAPSTAN_TEST_CONTRACT === 'v1beta1' ? 'v1beta1' : 'v1beta2')
 
 /** Whether a kind belongs to a provider that speaks contract v1beta2: Cluster API's own kinds have the label, too. */
 const isProvider = ({ group, labels }: DeclaredKind): boolean =>
   labels?.[newLabel] !== undefined && labels[oldLabel] === undefined && !/(^|\.)cluster\.x-k8s\.io$/.test(group)
-
-/** The kinds, those of providers with the label of contract v1beta1. */
-export const oldTwins = (kinds: readonly DeclaredKind[]): DeclaredKind[] =>
-  kinds.map((kind) => {
-    if (!isProvider(kind)) return kind
-    const { [newLabel]: versions, ...labels } = kind.labels!
-    return { ...kind, labels: { ...labels, [oldLabel]: versions! } }
-  })
 
 /** A field that contract v1beta1 has elsewhere, or in another form. */
 interface Moved {
@@ -33,6 +25,8 @@ interface Moved {
   readonly before: string
   toOld?(value: Any, object: Any): unknown
   toNew?(value: Any): unknown
+  /** The schema of the field in contract v1beta1; by default it is the same. */
+  schema?(now: JSONSchema): JSONSchema
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of any shape
@@ -51,12 +45,17 @@ const failureDomains: Moved = {
   before: 'status.failureDomains',
   toOld: (list: Any[]) => Object.fromEntries(list.map(({ name, ...domain }) => [name, domain])),
   toNew: (map: Any) => Object.entries(map).map(([name, domain]) => ({ name, ...(domain as object) })),
+  schema: ({ items }) => {
+    const { name: _, ...properties } = items?.properties ?? {}
+    return { type: 'object', additionalProperties: { type: 'object', properties } }
+  },
 }
 
 const timeout = (name: string): Moved => ({
   now: `spec.machineTemplate.spec.deletion.${name}Seconds`,
   before: `spec.machineTemplate.${name}`,
   toOld: (value: number) => `${value}s`,
+  schema: () => ({ type: 'string' }),
   toNew: (text: string) =>
     [...text.matchAll(/(\d+)([hms])/g)].reduce((sum, [, number, unit]) => sum + Number(number) * unitSeconds[unit!]!, 0),
 })
@@ -97,6 +96,10 @@ const infrastructureRef = (kinds: readonly DeclaredKind[]): Moved => ({
     return withoutUndefined({ apiVersion: `${apiGroup}/${version}`, kind, name, namespace: metadata?.namespace })
   },
   toNew: ({ apiVersion, kind, name }: Any) => withoutUndefined({ apiGroup: apiVersion?.split('/')[0], kind, name }),
+  schema: () => ({
+    type: 'object',
+    properties: Object.fromEntries(['apiVersion', 'kind', 'name', 'namespace'].map((name) => [name, { type: 'string' }])),
+  }),
 })
 
 /** Takes the value at the path out of the object, with parents that it leaves empty. */
@@ -137,23 +140,74 @@ function translated(object: Any, moves: readonly Moved[], to: ContractVersion): 
 const hasFields = (verb: string, patchType: string | undefined): boolean =>
   verb === 'create' || verb === 'update' || (verb === 'patch' && patchType !== 'application/json-patch+json')
 
+/** The moves of each kind of a provider. */
+const movesOf = (kind: DeclaredKind, kinds: readonly DeclaredKind[]): readonly Moved[] => [
+  ...(byEndOfKind.find(([end]) => end.test(kind.kind))?.[1] ?? []),
+  ...(kind.kind.endsWith('ControlPlane') ? [infrastructureRef(kinds)] : []),
+]
+
+const inSchema = (path: string): string[] => path.split('.').flatMap((name) => ['properties', name])
+
+function oldSchema(schema: JSONSchema, moves: readonly Moved[]): JSONSchema {
+  const draft: Any = structuredClone(schema)
+  for (const { now, before, schema: change } of moves) {
+    const names = inSchema(now)
+    const field = take(draft, names)
+    if (field === undefined) continue
+    // Parents whose fields have all moved, and which may not require them any more.
+    for (let end = names.length - 2; end > 0; end -= 2) {
+      const parent = names.slice(0, end).reduce((at, name) => at?.[name], draft)
+      if (!parent) continue
+      delete parent.required
+      delete parent.minProperties
+    }
+    put(draft, inSchema(before), change ? change(field as JSONSchema) : field)
+  }
+  return draft
+}
+
+function oldTwin(kind: DeclaredKind, kinds: readonly DeclaredKind[]): DeclaredKind {
+  const moves = movesOf(kind, kinds)
+  const { [newLabel]: versions, ...labels } = kind.labels
+  const asNew = (object: KubeObject): KubeObject => translated(object, moves, 'v1beta2')
+  const { default: setDefaults, validate } = kind
+  return {
+    ...kind,
+    labels: { ...labels, [oldLabel]: versions! },
+    schema: oldSchema(kind.schema, moves),
+    columns: kind.columns.map((column) => ({
+      ...column,
+      jsonPath: moves.reduce((path, { now, before }) => path.replace(`.${now}`, `.${before}`), column.jsonPath),
+    })),
+    ...(setDefaults && {
+      default(object: KubeObject, context: Any) {
+        const draft = asNew(object)
+        setDefaults.call(kind, draft, context)
+        Object.assign(object, translated(draft, moves, 'v1beta1'))
+      },
+    }),
+    ...(validate && {
+      validate(object: KubeObject, context: Any) {
+        const { oldObject } = context
+        return validate.call(kind, asNew(object), oldObject ? { ...context, oldObject: asNew(oldObject) } : context)
+      },
+    }),
+  }
+}
+
+/** The kinds; those of providers claim contract v1beta1 and have its fields. */
+export const oldTwins = (kinds: readonly DeclaredKind[]): DeclaredKind[] =>
+  kinds.map((kind) => (isProvider(kind) ? oldTwin(kind, kinds) : kind))
+
 /** The transport of a test that plays providers by contract v1beta2 while their kinds are twins of contract v1beta1. */
 export function speakingOld(transport: Transport, kinds: readonly DeclaredKind[]): Transport {
   const providers = kinds.filter(isProvider)
-  const moves = new Map(
-    providers.map(({ group, plural, kind }) => [
-      `${plural}.${group}`,
-      [
-        ...(byEndOfKind.find(([end]) => end.test(kind))?.[1] ?? []),
-        ...(kind.endsWith('ControlPlane') ? [infrastructureRef(providers)] : []),
-      ],
-    ]),
-  )
-  const movesOf = ({ plural, group }: { plural: string; group: string }) => moves.get(`${plural}.${group}`) ?? []
+  const moves = new Map(providers.map((kind) => [`${kind.plural}.${kind.group}`, movesOf(kind, providers)]))
+  const movesFor = ({ plural, group }: { plural: string; group: string }) => moves.get(`${plural}.${group}`) ?? []
   return {
     close: () => transport.close(),
     async send(request, signal) {
-      const of = movesOf(request)
+      const of = movesFor(request)
       if (of.length === 0) return transport.send(request, signal)
       const sent = hasFields(request.verb, request.patchType)
         ? { ...request, body: translated(request.body, of, 'v1beta1') }
@@ -165,7 +219,7 @@ export function speakingOld(transport: Transport, kinds: readonly DeclaredKind[]
     },
     async watch(request, signal) {
       const events = await transport.watch(request, signal)
-      const of = movesOf(request)
+      const of = movesFor(request)
       if (of.length === 0) return events
       return (async function* inNewContract(): AsyncGenerator<WatchEvent> {
         for await (const event of events) yield { ...event, object: translated(event.object, of, 'v1beta2') }

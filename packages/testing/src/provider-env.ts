@@ -11,6 +11,7 @@ import {
   type Clock,
   createClient,
   type DeclaredKind,
+  type Kind,
   type Logger,
   type Random,
   seededRandom,
@@ -30,6 +31,8 @@ import {
   providerAdmission,
 } from '@capstan/lab'
 import { localKinds, type Workloads } from '@capstan/local'
+import type { ContractVersion } from '@capstan/api/contract'
+import { oldTwins, speakingOld } from './contract-twin.ts'
 import { advance, type Busy, createTraffic, settle } from './settle.ts'
 
 /** A running provider. */
@@ -53,6 +56,8 @@ export interface ProviderEnvOptions {
   start(means: ProviderMeans): RunningProvider
   /** Wraps the transport between the provider and the API server. */
   readonly between?: (transport: Transport) => Transport
+  /** The contract that the kinds claim; see `contract-twin.ts`. Requests of the provider are translated to it. Default: v1beta2. */
+  readonly contract?: ContractVersion
 }
 
 export interface ProviderEnv {
@@ -67,6 +72,8 @@ export interface ProviderEnv {
   close(): Promise<void>
 }
 
+const isLocal = (kind: Kind): boolean => (localKinds as readonly Kind[]).includes(kind)
+
 const endpoint = { host: '127.0.0.1', port: 6443 }
 
 /** The local provider, with simulated workload clusters whose state outlives restarts. */
@@ -78,7 +85,15 @@ export function localProvider(): Pick<ProviderEnvOptions, 'kinds' | 'start'> {
   }
 }
 
-export async function providerEnv({ kinds, start, between = (same) => same }: ProviderEnvOptions): Promise<ProviderEnv> {
+export async function providerEnv({
+  kinds: declared,
+  start,
+  between = (same) => same,
+  contract,
+}: ProviderEnvOptions): Promise<ProviderEnv> {
+  const isOld = contract === 'v1beta1'
+  const kinds = isOld ? oldTwins(declared) : declared
+  const asProvider = (transport: Transport) => (isOld ? speakingOld(transport, declared) : transport)
   const clock = new VirtualClock()
   const random = seededRandom(1)
   const log = silent
@@ -90,8 +105,9 @@ export async function providerEnv({ kinds, start, between = (same) => same }: Pr
     random,
     log,
     admission: [
-      ...providerAdmission(),
-      ...admissionOf(kinds.filter((kind) => !(localKinds as readonly DeclaredKind[]).includes(kind))),
+      // Kinds of contract v1beta1 bring an admission of their own.
+      ...providerAdmission().filter(({ kind }) => !isOld || !isLocal(kind)),
+      ...admissionOf(kinds.filter((kind) => !isLocal(kind))),
     ],
     webhooks: ownWebhooks(all, () => client),
   })
@@ -122,7 +138,12 @@ export async function providerEnv({ kinds, start, between = (same) => same }: Pr
     traffic,
   }
   const startProvider = async () => {
-    const means = { client: createClient(traffic.count(between(server.transport({ agent: 'provider' })))), clock, random, log }
+    const means = {
+      client: createClient(asProvider(traffic.count(between(server.transport({ agent: 'provider' }))))),
+      clock,
+      random,
+      log,
+    }
     const running = start(means)
     const manager = createManager({ ...means, controllers: running.controllers })
     provider = { running, manager }

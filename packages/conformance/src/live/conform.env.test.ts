@@ -58,22 +58,42 @@ const withVerdict = ({ results }: ConformReport, ...verdicts: Verdict[]): string
 const namespaces = async () =>
   (await env.client.list(Namespace)).items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('conform'))
 
+const notTestable = [
+  'not testable here: owner-finalizers-role',
+  'not testable here: infra-machine.in-place',
+  'not testable here: bootstrap-config.in-place',
+  'not testable here: bootstrap-config.sentinel-file',
+  'not testable here: bootstrap-config.taint',
+  'not testable here: control-plane.in-place',
+  'not testable here: clusterctl.variables',
+]
+
 test('the local provider keeps every rule that can be tested', async () => {
   env = await providerEnv(localProvider())
   const report = await run(local)
   expect(report.scenarios.map(({ stopped }) => stopped)).toEqual(report.scenarios.map(() => undefined))
-  expect(withVerdict(report, 'fail', 'warn', 'not testable here')).toEqual([
-    'not testable here: owner-finalizers-role',
-    'not testable here: infra-machine.in-place',
-    'not testable here: bootstrap-config.in-place',
-    'not testable here: bootstrap-config.sentinel-file',
-    'not testable here: bootstrap-config.taint',
-    'not testable here: control-plane.in-place',
-    'not testable here: clusterctl.variables',
-  ])
+  expect(withVerdict(report, 'fail', 'warn')).toEqual([])
+  expect(withVerdict(report, 'not testable here')).toEqual(notTestable)
   expect(report.results.every(({ verdict, observations }) => verdict !== 'pass' || observations.length > 0)).toBe(true)
   expect(report.leftovers).toEqual([])
   expect(await namespaces()).toEqual([])
+})
+
+test('the local provider keeps every rule that can be tested by contract v1beta1', async () => {
+  env = await providerEnv({ ...localProvider(), contract: 'v1beta1' })
+  const report = await run(local)
+  expect(report.scenarios.map(({ stopped }) => stopped)).toEqual(report.scenarios.map(() => undefined))
+  // The contract itself is deprecated.
+  expect(withVerdict(report, 'fail', 'warn')).toEqual(['warn: newest-contract'])
+  expect(withVerdict(report, 'not testable here')).toEqual(notTestable)
+  const fieldsOf = (id: string) => {
+    const { observations } = report.results.find(({ rule }) => rule.id === id)!
+    return [...new Set(observations.map(({ field }) => field))].filter((field) => field.startsWith('status.'))
+  }
+  expect(fieldsOf('infra-cluster.initialization')).toEqual(['status.ready'])
+  expect(fieldsOf('bootstrap-config.initialization')).toEqual(['status.ready'])
+  expect(fieldsOf('control-plane.initialization')).toEqual(['status.initialized'])
+  expect(report.leftovers).toEqual([])
 })
 
 test('an infrastructure provider is tested alone: a stub stands in for the control plane', async () => {

@@ -1,0 +1,42 @@
+import type { DeclaredKind, JSONSchema } from '@capstan/kube'
+import { localKinds } from '@capstan/local'
+import { expect, test } from 'vitest'
+import { oldTwins } from './contract-twin.ts'
+
+const twins = new Map(oldTwins(localKinds as readonly DeclaredKind[]).map((kind) => [kind.kind, kind]))
+
+/** The type of a field in the twin's schema; `undefined` when there is none. */
+const typeOf = (kind: string, path: string): string | undefined =>
+  path.split('.').reduce<JSONSchema | undefined>((at, name) => at?.properties?.[name], twins.get(kind)!.schema)?.type
+
+test('every kind of the local provider claims contract v1beta1 alone', () => {
+  for (const { labels } of twins.values()) {
+    expect(labels).toMatchObject({ 'cluster.x-k8s.io/v1beta1': 'v1alpha1' })
+    expect(labels).not.toHaveProperty(['cluster.x-k8s.io/v1beta2'])
+  }
+})
+
+test.each([
+  ['LocalCluster', 'status.ready', 'boolean', 'status.initialization.provisioned'],
+  ['LocalMachine', 'status.ready', 'boolean', 'status.initialization.provisioned'],
+  ['LocalMachinePool', 'status.ready', 'boolean', 'status.initialization.provisioned'],
+  ['LocalBootstrapConfig', 'status.ready', 'boolean', 'status.initialization.dataSecretCreated'],
+  ['LocalControlPlane', 'status.initialized', 'boolean', 'status.initialization.controlPlaneInitialized'],
+  ['LocalControlPlane', 'status.updatedReplicas', 'integer', 'status.upToDateReplicas'],
+  ['LocalControlPlane', 'status.unavailableReplicas', 'integer', 'status.availableReplicas'],
+  [
+    'LocalControlPlane',
+    'spec.machineTemplate.nodeDrainTimeout',
+    'string',
+    'spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds',
+  ],
+  ['LocalControlPlane', 'spec.machineTemplate.infrastructureRef', 'object', 'spec.machineTemplate.spec.infrastructureRef'],
+  ['LocalControlPlane', 'spec.machineTemplate.readinessGates', 'array', 'spec.machineTemplate.spec.readinessGates'],
+])('%s has %s of type %s in the place of %s', (kind, before, type, now) => {
+  expect(typeOf(kind, before)).toBe(type)
+  expect(typeOf(kind, now)).toBeUndefined()
+})
+
+test('failure domains are a map', () => {
+  expect(typeOf('LocalCluster', 'status.failureDomains')).toBe('object')
+})
