@@ -8,12 +8,14 @@ import {
   customResourceDefinition,
   defineKind,
   type Input,
+  type KubeObject,
   s,
   seededRandom,
   silent,
   VirtualClock,
 } from '@capstan/kube'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { makeAuthority } from '@capstan/kube/node'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { installKinds } from './install-crds.ts'
 
 const widget = (version: string) =>
@@ -67,6 +69,25 @@ test('keeps a version that another program serves, and its conversion', async ()
   const { spec } = await client.get(CustomResourceDefinition, { name })
   expect(spec.conversion?.webhook?.clientConfig?.url).toBe('https://127.0.0.1:1/convert')
   expect(spec.versions[0]!.schema?.openAPIV3Schema?.description).toBe('Ours, of v2.')
+})
+
+describe('a conversion webhook at another address', async () => {
+  const { certificate } = await makeAuthority(clock, { commonName: 'webhooks' })
+  const service = { namespace: 'capi-system', name: 'webhooks', path: '/convert' }
+  const url = 'https://127.0.0.1:9444/convert'
+  const [inCluster, outside] = [{ service, caBundle: Buffer.from(certificate).toString('base64') }, { url }]
+  const same = ({ spec }: KubeObject & { spec?: object }) => ({ spec })
+  const converted = { ...widget('v2'), versions: [{ kind: widget('v1'), toStored: same, fromStored: same }] } as never
+
+  test.each([
+    ['a URL in place of a Service', inCluster, outside, outside],
+    ['a Service in place of a URL', outside, inCluster, { ...inCluster, service: { ...service, port: 443 } }],
+  ])('%s', async (_, before, after, expected) => {
+    await installKinds(client, [converted], { clock, random, conversion: before })
+    await installKinds(client, [converted], { clock, random, conversion: after })
+    const { spec } = await client.get(CustomResourceDefinition, { name })
+    expect(spec.conversion?.webhook?.clientConfig).toEqual(expected)
+  })
 })
 
 test('another program applies its CRD over ours without a conflict, created or updated', async () => {

@@ -76,8 +76,19 @@ function update(
   existing: CustomResourceDefinition,
 ): Promise<CustomResourceDefinition> {
   const { resourceVersion } = existing.metadata
-  const body = { metadata: { labels: metadata.labels ?? {}, resourceVersion }, spec: mergedSpec(spec, existing) }
+  const merged = mergedSpec(spec, existing)
+  const body = {
+    metadata: { labels: metadata.labels ?? {}, resourceVersion },
+    spec: { ...merged, ...(merged.conversion ? { conversion: replacing(merged.conversion) } : {}) },
+  }
   return client.patch(CustomResourceDefinition, { name: metadata.name! }, { type: 'merge', body }, { fieldManager })
+}
+
+/** The address of a webhook is a URL or a Service: a merge patch must remove what the earlier address has and the new one has not. */
+function replacing({ webhook, ...conversion }: NonNullable<Input<CustomResourceDefinition>['spec']['conversion']>) {
+  if (!webhook) return conversion
+  const clientConfig = { url: null, service: null, caBundle: null, ...webhook.clientConfig }
+  return { ...conversion, webhook: { ...webhook, clientConfig } }
 }
 
 const fieldManager = 'capstan-crds'
