@@ -1,21 +1,4 @@
-/** The guide docs/guides/change-a-hook.md, from its first command to its last. It needs kubectl and openssl. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, test } from 'vitest'
-import { GuideRun, missingPrograms } from './test-guide.ts'
+/** The guide docs/guides/change-a-hook.md, from its first command to its last. */
+import { testGuide } from './test-guide.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'capstan-guide-'))
-const guide = new GuideRun(folder)
-afterAll(() => {
-  guide.kill()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-const missing = missingPrograms('kubectl', 'openssl')
-
-test.skipIf(missing.length > 0)(
-  `the guide for changes of hooks does what it says${missing.length > 0 ? ` (not run: there is no ${missing.join(', no ')})` : ''}`,
-  { timeout: 180_000 },
-  () => guide.run('change-a-hook.md'),
-)
+testGuide('change-a-hook.md', 'kubectl', 'openssl')

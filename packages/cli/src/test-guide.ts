@@ -6,11 +6,12 @@
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { createInterface } from 'node:readline'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 
 export type GuideStep =
   | { readonly kind: 'run'; readonly commands: readonly string[]; readonly fails: boolean }
@@ -151,7 +152,8 @@ export class GuideRun {
 
   /** Kills what still runs after a failure. */
   kill(): void {
-    for (const { child } of this.#running) process.kill(-child.pid!, 'SIGKILL')
+    const isRunning = ({ child }: Started) => child.exitCode === null && child.signalCode === null
+    for (const { child } of this.#running.filter(isRunning)) process.kill(-child.pid!, 'SIGKILL')
   }
 
   #here(text: string): string {
@@ -194,4 +196,20 @@ export class GuideRun {
     const found = [...line.matchAll(/:(\d+)/g)]
     for (const [index, [, port]] of [...like.matchAll(/:(\d+)/g)].entries()) this.#ports.set(port!, found[index]![1]!)
   }
+}
+
+/** Declares a test that runs a guide in a new folder, from its first command to its last. It is skipped when one of `programs` is missing. */
+export function testGuide(page: string, ...programs: string[]): void {
+  const missing = missingPrograms(...programs)
+  const reason = missing.length > 0 ? ` (not run: there is no ${missing.join(', no ')})` : ''
+  test.skipIf(missing.length > 0)(`docs/guides/${page} does what it says${reason}`, { timeout: 180_000 }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'capstan-guide-'))
+    const guide = new GuideRun(folder)
+    try {
+      await guide.run(page)
+    } finally {
+      guide.kill()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
 }
