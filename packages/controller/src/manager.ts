@@ -75,10 +75,11 @@ export function createManager(options: ManagerOptions): Manager {
     signal,
     ...(namespace === undefined ? {} : { namespace }),
   })
-  // Separate random streams: generated object names do not depend on the number of reconciles, events or reconnections.
+  // Separate random streams: generated object names do not depend on the number of reconciles, events or reconnections, nor on whether
+  // managers elect a leader.
   const ids = forkRandom(random)
   const forEvents = forkRandom(random)
-  const forElection = forkRandom(random)
+  const forElection = leaderElection ? forkRandom(random) : random
   const count = leaderElection?.shards
   const election =
     leaderElection && count === undefined
