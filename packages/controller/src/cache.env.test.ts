@@ -4,7 +4,7 @@ import { createApiServer } from '@capstan/kubernetes-kinds'
 import { expect, test } from 'vitest'
 import { Informers } from './cache.ts'
 
-test('a cache has caught up when it contains what existed, however late its watch delivers it', async () => {
+test('caughtUp resolves only when a delayed watch has delivered every object that existed', async () => {
   const clock = new VirtualClock()
   const server = createApiServer({ store: memoryStore(), clock, random: seededRandom(1), log: silent })
   await server.ready

@@ -24,7 +24,7 @@ export interface InformersOptions {
   readonly namespace?: string
 }
 
-/** Longest time to catch up with what exists; the caller begins again then. */
+/** Longest time of `caughtUp`; it then rejects, and its caller tries again. */
 const CatchUpLimit = minutes(1)
 
 export class Informers implements Cache {
@@ -61,7 +61,7 @@ export class Informers implements Cache {
 
   /** Resolves when the cache contains every object that exists when this is called, or a newer state of it. */
   caughtUp(signal: AbortSignal): Promise<void> {
-    // Who comes while objects are listed waits for the next time, together with others.
+    // A list in progress may miss objects created since: calls during it share the next list.
     this.#nextCatchUp ??= this.#catchUp.then(() => {
       this.#nextCatchUp = undefined
       const { clock, signal } = this.#options

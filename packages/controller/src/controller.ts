@@ -104,8 +104,8 @@ export interface Controller<T extends KubeObject = KubeObject> {
   metrics?(registry: Registry): void
   reconcile(key: ObjectKey, context: ReconcileContext): Promise<Outcome>
   /**
-   * Called instead of `reconcile` for objects that another process reconciles, when several share the work (see `Shards`): keeps what this
-   * process remembers of them current. Its writes are rejected. Absent: nothing is remembered.
+   * Called instead of `reconcile` for objects that another process reconciles, when the manager has shards (see `Shards`). It updates state
+   * that this process keeps in memory; its writes are rejected. Absent: such objects are skipped.
    */
   elsewhere?(key: ObjectKey, context: ReconcileContext): Promise<Outcome>
 }

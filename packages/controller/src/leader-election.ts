@@ -27,7 +27,7 @@ export interface LeaderElectionOptions {
   readonly terms?: LeaseTerms
   /** Whether a Lease that is free or has expired may be taken; absent: always. */
   mayAcquire?(lease: Lease | undefined): boolean
-  /** Set on the Lease when it is taken; `undefined` removes one. */
+  /** Annotations to set on the Lease when it is acquired; `undefined` removes one. */
   readonly annotations?: Readonly<Record<string, string | undefined>>
 }
 

@@ -119,7 +119,7 @@ export class Loop {
     })
   }
 
-  /** Enqueues the objects of a shard, which this process has begun or ceased to reconcile. */
+  /** Enqueues the objects of a shard that this process has acquired or lost. */
   shardChanged(shard: number): void {
     const { informers, partition } = this.#options
     for (const object of informers.find(this.controller.for)?.list() ?? []) {
@@ -128,7 +128,7 @@ export class Loop {
     }
   }
 
-  /** Enqueues a key, unless this process has nothing to do with it. */
+  /** Enqueues a key, unless another process reconciles it and the controller has no `elsewhere`. */
   #add(key: ObjectKey, options?: { lowPriority?: boolean }): void {
     const { partition } = this.#options
     if (!partition || this.controller.elsewhere || partition.partOf(key)) this.#queue.add(keyText(key), options)
@@ -155,7 +155,7 @@ export class Loop {
       if (version) for (const key of map(version, informers)) keys.set(keyText(key), key)
     }
     for (const key of keys.values()) {
-      // The filter knows which changes matter to the process that reconciles the object.
+      // `when` applies only to objects that this process reconciles; `elsewhere` gets every change.
       if (isAccepted || !partition?.partOf(key)) this.#add(key, { lowPriority: initial })
     }
   }
@@ -228,7 +228,7 @@ export class Loop {
     timer.cancel()
     if (this.#options.signal.aborted) return
     if (signal.aborted) {
-      // The shard is another process's now, or will be: that one reconciles the key.
+      // The shard was lost or given away: its next holder reconciles the key.
       this.#waiting.delete(key)
       return this.#queue.done(key, { changed: false, failed: false, held: false })
     }

@@ -101,7 +101,7 @@ export function createManager(options: ManagerOptions): Manager {
           { client, clock, random: forElection, log },
         )
       : undefined
-  // With shards, each has a client of its own, and nothing is written outside of them.
+  // With shards, reconciles write through the client of their shard, and this client only reads.
   const fenced = leaderElection && fence(client.transport, () => election?.leads ?? false)
   const writer = fenced ? createClient(fenced.transport) : client
   const events = createEventRecorders({ client: writer, clock, random: forEvents, log })
@@ -142,13 +142,13 @@ export function createManager(options: ManagerOptions): Manager {
     await synced
     if (!signal.aborted) for (const loop of loops) loop.run()
   }
-  /** Waits for managers that shared the work before, then lets the caller prepare. */
+  /** Waits until no manager of a former group with shards is running, then runs the `prepare` option. */
   async function prepare({ before }: LeaderElection): Promise<void> {
     const former = shardsBefore(before)
     if (former !== undefined) await outlived(leaderElection!, former, { client, clock, random: forElection, log }, signal)
     await leaderElection?.prepare?.(signal)
   }
-  /** Takes part in sharing the work. */
+  /** Runs a process of a group with shards until the manager stops or fails. */
   async function share(sharing: Shards): Promise<void> {
     try {
       await Promise.all([sharing.run(signal), run()])

@@ -67,7 +67,7 @@ export interface Member {
 interface MemberOptions {
   /** Shares the work; absent: one member leads. */
   readonly shards?: number
-  /** Sees reconciles of objects that belong to others. */
+  /** Called instead of a reconcile for objects that another member reconciles. */
   readonly elsewhere?: (key: ObjectKey) => void
   readonly ahead?: number
   readonly prepare?: () => Promise<void>
@@ -166,7 +166,7 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
 
 export async function retire(member: Member): Promise<void> {
   if (member.isDead) {
-    // Its timers have gone with it: nothing of it can be waited for.
+    // The timers of a dead member never fire, so that `stop` may never resolve.
     void member.manager.stop()
     return
   }

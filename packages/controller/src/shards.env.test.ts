@@ -19,7 +19,7 @@ beforeEach(async () => {
   }
 })
 
-/** Who wrote in each namespace during these milliseconds. */
+/** Advances the clock by `ms`; returns the members that wrote in each namespace meanwhile. */
 async function writersDuring(ms: number): Promise<Map<string, Set<string>>> {
   const from = writes.length
   await advance(ms)
@@ -75,7 +75,7 @@ test.each([
   expectTurns()
 })
 
-test('a process that joins later is given shards by those that have more, without a pause of a Lease', async () => {
+test('processes with more shards give some to a process that joins later, without a pause of a lease duration', async () => {
   await join('a', { shards })
   await advance(seconds(20))
   await join('b', { shards })
@@ -110,7 +110,7 @@ test('shards of a process that is killed are reconciled by the others when its L
 })
 
 describe.each(['cut', 'deaf', 'frozen'] as const)('a process that is %s for longer than its Leases', (how) => {
-  test('writes nothing of what others have taken over, and takes part again later', async () => {
+  test('does not write to objects of shards that others acquired, and acquires shards again later', async () => {
     const [a] = [await join('a', { shards }), await join('b', { shards })]
     await advance(minutes(1))
     if (how === 'frozen') a.freeze()
@@ -134,7 +134,7 @@ test('cluster-scoped objects belong to shard 0', () => {
   expect(new Set(namespaces.map((namespace) => shardOf({ namespace }, shards))).size).toBe(shards)
 })
 
-test('controllers learn of the objects of others, and may not write', async () => {
+test('controllers receive keys of objects that other processes reconcile, and cannot write', async () => {
   const seen = new Set<string>()
   await join('a', { shards })
   await advance(seconds(20))
@@ -148,10 +148,10 @@ test('controllers learn of the objects of others, and may not write', async () =
   for (const [namespace, by] of found) expect(by.has('b')).toBe(!seen.has(namespace))
 })
 
-describe('managers that do not share', () => {
+describe('managers without shards', () => {
   const alone = (member: Member) => writes.filter(({ by }) => by === member.name)
 
-  test('are waited for', async () => {
+  test('run alone until they stop, while managers with shards wait', async () => {
     const a = await join('a')
     await advance(seconds(5))
     const b = await join('b', { shards })
@@ -163,14 +163,14 @@ describe('managers that do not share', () => {
     expectTurns()
   })
 
-  test('wait for those that share', async () => {
+  test('wait for managers with shards', async () => {
     const [a, b] = [await join('a', { shards }), await join('b', { shards })]
     await advance(minutes(1))
     const c = await join('c')
     await advance(minutes(1))
     expect(alone(c)).toEqual([])
     const [first, other] = (await holders())[0] === 'a' ? [a, b] : [b, a]
-    // The other one could take over shard 0, but does not see the server for a moment.
+    // The other one could acquire shard 0, but cannot reach the server for a moment.
     first.isDead = true
     other.line = 'cut'
     await until(() => c.manager.leads)
@@ -181,7 +181,7 @@ describe('managers that do not share', () => {
     expectTurns()
   })
 
-  test('or divide into another number of shards, do not run at the same time', async () => {
+  test('managers with different numbers of shards do not run at the same time', async () => {
     const a = await join('a', { shards })
     await advance(seconds(20))
     const b = await join('b', { shards: 4 })
@@ -194,7 +194,7 @@ describe('managers that do not share', () => {
   })
 })
 
-test.each([1, 2, 3])('whatever happens to three processes, no namespace is written by two at once (seed %i)', async (seed) => {
+test.each([1, 2, 3])('no two processes write to a namespace at once despite random failures (seed %i)', async (seed) => {
   const random = seededRandom(seed)
   for (const name of ['a', 'b', 'c']) await join(name, { shards, ahead: Math.round((random.next() - 0.5) * 100_000) })
   let started = 3

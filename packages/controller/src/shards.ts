@@ -1,11 +1,12 @@
 /**
- * Shares the work of managers: every namespace belongs to one of a fixed number of shards, and each shard has a Lease. A process reconciles
- * the objects of the shards whose Leases it holds; cluster-scoped objects belong to shard 0.
+ * Divides reconciliation among manager processes: every namespace belongs to one of a fixed number of shards, and each shard has a Lease. A
+ * process reconciles the objects of the shards whose Leases it holds; cluster-scoped objects belong to shard 0.
  *
- * - The Lease of shard 0 is that of a manager that does not share, so that such a manager waits for the group and the group for it.
- * - A process that holds fewer shards than its part asks for one by an annotation on its Lease. The holder ends its reconciles and its
- *   writes, and releases the Lease.
- * - A new holder reads which objects exist, and begins once its cache has caught up with them.
+ * - The Lease of shard 0 has the name that the Lease of a manager without shards has. Such a manager and a group of managers with shards
+ *   therefore never run at the same time.
+ * - A process that holds at least two shards less than another requests one by an annotation on the Lease of that shard. The holder ends
+ *   its reconciles and its writes of the shard, and releases the Lease.
+ * - A new holder lists the existing objects, and starts reconciles once its cache contains them.
  *
  * See docs/adr/0047.
  */
@@ -29,9 +30,9 @@ import { defaultLeaseTerms, holderOf, RetryJitter } from './lease.ts'
 import { within } from './own-writes.ts'
 import { withTimeout } from './unless-aborted.ts'
 
-/** On the Lease of shard 0: its holder and the number of shards, as `holder/count`. Absent when the holder does not share. */
+/** Annotation on the Lease of shard 0: its holder and the number of shards, as `holder/count`. A manager without shards does not set it. */
 export const ShardsAnnotation = 'capstan.dev/shards'
-/** On the Lease of a shard: the process that asks its holder for it. */
+/** Annotation on the Lease of a shard: the process that requests the shard from its holder. */
 export const WantedAnnotation = 'capstan.dev/shard-wanted-by'
 
 /** Longest wait for events and writes in flight when a shard is given away. */
@@ -49,7 +50,7 @@ export function shardOf({ namespace }: Pick<ObjectKey, 'namespace'>, count: numb
 export const shardLease = (name: string, shard: number, count: number): string =>
   shard === 0 ? name : `${name}-shard-${shard}-of-${count}`
 
-/** Returns the number of shards when the holder of the Lease shares the work, and `undefined` when it does not. */
+/** Returns the number of shards that the current holder wrote into the Lease of shard 0; `undefined` for a manager without shards. */
 export function shardsIn(lease: Lease | undefined): number | undefined {
   const text = lease?.metadata.annotations?.[ShardsAnnotation] ?? ''
   const cut = text.lastIndexOf('/')
@@ -57,7 +58,7 @@ export function shardsIn(lease: Lease | undefined): number | undefined {
   return Number(text.slice(cut + 1))
 }
 
-/** What a process may use for the objects of a shard that it holds. */
+/** Access to the API server for reconciles of a shard that this process holds. */
 export interface Part {
   /** Rejects writes once the shard is given away or lost. */
   readonly client: Client
@@ -76,11 +77,11 @@ export interface Partition {
 export interface ShardsOptions {
   readonly count: number
   readonly election: LeaderElectionOptions
-  /** Work of the holder of shard 0 before its reconciles begin. */
+  /** Runs on the holder of shard 0 before its reconciles begin. */
   prepare?(signal: AbortSignal): Promise<void>
-  /** Resolves when the cache contains what exists now. */
+  /** Resolves when the cache contains every object that exists now. */
   caughtUp(signal: AbortSignal): Promise<void>
-  /** A shard was acquired, given away or lost. */
+  /** Called when a shard was acquired, given away or lost. */
   onChange(shard: number): void
 }
 
@@ -103,9 +104,9 @@ export class Shards implements Partition {
   readonly #dependencies: Dependencies
   readonly #elections: LeaderElection[] = []
   readonly #held = new Map<number, Held>()
-  /** Resolved when this process is to give the shard away. */
+  /** By shard, a function that makes this process give the shard away. */
   readonly #giving = new Map<number, () => void>()
-  /** Since when a free Lease has been left to the process that asked for it. */
+  /** By shard, the time since which its free Lease is reserved for the process that requested it. */
   readonly #leftSince = new Map<number, { readonly version: string; readonly at: number }>()
   readonly #ending = new AbortController()
 
@@ -133,7 +134,7 @@ export class Shards implements Partition {
     return this.#elections.map((_, shard) => shardLease(election.name, shard, count))
   }
 
-  /** Takes part until `signal` aborts. Rejects when a manager that does not share has taken the Lease of shard 0. */
+  /** Acquires and balances shards until `signal` aborts. Rejects when a manager without shards has acquired the Lease of shard 0. */
   async run(signal: AbortSignal): Promise<void> {
     const ending = AbortSignal.any([signal, this.#ending.signal])
     const failed = Promise.withResolvers<never>()
@@ -148,7 +149,7 @@ export class Shards implements Partition {
     }
   }
 
-  /** Acquires, keeps and gives away one shard, again and again. */
+  /** Acquires one shard, holds it until it is lost or given away, and starts again. */
   async #takePart(shard: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#dependencies
     const { retryPeriod } = this.#options.election.terms ?? defaultLeaseTerms
@@ -193,7 +194,10 @@ export class Shards implements Partition {
     }
   }
 
-  /** Resolves when nothing of a former holder can be overlooked. */
+  /**
+   * Waits for managers with another number of shards to end, runs `prepare` for shard 0, and waits until the cache contains all writes of
+   * the former holder.
+   */
   async #ready(shard: number, former: Lease | undefined, signal: AbortSignal): Promise<void> {
     const { election, count, prepare, caughtUp } = this.#options
     const { client } = this.#dependencies
@@ -202,7 +206,7 @@ export class Shards implements Partition {
       if (shards !== undefined && shards !== count) await outlived(election, shards, this.#dependencies, signal)
       await prepare?.(signal)
     } else {
-      // Read after this Lease was written: a manager that does not share writes the Lease of shard 0, and then reads this one.
+      // Read after this Lease was written: a manager without shards writes the Lease of shard 0 first, and then reads this one.
       const first = await orAbsent(this.#within((until) => client.get(Lease, this.#key(0), { signal: until }), signal))
       if (shardsIn(first) !== count) throw new Error(`Lease ${this.#key(0).name} is not held by a manager of ${count} shards`)
     }
@@ -231,7 +235,7 @@ export class Shards implements Partition {
     }
   }
 
-  /** Ends the reconciles of the shard, and releases its Lease once no write is in flight; otherwise the Lease expires. */
+  /** Ends the reconciles of the shard, and releases its Lease once no write is in flight. If writes take too long, the Lease expires. */
   async #close(shard: number, election: LeaderElection, held: Held | undefined): Promise<void> {
     const { clock } = this.#dependencies
     held?.end()
@@ -260,7 +264,7 @@ export class Shards implements Partition {
     return new LeaderElection(options, this.#dependencies)
   }
 
-  /** Whether this process takes a Lease that is free or has expired. */
+  /** Whether this process may acquire the Lease, which is free or has expired. */
   #mayAcquire(shard: number, lease: Lease | undefined): boolean {
     const { count, election } = this.#options
     const first = this.#elections[0]!
@@ -270,7 +274,7 @@ export class Shards implements Partition {
     return !this.#isLeftToAnother(shard, lease, election.identity)
   }
 
-  /** The process that asked for a shard gets it, unless it has ended meanwhile. */
+  /** Whether the Lease is reserved, for one lease duration, for another process that requested the shard. */
   #isLeftToAnother(shard: number, lease: Lease | undefined, me: string): boolean {
     const to = wantedIn(lease)
     if (lease === undefined || to === undefined || to === me) return false
@@ -282,7 +286,7 @@ export class Shards implements Partition {
     return now - since < (this.#options.election.terms ?? defaultLeaseTerms).leaseDuration
   }
 
-  /** How many shards each process has as far as is known, this one included. */
+  /** Number of shards of each known process, this one included, by the Leases as last read. */
   #shares(): ReadonlyMap<string, number> {
     const of = new Map<string, number>([[this.#options.election.identity, 0]])
     for (const { holder } of this.#elections) if (holder !== '') of.set(holder, (of.get(holder) ?? 0) + 1)
@@ -302,14 +306,14 @@ export class Shards implements Partition {
     }
   }
 
-  /** A manager that does not share, or with another number of shards, waits for this group only as long as its Leases last. */
+  /** @throws Error when a manager without shards, or with another number of shards, has acquired the Lease of shard 0 */
   #refuseOthers(): void {
     const { holder, lease } = this.#elections[0]!
     if (this.#held.size === 0 || holder === '' || shardsIn(lease) === this.#options.count) return
     throw new Error(`${holder} holds Lease ${this.#key(0).name} and does not share the work of ${this.#options.count} shards`)
   }
 
-  /** Gives shards to processes that ask for them and have at least two less. */
+  /** Gives shards to processes that requested them and hold at least two shards less. */
   #give(): void {
     const me = this.#options.election.identity
     const shares = new Map(this.#shares())
@@ -323,7 +327,7 @@ export class Shards implements Partition {
     }
   }
 
-  /** Asks the process with the most shards for one, if it has at least two more. */
+  /** Requests a shard from the process with the most shards, if it holds at least two more. */
   async #ask(signal: AbortSignal): Promise<void> {
     const me = this.#options.election.identity
     const shares = this.#shares()
@@ -342,7 +346,7 @@ export class Shards implements Partition {
     await this.#within((until) => client.update(Lease, asking, { signal: until }), signal)
   }
 
-  /** Limits a request, as those of an election. */
+  /** Runs a request with the same time limit as a request of leader election. */
   #within<T>(work: (until: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     const { renewDeadline } = this.#options.election.terms ?? defaultLeaseTerms
     return withTimeout(this.#dependencies.clock, renewDeadline / 2, work, signal)
@@ -362,7 +366,7 @@ export function shardsBefore(lease: Lease | undefined): number | undefined {
   return text === undefined ? undefined : Number(text.slice(text.lastIndexOf('/') + 1))
 }
 
-/** Resolves when no process holds a shard of a group any more: its Leases are free, or not renewed for their duration. */
+/** Resolves when no other process holds a Lease of the shards 1 to `count - 1`: each is free, or was not renewed for its duration. */
 export async function outlived(
   { namespace, name, identity, terms }: LeaderElectionOptions,
   count: number,

@@ -10,7 +10,7 @@ export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Prom
   })
 }
 
-/** Runs `work`, and rejects after `timeout` milliseconds or when `signal` aborts, even if the work takes no notice. */
+/** Runs `work`, and rejects after `timeout` milliseconds or when `signal` aborts, even if `work` ignores its signal. */
 export async function withTimeout<T>(
   clock: Clock,
   timeout: number,

@@ -1,4 +1,4 @@
-/** Time as an argument. Only a program's `main.ts` uses the real clock. On the virtual clock an hour of rollout takes a millisecond. */
+/** Source of time and timers. Only a program's `main.ts` uses the system clock; tests advance a virtual clock without waiting. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number

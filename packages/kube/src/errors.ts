@@ -247,10 +247,10 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
   text: `Too many: ${count}: must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
 })
 
-/** Field errors of one response. Each is about 300 bytes of it, and a body of 3 MB may have a million. */
+/** Most field errors of one response. Each takes about 300 bytes, and a body of 3 MB may cause a million. */
 const MaxFieldErrors = 10_000
 
-/** The 422 error for one or more field errors, with the text of a real API server. Of very many, the first are listed. */
+/** The 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000. */
 export function invalidObject(kind: { group: string; kind: string }, name: string, all: readonly FieldError[]): StatusError {
   const errors = all.length > MaxFieldErrors ? all.slice(0, MaxFieldErrors) : all
   // Upstream: equal field errors appear once in the message, but each in the causes.

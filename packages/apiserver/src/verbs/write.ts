@@ -1,6 +1,6 @@
 /**
- * The stages of a write, in order. Every create (`create.ts`), and every change by PUT, patch, apply or a subresource (`modify.ts`), passes
- * them; each verb declares what differs. A stage of a large object takes a while: other requests run between two stages. A deletion (`delete.ts`) marks or removes the stored object: it has no draft to decode or convert.
+ * The stages of a write, in order, for creates (`create.ts`) and for changes by PUT, patch, apply or a subresource (`modify.ts`). Each verb
+ * declares what differs. Other requests may run between two stages. A deletion (`delete.ts`) skips them: it has no draft to decode.
  */
 import { appendAll, draft, freeze, type KubeObject, keepTimes, pauseIfDue, type UnknownObject } from '@capstan/kube'
 import { markDefaulted, storageApiVersion } from '../registry/resource-info.ts'

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Toleration } from '../kinds/schemas/types.ts'
 import { mergeTolerations } from './merge-tolerations.ts'
 
-/** The rule of upstream's isSuperset. */
+/** Upstream's isSuperset. */
 function covers(wide: Toleration, one: Toleration): boolean {
   if (equal(wide, one)) return true
   const { key = '', effect = '', operator = '', value = '', tolerationSeconds } = wide
@@ -16,8 +16,8 @@ function covers(wide: Toleration, one: Toleration): boolean {
   return (operator === '' || operator === 'Equal') && one.operator === 'Equal' && (one.value ?? '') === value
 }
 
-/** As upstream merges: each with every other. */
-function compared(all: readonly Toleration[]): Toleration[] {
+/** Upstream's algorithm, which compares each pair. */
+function mergeByPairs(all: readonly Toleration[]): Toleration[] {
   const merged: Toleration[] = []
   for (const [index, one] of all.entries()) {
     const isKnown = merged.some((other) => covers(other, one))
@@ -37,10 +37,10 @@ const toleration: fc.Arbitrary<Toleration> = fc.record(
   { requiredKeys: [] },
 )
 
-test('tolerations are merged as when each is compared with every other', () => {
+test('the result equals that of comparing each pair of tolerations', () => {
   fc.assert(
     fc.property(fc.array(toleration, { maxLength: 12 }), (all) => {
-      expect(mergeTolerations(all)).toEqual(compared(all))
+      expect(mergeTolerations(all)).toEqual(mergeByPairs(all))
     }),
     { numRuns: 3000 },
   )

@@ -1,6 +1,6 @@
 /**
- * Merges the tolerations of a pod with those of its RuntimeClass. Upstream: pkg/util/tolerations, which compares each with every other; a pod
- * may have 100,000.
+ * Merges the tolerations of a pod with those of its RuntimeClass. Upstream: pkg/util/tolerations, which compares each pair. A pod may have
+ * 100,000 tolerations, so that this module groups them first.
  */
 import { stableText } from '@capstan/kube'
 import type { Toleration } from '../kinds/schemas/types.ts'
@@ -27,15 +27,15 @@ export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
   return merged
 }
 
-/** A toleration, by its text, with the longest time that it covers. */
+/** A toleration in canonical JSON, with its tolerationSeconds: it covers tolerations of at most as many seconds. */
 interface Reach {
   readonly text: string
   readonly seconds: number
 }
 
-/** Of the tolerations that differ in nothing but their time, those that cover most. */
+/** For each group of tolerations that differ only in tolerationSeconds, the two with the most seconds. */
 class Widest {
-  /** The two of each group, since a toleration does not count as covered by one equal to it. */
+  /** Two of each group, since `covers` ignores the one that equals its argument. */
   readonly #groups = new Map<string, readonly Reach[]>()
 
   add(wide: Toleration, text: string): void {
@@ -48,7 +48,7 @@ class Widest {
     this.#groups.set(group, [...others, { text, seconds }].sort((a, b) => (a.seconds < b.seconds ? 1 : -1)).slice(0, 2))
   }
 
-  /** Reports whether one that is not equal covers `one`. */
+  /** Reports whether an added toleration, other than an equal one, covers this one. */
   covers({ key = '', effect = '', operator, value = '', tolerationSeconds = Infinity }: Toleration, text: string): boolean {
     const groups = [effect, ''].flatMap((of) => [
       groupOf(key, of, anyValue),

@@ -31,7 +31,7 @@ test('200,000 unknown fields are rejected under strict field validation', async 
   expect(status.message?.match(/unknown field/g)).toHaveLength(100)
 })
 
-test('of 150 unknown fields that a body has twice, the first 100 are reported', async () => {
+test('for 150 duplicate unknown fields, the first 100 are reported', async () => {
   const { server } = await testServer()
   const fields = many(150, (index) => `"f${index}":1,"f${index}":1`).join(',')
   const { keys } = scanJSON(`{${fields}}`)
