@@ -37,7 +37,7 @@ export function recordWrites(client: Client, informers: Informers): OwnWrites {
   const rejectedStatus: unknown[] = []
   let changed = false
 
-  const noting: Transport = {
+  const recording: Transport = {
     watch: (request, signal) => transport.watch(request, signal),
     close: () => transport.close(),
     async send(request, signal) {
@@ -60,7 +60,7 @@ export function recordWrites(client: Client, informers: Informers): OwnWrites {
     },
   }
   return {
-    client: createClient(noting),
+    client: createClient(recording),
     get changed() {
       return changed
     },

@@ -19,7 +19,7 @@ let authority: { certificate: string; key: string }
 let server: Server
 let port: number
 /** Certificate that the server presents. */
-let shown: string
+let servedCertificate: string
 let connections = 0
 let agent: string | undefined
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
     dnsNames: ['hook.system.svc'],
     ipAddresses: ['127.0.0.1'],
   })
-  shown = certificate
+  servedCertificate = certificate
   server = createServer({ cert: certificate, key }, (request, response) => void answer(request, response))
   server.on('secureConnection', () => connections++)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -42,7 +42,7 @@ afterAll(() => {
   server.close()
 })
 
-interface Asked {
+interface ReviewRequest {
   readonly uid: string
   readonly objects: readonly { readonly spec: object }[]
   readonly desiredAPIVersion: string
@@ -50,19 +50,19 @@ interface Asked {
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   agent = request.headers['user-agent']
-  const { request: asked } = JSON.parse(await text(request)) as { request: Asked }
-  const { uid } = asked
-  const say = (document: object) => response.setHeader('content-type', 'application/json').end(JSON.stringify(document))
+  const { request: reviewed } = JSON.parse(await text(request)) as { request: ReviewRequest }
+  const { uid } = reviewed
+  const respond = (document: object) => response.setHeader('content-type', 'application/json').end(JSON.stringify(document))
   const review = (verdict: object) =>
-    say({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, ...verdict } })
+    respond({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, ...verdict } })
   const path = request.url?.split('?', 1)[0]
   if (path === '/hang') onHang()
-  else if (path === '/deny') review({ allowed: false, status: { message: 'no' }, warnings: ['told you'] })
+  else if (path === '/deny') review({ allowed: false, status: { message: 'no' }, warnings: ['be careful'] })
   else if (path === '/convert') {
-    const apiVersion = asked.desiredAPIVersion
-    const convertedObjects = asked.objects.map((object) => ({ ...object, apiVersion, spec: { said: request.url } }))
+    const apiVersion = reviewed.desiredAPIVersion
+    const convertedObjects = reviewed.objects.map((object) => ({ ...object, apiVersion, spec: { path: request.url } }))
     const response = { uid, result: { status: 'Success' }, convertedObjects }
-    say({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response })
+    respond({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response })
   } else {
     const patch = Buffer.from(JSON.stringify([{ op: 'add', path: '/spec/color', value: request.url }])).toString('base64')
     review({ allowed: true, patchType: 'JSONPatch', patch })
@@ -104,7 +104,7 @@ test('a webhook at a URL is called over one persistent connection', async () => 
 })
 
 test('the CA bundle may be the certificate of the webhook itself, as in envtest', async () => {
-  await using made = await served({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(shown) })
+  await using made = await served({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(servedCertificate) })
   expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
 })
 
@@ -165,16 +165,16 @@ test('a denial reaches the client with its warnings', async () => {
     },
     { kind: 'user', name: 'u', groups: ['system:authenticated'] },
   )
-  expect({ status, warning: headers.warning }).toEqual({ status: 400, warning: ['299 - "told you"'] })
+  expect({ status, warning: headers.warning }).toEqual({ status: 400, warning: ['299 - "be careful"'] })
 })
 
 test('a call of an unresponsive webhook times out', async () => {
   await using made = await served(at('/hang'))
   const reached = new Promise<void>((resolve) => (onHang = resolve))
-  const said = refusal(made.client.create(Widget, aWidget('a')))
+  const error = refusal(made.client.create(Widget, aWidget('a')))
   await reached
   made.clock.step(made.clock.now() + 5000)
-  expect(await said).toContain(`Post "https://127.0.0.1:${port}/hang?timeout=5s": context deadline exceeded`)
+  expect(await error).toContain(`Post "https://127.0.0.1:${port}/hang?timeout=5s": context deadline exceeded`)
 })
 
 test('a conversion webhook is called over HTTPS as well', async () => {
@@ -193,5 +193,5 @@ test('a conversion webhook is called over HTTPS as well', async () => {
   const conv = (version: string) =>
     unknownKind({ apiVersion: `t.example.com/${version}`, kind: 'Conv', plural: 'convs', scope: 'Cluster' })
   await made.client.create(conv('v1'), { metadata: { name: 'a' }, spec: {} })
-  expect(await made.client.get(conv('v2'), { name: 'a' })).toMatchObject({ spec: { said: '/convert?timeout=30s' } })
+  expect(await made.client.get(conv('v2'), { name: 'a' })).toMatchObject({ spec: { path: '/convert?timeout=30s' } })
 })

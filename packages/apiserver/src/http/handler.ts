@@ -65,7 +65,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     checks: options.checks ?? [],
   }
   const handler: HttpHandler = async (request, identity) => {
-    server.watched.scheduler.asked()
+    server.watched.scheduler.requestStarted()
     try {
       return uncached(await answerTo(server, request, identity))
     } catch (err) {
@@ -73,7 +73,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
         log.error('Request failed', { method: request.method, path: pathOf(request), err })
       return uncached(errorAnswer(errorOf(err), request))
     } finally {
-      server.watched.scheduler.answered()
+      server.watched.scheduler.requestEnded()
     }
   }
   return withCORS(handler, options.allowedOrigins ?? [])

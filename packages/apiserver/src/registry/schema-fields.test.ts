@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { crdStrategy } from './crd-strategy.ts'
 import { normalizeSchema } from './schema-fields.ts'
 
-function tidied(schema: object): { schema: object; unknown: string[] } {
+function normalized(schema: object): { schema: object; unknown: string[] } {
   const unknown: string[] = []
   normalizeSchema(schema, 'at', (path) => unknown.push(path))
   return { schema, unknown }
@@ -32,14 +32,14 @@ test.each<[string, object, object, string[]]>([
     [],
   ],
   [
-    'values of the author',
+    'default, example and enum values',
     { default: { bad: '' }, example: { bad: [] }, enum: [{ bad: {} }] },
     { default: { bad: '' }, example: { bad: [] }, enum: [{ bad: {} }] },
     [],
   ],
   ['values that are not schemas', { properties: 'x', allOf: 5, items: [1] }, { properties: 'x', allOf: 5, items: [1] }, []],
-])('of %s only schema fields stay, and dropped ones are reported', (_, schema, left, unknown) => {
-  expect(tidied(schema)).toEqual({ schema: left, unknown })
+])('normalizing %s keeps only schema fields and reports the others', (_, schema, left, unknown) => {
+  expect(normalized(schema)).toEqual({ schema: left, unknown })
 })
 
 describe('unknown formats cause one warning', () => {
@@ -60,10 +60,10 @@ describe('unknown formats cause one warning', () => {
     ],
   ])('%j', (schema, warnings) => {
     expect(warned(schema)).toEqual(warnings)
-    expect(warned(schema, schema), 'it was there before').toEqual([])
+    expect(warned(schema, schema), 'unchanged format').toEqual([])
   })
 
-  test('any value in place of a CustomResourceDefinition', () => {
+  test('malformed definitions cause no error', () => {
     for (const spec of [undefined, {}, { versions: 5 }, { versions: [null, {}, { schema: null }] }])
       expect([crdStrategy.warnings({ spec } as never, undefined), crdStrategy.pruneUnknown({ spec } as never)]).toEqual([[], []])
   })

@@ -12,7 +12,6 @@ import { summary } from './summary.ts'
 
 const Conditions = conditionTypes({ Ready: ['Ready', 'NotReady', 'ReadyUnknown'], Deleting: ['Deleting', 'NotDeleting'] })
 
-/** `False NotReady since 10:00: text` as a condition. */
 const condition = (type: string, status: Condition['status'], message = '', since = '2026-01-01T00:00:00Z'): Condition => ({
   type,
   status,
@@ -25,10 +24,10 @@ describe('setConditions', () => {
   const now = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
   const types = (conditions: readonly Condition[]) => conditions.map(({ type }) => type).join(' ')
 
-  test('a transition time moves only when the status does, in whole seconds', () => {
+  test('the transition time, in whole seconds, changes only with the status', () => {
     const old = [condition('Ready', 'False', 'waiting')]
-    const said = setConditions(old, [Conditions.Ready.false('NotReady', 'still waiting')], { now, generation: 3 })
-    expect(said).toEqual([
+    const updated = setConditions(old, [Conditions.Ready.false('NotReady', 'still waiting')], { now, generation: 3 })
+    expect(updated).toEqual([
       {
         ...old[0],
         reason: 'NotReady',
@@ -37,7 +36,7 @@ describe('setConditions', () => {
         lastTransitionTime: '2026-01-01T00:00:00Z',
       },
     ])
-    expect(setConditions(said, [Conditions.Ready.true('Ready')], { now })[0]).toMatchObject({
+    expect(setConditions(updated, [Conditions.Ready.true('Ready')], { now })[0]).toMatchObject({
       lastTransitionTime: '2026-01-02T03:04:05Z',
     })
   })
@@ -47,7 +46,7 @@ describe('setConditions', () => {
     expect(setConditions(undefined, [mirrored], { now })[0]?.lastTransitionTime).toBe('2025-05-05T05:05:05Z')
   })
 
-  test('an unchanged result is the same list, so that no write follows', () => {
+  test('returns the same list when no condition changes, so that the object is not written', () => {
     const old = freeze([{ ...condition('Ready', 'True'), reason: 'Ready', observedGeneration: 1 }])
     expect(setConditions(old, [Conditions.Ready.true('Ready')], { now, generation: 1 })).toBe(old)
   })
@@ -227,13 +226,13 @@ describe('aggregate', () => {
     metadata: { name, labels },
     status: { conditions },
   })
-  const says = (name: string, status: Condition['status'], message: string, kind = 'Machine', labels = {}) =>
+  const ready = (name: string, status: Condition['status'], message: string, kind = 'Machine', labels = {}) =>
     object(kind, name, [condition('Ready', status, message)], labels)
   const controlPlane = { 'cluster.x-k8s.io/control-plane': '' }
 
   test.each<[string, Parameters<typeof aggregate>[0], Parameters<typeof aggregate>[2], string]>([
-    ['no issues, no messages', [says('a', 'True', ''), says('b', 'True', '')], {}, 'True InfoReported\n'],
-    ['no issues, with messages', [says('a', 'True', 'hi'), says('b', 'True', '')], {}, 'True InfoReported\n* Machine a: hi'],
+    ['no issues, no messages', [ready('a', 'True', ''), ready('b', 'True', '')], {}, 'True InfoReported\n'],
+    ['no issues, with messages', [ready('a', 'True', 'hi'), ready('b', 'True', '')], {}, 'True InfoReported\n* Machine a: hi'],
     [
       'one not reported',
       [object('Machine', 'a', [])],
@@ -242,27 +241,27 @@ describe('aggregate', () => {
     ],
     [
       'negative polarity',
-      [says('a', 'True', 'growing'), says('b', 'False', 'x')],
+      [ready('a', 'True', 'growing'), ready('b', 'False', 'x')],
       { negative: true },
       'True IssuesReported\n* Machine a: growing',
     ],
     [
       'names sorted, the fourth and later counted',
-      ['e', 'd', 'c', 'b', 'a'].map((name) => says(name, 'False', 'down')),
+      ['e', 'd', 'c', 'b', 'a'].map((name) => ready(name, 'False', 'down')),
       {},
       'False IssuesReported\n* Machines a, b, c, ... (2 more): down',
     ],
     [
       'three messages in all, issues first, then the most frequent, then names; kinds apart',
       [
-        says('u1', 'Unknown', 'unsure'),
-        says('u2', 'Unknown', 'unsure'),
-        says('m2', 'False', 'rare'),
-        says('m3', 'False', 'frequent'),
-        says('m1', 'False', 'frequent'),
-        says('m4', 'False', 'other'),
-        says('m5', 'False', 'another'),
-        says('p', 'False', 'frequent', 'MachinePool'),
+        ready('u1', 'Unknown', 'unsure'),
+        ready('u2', 'Unknown', 'unsure'),
+        ready('m2', 'False', 'rare'),
+        ready('m3', 'False', 'frequent'),
+        ready('m1', 'False', 'frequent'),
+        ready('m4', 'False', 'other'),
+        ready('m5', 'False', 'another'),
+        ready('p', 'False', 'frequent', 'MachinePool'),
       ],
       {},
       'False IssuesReported\n* Machines m1, m3: frequent\n* Machine m2: rare\n* Machine m4: other\nAnd 1 Machine with other issues\nAnd 2 Machines with status unknown\nAnd 1 MachinePool with other issues',
@@ -270,10 +269,10 @@ describe('aggregate', () => {
     [
       'control plane machines first, independent of their messages',
       [
-        says('a', 'False', 'down'),
-        says('b', 'False', 'down'),
-        says('c', 'Unknown', '* lost', 'Machine', controlPlane),
-        says('b2', 'Unknown', '* lost'),
+        ready('a', 'False', 'down'),
+        ready('b', 'False', 'down'),
+        ready('c', 'Unknown', '* lost', 'Machine', controlPlane),
+        ready('b2', 'Unknown', '* lost'),
       ],
       {},
       'False IssuesReported\n* Machines c, b2:\n  * lost\n* Machines a, b: down',
@@ -285,7 +284,7 @@ describe('aggregate', () => {
 
   test('makes a condition of another type with its own reasons', () => {
     expect(
-      aggregate([says('a', 'Unknown', '')], 'Ready', {
+      aggregate([ready('a', 'Unknown', '')], 'Ready', {
         as: Conditions.Ready,
         reasons: { issue: 'NotReady', unknown: 'ReadyUnknown', info: 'Ready' },
       }),

@@ -50,7 +50,7 @@ test.each<[string, Pick<ClusterRole, 'rules' | 'aggregationRule'>, string[]]>([
 })
 
 const group = 'rbac.authorization.k8s.io'
-const nobody = [
+const invalidSubject = [
   'subjects[0].name: Required value',
   'subjects[0].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"',
 ]
@@ -64,7 +64,7 @@ test.each<[string, Omit<RoleBinding, keyof typeof object>, string[], string[]]>(
     [],
     ['subjects[0].namespace: Required value'],
   ],
-  ['an unknown kind', { roleRef: view, subjects: [{ kind: 'Robot', name: '' }] }, nobody, nobody],
+  ['an unknown kind', { roleRef: view, subjects: [{ kind: 'Robot', name: '' }] }, invalidSubject, invalidSubject],
   [
     'a Role',
     { roleRef: { ...view, kind: 'Role' } },

@@ -19,7 +19,7 @@ const bind = (name: string, target: object) =>
 const left = async () => (await t.client.list(Pod, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
 
 describe('binding', () => {
-  test('gives a pod its node, once', async () => {
+  test('assigns a pod to a node, only once', async () => {
     await t.client.create(pods, aPod('p'))
     expect(await bind('p', { kind: 'Node', name: 'n' })).toMatchObject({ status: 'Success', code: 201 })
     expect(await t.client.get(pods, at('p'))).toMatchObject({

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { VirtualClock } from '@capstan/kube'
 import { beforeEach, expect, test } from 'vitest'
-import { LongestRest, WatchScheduler, Together } from './watch-scheduler.ts'
+import { MaxPause, WatchScheduler, BatchSize } from './watch-scheduler.ts'
 
 let clock: VirtualClock
 let scheduler: WatchScheduler
@@ -10,8 +10,8 @@ beforeEach(() => {
   scheduler = new WatchScheduler(clock)
 })
 
-/** A batch of watchers that takes this many milliseconds to notify. */
-async function round(took: number): Promise<void> {
+/** Notifies a batch of watchers, which takes this many milliseconds. */
+async function notifyFor(took: number): Promise<void> {
   expect(scheduler.turn()).toBeUndefined()
   pass(took)
   await setImmediate()
@@ -23,7 +23,7 @@ const pass = (time: number): void => {
 }
 
 /** Milliseconds that a watcher has to wait from now on. */
-async function waits(): Promise<number> {
+async function waitTime(): Promise<number> {
   const from = clock.now()
   let isOver = false
   void Promise.resolve(scheduler.turn()).then(() => (isOver = true))
@@ -32,24 +32,24 @@ async function waits(): Promise<number> {
     if (isOver) return clock.now() - from
     pass(1)
   }
-  throw new Error('a watcher waits for ever')
+  throw new Error('a watcher waits forever')
 }
 
 test('watchers do not wait after a short batch, even with other requests', async () => {
-  scheduler.asked()
-  await round(0)
-  await round(1)
+  scheduler.requestStarted()
+  await notifyFor(0)
+  await notifyFor(1)
   expect(scheduler.turn()).toBeUndefined()
 })
 
 test('all watchers of one batch are notified at once', async () => {
-  scheduler.asked()
+  scheduler.requestStarted()
   expect([scheduler.turn(), scheduler.turn(), scheduler.turn()]).toEqual([undefined, undefined, undefined])
 })
 
 test('a large batch yields to the event loop and notifies watchers in order', async () => {
   const notified: number[] = []
-  for (let watcher = 0; watcher < 2.5 * Together; watcher++)
+  for (let watcher = 0; watcher < 2.5 * BatchSize; watcher++)
     void Promise.resolve(scheduler.turn()).then(() => notified.push(watcher))
   await Promise.resolve()
   const counts = [notified.length]
@@ -57,64 +57,64 @@ test('a large batch yields to the event loop and notifies watchers in order', as
     await setImmediate()
     counts.push(notified.length)
   }
-  expect(counts.map((count) => count / Together)).toEqual([1, 2, 2.5])
+  expect(counts.map((count) => count / BatchSize)).toEqual([1, 2, 2.5])
   expect(notified).toEqual(notified.toSorted((a, b) => a - b))
 })
 
 test('after a batch, watchers pause for three times its duration', async () => {
-  scheduler.asked()
-  await round(10)
-  expect(await waits()).toBe(30)
+  scheduler.requestStarted()
+  await notifyFor(10)
+  expect(await waitTime()).toBe(30)
 })
 
 test('watchers never wait longer than the maximum pause', async () => {
-  scheduler.asked()
-  await round(1000)
-  expect(await waits()).toBe(LongestRest)
+  scheduler.requestStarted()
+  await notifyFor(1000)
+  expect(await waitTime()).toBe(MaxPause)
 })
 
 test('watchers do not pause without other requests', async () => {
-  await round(10)
-  expect(await waits()).toBe(2)
+  await notifyFor(10)
+  expect(await waitTime()).toBe(2)
 })
 
 test('the pause ends once the other requests are answered', async () => {
-  scheduler.asked()
-  scheduler.asked()
-  await round(10)
-  scheduler.answered()
+  scheduler.requestStarted()
+  scheduler.requestStarted()
+  await notifyFor(10)
+  scheduler.requestEnded()
   pass(5)
-  scheduler.answered()
-  expect(await waits()).toBe(2)
+  scheduler.requestEnded()
+  expect(await waitTime()).toBe(2)
 })
 
 test('successive requests extend the pause up to its limit', async () => {
-  scheduler.asked()
-  await round(10)
+  scheduler.requestStarted()
+  await notifyFor(10)
   const end = clock.now() + 30
   for (let request = 0; request < 9; request++) {
-    scheduler.answered()
+    scheduler.requestEnded()
     pass(1)
-    scheduler.asked()
+    scheduler.requestStarted()
     pass(2)
   }
-  await waits()
+  await waitTime()
   expect(clock.now()).toBe(end)
 })
 
 test('watchers that waited form a new batch', async () => {
-  scheduler.asked()
-  await round(10)
+  scheduler.requestStarted()
+  await notifyFor(10)
   const turn = scheduler.turn()!
   pass(30)
   await turn
   pass(4)
   await setImmediate()
-  expect(await waits()).toBe(12)
+  expect(await waitTime()).toBe(12)
 })
 
 test('no timer is left once there are no requests', async () => {
-  await round(10)
+  await notifyFor(10)
   pass(100)
   await setImmediate()
   expect(clock.nextDue).toBeUndefined()

@@ -8,13 +8,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock, Timer } from '@capstan/kube'
 
 /** Pause after a batch, as a multiple of its duration. */
-const Share = 3
+const PauseFactor = 3
 /** Maximum pause in milliseconds. */
-export const LongestRest = 50
+export const MaxPause = 50
 /** Milliseconds without a request after which the pause ends early. */
-const Quiet = 2
+const QuietTime = 2
 /** Watchers notified in one turn of the event loop. A request waits for that many, not for a whole batch. */
-export const Together = 32
+export const BatchSize = 32
 
 export class WatchScheduler {
   readonly #clock: Clock
@@ -22,27 +22,27 @@ export class WatchScheduler {
   #isNotifying = false
   /** Watchers notified in this turn of the event loop. */
   #notified = 0
-  #rest: { end(): void } | undefined
-  #asking = 0
+  #pause: { end(): void } | undefined
+  #requests = 0
   #quiet: Timer | undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** Called when a request other than a watch arrives; `answered` must follow. */
-  asked(): void {
-    this.#asking++
+  /** Called when a request other than a watch arrives; `requestEnded` must follow. */
+  requestStarted(): void {
+    this.#requests++
     this.#quiet?.cancel()
   }
 
-  answered(): void {
-    if (--this.#asking === 0) this.#untilQuiet()
+  requestEnded(): void {
+    if (--this.#requests === 0) this.#untilQuiet()
   }
 
   /** Returns a promise to await before a watcher is notified; `undefined` when it can be notified at once. */
   turn(): Promise<void> | undefined {
-    if (this.#rest || this.#notified === Together) return new Promise((resolve) => this.#waiting.push(resolve))
+    if (this.#pause || this.#notified === BatchSize) return new Promise((resolve) => this.#waiting.push(resolve))
     this.#notified++
     if (!this.#isNotifying) void this.#notifyAll()
     return undefined
@@ -55,7 +55,7 @@ export class WatchScheduler {
     do {
       await nextTurn()
       this.#notified = 0
-      for (const notify of this.#waiting.splice(0, Together)) {
+      for (const notify of this.#waiting.splice(0, BatchSize)) {
         this.#notified++
         notify()
       }
@@ -63,22 +63,22 @@ export class WatchScheduler {
     this.#isNotifying = false
     const took = this.#clock.now() - began
     // The clock counts whole milliseconds: a duration of 1 may be nearly zero.
-    if (took > 1) this.#restFor(Math.min(Share * took, LongestRest))
+    if (took > 1) this.#pauseFor(Math.min(PauseFactor * took, MaxPause))
   }
 
-  #restFor(time: number): void {
+  #pauseFor(time: number): void {
     const end = () => {
       timer.cancel()
       this.#quiet?.cancel()
-      this.#rest = undefined
+      this.#pause = undefined
       if (this.#waiting.length > 0) void this.#notifyAll()
     }
     const timer = this.#clock.schedule(time, end)
-    this.#rest = { end }
-    if (this.#asking === 0) this.#untilQuiet()
+    this.#pause = { end }
+    if (this.#requests === 0) this.#untilQuiet()
   }
 
   #untilQuiet(): void {
-    if (this.#rest) this.#quiet = this.#clock.schedule(Quiet, this.#rest.end)
+    if (this.#pause) this.#quiet = this.#clock.schedule(QuietTime, this.#pause.end)
   }
 }

@@ -1,4 +1,4 @@
-/** Validates fields that an operating system or host users exclude. Upstream: pkg/apis/core/validation, v1.36. */
+/** Validates fields that depend on the operating system of a pod or on its user namespace. Upstream: pkg/apis/core/validation, v1.36. */
 import { appendAll, type FieldError, forbidden, invalid, required } from '@capstan/kube'
 import { oneOf, subdomain } from '../checks.ts'
 import type { PodSecurityContext, PodSpec, SecurityContext, WindowsSecurityContextOptions } from '../schemas/types.ts'

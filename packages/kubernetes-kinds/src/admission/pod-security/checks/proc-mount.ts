@@ -2,12 +2,12 @@ import { containersOf } from '../../../kinds/pod/defaults.ts'
 import { type Check, containerList, quoted, type Rule, sorted, unlessUserNamespace } from '../check.ts'
 
 const masked: Rule = ({ spec }) => {
-  const showing = containersOf(spec).flatMap(({ name, securityContext: { procMount = 'Default' } = {} }) =>
+  const violating = containersOf(spec).flatMap(({ name, securityContext: { procMount = 'Default' } = {} }) =>
     procMount === 'Default' ? [] : [{ name, procMount }],
   )
-  if (showing.length === 0) return undefined
-  const types = sorted(showing.map(({ procMount }) => procMount))
-  const detail = `${containerList(showing.map(({ name }) => name))} must not set securityContext.procMount to ${quoted(types)}`
+  if (violating.length === 0) return undefined
+  const types = sorted(violating.map(({ procMount }) => procMount))
+  const detail = `${containerList(violating.map(({ name }) => name))} must not set securityContext.procMount to ${quoted(types)}`
   return { reason: 'procMount', detail }
 }
 
@@ -21,7 +21,7 @@ export const procMount: Check = {
   ],
 }
 
-/** The same rule without the exception for user namespaces, which the baseline makes. */
+/** The same rule, but containers in a user namespace must comply as well. */
 export const procMountRestricted: Check = {
   id: 'procMount_restricted',
   level: 'restricted',
