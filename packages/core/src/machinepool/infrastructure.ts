@@ -4,8 +4,8 @@ import { equal, isDeleting, keyOf, messageOf, TerminalError } from '@capstan/kub
 import type { External } from '../external/get.ts'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { found } from '../external/observed.ts'
-import { reportLegacy } from '../legacy-status.ts'
-import { observeReference } from './reference.ts'
+import { reportNodeCounts } from './legacy-status.ts'
+import { missingText, observeReference } from './reference.ts'
 import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
 
 /** Adopts the infrastructure machine pool and copies whether it is provisioned. */
@@ -14,7 +14,7 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
   const ref = machinePool.spec.template.spec.infrastructureRef
   scope.infrastructure = await observeReference(scope, io, ref)
   if (scope.infrastructure.state !== 'found') {
-    if (!machinePool.status?.initialization?.infrastructureProvisioned) return wait(`${ref.kind} ${ref.name} to exist`)
+    if (!machinePool.status?.initialization?.infrastructureProvisioned) throw new TerminalError(missingText(ref, machinePool))
     const failureMessage = `MachinePool infrastructure resource ${ref.kind} ${machinePool.metadata.namespace}/${ref.name} has been deleted after being ready`
     setFailure(machinePool, { failureReason: 'InvalidConfiguration', failureMessage })
     throw new TerminalError(failureMessage)
@@ -49,7 +49,7 @@ export const providerIDs: MachinePoolPhase = async (scope) => {
   if (equal(ids, machinePool.spec.providerIDList ?? [])) return proceed()
   machinePool.spec.providerIDList = [...ids]
   // Nodes are counted again for the list; until then the count is 0.
-  reportLegacy(machinePool, { readyReplicas: 0, availableReplicas: 0, unavailableReplicas: total })
+  reportNodeCounts(machinePool, { readyReplicas: 0, availableReplicas: 0, unavailableReplicas: total })
   return proceed()
 }
 

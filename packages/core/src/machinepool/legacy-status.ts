@@ -2,7 +2,7 @@
  * Reports a MachinePool's status in the v1beta1 form, under `status.deprecated.v1beta1`. Pure, except for the draft that it changes.
  * Upstream: machinepool_controller_phases.go and machinepool_controller_noderef.go, v1.14.
  */
-import { BootstrapConfigContract } from '@capstan/api'
+import { BootstrapConfigContract, type MachinePool } from '@capstan/api'
 import { isDeleting, legacyFalse, legacyTrue, mirrorProviderReady, type NewLegacyCondition } from '@capstan/kube'
 import { found, read } from '../external/observed.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
@@ -17,6 +17,21 @@ export function reportLegacyStatus(scope: MachinePoolScope, now: number): void {
     now,
     ready: { of: ['BootstrapReady', 'InfrastructureReady', 'ReplicasReady'] },
   })
+}
+
+interface NodeCounts {
+  readonly readyReplicas: number
+  readonly availableReplicas: number
+  readonly unavailableReplicas: number
+}
+
+/** Writes counts of Nodes on the draft; a count of 0 is absent, as upstream writes it. */
+export function reportNodeCounts(machinePool: MachinePool, counts: NodeCounts): void {
+  const present = Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0))
+  const { readyReplicas: _ready, availableReplicas: _available, unavailableReplicas: _unavailable, ...others } =
+    machinePool.status?.deprecated?.v1beta1 ?? {}
+  const status = (machinePool.status ??= {})
+  status.deprecated = { ...status.deprecated, v1beta1: { ...others, ...present } }
 }
 
 function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacyCondition[] {
@@ -51,8 +66,9 @@ function infrastructureReady({ machinePool, infrastructure, invalid }: MachinePo
 /** Most repeated IDs that a message names. */
 const MaxIDs = 3
 
-function replicasReady({ machinePool, nodes }: MachinePoolScope): NewLegacyCondition[] {
+function replicasReady({ machinePool, nodes, hasNoMachines }: MachinePoolScope): NewLegacyCondition[] {
   const type = 'ReplicasReady'
+  if (hasNoMachines) return [legacyTrue(type)]
   if (!nodes) return []
   const replicas = machinePool.status?.replicas ?? 0
   if (replicas === nodes.ready && nodes.nodes.length === nodes.ready) return [legacyTrue(type)]

@@ -102,7 +102,7 @@ describe.each(twins)('a MachinePool whose infrastructure has contract %s', (_, k
       replicas: 2,
       initialization: { infrastructureProvisioned: true },
     })
-    expect(await legacyCounts()).toEqual([0, 0, 2])
+    expect(await legacyCounts()).toEqual([undefined, undefined, 2])
 
     await aNodeNamed('b')
     await aNodeNamed('a', { ready: 'False' })
@@ -152,7 +152,7 @@ describe.each(twins)('a MachinePool whose infrastructure has contract %s', (_, k
     await report(['a', 'b'])
     await report(['b', 'a'])
     expect((await pool()).status?.nodeRefs?.map(({ name }) => name)).toEqual(['b', 'a'])
-    expect(await legacyCounts()).toEqual([2, 2, 0])
+    expect(await legacyCounts()).toEqual([2, 2, undefined])
 
     await report(['b', 'c'])
     expect((await pool()).status?.nodeRefs?.map(({ name }) => name)).toEqual(['b', 'c'])
@@ -248,6 +248,31 @@ async function countWrites(act: () => Promise<void>): Promise<number> {
 
 describe('a MachinePool', () => {
   const kind = DevMachinePool
+  test.each([DevConfig, kind])('has not observed its generation while its $kind is missing', async (missing) => {
+    env = await coreEnv()
+    await env.provisionCluster()
+    for (const one of [DevConfig, kind]) if (one !== missing) await env.create(one, 'mp')
+    await env.create(MachinePool, 'mp', { spec: aMachinePool().spec })
+    await env.advance(minutes(5))
+    expect((await pool()).status?.observedGeneration).toBeUndefined()
+    expect(await countWrites(() => env.advance(minutes(30)))).toBe(0)
+
+    await env.create(missing, 'mp')
+    await env.settle()
+    const { status, metadata } = await pool()
+    expect(status?.observedGeneration).toBe(metadata.generation)
+  })
+
+  test('has ReplicasReady before its provider reports a machine, and no counts of Nodes', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    expect(await legacy('ReplicasReady')).toBe('True ')
+    expect(await legacyCounts()).toEqual([undefined, undefined, undefined])
+    await env.patch(kind, 'mp', { spec: { providerIDList: [idOf('a')] }, status: { initialization: { provisioned: true }, replicas: 1 } })
+    expect(await legacy('ReplicasReady')).toBe('True ')
+    expect(await legacyCounts()).toEqual([undefined, undefined, 1])
+  })
+
   const report = (ids: readonly string[], replicas = ids.length, more: object = {}) =>
     env.patch(kind, 'mp', {
       spec: { providerIDList: ids.map(idOf) },
@@ -274,9 +299,9 @@ describe('a MachinePool', () => {
     const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: new Date(env.clock.now()).toISOString() }]
     await env.workload.patch(Node, { name: 'a' }, { type: 'merge', body: { status: { conditions } } }, { subresource: 'status' })
     await report(['a'])
-    expect(await legacyCounts()).toEqual([1, 0, 1])
+    expect(await legacyCounts()).toEqual([1, undefined, 1])
     await env.advance(seconds(61))
-    expect(await legacyCounts()).toEqual([1, 1, 0])
+    expect(await legacyCounts()).toEqual([1, 1, undefined])
   })
 
   test('with externally managed replicas is Scaling, in both directions', async () => {

@@ -9,7 +9,7 @@ import {
 import { proceed, requeue, wait } from '@capstan/controller'
 import { type Client, equal, Node, orAbsent } from '@capstan/kube'
 import type { WorkloadCluster } from '../cluster-cache/accessor.ts'
-import { reportLegacy } from '../legacy-status.ts'
+import { reportNodeCounts } from './legacy-status.ts'
 import { type NodeReport, nodeReferences, nodeReport } from './node-report.ts'
 import type { MachinePoolIO, MachinePoolPhase } from './scope.ts'
 
@@ -19,7 +19,11 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
   const { spec, metadata } = machinePool
   const ids = spec.providerIDList ?? []
   if (!workload) return proceed()
-  if (ids.length === 0 && spec.replicas !== 0) return wait('provider IDs of the machines')
+  if (ids.length === 0 && spec.replicas !== 0) {
+    // Upstream: as many Nodes as replicas, none.
+    scope.hasNoMachines = (machinePool.status?.replicas ?? 0) === 0 && (machinePool.status?.nodeRefs ?? []).length === 0
+    return wait('provider IDs of the machines')
+  }
   await deleteRetiredNodes(machinePool, workload, io.signal)
 
   const now = io.clock.now()
@@ -35,7 +39,7 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
     else delete status.nodeRefs
     io.events.event(machinePool, 'Normal', 'SuccessfulSetNodeRefs', referencesText(report))
   }
-  reportLegacy(machinePool, {
+  reportNodeCounts(machinePool, {
     readyReplicas: report.ready,
     availableReplicas: report.available,
     unavailableReplicas: (status.replicas ?? 0) - report.available,

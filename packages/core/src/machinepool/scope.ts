@@ -18,6 +18,8 @@ export interface MachinePoolScope {
   workload: WorkloadCluster | undefined
   /** Machines of the pool, including those being deleted; absent until they were listed. */
   machines: readonly Machine[] | undefined
+  /** Set when the infrastructure has reported neither replicas nor provider IDs, although the pool wants some. */
+  hasNoMachines?: boolean
   /** Counts of the pool's Nodes; absent when they were not read. */
   nodes: NodeReport | undefined
 }
