@@ -266,6 +266,13 @@ describe('a change of version', () => {
   })
 })
 
+test('warns at every update while the annotation switches version checks off', async () => {
+  const annotation = 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check'
+  const cluster = aCluster({}, { annotations: { [annotation]: '' } })
+  const warning = `warning: Skipping version validation for Cluster because annotation "${annotation}" is set.`
+  expect(await admit(cluster, [aClass('quick')], cluster)).toEqual([warning])
+})
+
 test('accepts updates of a Cluster that is being deleted, even if its class does not match', async () => {
   const cluster = aCluster(
     { workers: { machineDeployments: [{ class: 'none', name: 'md-0' }] } },

@@ -173,8 +173,8 @@ async function changeErrors(cluster: Cluster, clusterClass: ClusterClass | undef
     return unchecked ? [] : [forbidden('spec.topology.class', 'classRef cannot be set on an existing Cluster')]
   }
   return [
-    ...(await classChangeErrors(cluster, old, clusterClass, request)),
     ...(await versionChangeErrors(cluster, old, clusterClass, request)),
+    ...(await classChangeErrors(cluster, old, clusterClass, request)),
   ]
 }
 
@@ -210,13 +210,13 @@ async function versionChangeErrors(
 ): Promise<FieldError[]> {
   const before = old.spec.topology!.version
   const { version } = cluster.spec.topology!
-  if (version === before || !isKubernetesVersion(version) || !isKubernetesVersion(before)) return []
   if (cluster.metadata.annotations?.[ClusterTopologyUnsafeUpdateVersionAnnotation] !== undefined) {
     request.warn(
       `Skipping version validation for Cluster because annotation "${ClusterTopologyUnsafeUpdateVersionAnnotation}" is set.`,
     )
     return []
   }
+  if (version === before || !isKubernetesVersion(version) || !isKubernetesVersion(before)) return []
   const refused = (why: string) => [invalid('spec.topology.version', version, why)]
   const change = `from ${JSON.stringify(plain(before))} to ${JSON.stringify(plain(version))}`
   if (isLower(version, before)) return refused(`version cannot be decreased ${change}`)
