@@ -4,22 +4,27 @@
  */
 import { CustomResourceDefinition, messageOf, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { startCapstanPlane } from './capstan-plane.ts'
-import { startCapstan } from './capstan-process.ts'
-import { cases } from './core-twin/cases/index.ts'
+import { type CapstanProcess, startCapstan } from './capstan-process.ts'
+import { cases, restartCases } from './core-twin/cases/index.ts'
+import { differing } from './core-twin/differing.ts'
 import { explained } from './core-twin/explained.ts'
+import { Interruption, type StoppableManagers } from './core-twin/interruption.ts'
 import { report } from './core-twin/normalize.ts'
 import { Side } from './core-twin/side.ts'
 import { stubDefinitions } from './core-twin/stub-kinds.ts'
-import { Twin } from './core-twin/twin.ts'
+import { type Cases, Twin } from './core-twin/twin.ts'
 import type { PlaneOptions, ServedPlane } from './plane.ts'
 import { chosenByCommit, type Outcome, type Suite, type SuiteOptions, namesWith } from './suite.ts'
+import { freePorts } from './programs.ts'
 import { startRealPlane } from './real-plane.ts'
 import { moduleFolder } from './tools.ts'
-import { components, install, managersUser, startManagers } from './upstream/managers.ts'
+import { components, install, type Managers, managersUser, startManagers } from './upstream/managers.ts'
 import { until } from './until.ts'
 
 const core = components.filter(({ tool }) => tool === 'capi-core')
 const gates = 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true,MachinePool=true,MachineTaintPropagation=true'
+
+const allCases: Cases = { ...cases, ...restartCases }
 
 /** Cases under way at once. */
 const Most = 24
@@ -36,11 +41,11 @@ export const coreTwinSuite: Suite = {
   },
   async run(options: SuiteOptions = {}) {
     const chosen = chosenCases(options)
-    console.log(`${chosen.length} of ${Object.keys(cases).length} cases`)
+    console.log(`${chosen.length} of ${Object.keys(allCases).length} cases`)
     const outcome = await compareOn(startCapstanPlane, chosen)
     if (!options.real) return outcome
     const sample = chosen.filter((_, index) => index % 10 === 0)
-    console.log(`${sample.length} of ${Object.keys(cases).length} cases on kube-apiserver`)
+    console.log(`${sample.length} of ${Object.keys(allCases).length} cases on kube-apiserver`)
     const real = await compareOn(startRealPlane, sample)
     return { passed: outcome.passed + real.passed, failed: outcome.failed + real.failed }
   },
@@ -48,7 +53,7 @@ export const coreTwinSuite: Suite = {
 
 /** All, those whose names contain a text, or a third that the commit chooses. */
 function chosenCases({ all, only }: SuiteOptions): string[] {
-  const names = Object.keys(cases)
+  const names = Object.keys(allCases)
   if (only !== undefined) return namesWith(names, only)
   if (all) return names
   return chosenByCommit(names, 3)
@@ -61,14 +66,36 @@ async function compareOn(start: (options: PlaneOptions) => Promise<ServedPlane>,
   await install(theirPlane.client(), stubDefinitions)
   await install(ourPlane.client(), stubDefinitions)
   await using managers = await startManagers(theirPlane, () => {}, { components: core, gates })
+  // The same port after a restart: the webhook configurations stay valid.
+  const [webhookPort] = await freePorts(1)
   const flags = ['--kubeconfig', ourPlane.kubeconfig, '--providers', 'core', '--diagnostics-port', '0', '--log-level', 'error']
-  const manager = await startCapstan(['manager', ...flags, '--webhook-port', '0'], /Manager ready/)
+  const startOurs = () => startCapstan(['manager', ...flags, '--webhook-port', String(webhookPort)], /Manager ready/)
+  let manager: CapstanProcess = await startOurs()
+  const both: StoppableManagers = {
+    async stop() {
+      await Promise.all([killUpstream(managers), manager.kill()])
+    },
+    async start() {
+      const [ours] = await Promise.all([startOurs(), managers.restart(core.map(({ tool }) => tool))])
+      manager = ours
+    },
+  }
   try {
     await until(ourPlane.client(), ValidatingWebhookConfiguration, 'webhooks of ours', (found) => found.length > 0)
     await using theirs = await Side.open('theirs', theirPlane, await servedBy(theirPlane))
     await using ours = await Side.open('ours', ourPlane, await servedBy(ourPlane))
     console.log(`both cores ready after ${((performance.now() - begun) / 1000).toFixed(1)} s on ${theirPlane.name}`)
-    const outcome = await runAll(names, theirs, ours)
+    const sides = [theirs, ours] as const
+    const outcome = new Outcomes()
+    await runAll(
+      names.filter((name) => cases[name]),
+      sides,
+      outcome,
+    )
+    // Last, together: their interruption concerns every case that runs.
+    const interrupted = names.filter((name) => restartCases[name])
+    await runAll(interrupted, sides, outcome, new Interruption(both, interrupted.length))
+    outcome.print()
     console.log(`${names.length} cases in ${((performance.now() - begun) / 1000).toFixed(0)} s`)
     for (const program of managers.programs)
       if (program.ending) console.log(`${program.name} ${program.ending}\n${program.tail()}`)
@@ -86,37 +113,65 @@ async function servedBy(plane: ServedPlane): Promise<ReadonlySet<string>> {
   )
 }
 
-async function runAll(names: readonly string[], theirs: Side, ours: Side): Promise<Outcome> {
-  const outcome = { passed: 0, failed: 0 }
-  const used = new Set<string>()
-  let asked = 0
+async function killUpstream({ programs }: Managers): Promise<void> {
+  await Promise.all(programs.map((program) => program.kill()))
+}
+
+/** Counts of all cases. */
+class Outcomes implements Outcome {
+  passed = 0
+  failed = 0
+  /** Cases with differences that `differing` lists. */
+  known = 0
+  /** Answers of admission that were compared. */
+  asked = 0
+  readonly used = new Set<string>()
+
+  print(): void {
+    console.log(`${this.asked} answers of admission compared`)
+    for (const { what } of explained) if (this.used.has(what)) console.log(`explained: ${what}`)
+    console.log(`${this.passed} the same, ${this.failed} different, ${this.known} with known differences`)
+  }
+}
+
+async function runAll(
+  names: readonly string[],
+  sides: readonly [Side, Side],
+  outcome: Outcomes,
+  interruption?: Interruption,
+): Promise<void> {
   const left = [...names]
   const work = async () => {
-    for (let name = left.shift(); name !== undefined; name = left.shift()) {
-      const twin = new Twin(name, [theirs, ours])
-      const begun = performance.now()
-      let broken: string | undefined
-      try {
-        await twin.open()
-        await cases[name]!(twin)
-      } catch (err) {
-        broken = messageOf(err)
-      }
-      for (const one of twin.explained) used.add(one.what)
-      asked += twin.asked
-      const isGood = broken === undefined && twin.found.length === 0
-      if (isGood) outcome.passed++
-      else outcome.failed++
-      console.log(`${isGood ? 'same     ' : 'DIFFERENT'}  ${name} (${((performance.now() - begun) / 1000).toFixed(0)} s)`)
-      if (broken !== undefined) console.log(`  broken: ${broken}`)
-      for (const { step, differences } of twin.found) {
-        console.log(`  ${step}`)
-        console.log(report(differences).replace(/^/gm, '    '))
-      }
-    }
+    for (let name = left.shift(); name !== undefined; name = left.shift())
+      await runOne(name, new Twin(name, sides, interruption), outcome)
   }
   await Promise.all(Array.from({ length: Most }, work))
-  console.log(`${asked} answers of admission compared`)
-  for (const { what } of explained) if (used.has(what)) console.log(`explained: ${what}`)
-  return outcome
+}
+
+async function runOne(name: string, twin: Twin, outcome: Outcomes): Promise<void> {
+  const begun = performance.now()
+  let broken: string | undefined
+  try {
+    await twin.open()
+    await allCases[name]!(twin)
+  } catch (err) {
+    broken = messageOf(err)
+  } finally {
+    twin.close()
+  }
+  for (const { what } of twin.explained) outcome.used.add(what)
+  outcome.asked += twin.asked
+  const isSame = broken === undefined && twin.found.length === 0
+  const reason = differing[name]
+  if (isSame) outcome.passed++
+  else if (reason !== undefined) outcome.known++
+  else outcome.failed++
+  const verdict = isSame ? 'same     ' : reason === undefined ? 'DIFFERENT' : 'known    '
+  console.log(`${verdict}  ${name} (${((performance.now() - begun) / 1000).toFixed(0)} s)`)
+  if (reason !== undefined) console.log(`  differs: ${reason}`)
+  if (broken !== undefined) console.log(`  broken: ${broken}`)
+  for (const { step, differences } of twin.found) {
+    console.log(`  ${step}`)
+    console.log(report(differences).replace(/^/gm, '    '))
+  }
 }

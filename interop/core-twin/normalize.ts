@@ -69,6 +69,8 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
   const add = (path: string, value: unknown): void => {
     if (path === 'apiVersion' || path === 'kind') return
     if (/(^|\.)observedGeneration$/.test(path)) value = value === generation ? 'current' : value === 0 ? 0 : 'stale'
+    // Each side has an authority of its own.
+    if (path === 'spec.clientConfig.caBundle') value = 'authority'
     // Addresses and keys of the workload API server.
     if (kind === 'Secret' && path.startsWith('data.')) value = 'secret'
     if (Array.isArray(value)) {

@@ -21,7 +21,7 @@ import {
   systemRandom,
   watchObjects,
 } from '@capstan/kube'
-import { Machine } from '@capstan/api'
+import { ExtensionConfig, Machine } from '@capstan/api'
 import { listen, memoryStore } from '@capstan/apiserver'
 import {
   type CertifiedKey,
@@ -33,6 +33,7 @@ import {
 } from '@capstan/kube/node'
 import { createWorkloads, serverNameOf, type Workloads } from '@capstan/local'
 import type { ServedPlane } from '../plane.ts'
+import { type Stage, type StagedExtension, startStagedExtension } from '../runtime-extension/staged-extension.ts'
 import { kindList, oldStub, type Role, stub, type StubKinds, type StubObject } from './stub-kinds.ts'
 
 const coreKind = (kind: string, plural: string, group = 'cluster.x-k8s.io'): Kind => ({
@@ -112,12 +113,15 @@ export class Side implements AsyncDisposable {
   readonly #workloadPort: number
   readonly #close: () => Promise<void>
   readonly #plane: ServedPlane
+  readonly #extension: StagedExtension
+  readonly #stages = new Map<string, Stage>()
 
   private constructor(
     name: 'theirs' | 'ours',
     plane: ServedPlane,
     client: Client,
     workload: { workloads: Workloads; authority: CertifiedKey; port: number; close: () => Promise<void> },
+    extension: StagedExtension,
   ) {
     this.name = name
     this.#plane = plane
@@ -126,6 +130,7 @@ export class Side implements AsyncDisposable {
     this.#authority = workload.authority
     this.#workloadPort = workload.port
     this.#close = workload.close
+    this.#extension = extension
   }
 
   /** Starts watching; the core must run. */
@@ -139,14 +144,17 @@ export class Side implements AsyncDisposable {
       endpointFor: (server) => (server === undefined ? undefined : workloads.endpointFor(server)),
       clock: systemClock,
     })
+    const extension = await startStagedExtension(plane.authority)
     const close = async () => {
+      await extension[Symbol.asyncDispose]()
       await listener.close(0)
       await workloads.close()
       transport.close()
     }
     const workload = { workloads, authority: plane.authority, port: listener.port, close }
-    const side = new Side(name, plane, createClient(transport, { fieldManager: agent }), workload)
+    const side = new Side(name, plane, createClient(transport, { fieldManager: agent }), workload, extension)
     for (const kind of observed) if (kind.group === '' || served.has(resourceName(kind))) side.#watch(kind)
+    side.#watch(ExtensionConfig)
     return side
   }
 
@@ -191,6 +199,27 @@ export class Side implements AsyncDisposable {
     })
   }
 
+  /** The extension of a case, created when it is first asked for: it has a handler for every hook. */
+  stage(namespace: string): Stage {
+    let stage = this.#stages.get(namespace)
+    if (!stage) this.#stages.set(namespace, (stage = this.#extension.stage(namespace)))
+    return stage
+  }
+
+  /** Registers the extension of a case. */
+  async announce(namespace: string): Promise<void> {
+    await this.client.create(ExtensionConfig, {
+      metadata: { name: namespace },
+      spec: {
+        clientConfig: {
+          url: this.stage(namespace).url,
+          caBundle: Buffer.from(this.#plane.authority.certificate).toString('base64'),
+        },
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+      },
+    })
+  }
+
   /** Starts the API server of a workload cluster. @returns a kubeconfig for it */
   async startWorkload(cluster: ObjectKey): Promise<string> {
     const client = await this.#workloads.join(cluster, 'twin', {
@@ -232,10 +261,10 @@ export class Side implements AsyncDisposable {
       for await (const event of watchObjects(this.client, kind, options)) {
         const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
         for (const object of objects) {
-          this.#put(object.metadata.namespace ?? '', kind, object)
+          this.#put(caseOf(object), kind, object)
           void this.playObject(kind, object)
         }
-        if (event.kind === 'deleted') this.#put(event.object.metadata.namespace ?? '', kind, event.object, true)
+        if (event.kind === 'deleted') this.#put(caseOf(event.object), kind, event.object, true)
       }
     }
     this.#watches.push(run())
@@ -345,6 +374,9 @@ export class Side implements AsyncDisposable {
     await this.#close()
   }
 }
+
+/** The case that an object belongs to: an ExtensionConfig, which has no namespace, is named after its case. */
+const caseOf = ({ metadata }: KubeObject): string => metadata.namespace ?? metadata.name
 
 const roles: readonly Role[] = ['cluster', 'controlPlane', 'machine', 'config']
 

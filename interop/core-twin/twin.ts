@@ -3,6 +3,7 @@ import {
   type Client,
   type Input,
   isRecord,
+  isTrue,
   type Kind,
   keyOf,
   type KubeObject,
@@ -12,10 +13,12 @@ import {
   sleep,
   systemClock,
 } from '@capstan/kube'
-import { Cluster, Machine, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
+import { Cluster, ExtensionConfig, Machine, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
+import type { StagedAnswer, StagedCall } from '../runtime-extension/staged-extension.ts'
 import { isExplained, isExplainedAnswer, type Explained } from './explained.ts'
 import { type Difference, differencesOf, normalText, pictureOf, pictureOfAnswer, textOf } from './normalize.ts'
 import type { Behaviour, Behaviours, RawAnswer, Side } from './side.ts'
+import type { Interruption } from './interruption.ts'
 import type { Role } from './stub-kinds.ts'
 import { everythingReady } from './providers.ts'
 
@@ -75,10 +78,41 @@ export class Twin {
   #registersNodes = false
   #answers: Difference[] = []
   #touches = 0
+  #interruption: Interruption | undefined
 
-  constructor(namespace: string, sides: readonly [Side, Side]) {
+  constructor(namespace: string, sides: readonly [Side, Side], interruption?: Interruption) {
     this.namespace = namespace
     this.#sides = sides
+    this.#interruption = interruption
+  }
+
+  /** For a case that has ended, whether it came to its interruption or not. */
+  close(): void {
+    this.#interruption?.leave()
+    this.#interruption = undefined
+  }
+
+  /**
+   * Does something while no manager runs, once in a case of `restartCases`. Kinds of core cannot be written meanwhile: their webhooks
+   * are down.
+   */
+  async whileStopped(act: () => Promise<void>): Promise<void> {
+    const interruption = this.#interruption
+    if (!interruption) throw new Error(`${this.namespace} is not one of the cases that stop the managers, or has done so already`)
+    this.#interruption = undefined
+    await interruption.join(act)
+  }
+
+  /** Registers an extension with a handler for every hook, each of which proceeds until `answer` changes it. */
+  async extend(): Promise<void> {
+    await this.#both((side) => side.announce(this.namespace))
+    const isDiscovered = (one: KubeObject) => one.kind === 'ExtensionConfig' && isTrue(one as ExtensionConfig, 'Discovered')
+    await this.settle('the extension is discovered', (objects) => objects.some(isDiscovered))
+  }
+
+  /** What the extension of the case answers a hook from now on; `undefined`: it proceeds. */
+  answer(hook: string, answer: ((call: StagedCall) => StagedAnswer) | undefined): void {
+    for (const side of this.#sides) side.stage(this.namespace).answer(hook, answer)
   }
 
   async open(): Promise<void> {

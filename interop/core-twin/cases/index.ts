@@ -1,4 +1,4 @@
-/** All cases, by name: a name is also the case's namespace. */
+/** All cases, by name: a name is also the case's namespace. `restartCases` stop both managers in between, and run after the others. */
 import type { Cases } from '../twin.ts'
 import { clusterAdmissionCases } from './admission/clusters.ts'
 import { machineAdmissionCases } from './admission/machines.ts'
@@ -6,12 +6,17 @@ import { otherAdmissionCases } from './admission/others.ts'
 import { clusterCases } from './cluster.ts'
 import { drainCases } from './drain.ts'
 import { healthCheckCases } from './health-check.ts'
+import { hookCases } from './hooks.ts'
 import { machineCases } from './machine.ts'
 import { machineDeploymentCases } from './machine-deployment.ts'
 import { machinePoolCases } from './machine-pool.ts'
 import { machineSetCases } from './machine-set.ts'
 import { resourceSetCases } from './resource-set.ts'
+import { ownerCases } from './owners.ts'
 import { topologyCases } from './topology.ts'
+import { unreachableCases } from './unreachable.ts'
+
+export { restartCases } from './restart.ts'
 
 export const cases: Cases = {
   ...clusterAdmissionCases,
@@ -26,4 +31,7 @@ export const cases: Cases = {
   ...drainCases,
   ...resourceSetCases,
   ...topologyCases,
+  ...ownerCases,
+  ...unreachableCases,
+  ...hookCases,
 }

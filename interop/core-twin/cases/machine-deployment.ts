@@ -33,7 +33,7 @@ const changes =
     }
   }
 
-const version = (text: string) => ({ template: { spec: { version: text } } })
+export const version = (text: string) => ({ template: { spec: { version: text } } })
 const strategy = (type: string, rollingUpdate?: object) => ({
   rollout: { strategy: { type, ...(rollingUpdate ? { rollingUpdate } : {}) } },
 })
@@ -64,7 +64,7 @@ const stuck: Case = async (twin) => {
 }
 
 /** Provisions as many machines as it is told to, one after the other, so that both sides take the same steps. */
-class Gate {
+export class Gate {
   #open = 0
   /** By the Cluster, which is another on each side. */
   readonly #let = new Map<string, Set<string>>()

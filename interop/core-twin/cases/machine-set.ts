@@ -47,11 +47,11 @@ const controlPlane = (version: string, more: { spec?: object; status?: object } 
 const skip = (checks: string) => ({ annotations: { 'machineset.cluster.x-k8s.io/skip-preflight-checks': checks } })
 
 /** A Machine that nothing controls. */
-async function orphan(twin: Twin, name: string, labels: { [key: string]: string }): Promise<void> {
+export async function orphan(twin: Twin, name: string, labels: { [key: string]: string }, more: object = {}): Promise<void> {
   await twin.create(stub.config, named(name, { spec: {} }))
   await twin.create(stub.machine, named(name, { spec: {} }))
   const { metadata, ...rest } = machine(name)
-  await twin.create(Machine, { ...rest, metadata: { ...metadata, labels } })
+  await twin.create(Machine, { ...rest, metadata: { ...metadata, labels, ...more } })
 }
 
 const adoption: Case = async (twin) => {

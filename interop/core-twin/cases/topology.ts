@@ -60,7 +60,7 @@ export async function templates(twin: Twin, name = 'quick', kinds = stub): Promi
   await twin.create(kinds.machineTemplate, named(`${name}-worker`, { spec }))
 }
 
-const worker = (name: string, more: object = {}) => ({ class: 'worker', name, replicas: 1, ...more })
+export const worker = (name: string, more: object = {}) => ({ class: 'worker', name, replicas: 1, ...more })
 
 interface TopologyOptions {
   readonly topology?: object
@@ -69,7 +69,7 @@ interface TopologyOptions {
   readonly metadata?: object
 }
 
-const aCluster = ({ topology, controlPlane, workers = [worker('a')], metadata }: TopologyOptions = {}): Input<Cluster> =>
+export const aCluster = ({ topology, controlPlane, workers = [worker('a')], metadata }: TopologyOptions = {}): Input<Cluster> =>
   ({
     metadata: { name: clusterName, ...metadata },
     spec: {
@@ -104,7 +104,7 @@ async function speakOldContract(twin: Twin): Promise<void> {
 }
 
 /** A Cluster made from a class, at rest. */
-async function created(twin: Twin, ofClass: ClassOptions = {}, of: TopologyOptions = {}): Promise<void> {
+export async function created(twin: Twin, ofClass: ClassOptions = {}, of: TopologyOptions = {}): Promise<void> {
   if (ofClass.kinds === oldStub) await speakOldContract(twin)
   await templates(twin, 'quick', ofClass.kinds)
   await twin.create(ClusterClass, aClass(ofClass))
@@ -114,8 +114,8 @@ async function created(twin: Twin, ofClass: ClassOptions = {}, of: TopologyOptio
   await twin.settle('created', connected)
 }
 
-const topology = (spec: object) => ({ spec: { topology: spec } })
-const workers = (...machineDeployments: readonly object[]) => topology({ workers: { machineDeployments } })
+export const topology = (spec: object) => ({ spec: { topology: spec } })
+export const workers = (...machineDeployments: readonly object[]) => topology({ workers: { machineDeployments } })
 
 type Steps = readonly (readonly [name: string, patch: object])[]
 
@@ -147,7 +147,7 @@ const life: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-const isUpgraded = (version: string) => (objects: readonly KubeObject[]) =>
+export const isUpgraded = (version: string) => (objects: readonly KubeObject[]) =>
   objects
     .filter(({ kind }) => kind === 'MachineDeployment')
     .every((one) => (one as MachineDeployment).spec.template.spec.version === version)

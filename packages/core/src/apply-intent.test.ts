@@ -59,6 +59,27 @@ describe('applyIntent', () => {
   })
 })
 
+describe('an intent of an object of a provider', () => {
+  const kind: Kind = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', scope: 'Namespaced' }
+  const wanted = intent({ labels: { a: '1' }, annotations: {} })
+  const owning = (annotations: object) => {
+    const owned = { 'f:metadata': { ...labelled['f:metadata'], ...annotations } }
+    return anObject([entry('us', 'Apply', owned)], { metadata: { labels: { a: '1' }, uid: 'u' } })
+  }
+
+  test('is sent with empty annotations, which its manager then owns', async () => {
+    const sent: unknown[] = []
+    const client = { apply: (_: Kind, object: KubeObject) => Promise.resolve(sent.push(object)) }
+    const io = { client, clock: new VirtualClock(), signal: AbortSignal.any([]) } as never
+    await applyIntent(io, kind, owning({ 'f:annotations': { 'f:old': {} } }), wanted, 'us', { ownsEmpty: true })
+    expect(sent).toEqual([{ metadata: { name: 'x', labels: { a: '1' }, annotations: {}, uid: 'u' } }])
+  })
+
+  test.each([[{ 'f:annotations': {} }], [{}]])('is applied when the manager owns %j of empty annotations', (annotations) => {
+    expect(isApplied(owning(annotations), wanted, 'us', { ownsEmpty: true })).toBe(true)
+  })
+})
+
 describe('repairedEntries', () => {
   const now = { apiVersion: 'v2', time: '2026-01-01T00:00:00Z' }
   const seed = { ...now, manager: 'us', operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1: { 'f:metadata': { 'f:name': {} } } }
@@ -104,7 +125,9 @@ describe('handOverMetadata', () => {
   test('reads the object again after a conflict, and keeps the entries of others', async () => {
     const { answer, last, tries } = await handOver(1)
     expect([answer, tries, last[1]!.value]).toEqual(['patched', 2, '2'])
-    expect((last[0]!.value as ManagedFieldsEntry[]).map(({ manager }) => manager)).toEqual(['provider', 'us', 'metadata'])
+    const entries = last[0]!.value as ManagedFieldsEntry[]
+    expect(entries.map(({ manager }) => manager)).toEqual(['provider', 'us', 'metadata'])
+    expect(entries.at(-1)!.fieldsV1).toEqual({ 'f:metadata': { 'f:labels': { 'f:a': {} }, 'f:annotations': {} } })
   })
 
   test('fails after three conflicts', async () => {

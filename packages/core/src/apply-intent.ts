@@ -20,6 +20,11 @@ import {
 
 type ApplyIO = Pick<ReconcileContext, 'client' | 'clock' | 'signal'>
 
+export interface IntentOptions {
+  /** The manager owns labels and annotations of the intent even when they are empty: upstream's intents for objects of providers. */
+  readonly ownsEmpty?: boolean
+}
+
 /** Creates the object or updates it to the intent. Fields that the manager owned and that the intent no longer contains are removed. */
 export async function applyIntent<T extends KubeObject>(
   io: ApplyIO,
@@ -27,12 +32,13 @@ export async function applyIntent<T extends KubeObject>(
   existing: T | undefined,
   intent: Input<T>,
   manager: string,
+  { ownsEmpty = false }: IntentOptions = {},
 ): Promise<T> {
   const { client, signal } = io
   const options = { fieldManager: manager, force: true, signal }
-  const sent = withoutEmptyMetadata(intent)
+  const sent = ownsEmpty ? intent : withoutEmptyMetadata(intent)
   if (!existing) return client.apply(kind, sent, options)
-  if (isApplied(existing, intent, manager)) return existing
+  if (isApplied(existing, intent, manager, { ownsEmpty })) return existing
   const { uid } = existing.metadata
   try {
     await repairManagedFields(io, kind, existing, manager)
@@ -45,7 +51,12 @@ export async function applyIntent<T extends KubeObject>(
 }
 
 /** Returns whether the manager has applied exactly this intent and the object still has all of it. Pure. */
-export function isApplied(object: KubeObject, intent: Input<KubeObject>, manager: string): boolean {
+export function isApplied(
+  object: KubeObject,
+  intent: Input<KubeObject>,
+  manager: string,
+  { ownsEmpty = false }: IntentOptions = {},
+): boolean {
   const entries = (object.metadata.managedFields ?? []).filter((entry) => entry.manager === manager && !entry.subresource)
   const [entry] = entries
   if (!entry || entries.length > 1 || entry.operation !== 'Apply') return false
@@ -53,7 +64,19 @@ export function isApplied(object: KubeObject, intent: Input<KubeObject>, manager
   const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = intent
   const metadata = withoutEmpty({ labels, annotations, finalizers, ownerReferences })
   const wanted = withoutAbsent({ ...(isEmpty(metadata) ? {} : { metadata }), ...rest })
-  return contains(object, wanted) && ownsExactly(wanted, entry.fieldsV1)
+  // A server may drop the ownership of an empty map: then it is not applied again and again.
+  const owned = ownsEmpty ? withoutEmptyMaps(entry.fieldsV1, { labels, annotations }) : entry.fieldsV1
+  return contains(object, wanted) && ownsExactly(wanted, owned)
+}
+
+/** Leaves out owned labels and annotations that are wanted empty. */
+function withoutEmptyMaps(fieldsV1: { readonly [field: string]: unknown }, wanted: object): object {
+  const metadata = fieldsV1['f:metadata']
+  if (!isRecord(metadata)) return fieldsV1
+  const isLeft = ([field, owned]: readonly [string, unknown]) =>
+    !(isEmpty(owned) && isEmpty((wanted as { [name: string]: unknown })[field.slice('f:'.length)]))
+  const left = Object.fromEntries(Object.entries(metadata).filter(isLeft))
+  return { ...fieldsV1, 'f:metadata': left }
 }
 
 /** Whether every value of `wanted` is in `object`. Atomic lists must be equal; in keyed lists only the wanted items are compared. */
@@ -195,13 +218,12 @@ function handedOverEntries(
   const { 'f:metadata': _metadata, ...others } = entry.fieldsV1
   const fields = { ...(isEmpty(left) ? {} : { 'f:metadata': left }), ...others }
   const elements = (of: object) => Object.fromEntries(Object.keys(of).map((name) => [`f:${name}`, {}]))
-  const own = withoutEmpty({ 'f:labels': elements(wanted.labels), 'f:annotations': elements(wanted.annotations) })
+  const own = { 'f:labels': elements(wanted.labels), 'f:annotations': elements(wanted.annotations) }
   const rest = entries.filter((one) => one !== entry && !(one.manager === managers.to && one.operation === 'Apply'))
   return [
     ...rest,
     { ...entry, fieldsV1: fields },
-    // An entry without fields would be dropped. It is seeded with one, so that the first apply is not treated as a take-over.
-    { ...entry, manager: managers.to, fieldsV1: { 'f:metadata': isEmpty(own) ? { 'f:name': {} } : own } },
+    { ...entry, manager: managers.to, fieldsV1: { 'f:metadata': own } },
   ] as ManagedFieldsEntry[]
 }
 

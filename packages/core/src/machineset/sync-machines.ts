@@ -50,5 +50,6 @@ async function syncReferenced(
   // Done already at creation, unless the process stopped in between.
   const object = await handOverMetadata(io, kind, external.object, { from: MachineSetManager, to: MetadataManager }, wanted)
   const { name, namespace } = object.metadata
-  await applyIntent(io, kind, object, { metadata: { name, namespace: namespace!, ...wanted } }, MetadataManager)
+  const intent = { metadata: { name, namespace: namespace!, ...wanted } }
+  await applyIntent(io, kind, object, intent, MetadataManager, { ownsEmpty: true })
 }

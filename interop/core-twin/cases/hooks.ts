@@ -1,0 +1,248 @@
+/** Hooks of a runtime extension that hold, fail, patch, and update in place. */
+import { Cluster, ClusterClass, ExtensionConfig, MachineDeployment } from '@capstan/api'
+import { fail, holdFor, proceedWith } from '@capstan/extension'
+import { clusterName, machineDeployment } from '../objects.ts'
+import type { StagedAnswer } from '../../runtime-extension/staged-extension.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { version } from './machine-deployment.ts'
+import { connected, readyCluster } from './machine.ts'
+import { workerTemplates } from './machine-set.ts'
+import { aClass, aCluster, created, isUpgraded, templates, topology } from './topology.ts'
+
+const held = (hook: string) => holdFor(1, `held by ${hook}`)
+const failed = (hook: string) => fail(`failed by ${hook}`)
+
+/** A new Cluster that its extension holds, or fails. */
+const beforeCreate =
+  (answer: (hook: string) => StagedAnswer): Case =>
+  async (twin) => {
+    await twin.extend()
+    twin.answer('BeforeClusterCreate', () => answer('BeforeClusterCreate'))
+    await templates(twin)
+    await twin.create(ClusterClass, aClass())
+    await twin.settle('the class is reconciled')
+    await twin.startWorkload(clusterName)
+    await twin.create(Cluster, aCluster())
+    await twin.settle('nothing is created')
+    twin.answer('BeforeClusterCreate', undefined)
+    await twin.settle('created', connected)
+  }
+
+const afterInitialized =
+  (answer: (hook: string) => StagedAnswer): Case =>
+  async (twin) => {
+    await twin.extend()
+    twin.answer('AfterControlPlaneInitialized', () => answer('AfterControlPlaneInitialized'))
+    await created(twin)
+    twin.answer('AfterControlPlaneInitialized', undefined)
+    await twin.touch(Cluster, clusterName)
+    await twin.settle('let go')
+  }
+
+/** An upgrade that one hook holds, or fails. */
+const upgrade =
+  (hook: string, answer: (hook: string) => StagedAnswer): Case =>
+  async (twin) => {
+    await twin.extend()
+    await created(twin)
+    twin.answer(hook, () => answer(hook))
+    await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+    await twin.settle('it does not go on')
+    twin.answer(hook, undefined)
+    await twin.settle('upgraded', isUpgraded('v1.35.0'))
+  }
+
+/** A second upgrade while the last hook of the first one holds. */
+const secondUpgrade: Case = async (twin) => {
+  await twin.extend()
+  await created(twin)
+  twin.answer('AfterClusterUpgrade', () => held('AfterClusterUpgrade'))
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('upgraded and held', isUpgraded('v1.35.0'))
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
+  await twin.settle('another upgrade is refused')
+}
+
+const beforeDelete =
+  (answer: (hook: string) => StagedAnswer): Case =>
+  async (twin) => {
+    await twin.extend()
+    await created(twin)
+    twin.answer('BeforeClusterDelete', () => answer('BeforeClusterDelete'))
+    await twin.delete(Cluster, clusterName)
+    await twin.settle('it stays')
+    twin.answer('BeforeClusterDelete', undefined)
+    await twin.settle('deleted', (objects) => !objects.some(({ kind }) => kind === 'Cluster'))
+  }
+
+/** The extension is removed while it holds. */
+const removed: Case = async (twin) => {
+  await twin.extend()
+  await created(twin)
+  twin.answer('BeforeClusterUpgrade', () => held('BeforeClusterUpgrade'))
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('held')
+  await twin.raw('the ExtensionConfig is deleted', async (client) => {
+    await client.delete(ExtensionConfig, { name: twin.namespace })
+  })
+  await twin.settle('upgraded', isUpgraded('v1.35.0'))
+}
+
+interface PatchRequest {
+  readonly items: readonly { readonly uid: string; readonly object: { readonly kind: string } }[]
+}
+
+const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
+const region = [{ op: 'add', path: '/spec/template/spec/region', value: 'eu' }]
+
+/** Puts a region into every template. */
+const regions = ({ request }: { request: object }): StagedAnswer => {
+  const { items } = request as PatchRequest
+  return proceedWith({ items: items.map(({ uid }) => ({ uid, patchType: 'JSONPatch', patch: base64(region) })) } as never)
+}
+
+const external = (twin: Twin, more: object) => ({
+  spec: {
+    patches: [
+      {
+        name: 'p',
+        external: Object.fromEntries(Object.entries(more).map(([key, hook]) => [key, `${String(hook)}.${twin.namespace}`])),
+      },
+    ],
+  },
+})
+
+const patches: Case = async (twin) => {
+  await twin.extend()
+  twin.answer('GeneratePatches', regions)
+  await created(twin, external(twin, { generatePatchesExtension: 'generate-patches' }))
+  twin.answer('GeneratePatches', () => proceedWith({ items: [] } as never))
+  await twin.touch(Cluster, clusterName)
+  await twin.settle('patched no more')
+}
+
+/** A hook of patches or validation fails for a Cluster that exists. */
+const topologyHookFails =
+  (hook: 'GeneratePatches' | 'ValidateTopology', handlers: object): Case =>
+  async (twin) => {
+    await twin.extend()
+    await created(twin, external(twin, handlers))
+    twin.answer(hook, () => failed(hook))
+    await twin.patch(Cluster, clusterName, topology({ controlPlane: { replicas: 3 } }))
+    await twin.settle('nothing changes')
+    twin.answer(hook, undefined)
+    await twin.touch(Cluster, clusterName)
+    await twin.settle('changed')
+  }
+
+const regionVariable = { name: 'region', required: false, schema: { openAPIV3Schema: { type: 'string', default: 'eu' } } }
+
+const variables: Case = async (twin) => {
+  await twin.extend()
+  twin.answer('DiscoverVariables', () => proceedWith({ variables: [regionVariable] } as never))
+  await created(
+    twin,
+    external(twin, { discoverVariablesExtension: 'discover-variables', generatePatchesExtension: 'generate-patches' }),
+  )
+  await twin.patch(Cluster, clusterName, topology({ variables: [{ name: 'region', value: 'us' }] }))
+  await twin.settle('a value')
+  await twin.patch(Cluster, clusterName, topology({ variables: [{ name: 'region', value: 1 }] }))
+  await twin.settle('a wrong value is refused')
+}
+
+const variablesFail: Case = async (twin) => {
+  await twin.extend()
+  twin.answer('DiscoverVariables', () => failed('DiscoverVariables'))
+  await templates(twin)
+  await twin.create(ClusterClass, aClass(external(twin, { discoverVariablesExtension: 'discover-variables' })))
+  await twin.settle('the class has no variables')
+}
+
+/** A handler that no extension has. */
+const unknownHandler: Case = async (twin) => {
+  await twin.extend()
+  await templates(twin)
+  await twin.create(ClusterClass, aClass(external(twin, { generatePatchesExtension: 'nothing' })))
+  await twin.settle('the class is reconciled')
+  await twin.create(Cluster, aCluster())
+  await twin.settle('nothing is created')
+}
+
+const upgradePlan: Case = async (twin) => {
+  const plan = ['v1.35.0', 'v1.36.0'].map((one) => ({ version: one }))
+  await twin.extend()
+  twin.answer('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: plan, workersUpgrades: plan } as never))
+  await created(twin, {
+    spec: { upgrade: { external: { generateUpgradePlanExtension: `generate-upgrade-plan.${twin.namespace}` } } },
+  })
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
+  await twin.settle('upgraded', isUpgraded('v1.36.0'))
+}
+
+const upgradePlanFails: Case = async (twin) => {
+  await twin.extend()
+  await created(twin, {
+    spec: { upgrade: { external: { generateUpgradePlanExtension: `generate-upgrade-plan.${twin.namespace}` } } },
+  })
+  twin.answer('GenerateUpgradePlan', () => failed('GenerateUpgradePlan'))
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('it does not begin')
+}
+
+/** A rollout whose extension cannot change anything in place: Machines are replaced. */
+const notInPlace: Case = async (twin) => {
+  await twin.extend()
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('created')
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('rolled out')
+}
+
+const inPlaceFails: Case = async (twin) => {
+  await twin.extend()
+  twin.answer('CanUpdateMachineSet', () => failed('CanUpdateMachineSet'))
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('created')
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('it does not begin')
+}
+
+const upgradeHooks = {
+  'before-cluster-upgrade': 'BeforeClusterUpgrade',
+  'before-control-plane-upgrade': 'BeforeControlPlaneUpgrade',
+  'after-control-plane-upgrade': 'AfterControlPlaneUpgrade',
+  'before-workers-upgrade': 'BeforeWorkersUpgrade',
+  'after-workers-upgrade': 'AfterWorkersUpgrade',
+  'after-cluster-upgrade': 'AfterClusterUpgrade',
+}
+
+const table: { [name: string]: Case } = {}
+for (const [name, hook] of Object.entries(upgradeHooks)) {
+  table[`hooks-${name}-holds`] = upgrade(hook, held)
+  table[`hooks-${name}-fails`] = upgrade(hook, failed)
+}
+
+export const hookCases: Cases = {
+  ...table,
+  'hooks-before-create-holds': beforeCreate(held),
+  'hooks-before-create-fails': beforeCreate(failed),
+  'hooks-after-initialized-fails': afterInitialized(failed),
+  'hooks-before-delete-holds': beforeDelete(held),
+  'hooks-before-delete-fails': beforeDelete(failed),
+  'hooks-second-upgrade': secondUpgrade,
+  'hooks-removed': removed,
+  'hooks-patches': patches,
+  'hooks-patches-fail': topologyHookFails('GeneratePatches', { generatePatchesExtension: 'generate-patches' }),
+  'hooks-validation-fails': topologyHookFails('ValidateTopology', { validateTopologyExtension: 'validate-topology' }),
+  'hooks-variables': variables,
+  'hooks-variables-fail': variablesFail,
+  'hooks-unknown-handler': unknownHandler,
+  'hooks-upgrade-plan': upgradePlan,
+  'hooks-upgrade-plan-fails': upgradePlanFails,
+  'hooks-not-in-place': notInPlace,
+  'hooks-in-place-fails': inPlaceFails,
+}

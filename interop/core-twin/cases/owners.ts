@@ -1,0 +1,183 @@
+/** Owner references: adoption, release, objects that others control, and deletion that orphans. */
+import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
+import { type Input, keyOf, type Kind, type KubeObject } from '@capstan/kube'
+import { clusterName, machine, machineDeployment, machineSet } from '../objects.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { readyCluster, readyMachine } from './machine.ts'
+import { orphan, workerTemplates } from './machine-set.ts'
+
+/** A controller that does not exist. */
+const stranger = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x', controller: true }
+const strangers = { ownerReferences: [stranger] }
+
+const withMetadata = <T extends KubeObject>(object: Input<T>, metadata: object): Input<T> =>
+  ({ ...object, metadata: { ...object.metadata, ...metadata } }) as Input<T>
+
+/** Deletes an object and leaves what it owns. */
+const deleteAndOrphan = (twin: Twin, kind: Kind, name: string) =>
+  twin.raw(`delete ${kind.kind} and orphan`, async (client) => {
+    await client.delete(kind, { namespace: twin.namespace, name }, { propagationPolicy: 'Orphan' })
+  })
+
+/** Orphans of a MachineSet, which another one adopts. */
+const setOrphans: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
+  await twin.settle('two Machines')
+  await deleteAndOrphan(twin, MachineSet, 'ms')
+  await twin.settle('the MachineSet is deleted, its Machines stay')
+  await twin.create(
+    MachineSet,
+    machineSet('again', {
+      replicas: 2,
+      selector: { matchLabels: { set: 'ms' } },
+      template: machineSet('ms').spec.template,
+    } as never),
+  )
+  await twin.settle('another one adopts them')
+}
+
+const deploymentOrphans: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('a MachineSet')
+  await deleteAndOrphan(twin, MachineDeployment, 'md')
+  await twin.settle('the MachineDeployment is deleted, its MachineSet stays')
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('a new one of that name adopts it')
+}
+
+/** A MachineSet that a user has created matches a MachineDeployment. */
+const deploymentAdopts: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  const template = machineDeployment('md').spec.template
+  const labels = { 'cluster.x-k8s.io/cluster-name': clusterName, deployment: 'md' }
+  const lone = machineSet('lone', { selector: { matchLabels: { deployment: 'md' } }, template } as never)
+  await twin.create(MachineSet, withMetadata(lone, { labels }))
+  await twin.settle('a MachineSet')
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('adopted')
+  await twin.patch(MachineSet, 'lone', { metadata: { labels: { deployment: null } } })
+  await twin.settle('it no longer matches')
+}
+
+/** One Machine has another controller; others are adopted all the same. */
+const someStrangers: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await orphan(twin, 'lone', { set: 'ms' })
+  await orphan(twin, 'controlled', { set: 'ms' }, strangers)
+  await twin.settle('both run')
+  await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
+  await twin.settle('one is adopted, another created')
+}
+
+/** A deleted Machine is not adopted. */
+const goingMachine: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await orphan(twin, 'going', { set: 'ms' }, { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/wait': '' } })
+  await twin.settle('it runs')
+  await twin.delete(Machine, 'going')
+  await twin.settle('it is held')
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('it is not adopted')
+}
+
+/** Machines of another Cluster are left alone, whatever their labels are. */
+const otherCluster: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  const foreign = machine('foreign', { clusterName: 'other' })
+  await twin.create(Machine, withMetadata(foreign, { labels: { set: 'ms', 'cluster.x-k8s.io/cluster-name': 'other' } }))
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('it is not adopted')
+}
+
+/** The objects that a Machine refers to, when something else controls one of them. */
+const controlledReference =
+  (role: 'machine' | 'config'): Case =>
+  async (twin) => {
+    await readyCluster(twin)
+    for (const one of ['machine', 'config'] as const)
+      await twin.create(stub[one], { metadata: { name: 'm', ...(one === role ? strangers : {}) }, spec: {} } as never)
+    await twin.create(Machine, machine('m'))
+    await twin.settle('refused')
+  }
+
+/** Owner references that a user removes come back. */
+const removedOwners: Case = async (twin) => {
+  await readyMachine(twin)
+  for (const kind of [stub.config, stub.machine] as const) {
+    await twin.patch(kind, 'm', { metadata: { ownerReferences: null, labels: null } })
+    await twin.settle(`the owner of ${kind.kind} is back`)
+  }
+  await twin.patch(Machine, 'm', { metadata: { ownerReferences: null } })
+  await twin.settle('the owner of the Machine is back')
+}
+
+/** Templates belong to the Cluster. */
+const templateOwners: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 0 }))
+  await twin.settle('templates have an owner')
+  await twin.patch(stub.machineTemplate, 'worker', { metadata: { ownerReferences: null } })
+  await twin.touch(MachineSet, 'ms')
+  await twin.settle('it is back')
+}
+
+const healthCheckOwner: Case = async (twin) => {
+  await readyCluster(twin)
+  const spec = { clusterName, selector: { matchLabels: { set: 'ms' } }, checks: { nodeStartupTimeoutSeconds: 300 } }
+  await twin.create(MachineHealthCheck, { metadata: { name: 'mhc' }, spec } as never)
+  await twin.settle('it has an owner')
+  await twin.patch(MachineHealthCheck, 'mhc', { metadata: { ownerReferences: null, labels: null } })
+  await twin.settle('and has it again')
+}
+
+/** A Machine of a set that a user takes out, and gives back. */
+const takenOut: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 0 }))
+  await orphan(twin, 'lone', { set: 'none' })
+  await twin.settle('neither knows the other')
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
+  await twin.settle('a Machine is created')
+  await twin.patch(Machine, 'lone', {
+    metadata: { labels: { set: 'ms' }, annotations: { 'cluster.x-k8s.io/delete-machine': '' } },
+  })
+  await twin.settle('one too many')
+}
+
+/** An owner reference of another version of the API becomes one of the present version. */
+const oldReference: Case = async (twin) => {
+  await readyMachine(twin)
+  await twin.raw('owner of an older version', async (client) => {
+    const config = await client.get(stub.config, { namespace: twin.namespace, name: 'm' })
+    const ownerReferences = config.metadata.ownerReferences!.map((one) => ({ ...one, apiVersion: 'cluster.x-k8s.io/v1beta1' }))
+    await client.patch(stub.config, keyOf(config), { type: 'merge', body: { metadata: { ownerReferences } } })
+  })
+  await twin.settle('renewed')
+}
+
+export const ownerCases: Cases = {
+  'owners-machineset-orphans': setOrphans,
+  'owners-machinedeployment-orphans': deploymentOrphans,
+  'owners-machinedeployment-adopts': deploymentAdopts,
+  'owners-machineset-strangers': someStrangers,
+  'owners-machineset-deleted-machine': goingMachine,
+  'owners-machineset-other-cluster': otherCluster,
+  'owners-machineset-one-too-many': takenOut,
+  'owners-infrastructure-controlled': controlledReference('machine'),
+  'owners-bootstrap-controlled': controlledReference('config'),
+  'owners-machine-removed': removedOwners,
+  'owners-machine-old-version': oldReference,
+  'owners-templates': templateOwners,
+  'owners-healthcheck': healthCheckOwner,
+}

@@ -1,0 +1,183 @@
+/** Both managers are killed in the middle, something changes while they are down, and they start again. */
+import { Cluster, ClusterResourceSet, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
+import { ConfigMap, type KubeObject, Node, Pod } from '@capstan/kube'
+import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
+import { everythingReady, silent } from '../providers.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { readyCluster, readyMachine } from './machine.ts'
+import { Gate, version } from './machine-deployment.ts'
+import { workerTemplates } from './machine-set.ts'
+import { created, isUpgraded, topology } from './topology.ts'
+
+const nothing = async (): Promise<void> => {}
+const isGone = (kind: string) => (objects: readonly KubeObject[]) => !objects.some((one) => one.kind === kind)
+
+const atRest: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
+  await twin.settle('at rest')
+  await twin.whileStopped(nothing)
+  await twin.settle('at rest again')
+}
+
+const topologyAtRest: Case = async (twin) => {
+  await created(twin)
+  await twin.whileStopped(nothing)
+  await twin.settle('at rest again')
+}
+
+const provisioned: Case = async (twin) => {
+  await readyCluster(twin)
+  await twin.behave({ machine: silent, config: silent })
+  await twin.create(stub.config, named('m', { spec: {} }))
+  await twin.create(stub.machine, named('m', { spec: {} }))
+  await twin.create(Machine, machine('m'))
+  await twin.settle('nothing is reported')
+  await twin.whileStopped(() => twin.behave(everythingReady))
+  await twin.settle('provisioned while no manager ran')
+}
+
+const rollout: Case = async (twin) => {
+  const gate = new Gate()
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await gate.open(twin, 2)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
+  await twin.settle('created')
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('no new Machine is available')
+  await twin.whileStopped(() => gate.open(twin, 3))
+  await twin.settle('one new Machine is available')
+  await gate.open(twin, 4)
+  await twin.settle('rolled out')
+}
+
+const scaled: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 1 }))
+  await twin.settle('one Machine')
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 4 } })
+  await twin.whileStopped(nothing)
+  await twin.settle('scaled up')
+}
+
+/** The finalizer of the infrastructure is removed while no manager runs. */
+const deletion: Case = async (twin) => {
+  await readyMachine(twin)
+  await twin.patch(stub.machine, 'm', { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
+  await twin.delete(Machine, 'm')
+  await twin.settle('the infrastructure stays')
+  await twin.whileStopped(() => twin.patch(stub.machine, 'm', { metadata: { finalizers: null } }))
+  await twin.settle('the Machine is gone', isGone('Machine'))
+}
+
+const clusterDeletion: Case = async (twin) => {
+  await readyMachine(twin)
+  await twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the control plane stays')
+  await twin.whileStopped(() => twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: null } }))
+  await twin.settle('the Cluster is gone', isGone('Cluster'))
+}
+
+const drain: Case = async (twin) => {
+  await readyMachine(twin)
+  const pod = { metadata: { name: 'a', namespace: 'default' }, spec: { nodeName: 'm', containers: [{ name: 'c', image: 'i' }] } }
+  await twin.inWorkload(clusterName, (client) => client.create(Pod, pod as never))
+  await twin.delete(Machine, 'm')
+  await twin.settle('a Pod is evicted')
+  await twin.whileStopped(() =>
+    twin.inWorkload(clusterName, (client) => client.delete(Pod, { namespace: 'default', name: 'a' }, { gracePeriodSeconds: 0 })),
+  )
+  await twin.settle('drained', isGone('Machine'))
+}
+
+const nodeDeleted: Case = async (twin) => {
+  await readyMachine(twin)
+  await twin.whileStopped(() => twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'm' })))
+  await twin.settle('the Node is gone')
+}
+
+const upgrade: Case = async (twin) => {
+  await created(twin)
+  await twin.behave({ controlPlane: silent })
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('the control plane is stuck')
+  await twin.whileStopped(() => twin.behave(everythingReady))
+  await twin.settle('upgraded', isUpgraded('v1.35.0'))
+}
+
+const at = '2026-01-01T00:00:00Z'
+const notReady = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => ({
+  type,
+  status: 'False',
+  reason: 'Twin',
+  message: '',
+  lastHeartbeatTime: at,
+  lastTransitionTime: at,
+}))
+
+const healthCheck: Case = async (twin) => {
+  await readyMachine(twin, { labels: { set: 'x' } })
+  const checks = {
+    nodeStartupTimeoutSeconds: 30,
+    unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }],
+  }
+  const spec = { clusterName, selector: { matchLabels: { set: 'x' } }, checks }
+  await twin.create(MachineHealthCheck, { metadata: { name: 'mhc' }, spec } as never)
+  await twin.settle('the Machine is healthy')
+  const report = (twin: Twin) =>
+    twin.inWorkload(clusterName, (client) =>
+      client.patch(
+        Node,
+        { name: 'm' },
+        { type: 'merge', body: { status: { conditions: notReady } } },
+        { subresource: 'status', fieldManager: 'kubelet' },
+      ),
+    )
+  await twin.whileStopped(() => report(twin))
+  await twin.settle('it is unhealthy')
+}
+
+const resourceSet: Case = async (twin) => {
+  await readyCluster(twin)
+  const data = (value: string) => ({
+    data: {
+      a: JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'made', namespace: 'default' },
+        data: { value },
+      }),
+    },
+  })
+  await twin.create(ConfigMap, { metadata: { name: 'source' }, ...data('one') })
+  await twin.patch(Cluster, clusterName, { metadata: { labels: { selected: 'yes' } } })
+  const spec = {
+    strategy: 'Reconcile',
+    clusterSelector: { matchLabels: { selected: 'yes' } },
+    resources: [{ kind: 'ConfigMap', name: 'source' }],
+  }
+  await twin.create(ClusterResourceSet, { metadata: { name: 'set' }, spec } as never)
+  await twin.settle('applied')
+  await twin.whileStopped(() => twin.patch(ConfigMap, 'source', data('two')))
+  await twin.settle('applied again')
+}
+
+export const restartCases: Cases = {
+  'restart-at-rest': atRest,
+  'restart-topology-at-rest': topologyAtRest,
+  'restart-provisioned': provisioned,
+  'restart-rollout': rollout,
+  'restart-scaled': scaled,
+  'restart-machine-deletion': deletion,
+  'restart-cluster-deletion': clusterDeletion,
+  'restart-drain': drain,
+  'restart-node-deleted': nodeDeleted,
+  'restart-topology-upgrade': upgrade,
+  'restart-healthcheck': healthCheck,
+  'restart-resourceset': resourceSet,
+}

@@ -1,0 +1,126 @@
+/** Workload clusters that cannot be reached: from the beginning, or no longer. */
+import { Cluster, Machine, MachineHealthCheck, MachineSet } from '@capstan/api'
+import { getCondition, type KubeObject, Secret } from '@capstan/kube'
+import { cluster, clusterName, machine, machineSet, named } from '../objects.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { connected, readyMachine } from './machine.ts'
+import { workerTemplates } from './machine-set.ts'
+
+/** A Cluster whose providers are ready, without any wait for its workload cluster. */
+async function provisionedCluster(twin: Twin): Promise<void> {
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, cluster())
+}
+
+async function provisionedMachine(twin: Twin, spec: object = {}): Promise<void> {
+  await twin.create(stub.config, named('m', { spec: {} }))
+  await twin.create(stub.machine, named('m', { spec: {} }))
+  await twin.create(Machine, machine('m', spec))
+}
+
+const kubeconfigSecret = (data: { [key: string]: string }) => ({
+  metadata: { name: `${clusterName}-kubeconfig`, labels: { 'cluster.x-k8s.io/cluster-name': clusterName } },
+  type: 'cluster.x-k8s.io/secret',
+  data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])),
+})
+
+/** The kubeconfig Secret is wrong; then the Machine is deleted with its Cluster. */
+const wrongKubeconfig =
+  (data: { [key: string]: string }): Case =>
+  async (twin) => {
+    await twin.create(Secret, kubeconfigSecret(data))
+    await provisionedCluster(twin)
+    await provisionedMachine(twin)
+    await twin.settle('it is wrong')
+    await twin.delete(Cluster, clusterName)
+    await twin.settle('the Cluster is deleted')
+  }
+
+const missingKubeconfig: Case = async (twin) => {
+  await provisionedCluster(twin)
+  await provisionedMachine(twin)
+  await twin.settle('there is none')
+  await twin.startWorkload(clusterName)
+  await twin.settle('it is there', connected)
+}
+
+/** Refuses connections before the first one. */
+async function refusing(twin: Twin): Promise<void> {
+  await twin.startWorkload(clusterName)
+  await twin.stopWorkload(clusterName)
+  await provisionedCluster(twin)
+}
+
+const machineDeleted: Case = async (twin) => {
+  await refusing(twin)
+  await provisionedMachine(twin)
+  await twin.settle('the Machine is provisioned')
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is deleted')
+}
+
+const machineWithTimeouts: Case = async (twin) => {
+  await refusing(twin)
+  const deletion = { nodeDrainTimeoutSeconds: 1, nodeVolumeDetachTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 }
+  await provisionedMachine(twin, { deletion })
+  await twin.settle('the Machine is provisioned')
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is deleted')
+}
+
+const setScaled: Case = async (twin) => {
+  await refusing(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
+  await twin.settle('two Machines')
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
+  await twin.settle('scaled down')
+}
+
+const healthCheck: Case = async (twin) => {
+  await refusing(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  const checks = {
+    nodeStartupTimeoutSeconds: 30,
+    unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }],
+  }
+  const spec = { clusterName, selector: { matchLabels: { set: 'ms' } }, checks }
+  await twin.create(MachineHealthCheck, { metadata: { name: 'mhc' }, spec } as never)
+  await twin.settle('Machines are not checked')
+}
+
+/** Upstream gives up after five failed probes, ten seconds apart. */
+const isLost = (objects: readonly KubeObject[]) =>
+  objects.some((one) => one.kind === 'Cluster' && getCondition(one as Cluster, 'RemoteConnectionProbe')?.status === 'False')
+
+const lost =
+  (then: (twin: Twin) => Promise<void>): Case =>
+  async (twin) => {
+    await readyMachine(twin, {}, { deletion: { nodeDrainTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 } })
+    await twin.stopWorkload(clusterName)
+    await twin.settle('the connection is lost', isLost)
+    await then(twin)
+  }
+
+export const unreachableCases: Cases = {
+  'unreachable-kubeconfig-missing': missingKubeconfig,
+  'unreachable-kubeconfig-nonsense': wrongKubeconfig({ value: 'nonsense' }),
+  'unreachable-kubeconfig-empty': wrongKubeconfig({ value: '' }),
+  'unreachable-kubeconfig-of-another-key': wrongKubeconfig({ other: 'x' }),
+  'unreachable-machine-deleted': machineDeleted,
+  'unreachable-machine-timeouts': machineWithTimeouts,
+  'unreachable-machineset-scaled': setScaled,
+  'unreachable-healthcheck': healthCheck,
+  'unreachable-lost': lost(async () => {}),
+  'unreachable-lost-machine-deleted': lost(async (twin) => {
+    await twin.delete(Machine, 'm')
+    await twin.settle('the Machine is deleted')
+  }),
+  'unreachable-lost-cluster-deleted': lost(async (twin) => {
+    await twin.delete(Cluster, clusterName)
+    await twin.settle('the Cluster is deleted')
+  }),
+}

@@ -1,0 +1,58 @@
+/** One interruption of both managers for all cases that ask for it: they wait for one another. */
+export interface StoppableManagers {
+  stop(): Promise<void>
+  start(): Promise<void>
+}
+
+interface Waiting {
+  readonly act: () => Promise<void>
+  readonly resolve: () => void
+  readonly reject: (err: unknown) => void
+}
+
+export class Interruption {
+  readonly #managers: StoppableManagers
+  readonly #waiting: Waiting[] = []
+  #expected: number
+
+  /** `expected`: how many cases either join or leave. */
+  constructor(managers: StoppableManagers, expected: number) {
+    this.#managers = managers
+    this.#expected = expected
+  }
+
+  /** Resolves when both managers were stopped, `act` and those of the other cases are done, and both managers run again. */
+  join(act: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ act, resolve, reject })
+      this.#interruptWhenComplete()
+    })
+  }
+
+  /** For a case that ended before it came to its interruption. */
+  leave(): void {
+    this.#expected--
+    this.#interruptWhenComplete()
+  }
+
+  #interruptWhenComplete(): void {
+    if (this.#waiting.length === 0 || this.#waiting.length < this.#expected) return
+    const joined = this.#waiting.splice(0)
+    this.#expected -= joined.length
+    void this.#interrupt(joined)
+  }
+
+  async #interrupt(joined: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#managers.stop()
+      const results = await Promise.allSettled(joined.map(({ act }) => act()))
+      await this.#managers.start()
+      results.forEach((result, index) => {
+        if (result.status === 'fulfilled') joined[index]!.resolve()
+        else joined[index]!.reject(result.reason)
+      })
+    } catch (err) {
+      for (const { reject } of joined) reject(err)
+    }
+  }
+}
