@@ -31,8 +31,11 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   readonly legacyConditions?: readonly string[]
   /** Order of conditions in the list, by type. */
   readonly order: ConditionOrder
-  /** False when the status has no observedGeneration, or `status` sets it. Default true. */
-  readonly observesGeneration?: boolean
+  /**
+   * False when the status has no observedGeneration, or `status` sets it. A function returns whether this reconcile has seen all that the
+   * generation asks for. Default true.
+   */
+  readonly observesGeneration?: boolean | ((scope: Scope) => boolean)
 }
 
 type ConditionOrder = readonly string[]
@@ -71,7 +74,9 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
   // Written even when a phase failed, so that users see the failure.
   const later = reconciler.status(scope, io, { before, errors })
   const { generation } = object.metadata
-  if (errors.length === 0 && generation && reconciler.observesGeneration !== false) {
+  const { observesGeneration = true } = reconciler
+  const observes = typeof observesGeneration === 'function' ? observesGeneration(scope) : observesGeneration
+  if (errors.length === 0 && generation && observes) {
     object.status = { ...object.status, observedGeneration: generation }
   }
   const { conditions, legacyConditions } = reconciler

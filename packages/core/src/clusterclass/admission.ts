@@ -50,7 +50,7 @@ async function clustersOf(clusterClass: ClusterClass, reader: Reader): Promise<C
 function inUse({ metadata }: ClusterClass, clusters: readonly Cluster[]): StatusError {
   const names = clusters.map((cluster) => keyText(keyOf(cluster))).sort()
   const why = `ClusterClass cannot be deleted because it is used by Cluster(s): ${shortList(names, 3)}`
-  return new StatusError('Forbidden', `clusterclasses.cluster.x-k8s.io "${metadata.name}" is forbidden: ${why}`, {
+  return new StatusError('Forbidden', `ClusterClass.cluster.x-k8s.io "${metadata.name}" is forbidden: ${why}`, {
     details: { name: metadata.name, group: 'cluster.x-k8s.io', kind: 'clusterclasses' },
   })
 }

@@ -185,6 +185,19 @@ test('conditions of Nodes become Unknown after their workload cluster was unresp
   expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('True Available')
 })
 
+test('a Machine has not observed its generation while its workload cluster cannot be reached', async () => {
+  env = await coreEnv()
+  env.reachable = false
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  await env.advance(minutes(2))
+  expect((await env.get(Machine, 'm1')).status?.observedGeneration).toBeUndefined()
+  env.reachable = true
+  await env.advance(minutes(1))
+  const { status, metadata } = await env.get(Machine, 'm1')
+  expect(status?.observedGeneration).toBe(metadata.generation)
+})
+
 test('an idle controller writes nothing', async () => {
   env = await coreEnv()
   await env.provisionCluster()

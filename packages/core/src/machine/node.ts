@@ -76,9 +76,10 @@ const noNodeInfo: MachineNodeInfo = {
 
 function observeNode({ machine, cluster }: MachineScope, io: MachineIO): ObservedNode {
   const { providerID } = machine.spec
-  if (!providerID) return { state: 'unnamed' }
   const connection = io.clusters.connection(keyOf(cluster))
-  if (!connection) return { state: 'disconnected' }
+  // Upstream: Nodes of an initialized cluster are watched before the Machine has a providerID.
+  if (!connection && (providerID || isTrue(cluster, 'ControlPlaneInitialized'))) return { state: 'disconnected' }
+  if (!connection || !providerID) return { state: 'unnamed' }
   try {
     const node = nodeByProviderID(connection, providerID)
     return node ? { state: 'found', node } : { state: 'missing' }

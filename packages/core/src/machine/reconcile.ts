@@ -40,6 +40,8 @@ export const reconcileMachine = (key: ObjectKey, io: MachineIO): Promise<Outcome
       const health = clusters.health(keyOf(scope.cluster))
       return reportStatus(scope, { now: clock.now(), health, gracePeriod: settings.remoteConditionsGracePeriod })
     },
+    // Upstream: a reconcile without connection fails.
+    observesGeneration: ({ node }) => node.state !== 'disconnected',
     conditions: ownedConditions,
     legacyConditions: OwnedLegacyConditions,
     order: ConditionOrder,

@@ -1,9 +1,9 @@
 import { BootstrapConfigContract } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
-import { isDeleting, TerminalError } from '@capstan/kube'
+import { isDeleting } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { read } from '../external/observed.ts'
-import { missingText, observeReference } from './reference.ts'
+import { observeReference } from './reference.ts'
 import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
 
 /** Adopts the bootstrap config and, once it has created the bootstrap data, copies the name of the Secret. */
@@ -20,7 +20,7 @@ export const bootstrap: MachinePoolPhase = async (scope, io) => {
     )
   }
   scope.bootstrap = await observeReference(scope, io, ref)
-  if (scope.bootstrap.state !== 'found') throw new TerminalError(missingText(ref, machinePool))
+  if (scope.bootstrap.state !== 'found') return wait(`${ref.kind} ${ref.name} to exist`)
   const { external } = scope.bootstrap
   setFailure(machinePool, failureOf(external, BootstrapConfigContract))
   if (isDeleting(external.object)) return proceed()

@@ -5,7 +5,7 @@ import type { External } from '../external/get.ts'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { found } from '../external/observed.ts'
 import { reportNodeCounts } from './legacy-status.ts'
-import { missingText, observeReference } from './reference.ts'
+import { observeReference } from './reference.ts'
 import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
 
 /** Adopts the infrastructure machine pool and copies whether it is provisioned. */
@@ -14,7 +14,7 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
   const ref = machinePool.spec.template.spec.infrastructureRef
   scope.infrastructure = await observeReference(scope, io, ref)
   if (scope.infrastructure.state !== 'found') {
-    if (!machinePool.status?.initialization?.infrastructureProvisioned) throw new TerminalError(missingText(ref, machinePool))
+    if (!machinePool.status?.initialization?.infrastructureProvisioned) return wait(`${ref.kind} ${ref.name} to exist`)
     const failureMessage = `MachinePool infrastructure resource ${ref.kind} ${machinePool.metadata.namespace}/${ref.name} has been deleted after being ready`
     setFailure(machinePool, { failureReason: 'InvalidConfiguration', failureMessage })
     throw new TerminalError(failureMessage)

@@ -46,6 +46,11 @@ export const reconcileMachinePool = (key: ObjectKey, io: MachinePoolIO): Promise
       reportStatus(scope, clock.now())
       return proceed()
     },
+    // Upstream: a reconcile without a referenced object or a connection fails.
+    observesGeneration: ({ bootstrap, infrastructure, workload, machinePool }) =>
+      bootstrap.state !== 'missing' &&
+      infrastructure.state !== 'missing' &&
+      (workload !== undefined || infrastructure.state !== 'found' || isDeleting(machinePool)),
     conditions: OwnedConditions,
     legacyConditions: OwnedLegacyConditions,
     order: ConditionOrder,

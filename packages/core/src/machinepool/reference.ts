@@ -24,10 +24,6 @@ export async function observeReference(
   return observed({ ...external, object })
 }
 
-/** Error text for a referenced object that does not exist. Its creation reconciles the pool again. */
-export const missingText = ({ kind, name }: ContractRef, { metadata }: MachinePool): string =>
-  `could not find ${kind} ${metadata.namespace}/${name} for MachinePool ${metadata.namespace}/${metadata.name}`
-
 /** MachinePools by the objects that they refer to. */
 const byReference: Index<MachinePool> = {
   name: 'MachinePool by reference',
