@@ -44,10 +44,13 @@ export const explained: readonly Explained[] = [
   {
     what: 'Writes with a stale cache',
     reason:
-      'upstream updates a MachineSet that it has just deleted, fails, and records an event; Capstan waits until its cache has its own writes',
-    seen: 'no event `FailedUpdate` with `Operation cannot be fulfilled` on MachineDeployments',
+      'upstream updates a MachineSet that it has just deleted, and compares a MachineDeployment that it has just written with an older one in its cache; Capstan waits until its cache has its own writes',
+    seen: 'no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` for updates that change nothing',
     matches: ({ object, path, ours }) =>
-      object === 'Events' && ours === undefined && / Warning FailedUpdate .*Operation cannot be fulfilled/.test(path),
+      object === 'Events' &&
+      ours === undefined &&
+      (/ Warning FailedUpdate .*(Operation cannot be fulfilled|no new finalizers can be added)/.test(path) ||
+        / TopologyUpdate of topology\/cluster-controller: Updated MachineDeployment "[^"]*"$/.test(path)),
   },
   {
     what: 'Values of a wrong type',
@@ -82,6 +85,22 @@ export const explained: readonly Explained[] = [
       'phases of a new Cluster follow one another faster than reconciles; which of them are seen depends on the moment of a reconcile',
     seen: 'events `Pending` and `Provisioning` of Clusters may be there or not',
     matches: ({ object, path }) => object === 'Events' && /Normal (Pending|Provisioning) of cluster-controller/.test(path),
+  },
+  {
+    what: 'Hooks that wait',
+    reason: 'Capstan records which hooks hold a Cluster, so that `capstan hooks` and metrics can show them',
+    seen: 'the annotation `runtime.capstan.dev/waiting-hooks` on Clusters while a hook holds them',
+    matches: ({ object, path, theirs }) =>
+      object.startsWith('Cluster ') &&
+      theirs === undefined &&
+      /(^metadata\.annotations\.|metadata\.annotations\.)runtime\.capstan\.dev\/waiting-hooks$/.test(path),
+  },
+  {
+    what: 'Patches of fields that the topology gives',
+    reason: 'upstream drops such parts of a patch without a word',
+    seen: 'a warning event `PatchPartsIgnored` on the Cluster',
+    cases: ['topology-patch-of-core-fields'],
+    matches: ({ object, path, theirs }) => object === 'Events' && theirs === undefined && / Warning PatchPartsIgnored /.test(path),
   },
   {
     what: 'Events that are alike',

@@ -296,8 +296,16 @@ export class Side implements AsyncDisposable {
     if (kind.kind !== 'Event') seen.changed = performance.now()
   }
 
-  /** Reports of one object, when it is a stub's. */
+  /** Reports of one object, when it is a stub's. A Machine lets its infrastructure register its Node, whichever is seen first. */
   async playObject(kind: Kind, object: KubeObject): Promise<void> {
+    if (kind.kind === Machine.kind) {
+      const { name } = (object as Machine).spec.infrastructureRef
+      for (const kinds of [stub, oldStub]) {
+        const infrastructure = this.objects(caseOf(object), kinds.machine).find(({ metadata }) => metadata.name === name)
+        if (infrastructure) await this.playObject(kinds.machine, infrastructure)
+      }
+      return
+    }
     const kinds = [stub, oldStub].find(({ group }) => group === kind.group)
     const role = kinds && roles.find((one) => kinds[one].kind === kind.kind)
     if (!kinds || !role) return

@@ -1,9 +1,9 @@
-/** Owner references: adoption, release, objects that others control, and deletion that orphans. */
+/** Owner references: adoption, release, and objects that others control. */
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
-import { type Input, keyOf, type Kind, type KubeObject } from '@capstan/kube'
+import { type Input, keyOf, type KubeObject } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
-import type { Case, Cases, Twin } from '../twin.ts'
+import type { Case, Cases } from '../twin.ts'
 import { readyCluster, readyMachine } from './machine.ts'
 import { orphan, workerTemplates } from './machine-set.ts'
 
@@ -13,42 +13,6 @@ const strangers = { ownerReferences: [stranger] }
 
 const withMetadata = <T extends KubeObject>(object: Input<T>, metadata: object): Input<T> =>
   ({ ...object, metadata: { ...object.metadata, ...metadata } }) as Input<T>
-
-/** Deletes an object and leaves what it owns. */
-const deleteAndOrphan = (twin: Twin, kind: Kind, name: string) =>
-  twin.raw(`delete ${kind.kind} and orphan`, async (client) => {
-    await client.delete(kind, { namespace: twin.namespace, name }, { propagationPolicy: 'Orphan' })
-  })
-
-/** Orphans of a MachineSet, which another one adopts. */
-const setOrphans: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
-  await twin.settle('two Machines')
-  await deleteAndOrphan(twin, MachineSet, 'ms')
-  await twin.settle('the MachineSet is deleted, its Machines stay')
-  await twin.create(
-    MachineSet,
-    machineSet('again', {
-      replicas: 2,
-      selector: { matchLabels: { set: 'ms' } },
-      template: machineSet('ms').spec.template,
-    } as never),
-  )
-  await twin.settle('another one adopts them')
-}
-
-const deploymentOrphans: Case = async (twin) => {
-  await readyCluster(twin)
-  await workerTemplates(twin)
-  await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('a MachineSet')
-  await deleteAndOrphan(twin, MachineDeployment, 'md')
-  await twin.settle('the MachineDeployment is deleted, its MachineSet stays')
-  await twin.create(MachineDeployment, machineDeployment('md'))
-  await twin.settle('a new one of that name adopts it')
-}
 
 /** A MachineSet that a user has created matches a MachineDeployment. */
 const deploymentAdopts: Case = async (twin) => {
@@ -167,8 +131,6 @@ const oldReference: Case = async (twin) => {
 }
 
 export const ownerCases: Cases = {
-  'owners-machineset-orphans': setOrphans,
-  'owners-machinedeployment-orphans': deploymentOrphans,
   'owners-machinedeployment-adopts': deploymentAdopts,
   'owners-machineset-strangers': someStrangers,
   'owners-machineset-deleted-machine': goingMachine,

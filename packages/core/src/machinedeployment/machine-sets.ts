@@ -1,6 +1,6 @@
 import { Machine, MachineDeployment, MachineDeploymentNameLabel, MachineSet } from '@capstan/api'
 import { proceed } from '@capstan/controller'
-import { controllerOf, controllerReference, isControlledBy, labelSelector } from '@capstan/kube'
+import { controllerOf, controllerReference, isControlledBy, keyOf, labelSelector } from '@capstan/kube'
 import { adoptChild } from '../children.ts'
 import { MachineSetsByClusterName } from '../indexes.ts'
 import type { MachineDeploymentPhase } from './scope.ts'
@@ -14,8 +14,7 @@ export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   for (const set of io.cache.byIndex(MachineSetsByClusterName, `${namespace}/${machineDeployment.spec.clusterName}`)) {
     if (isControlledBy(set, machineDeployment, MachineDeployment)) sets.push(set)
     else if (!controllerOf(set) && selector.requirements.length > 0 && selector.matches(set.metadata.labels)) {
-      const others = set.metadata.ownerReferences?.filter(({ kind }) => kind !== 'Cluster') ?? []
-      const owners = [...others, controllerReference(machineDeployment, MachineDeployment)]
+      const owners = [...(set.metadata.ownerReferences ?? []), controllerReference(machineDeployment, MachineDeployment)]
       const adopted = await adoptChild(MachineSet, set, machineDeployment, owners, io)
       if (adopted) sets.push(adopted)
     }
@@ -24,5 +23,16 @@ export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   const machines = await io.cache.list(Machine, { namespace, labelSelector: labels })
   scope.machines = machines.items.filter((machine) => sets.some((set) => isControlledBy(machine, set, MachineSet)))
   scope.machineSets = sets
+  return proceed()
+}
+
+/** Labels sets that do not name their deployment, such as adopted ones: Machines are found by this label. */
+export const labelMachineSets: MachineDeploymentPhase = async (scope, { client, signal }) => {
+  const { name } = scope.machineDeployment.metadata
+  const labels = { [MachineDeploymentNameLabel]: name }
+  const isLabelled = ({ metadata }: MachineSet) => metadata.labels?.[MachineDeploymentNameLabel] === name
+  const patch = { type: 'merge', body: { metadata: { labels } } } as const
+  const labelled = (set: MachineSet) => (isLabelled(set) ? set : client.patch(MachineSet, keyOf(set), patch, { signal }))
+  scope.machineSets &&= await Promise.all(scope.machineSets.map(labelled))
   return proceed()
 }

@@ -1,4 +1,4 @@
-import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { seconds } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
@@ -39,6 +39,22 @@ async function aReadyDeployment(more: Parameters<typeof aMachineDeployment>[0] =
 }
 
 describe('a MachineDeployment', () => {
+  test('adopts a MachineSet that keeps its Cluster as an owner, and labels it', async () => {
+    await aReadyDeployment({ replicas: 0 })
+    const { spec } = await env.client.get(MachineDeployment, key)
+    const { clusterName, selector, template } = spec
+    const { metadata: owner } = await env.client.get(Cluster, { namespace: 'default', name: clusterName })
+    const ownerReferences = [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: clusterName, uid: owner.uid }]
+    await env.client.create(MachineSet, {
+      metadata: { namespace: 'default', name: 'lone', labels: { app: 'demo' }, ownerReferences },
+      spec: { clusterName, selector, template, replicas: 0 },
+    })
+    await env.settle()
+    const { metadata } = await env.client.get(MachineSet, { namespace: 'default', name: 'lone' })
+    expect(metadata.labels).toMatchObject({ 'cluster.x-k8s.io/deployment-name': 'workers' })
+    expect(metadata.ownerReferences?.map(({ kind }) => kind)).toEqual(['Cluster', 'MachineDeployment'])
+  })
+
   test('creates a MachineSet and reports progress', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)

@@ -5,14 +5,14 @@ import { clusterOf } from '../cluster-of.ts'
 import { unread } from '../external/observed.ts'
 import { remove } from './delete.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
-import { machineSets } from './machine-sets.ts'
+import { labelMachineSets, machineSets } from './machine-sets.ts'
 import { owner } from './owner.ts'
 import { reconcileRollout } from './reconcile-rollout.ts'
 import type { MachineDeploymentIO, MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
 import { OwnedConditions, reportStatus } from './status.ts'
 import { templates } from './templates.ts'
 
-const whenLiving: MachineDeploymentPhase[] = [owner, templates, machineSets, reconcileRollout]
+const whenLiving: MachineDeploymentPhase[] = [owner, templates, machineSets, labelMachineSets, reconcileRollout]
 const whenDeleting: MachineDeploymentPhase[] = [machineSets, remove]
 
 /** Reconciles one MachineDeployment. Safe to call at any time, any number of times. */
