@@ -27,7 +27,7 @@ const gates = 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true,MachineP
 const allCases: Cases = { ...cases, ...restartCases }
 
 /** Cases under way at once. */
-const Most = 24
+const Most = 16
 
 export const coreTwinSuite: Suite = {
   shows: "upstream's core and ours on the same scripts: the same objects, events and answers",

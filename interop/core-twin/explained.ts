@@ -100,7 +100,8 @@ export const explained: readonly Explained[] = [
     reason: 'upstream drops such parts of a patch without a word',
     seen: 'a warning event `PatchPartsIgnored` on the Cluster',
     cases: ['topology-patch-of-core-fields'],
-    matches: ({ object, path, theirs }) => object === 'Events' && theirs === undefined && / Warning PatchPartsIgnored /.test(path),
+    matches: ({ object, path, theirs }) =>
+      object === 'Events' && theirs === undefined && / Warning PatchPartsIgnored /.test(path),
   },
   {
     what: 'Events that are alike',

@@ -1,5 +1,6 @@
 /** What is compared of the objects in a namespace: every field by its path, without identities, times and random suffixes. */
-import { isRecord, type KubeObject } from '@capstan/kube'
+import { type Machine, NodeOutdatedRevisionTaint } from '@capstan/api'
+import { isRecord, type KubeObject, type Node } from '@capstan/kube'
 import type { Seen } from './side.ts'
 
 /** Values by their paths, by the objects they belong to. */
@@ -20,8 +21,14 @@ export const normalText = (text: string): string => replacements.reduce((now, [p
 export function pictureOf({ objects }: Seen): Picture {
   const named = new Map<string, Map<string, string>[]>()
   const events = new Map<string, string>()
-  for (const { kind, object } of objects.values()) {
-    if (isOfTheServer(kind, object)) continue
+  const nodesOfMachines = new Set(
+    [...objects.values()].flatMap(({ object }) =>
+      object.kind === 'Machine' ? ((object as Machine).status?.nodeRef?.name ?? []) : [],
+    ),
+  )
+  for (const { kind, object: seen } of objects.values()) {
+    if (isOfTheServer(kind, seen)) continue
+    const object = kind === 'Node' && !nodesOfMachines.has(seen.metadata.name) ? withoutOutdatedTaint(seen) : seen
     if (kind === 'Event') {
       events.set(eventText(object), 'recorded')
       continue
@@ -40,6 +47,13 @@ export function pictureOf({ objects }: Seen): Picture {
     ordered.forEach(({ fields }, index) => picture.set(index === 0 ? name : `${name} (${index + 1})`, fields))
   }
   return picture
+}
+
+/** Whether a Node that outlives its Machine got this taint depends on when the Machine was deleted. */
+function withoutOutdatedTaint(node: Node): Node {
+  const taints = node.spec?.taints?.filter(({ key }) => key !== NodeOutdatedRevisionTaint.key) ?? []
+  const { taints: _taints, ...spec } = node.spec ?? {}
+  return { ...node, spec: taints.length > 0 ? { ...spec, taints } : spec }
 }
 
 const isOfTheServer = (kind: string, { metadata }: KubeObject): boolean =>

@@ -36,8 +36,10 @@ const Wait = {
   stage: 1_500,
   /** Nothing changed for that long after it, and they are not equal: another refresh, or they will not become so. */
   different: 6_000,
-  /** Longest wait for one step. */
-  most: 90_000,
+  /** Longest wait for one step: a busy machine needs more time, and a side that reaches the state of the other ends the wait. */
+  most: 180_000,
+  /** Longest wait while one side still changes. */
+  changing: 300_000,
 }
 
 /** Refreshes of one step. The first may meet a workload cluster to which upstream is still connecting. */
@@ -217,7 +219,7 @@ export class Twin {
       await sleep(systemClock, 200)
       const now = performance.now()
       const quiet = now - Math.max(begun, ...this.#sides.map((side) => side.seen(this.namespace).changed))
-      const isOver = now - begun > Wait.most
+      const isOver = now - begun > (quiet >= Wait.different ? Wait.most : Wait.changing)
       if (!isOver && quiet < Wait.equal) continue
       if (!isOver && !arrived()) {
         if (refreshes < MostRefreshes && quiet >= Wait.refresh) {

@@ -1,7 +1,9 @@
 import { MachineDeployment } from '@capstan/api'
+import { isDeleting } from '@capstan/kube'
 import { machineDeployment } from '../objects.ts'
 import { everythingReady, silent } from '../providers.ts'
 import type { Behaviour } from '../side.ts'
+import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { readyCluster } from './machine.ts'
 import { workerTemplates } from './machine-set.ts'
@@ -105,6 +107,33 @@ const inSteps =
     }
   }
 
+const hold = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
+
+/** All old Machines are deleted at once; their infrastructure ends one by one, so that both sides see the same counts. */
+const allAtOnce: Case = async (twin) => {
+  const replicas = 3
+  const gate = new Gate()
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await gate.open(twin, replicas)
+  const rollingUpdate = { maxSurge: 0, maxUnavailable: '100%' }
+  await twin.create(
+    MachineDeployment,
+    machineDeployment('md', { replicas, ...strategy('RollingUpdate', rollingUpdate) } as never),
+  )
+  await twin.settle('created')
+  for (let index = 0; index < replicas; index++)
+    await twin.patch(stub.machine, (machines) => machines[index], hold(['twin.capstan.dev/hold']))
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the old Machines are being deleted')
+  for (let gone = 1; gone <= replicas; gone++) {
+    await twin.patch(stub.machine, (machines) => machines.find(isDeleting), hold(null))
+    await twin.settle(`${gone} of them are gone`)
+  }
+  await gate.open(twin, 2 * replicas)
+  await twin.settle('the new Machines are available')
+}
+
 export const machineDeploymentCases: Cases = {
   'machinedeployment-scale': changes(
     { replicas: 1 },
@@ -118,7 +147,7 @@ export const machineDeploymentCases: Cases = {
   ]),
   'machinedeployment-surge-percent': inSteps(4, { maxSurge: '50%', maxUnavailable: '25%' }),
   'machinedeployment-surge-all': inSteps(2, { maxSurge: '100%', maxUnavailable: 0 }),
-  'machinedeployment-unavailable-all': inSteps(3, { maxSurge: 0, maxUnavailable: '100%' }),
+  'machinedeployment-unavailable-all': allAtOnce,
   'machinedeployment-on-delete': changes(
     { replicas: 2, ...strategy('OnDelete') },
     ['a new template', version('v1.35.1')],

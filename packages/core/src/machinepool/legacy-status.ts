@@ -28,8 +28,12 @@ interface NodeCounts {
 /** Writes counts of Nodes on the draft; a count of 0 is absent, as upstream writes it. */
 export function reportNodeCounts(machinePool: MachinePool, counts: NodeCounts): void {
   const present = Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0))
-  const { readyReplicas: _ready, availableReplicas: _available, unavailableReplicas: _unavailable, ...others } =
-    machinePool.status?.deprecated?.v1beta1 ?? {}
+  const {
+    readyReplicas: _ready,
+    availableReplicas: _available,
+    unavailableReplicas: _unavailable,
+    ...others
+  } = machinePool.status?.deprecated?.v1beta1 ?? {}
   const status = (machinePool.status ??= {})
   status.deprecated = { ...status.deprecated, v1beta1: { ...others, ...present } }
 }

@@ -268,7 +268,10 @@ describe('a MachinePool', () => {
     await aPool(kind)
     expect(await legacy('ReplicasReady')).toBe('True ')
     expect(await legacyCounts()).toEqual([undefined, undefined, undefined])
-    await env.patch(kind, 'mp', { spec: { providerIDList: [idOf('a')] }, status: { initialization: { provisioned: true }, replicas: 1 } })
+    await env.patch(kind, 'mp', {
+      spec: { providerIDList: [idOf('a')] },
+      status: { initialization: { provisioned: true }, replicas: 1 },
+    })
     expect(await legacy('ReplicasReady')).toBe('True ')
     expect(await legacyCounts()).toEqual([undefined, undefined, 1])
   })
