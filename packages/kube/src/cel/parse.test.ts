@@ -29,6 +29,14 @@ describe('errors of an expression have a position', () => {
     ['duration("x") == duration("1s")', '1:10: invalid duration argument'],
     ['timestamp("2024-13-01T00:00:00Z") == timestamp(0)', '1:11: invalid timestamp argument'],
     ['self.`a-b` == 1', "1:6: unsupported syntax: '`'"],
+    [
+      'self.size(',
+      "1:11: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', ')', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
+    ],
+    [
+      'self.startsWith(1,',
+      "1:19: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
+    ],
     ['for == 1', '1:1: reserved identifier: for'],
     ['9223372036854775808 > 1', '1:1: invalid int literal'],
     [`${'('.repeat(400)}1${')'.repeat(400)}`, '1:251: expression recursion limit exceeded: 250'],

@@ -33,6 +33,8 @@ class Parser {
   readonly #dialect: Dialect
   #index = 0
   #depth = 0
+  /** Token at which the arguments of the last call begin. */
+  #firstArgument = -1
 
   constructor(list: readonly Token[], dialect: Dialect) {
     this.#tokens = list
@@ -189,7 +191,7 @@ class Parser {
     }
     if (this.#skip('[')) return this.#listLiteral(at)
     if (this.#skip('{')) return this.#mapLiteral(at)
-    throw this.#unexpected(Starts)
+    throw this.#unexpected(this.#index === this.#firstArgument ? StartsOrCloses : Starts)
   }
 
   #nameOrCall(name: string): Node {
@@ -208,6 +210,7 @@ class Parser {
   #list(close: string): Node[] {
     const items: Node[] = []
     if (this.#skip(close)) return items
+    this.#firstArgument = this.#index
     do items.push(this.#expression())
     while (this.#skip(','))
     this.#expect(close)
@@ -240,6 +243,9 @@ class Parser {
 }
 
 const Starts = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+
+/** Where arguments begin, there may be none. */
+const StartsOrCloses = Starts.replace("'(',", "'(', ')',")
 
 /** Macros by name: allowed numbers of variables, and whether a filter argument may precede the body. */
 const Macros: { readonly [name: string]: { macro: Macro; variables: readonly number[]; filter: boolean } } = {
