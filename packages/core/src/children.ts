@@ -5,7 +5,7 @@ import { isDeleting, isReason, type Kind, keyOf, type KubeObject, messageOf, typ
 type ChildrenIO = Pick<ReconcileContext, 'client' | 'events' | 'log' | 'signal'>
 
 /**
- * Writes the child with these owners, which include the new one. Returns `undefined` when either is being deleted, or when the write
+ * Writes the child with these owners, which include the new one. Returns `undefined` when the owner is being deleted, or when the write
  * failed: as upstream, the failure is recorded as an Event and the reconcile continues without the child.
  */
 export async function adoptChild<T extends KubeObject>(
@@ -15,7 +15,7 @@ export async function adoptChild<T extends KubeObject>(
   ownerReferences: readonly OwnerReference[],
   { client, events, log, signal }: ChildrenIO,
 ): Promise<T | undefined> {
-  if (isDeleting(owner) || isDeleting(child)) return undefined
+  if (isDeleting(owner)) return undefined
   const { name, resourceVersion } = child.metadata
   const body = { metadata: { ownerReferences, resourceVersion } }
   try {

@@ -138,6 +138,16 @@ describe('admission', () => {
     classSpec({ variables: [{ name, required: false, schema: { openAPIV3Schema: schema } }] })
 
   test.each([
+    [
+      'a patch that selects nothing',
+      patch({ selector: { ...selector, matchResources: { machineDeploymentClass: { names: [] } } }, jsonPatches: [add] }),
+      'machineDeploymentClass\\": {}',
+    ],
+    [
+      'a message with a line break',
+      variable('a', { type: 'string', 'x-kubernetes-validations': [{ rule: 'true', message: 'two\nlines' }] }),
+      'message must not contain line breaks',
+    ],
     ['a reserved variable', variable('builtin', { type: 'string' }), '"builtin" is a reserved variable name'],
     ['a variable with a dot', variable('a.b', { type: 'string' }), 'variable name cannot contain "."'],
     ['a variable without a type', variable('a', { pattern: 'x' }), 'type: Required value'],

@@ -60,7 +60,7 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
   const at = `${path}.matchResources`
   const names = [...(machineDeploymentClass?.names ?? []), ...(machinePoolClass?.names ?? [])]
   if (!infrastructureCluster && !controlPlane && names.length === 0) {
-    return [invalid(path, printed(selector), 'no selector enabled')]
+    return [invalid(path, printed(withoutEmptyLists(selector)), 'no selector enabled')]
   }
   const means = (...refs: (TemplateRef | undefined)[]) =>
     refs.some((ref) => ref?.apiVersion === selector.apiVersion && ref.kind === selector.kind)
@@ -101,6 +101,17 @@ function patternProblem(pattern: string): string | undefined {
 
 /** Upstream prints these values as indented JSON, in the order of its fields. */
 const printed = (value: object): string => JSON.stringify(value, undefined, 2)
+/** As Go's encoding leaves empty lists out. */
+function withoutEmptyLists(selector: PatchSelector): object {
+  const { machineDeploymentClass, machinePoolClass, ...others } = selector.matchResources
+  const named = (of: typeof machineDeploymentClass) => (of?.names?.length === 0 ? {} : of)
+  const matchResources = {
+    ...others,
+    machineDeploymentClass: named(machineDeploymentClass),
+    machinePoolClass: named(machinePoolClass),
+  }
+  return { ...selector, matchResources }
+}
 const printedPatch = ({ op, path, value, valueFrom }: JSONPatch): string => printed({ op, path, value, valueFrom })
 
 function jsonPatchErrors(patch: JSONPatch, at: string, spec: ClusterClassSpec): FieldError[] {

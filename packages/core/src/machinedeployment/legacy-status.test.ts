@@ -12,6 +12,8 @@ const scaling: LegacyCondition = { ...ready, status: 'False', severity: 'Warning
 
 interface Given {
   replicas: number
+  /** By spec; as many as there are when absent. */
+  wanted?: number
   ready?: number
   available?: number
   /** By the v1beta2 conditions of Machines. */
@@ -22,7 +24,10 @@ interface Given {
 const aSet = (name: string, given: Given): MachineSet =>
   aMachineSet({
     metadata: { name },
-    spec: { template: { spec: { ...aMachine().spec, version: given.version ?? 'v1.34.0' } } },
+    spec: {
+      replicas: given.wanted ?? given.replicas,
+      template: { spec: { ...aMachine().spec, version: given.version ?? 'v1.34.0' } },
+    },
     status: {
       replicas: given.replicas,
       availableReplicas: given.availableMachines ?? given.available ?? 0,
@@ -91,6 +96,14 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     'decides by Nodes, reports Machines',
     aScope([aSet('now', { replicas: 3, ready: 2, available: 2, availableMachines: 1, says: scaling })]),
     ['3 2 2 1', `Ready ${minimum(3, 1)}`, `Available ${minimum(3, 1)}`, 'MachineSetReady False/Warning ScalingUp: Scaling up'],
+  ],
+  [
+    'counts wanted replicas as unavailable, not those that are being deleted',
+    aScope([
+      aSet('before', { replicas: 3, wanted: 0, version: 'v1.33.0' }),
+      aSet('now', { replicas: 0, wanted: 2, says: scaling }),
+    ]),
+    ['0 0 0 2', `Ready ${minimum(3, 0)}`, `Available ${minimum(3, 0)}`, 'MachineSetReady False/Warning ScalingUp: Scaling up'],
   ],
   ['all are available', aScope([all]), ['3 3 3 0', 'Ready True', 'Available True', 'MachineSetReady True']],
   [

@@ -19,7 +19,9 @@ export function reportLegacyStatus({ machineDeployment, machineSets, rolloutFail
   const least = leastAvailable(machineDeployment)
   if (least === undefined) return
   const { current } = setsByRole(machineDeployment, machineSets, now)
-  const { replicas, availableReplicas } = machineDeploymentCounts(machineSets)
+  const { availableReplicas } = machineDeploymentCounts(machineSets)
+  // Upstream: of the wanted replicas, not of those that exist.
+  const replicas = machineSets.reduce((sum, { spec }) => sum + (spec.replicas ?? 0), 0)
   const available = total(machineSets, 'availableReplicas')
   reportLegacy(machineDeployment, {
     updatedReplicas: current?.status?.replicas ?? 0,

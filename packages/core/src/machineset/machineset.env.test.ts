@@ -1,6 +1,6 @@
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Client, Kind, Transport } from '@capstan/kube'
-import { seconds, StatusError } from '@capstan/kube'
+import { controllerOf, seconds, StatusError } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   aClusterWithTemplates,
@@ -242,6 +242,22 @@ describe('a MachineSet', () => {
     await env.advance(seconds(3))
     expect(await names(env.client, Machine)).toHaveLength(2)
     expect(await names(env.client, DevMachine)).toHaveLength(2)
+  })
+
+  test('adopts a Machine that is being deleted, instead of creating another', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    const { template } = aMachineSet().spec
+    const labels = { app: 'demo', 'cluster.x-k8s.io/cluster-name': 'demo' }
+    await env.client.create(Machine, {
+      metadata: { name: 'lone', namespace: 'default', labels, finalizers: ['test/hold'] },
+      spec: { ...template.spec, bootstrap: { dataSecretName: 's' } },
+    })
+    await env.client.delete(Machine, { namespace: 'default', name: 'lone' })
+    await env.client.create(MachineSet, { ...aMachineSet(), spec: { ...aMachineSet().spec, replicas: 1 } })
+    await env.settle()
+    const { items } = await env.client.list(Machine, { namespace: 'default' })
+    expect(items.map((one) => [one.metadata.name, controllerOf(one)?.kind])).toEqual([['lone', 'MachineSet']])
   })
 
   test('adopts a Machine without controller', async () => {

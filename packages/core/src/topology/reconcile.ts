@@ -210,7 +210,7 @@ async function connectCluster(
 
 /** Reports the condition and the plan of an upgrade. Removes the retry request with which the reconcile began, if it was honoured. */
 async function report(scope: TopologyScope, paused: boolean, error: unknown, request: string | undefined): Promise<void> {
-  const { context, memory, blocking, upgrade } = scope
+  const { context, memory, blocking, upgrade, plan } = scope
   let before = scope.cluster
   const waiting = scope.failed ? [...blocking, scope.failed] : blocking
   // A reconcile that failed before it reached a hook does not know whether it still blocks.
@@ -243,9 +243,9 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
     status.conditions = setConditions(before.status?.conditions, [condition], { now, generation, order: ConditionOrder })
     reportLegacyConditions(after, [legacyTopologyReconciled(condition)], { now })
   }
-  if (upgrade) {
-    setPlan(status, 'controlPlane', upgrade.plan.controlPlane)
-    setPlan(status, 'workers', upgrade.plan.workers)
+  if (plan) {
+    setPlan(status, 'controlPlane', plan.controlPlane)
+    setPlan(status, 'workers', plan.workers)
   }
   const owned = [condition.type]
   const options = { conditions: owned, legacyConditions: owned, signal: context.signal }

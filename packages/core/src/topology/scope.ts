@@ -6,6 +6,7 @@ import { AppliedObjects } from './differences.ts'
 import { type BlockingHook, type FailedHook, type HookAnswer, LifecycleHooks } from './lifecycle-hooks.ts'
 import { changeCluster, type ClusterChange } from './pending-hooks.ts'
 import type { UpgradeReport } from './topology-reconciled.ts'
+import type { UpgradePlan } from './upgrade-plan.ts'
 
 /** State that outlives one reconcile. */
 export class TopologyMemory {
@@ -55,6 +56,8 @@ export class TopologyScope {
   failed: FailedHook | undefined
   /** Hooks that do not block, called or not. */
   readonly notBlocking = new Set<string>()
+  /** The steps of the upgrade, once they are known: also when a hook fails. */
+  plan: UpgradePlan | undefined
   upgrade: UpgradeReport | undefined
 
   constructor(cluster: Cluster, context: ReconcileContext, memory: TopologyMemory) {

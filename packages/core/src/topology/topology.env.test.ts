@@ -549,6 +549,19 @@ describe('an upgrade', () => {
     return state
   }
 
+  test('reports its steps also when the first hook fails', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    world.runtime.on('BeforeClusterUpgrade', () => {
+      throw new Error('gone for lunch')
+    })
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
+    expect(await world.reconciled()).toMatch('gone for lunch')
+    expect((await world.cluster()).status?.controlPlane?.upgradePlan).toEqual([{ version: 'v1.35.0' }])
+  })
+
   test('upgrades the control plane, then the workers, with a hook at each step', async () => {
     const world = await aWorld()
     await createClass(world)

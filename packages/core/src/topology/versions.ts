@@ -53,6 +53,7 @@ export async function decideVersions(
   current: CurrentState,
 ): Promise<VersionDecision> {
   const plan = await planOf(scope, cluster, blueprint, current)
+  scope.plan = plan
   const answers = new Map<UpgradeHook, 'go' | 'blocked'>()
   for (;;) {
     const facts = upgradeFacts(scope.cluster, cluster, current, plan, answers)
