@@ -15,6 +15,13 @@ export interface Explained {
   readonly answers?: (theirs: string, ours: string) => boolean
 }
 
+/** The first field that an error names, without indexes and keys of lists. */
+const fieldOf = (message: string): string | undefined => / is invalid: \[?([\w.]+)/.exec(message)?.[1]
+
+const isOfOtherWebhook = (theirs: string, ours: string): boolean =>
+  theirs !== ours &&
+  theirs.replace('webhook "default.cluster.cluster.x-k8s.io"', 'webhook "validation.cluster.cluster.x-k8s.io"') === ours
+
 export const explained: readonly Explained[] = [
   {
     what: 'Name of the field manager of updates',
@@ -23,14 +30,16 @@ export const explained: readonly Explained[] = [
     matches: ({ path }) => /^metadata\.managedFields\[(capstan|manager) Update/.test(path),
   },
   {
-    what: '`observedGeneration` of conditions of Clusters',
-    reason: 'upstream writes spec after it has computed conditions, and then leaves some of them alone for ever',
-    seen: 'after a reconcile that changes spec, such as one that copies the endpoint, `ControlPlaneInitialized` and `RemoteConnectionProbe` name the new generation',
+    what: '`observedGeneration`',
+    reason:
+      'upstream writes spec after it has computed conditions, and then leaves some of them alone for ever; it writes that of a ClusterResourceSet only together with another change of the status',
+    seen: 'after a reconcile that changes spec, such as one that copies the endpoint or a providerID, `ControlPlaneInitialized`, `RemoteConnectionProbe`, `NodeReady` and `NodeHealthy` name the new generation; a ClusterResourceSet has it before a Cluster is selected',
     matches: ({ object, path, theirs, ours }) =>
-      object.startsWith('Cluster ') &&
-      /conditions\[(ControlPlaneInitialized|RemoteConnectionProbe)\]\.observedGeneration$/.test(path) &&
-      theirs === 'stale' &&
-      ours === 'current',
+      (/^(Cluster|Machine) /.test(object) &&
+        /conditions\[(ControlPlaneInitialized|RemoteConnectionProbe|NodeReady|NodeHealthy)\]\.observedGeneration$/.test(path) &&
+        theirs === 'stale' &&
+        ours === 'current') ||
+      (object.startsWith('ClusterResourceSet ') && path === 'status.observedGeneration' && theirs === undefined),
   },
   {
     what: 'Missing control plane',
@@ -53,21 +62,17 @@ export const explained: readonly Explained[] = [
         / TopologyUpdate of topology\/cluster-controller: Updated MachineDeployment "[^"]*"$/.test(path)),
   },
   {
-    what: 'Values of a wrong type',
+    what: 'Values that the schema rejects',
     reason:
-      "upstream's webhooks decode an object before the API server validates it, and reject it with the first value that Go cannot decode",
-    seen: 'the API server rejects the object with 422 and names every wrong field, where upstream answers 400',
+      "upstream's mutating webhooks decode an object before the API server validates it: they reject the first value that Go cannot decode, drop empty strings and objects, and complete an empty version to `v`, which another webhook rejects",
+    seen: 'the API server rejects the object with 422 and names every wrong field; an empty value of a required field has the error of its minimum length',
     matches: () => false,
-    answers: (theirs, ours) =>
-      /denied the request: (json: cannot unmarshal|illegal base64 data|parsing time)/.test(theirs) && / is invalid: /.test(ours),
-  },
-  {
-    what: 'Empty values of required fields',
-    reason: "upstream's webhooks drop empty strings and objects before the API server validates what is left",
-    seen: 'the error names the minimum length of the field, where upstream says `Required value`',
-    matches: () => false,
-    answers: (theirs, ours) =>
-      / is invalid: .*Required value/.test(theirs) && / is invalid: .*should (be|have) at least 1 (chars|properties)/.test(ours),
+    answers: (theirs, ours) => {
+      if (!/ is invalid: /.test(ours) || ours.includes('denied the request')) return false
+      if (/denied the request: (json: cannot unmarshal|illegal base64 data|parsing time)/.test(theirs)) return true
+      if (/ is invalid: .*Required value/.test(theirs) && /should (be|have) at least 1 (chars|properties)/.test(ours)) return true
+      return / denied the request: .* is invalid: /.test(theirs) && fieldOf(theirs) === fieldOf(ours)
+    },
   },
   {
     what: 'No shim for new topologies',
@@ -87,21 +92,16 @@ export const explained: readonly Explained[] = [
     matches: ({ object, path }) => object === 'Events' && /Normal (Pending|Provisioning) of cluster-controller/.test(path),
   },
   {
-    what: 'Hooks that wait',
-    reason: 'Capstan records which hooks hold a Cluster, so that `capstan hooks` and metrics can show them',
-    seen: 'the annotation `runtime.capstan.dev/waiting-hooks` on Clusters while a hook holds them',
-    matches: ({ object, path, theirs }) =>
-      object.startsWith('Cluster ') &&
+    what: 'Records that upstream does not write',
+    reason:
+      'Capstan records which hooks hold a Cluster, that BeforeClusterCreate has let it pass, when an extension was discovered, why a Machine was not updated in place, and which parts of a patch were dropped',
+    seen: 'annotations `runtime.capstan.dev/*` on Clusters and ExtensionConfigs, `AfterControlPlaneInitialized` in `runtime.cluster.x-k8s.io/pending-hooks` as soon as a Cluster may be created, events `InPlaceUpdateNotPossible` and `FailedCanUpdateMachineSet` on MachineDeployments and `PatchPartsIgnored` on Clusters',
+    matches: ({ object, path, theirs, ours }) =>
       theirs === undefined &&
-      /(^metadata\.annotations\.|metadata\.annotations\.)runtime\.capstan\.dev\/waiting-hooks$/.test(path),
-  },
-  {
-    what: 'Patches of fields that the topology gives',
-    reason: 'upstream drops such parts of a patch without a word',
-    seen: 'a warning event `PatchPartsIgnored` on the Cluster',
-    cases: ['topology-patch-of-core-fields'],
-    matches: ({ object, path, theirs }) =>
-      object === 'Events' && theirs === undefined && / Warning PatchPartsIgnored /.test(path),
+      ((path.endsWith('runtime.cluster.x-k8s.io/pending-hooks') && ours === 'AfterControlPlaneInitialized') ||
+        (/^(Cluster|ExtensionConfig) /.test(object) && path.includes('metadata.annotations.runtime.capstan.dev/')) ||
+        (object === 'Events' &&
+          / (Normal InPlaceUpdateNotPossible|Warning FailedCanUpdateMachineSet|Warning PatchPartsIgnored) /.test(path))),
   },
   {
     what: 'Events that are alike',
@@ -162,20 +162,20 @@ export const explained: readonly Explained[] = [
       (/^Machine(Set)? /.test(object) && /^status\.deprecated\.v1beta1\.conditions\[(Machines)?Ready\]/.test(path)),
   },
   {
-    what: '`observedGeneration` of ClusterResourceSets without Clusters',
-    reason: 'upstream writes it only together with another change of the status',
-    seen: '`status.observedGeneration` is set before a Cluster is selected',
-    cases: ['resourceset-selection'],
-    matches: ({ object, path, theirs }) =>
-      object.startsWith('ClusterResourceSet ') && path === 'status.observedGeneration' && theirs === undefined,
+    what: 'Wrong variables of topologies',
+    reason: "upstream's defaulting webhook rejects them; Capstan's validates them together with everything else",
+    seen: 'the same text, with `validation.cluster.cluster.x-k8s.io` as the name of the webhook',
+    matches: ({ path, theirs, ours }) => path === 'is answered' && isOfOtherWebhook(theirs ?? '', ours ?? ''),
+    answers: (theirs, ours) => isOfOtherWebhook(theirs, ours),
   },
   {
-    what: 'Texts of errors in topologies and ClusterClasses',
-    reason: 'Capstan checks them in webhooks of their own, and leaves what the schema forbids to the API server',
-    seen: 'the same inputs are rejected with the same code, by a webhook of another name or by the schema',
-    cases: ['admission-cluster-topology', 'admission-clusterclass'],
-    matches: () => false,
-    answers: (theirs, ours) => theirs.includes(' is invalid: ') && ours.includes(' is invalid: '),
+    what: 'Attempts to connect to a workload cluster',
+    reason: 'upstream tries every 30 s; Capstan soon after the first failures, and counts five of them earlier',
+    seen: '`RemoteConnectionProbe` of a Cluster that never was reachable changes to `Remote connection probe failed` within a minute',
+    matches: ({ object, path, theirs, ours }) =>
+      object.startsWith('Cluster ') &&
+      /conditions\[(Available|RemoteConnectionProbe)\]\.message$/.test(path) &&
+      (theirs ?? '').replace('connection not established yet', 'connection probe failed') === ours,
   },
 ]
 

@@ -128,10 +128,17 @@ function* ownedPaths(fields: unknown, path = ''): Iterable<string> {
   }
 }
 
+/** Upstream lists some causes twice. */
+function distinctCauses({ details }: { readonly details?: unknown }): object {
+  if (!isRecord(details) || !Array.isArray(details.causes)) return {}
+  const texts = details.causes.map((cause) => JSON.stringify(cause))
+  return { details: { ...details, causes: details.causes.filter((_, index) => texts.indexOf(texts[index]!) === index) } }
+}
+
 /** The answer to a request, as the fields of one object. */
 export const pictureOfAnswer = (name: string, answer: { code: number; warnings: readonly string[]; body: unknown }): Picture => {
   const body = isRecord(answer.body) ? answer.body : {}
-  const object = { metadata: {}, ...body, 'HTTP code': answer.code, warnings: answer.warnings }
+  const object = { metadata: {}, ...body, ...distinctCauses(body), 'HTTP code': answer.code, warnings: answer.warnings }
   return new Map([[name, fieldsOf('', object as unknown as KubeObject)]])
 }
 

@@ -115,6 +115,8 @@ export class Side implements AsyncDisposable {
   readonly #plane: ServedPlane
   readonly #extension: StagedExtension
   readonly #stages = new Map<string, Stage>()
+  /** UIDs of stub machines whose Node was registered: a Node that a case deletes does not come back. */
+  readonly #registered = new Set<string>()
 
   private constructor(
     name: 'theirs' | 'ours',
@@ -345,7 +347,10 @@ export class Side implements AsyncDisposable {
     const version = this.#versionOf(namespace, name)
     // Nothing has made it a Machine's yet; that will be seen as a change of it.
     if (version === undefined) return
-    const client = this.workload({ namespace, name: cluster })
+    const client = this.#workloads.clientFor({ namespace, name: cluster })
+    // The case has stopped it: no kubelet can register a Node.
+    if (!client || this.#registered.has(machine.metadata.uid)) return
+    this.#registered.add(machine.metadata.uid)
     const metadata = { name, labels: { 'kubernetes.io/hostname': name } }
     const taints = [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' as const }]
     const at = new Date(systemClock.now()).toISOString().replace(/\.\d+/, '')

@@ -169,9 +169,14 @@ const unknownHandler: Case = async (twin) => {
 }
 
 const upgradePlan: Case = async (twin) => {
-  const plan = ['v1.35.0', 'v1.36.0'].map((one) => ({ version: one }))
+  const stepsAfter = (from: unknown) =>
+    ['v1.35.0', 'v1.36.0'].filter((one) => one > String(from)).map((one) => ({ version: one }))
   await twin.extend()
-  twin.answer('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: plan, workersUpgrades: plan } as never))
+  twin.answer('GenerateUpgradePlan', ({ request }) => {
+    const controlPlaneUpgrades = stepsAfter(request['fromControlPlaneKubernetesVersion'])
+    const workersUpgrades = stepsAfter(request['fromWorkersKubernetesVersion'])
+    return proceedWith({ controlPlaneUpgrades, workersUpgrades } as never)
+  })
   await created(twin, {
     spec: { upgrade: { external: { generateUpgradePlanExtension: `generate-upgrade-plan.${twin.namespace}` } } },
   })
@@ -237,7 +242,10 @@ export const hookCases: Cases = {
   'hooks-removed': removed,
   'hooks-patches': patches,
   'hooks-patches-fail': topologyHookFails('GeneratePatches', { generatePatchesExtension: 'generate-patches' }),
-  'hooks-validation-fails': topologyHookFails('ValidateTopology', { validateTopologyExtension: 'validate-topology' }),
+  'hooks-validation-fails': topologyHookFails('ValidateTopology', {
+    generatePatchesExtension: 'generate-patches',
+    validateTopologyExtension: 'validate-topology',
+  }),
   'hooks-variables': variables,
   'hooks-variables-fail': variablesFail,
   'hooks-unknown-handler': unknownHandler,
