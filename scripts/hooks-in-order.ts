@@ -67,7 +67,7 @@ export const hooksInOrder = (): string[] => [
   'AfterClusterUpgrade and BeforeClusterDelete registered, and 9 with all nine; each further step of an upgrade adds 2, and 2 more if the workers take it. Fewer would omit a hook. Additional calls',
   '(`packages/testing/src/hook-count.env.test.ts`):',
   '',
-  '- when the `retryAfterSeconds` of a response are over, and not before, whatever else happens to the Cluster;',
+  '- after the `retryAfterSeconds` of a response; status changes and other reconciles of the Cluster do not cause an earlier call;',
   '- earlier only if the request has changed (spec, labels or annotations of the Cluster, the handlers, their ExtensionConfig): at once, then with growing delays if each response leads to another change;',
   '- when a user requests it: `capstan hooks retry CLUSTER`, see below;',
   '- after a failure: after 5 ms, doubled with each further failure, at most 1000 s. While the breaker of a handler is open it is not called, unless its failure policy is Ignore: a hook is skipped only after its handler was called for that Cluster;',

@@ -1,4 +1,4 @@
-// How a program of ours is loaded. Plain JavaScript: what this spares is loading sources.
+// Loads a program of this package. Plain JavaScript, because it decides whether sources are loaded at all.
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
@@ -9,7 +9,7 @@ const { readFileSync, statSync } = process.getBuiltinModule('node:fs')
 const sources = new URL('../../', import.meta.url).href
 const bundles = new URL('../dist/', import.meta.url)
 
-/** From its bundle, in half the time, while no source has changed since that was made (`npm run prepare`); otherwise from its sources. */
+/** Loads the bundle, in half the time, while no source has changed since it was made (`npm run prepare`); otherwise the sources. */
 export function run(program, source) {
   // From the second start on nothing needs to be compiled, and sources need not be stripped, in the programs that this one starts neither.
   const { directory } = module.enableCompileCache?.() ?? {}
@@ -42,14 +42,14 @@ function isBundleFresh() {
       return found.mtimeMs === changed && found.size === size
     })
   } catch {
-    // There is none, or one of its sources has gone.
+    // There is no bundle, or one of its sources was deleted.
     return false
   }
 }
 
 /**
- * Our sources say exactly which file they import and what it is, and mean the same by a package of ours: that saves the loader a
- * search, and several looks at the file system, for each of a thousand imports.
+ * Resolves imports of our sources and packages, which name exact files. This saves the loader several file system calls for each of a
+ * thousand imports.
  */
 function loadSourcesFast() {
   const packages = new Map()
@@ -70,7 +70,7 @@ function loadSourcesFast() {
   })
 }
 
-/** What `new URL` says of a plain path, in a third of the time. */
+/** Resolves a plain path like `new URL`, in a third of the time. */
 function beside(parent, name) {
   let end = parent.lastIndexOf('/')
   let from = name.startsWith('./') ? 2 : 0

@@ -29,7 +29,7 @@ const Margin = hours(24 * 30)
 /** They are valid from a day before: a clock that was ahead at the start may be set right while the server runs. */
 const backdate = hours(24)
 
-/** The certificates kept in `folder`, made where they are missing or about to expire. Without a folder they live as long as the process. */
+/** Loads the certificates in `folder`; creates missing and expiring ones. Without a folder they exist as long as the process. */
 export async function openAccess(
   clock: Clock,
   folder: string | undefined,

@@ -28,7 +28,7 @@ describe('programs run as they stand', () => {
     { name: 'the test in process', block: blocks[0], prints: /pass 1$/m },
     { name: 'the one with planes in a folder, behind a port', block: blocks[3], prints: /^https:\/\/127\.0\.0\.1:\d+$/m },
   ])('$name', async ({ block, prints }) => {
-    // Folders that it names are made where it may.
+    // Folders named in the README are created in a temporary folder.
     const code = block!.text.replaceAll("'state'", JSON.stringify(join(folder, 'own')))
     const program = [process.execPath, ['--input-type=module-typescript', '-e', code], { cwd: apiserver }] as const
     const { stdout, stderr } = await promisify(execFile)(...program)
@@ -44,7 +44,7 @@ function argvOf(name: string): string[] {
   return words.map((word) => (/^(state|bin)\b/.test(word) ? join(folder, word) : word === '7443' ? '0' : word))
 }
 
-test('the server lets in whoever has the kubeconfig', async () => {
+test('the server accepts clients with the kubeconfig', async () => {
   const server = start(argvOf('apiserver'))
   await server.line(/ready/)
   const access = await loadKubeconfig(join(folder, 'state/kubeconfig'))

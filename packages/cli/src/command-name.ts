@@ -1,11 +1,11 @@
 import { checkout } from './scaffold/origin.ts'
 
-/** The package on npm: `npx capstan` would run whatever package has that name there. */
+/** The package on npm: `npx capstan` would run another package, which has that name there. */
 const ownPackage = '@capstan/cli'
 
 /**
- * How the user starts this command, for commands that are printed to be pasted. `capstan` is on the path only after a global
- * installation; npm, and so npx and every script of a project, sets `npm_command` for what it starts.
+ * Returns the command with which the user starts this program, for printed commands. `capstan` is on the path only after a global
+ * installation; npm, npx and scripts of a project set `npm_command` for the programs that they start.
  */
 export function commandName(env: { readonly [name: string]: string | undefined }, isCheckout = checkout() !== undefined): string {
   return env.npm_command !== undefined || isCheckout ? `npx ${ownPackage}` : 'capstan'

@@ -1,4 +1,4 @@
-/** Where `capstan up` keeps what must outlive it. */
+/** The data folder of `capstan up`. */
 import { resolve } from 'node:path'
 import type { Io } from './io.ts'
 

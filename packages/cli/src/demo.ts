@@ -1,4 +1,4 @@
-/** The cluster that `capstan up --demo` brings up: its class, its templates, its runtime extension, and what to try on it. */
+/** The demo cluster of `capstan up --demo`: class, templates, runtime extension, and commands to try. */
 import type { Client, Condition, DeclaredKind, Input, Kind, KubeObject, ObjectKey } from '@capstan/kube'
 import { Cluster, ClusterClass, coreKinds } from '@capstan/api'
 import { orAbsent } from '@capstan/kube'
@@ -20,13 +20,13 @@ export interface DemoChanges {
   /** Added to those of the class. */
   readonly patches: NonNullable<ClusterClass['spec']['patches']>
   readonly upgrade?: NonNullable<ClusterClass['spec']['upgrade']>
-  /** Machines are replaced, or updated in place, without another one beside them. */
+  /** Machines are replaced or updated in place without surge. */
   readonly noSurge: { readonly workers: boolean; readonly controlPlane: boolean }
 }
 
 const asItIs: DemoChanges = { patches: [], noSurge: { workers: false, controlPlane: false } }
 
-/** Applies class and templates if they are missing, and the Cluster if it is: what the user has changed since stays as it is. */
+/** Creates class, templates and Cluster if they are missing; existing objects keep the user's changes. */
 export async function bringUpDemo(client: Client, signal: AbortSignal, changes = asItIs): Promise<void> {
   if (!(await orAbsent(client.get(ClusterClass, DemoClass)))) {
     await applyFile(client, 'class.yaml', (object) => {
@@ -59,7 +59,7 @@ function changedClass(object: Manifest, { patches, upgrade, noSurge }: DemoChang
   return object
 }
 
-/** A Cluster may come before its class is reconciled; the story is shorter when it does not. */
+/** Waits until the class is reconciled, which shortens the output: a Cluster may also be created before. */
 const accepted = (client: Client, signal: AbortSignal): Promise<void> =>
   untilTrue(client, ClusterClass, DemoClass, 'VariablesReady', signal)
 
@@ -96,7 +96,7 @@ async function applyFile(client: Client, name: string, change: (object: Manifest
   }
 }
 
-/** A command that works when pasted, and what it shows. */
+/** A command for users, with its purpose. */
 export interface Suggestion {
   readonly command: string
   readonly what: string

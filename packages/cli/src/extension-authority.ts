@@ -1,4 +1,4 @@
-/** The authority of an extension that the plane makes certificates for: in a Secret, from which core takes it. */
+/** Stores the certificate authority of an extension in a Secret, from which core copies it. */
 import { InjectCAFromSecretAnnotation } from '@capstan/api'
 import { type Client, type ObjectKey, Secret } from '@capstan/kube'
 

@@ -35,7 +35,7 @@ beforeAll(async () => {
   })
 })
 
-/** Watches until the condition Discovered has the status, and gives its message. */
+/** Waits until the condition Discovered has the status; returns its message. */
 async function discovered(client: Client, name: string, status: string): Promise<string> {
   const done = new AbortController()
   try {
@@ -92,7 +92,7 @@ test.each([
     [...flags.slice(0, 3), '/nowhere'],
     'cannot use the client certificate for runtime extensions: ENOENT: no such file or directory',
   ],
-])('%s is refused', async (_, given, complaint) => {
+])('%s is rejected', async (_, given, complaint) => {
   write(await clientOf(authority))
   for (const command of [
     ['up', '--memory'],

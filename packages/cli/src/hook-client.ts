@@ -1,4 +1,4 @@
-/** How a plane or a manager reaches the servers of extensions, and what they get to see of it. Names of flags are upstream's. */
+/** Flags for calls of extensions: proxy and client certificate. Names of flags are upstream's. */
 import type { HookTransport } from '@capstan/extension'
 import { httpsHookTransport, presentFrom } from '@capstan/extension'
 import type { Logger } from '@capstan/kube'
@@ -25,7 +25,7 @@ export interface HookClient {
 }
 
 /**
- * How extensions are reached: through the proxy that the environment names, with a certificate if that is asked for.
+ * Creates the transport for extensions, with the proxy of the environment and the client certificate of the flags.
  *
  * @throws UsageError when one file is missing, or they do not fit
  */

@@ -1,4 +1,4 @@
-/** Recording calls of hooks while a plane or a manager runs, and playing them to a plane instead of calling anybody. */
+/** Records calls of hooks, and plays recorded calls instead of calling extensions. */
 import { ExtensionConfig } from '@capstan/api'
 import type { CallObserver, HookTransport, Tape, TapedConfig } from '@capstan/extension'
 import { createRecorder, openTape, parseTape, TapeError, tapedConfigs, tapeTransport } from '@capstan/extension'
@@ -46,7 +46,7 @@ export function tapeGiven(path: string): Tape {
 
 export interface Playing {
   readonly hookTransport: HookTransport
-  /** Creates the ExtensionConfigs that the tape has answers of, where they are missing. Gives the names of all of them. */
+  /** Creates missing ExtensionConfigs of the tape. Returns the names of all of them. */
   register(client: Client): Promise<readonly string[]>
 }
 

@@ -1,8 +1,8 @@
-/** I/O of a command: made once in `main.ts`, and replaced in tests. */
+/** I/O of a command: created once in `main.ts`, and replaced in tests. */
 export interface Io {
-  /** One line on standard output: what was asked for. */
+  /** Prints a line of the result to stdout. */
   out(line: string): void
-  /** One line on standard error: what went on meanwhile. */
+  /** Prints a line about progress or an error to stderr. */
   err(line: string): void
   /** The terminal behind standard output, when there is one. */
   readonly terminal: Terminal | undefined
@@ -21,7 +21,7 @@ export interface Terminal {
   write(text: string): void
 }
 
-/** The user asked for something that cannot be: printed with its hint, exit code 2. */
+/** Error for invalid use: printed with its hint, exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
   readonly hint: string | undefined

@@ -47,7 +47,7 @@ const told = async (manager: Started, text: string) => {
   while (!manager.err.some((line) => line.includes(text))) await sleep(systemClock, 10)
 }
 
-test('one manager leads and installs the kinds; when it stops, the other one goes on at once', async () => {
+test('one manager leads and installs the kinds; when it stops, the other one takes over at once', async () => {
   const first = start(['manager', ...flags, '--leader-elect', ...quick])
   await first.line(/Manager ready/)
   expect(await client.get(Namespace, { name: key.namespace })).toBeDefined()
@@ -68,7 +68,7 @@ test('one manager leads and installs the kinds; when it stops, the other one goe
   await client.delete(Lease, key)
 })
 
-test("a manager does not run beside upstream's, whether it is asked to wait for a Lease or not", async () => {
+test("a manager does not run beside upstream's, with or without leader election", async () => {
   const renewTime = new Date(systemClock.now()).toISOString().replace('Z', '000Z')
   const metadata = { name: key.name, namespace: 'default' }
   const holderIdentity = 'capi-controller-manager-7d9f_b1b5'
@@ -83,7 +83,7 @@ test("a manager does not run beside upstream's, whether it is asked to wait for 
   }
 })
 
-test('one that upstream has left behind is watched for as long as it would hold, whatever its times say', async () => {
+test("a stale Lease of upstream's manager is observed for its duration, independent of its timestamps", async () => {
   const lease = { namespace: 'default', name: key.name }
   const spec = { holderIdentity: 'gone_b1b5', leaseDurationSeconds: 1, renewTime: '2020-01-01T00:00:00.000000Z' }
   await client.patch(Lease, lease, { type: 'merge', body: { spec } })
@@ -102,7 +102,7 @@ test('one that upstream has left behind is watched for as long as it would hold,
   expect(await beating.done).toBe(2)
 })
 
-test('terms with which two could lead at once are refused', async () => {
+test('durations with which two managers could lead are rejected', async () => {
   const { code, err } = await ended(['manager', ...flags, '--leader-elect=true', '--leader-elect-renew-deadline', '20s'])
   expect(code).toBe(2)
   expect(err).toContain('leaseDuration must be greater than renewDeadline')

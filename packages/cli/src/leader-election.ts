@@ -23,7 +23,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { duration } from './commands/apiserver-flags.ts'
 import { UsageError } from './io.ts'
 
-/** Upstream's, so that its core manager and ours hold one another off. */
+/** Upstream's Lease, so that its core manager and ours exclude each other. */
 const CoreLease = 'controller-leader-election-capi'
 
 /** Managers with the core provider share upstream's Lease; managers of other providers lead independently of it. */
@@ -43,7 +43,7 @@ export interface LeaderElectionFlags {
   leaderElectShards?: number
 }
 
-/** Adds upstream's flags, and one for the namespace, which a manager outside of a pod cannot know. */
+/** Adds upstream's flags, and one for the namespace, which a manager outside of a Pod cannot detect. */
 export function withLeaderElection(command: Command): Command {
   const { leaseDuration, renewDeadline, retryPeriod } = defaultLeaseTerms
   const term = (flag: string, description: string, milliseconds: number) =>
@@ -75,7 +75,7 @@ export function withLeaderElection(command: Command): Command {
     )
 }
 
-/** How this process takes part, or `undefined` when it was not asked to. @throws UsageError when two could lead at once */
+/** Returns the options of leader election; `undefined` when it is disabled. @throws UsageError when two managers could lead */
 export function leaderElection(
   flags: LeaderElectionFlags,
   providers: readonly ProviderName[],
@@ -119,7 +119,7 @@ export function shardCount(text: string): number {
   return Number(text)
 }
 
-/** Makes sure that a Lease can be made in the namespace. */
+/** Checks that a Lease can be created in the namespace. */
 export async function ensureNamespace(client: Client, name: string, signal: AbortSignal): Promise<void> {
   try {
     await client.get(Namespace, { name }, { signal })

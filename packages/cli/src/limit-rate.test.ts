@@ -24,7 +24,7 @@ function setup() {
   return { client, sent, pass }
 }
 
-test('a burst is sent at once, what comes then at the rate, in order', async () => {
+test('sends a burst at once, and later requests at the rate, in order', async () => {
   const { client, sent, pass } = setup()
   const lists = Promise.all(Array.from({ length: 5 }, () => client.list(ConfigMap)))
   await pass(1000)

@@ -1,4 +1,4 @@
-/** Limits how many requests a client sends. Upstream: k8s.io/client-go/util/flowcontrol, a token bucket for requests and watches. */
+/** Limits the request rate of a client. Upstream: k8s.io/client-go/util/flowcontrol, a token bucket for requests and watches. */
 import { type Clock, sleep, type Transport } from '@capstan/kube'
 
 export interface Rate {
@@ -8,7 +8,7 @@ export interface Rate {
   readonly burst: number
 }
 
-/** Delays requests that come faster than the rate, in their order. */
+/** Delays requests beyond the rate, in order. */
 export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clock): Transport {
   /** Requests that may be sent at once, as of `at`. */
   let tokens = burst

@@ -1,4 +1,4 @@
-/** The logger that ships: JSON lines on standard error in the form that pino users know, or lines as Kubernetes' components write them. */
+/** The logger of the command: JSON lines on stderr in pino's format, or klog lines as of Kubernetes' components. */
 import { createRequire } from 'node:module'
 import type { LogFields, Logger } from '@capstan/kube'
 import { messageOf, systemClock } from '@capstan/kube'
@@ -70,7 +70,7 @@ function wrap(level: LogLevel, logger: () => pino.Logger): Logger {
   }
 }
 
-/** An error with its causes and, where it is a bug rather than an answer, its stack. */
+/** Formats an error with its causes and, unless it is an expected error, its stack. */
 function withCauses(err: unknown): unknown {
   if (!(err instanceof Error)) return messageOf(err)
   const nested = err instanceof AggregateError ? err.errors : err.cause === undefined ? [] : [err.cause]

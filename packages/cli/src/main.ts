@@ -3,6 +3,6 @@ import { processIo } from './process-io.ts'
 import { run } from './program.ts'
 
 const argv = process.argv.slice(2)
-// First of all: loading modules is what makes the heap grow.
+// Called before other modules are loaded, because loading grows the heap.
 if (argv[0] === 'apiserver') (await import('./small-heap.ts')).keepHeapSmall()
 process.exitCode = await run(argv, processIo(process))

@@ -27,7 +27,7 @@ export interface ManagementAccess {
   readonly isInCluster: boolean
 }
 
-/** @throws UsageError when no cluster is named */
+/** @throws UsageError when no cluster is configured */
 export async function managementAccess(
   { kubeconfig, context }: AccessFlags,
   env: Env,

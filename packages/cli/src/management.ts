@@ -10,7 +10,7 @@ export interface ManagementOptions {
   readonly kubeconfig?: string
 }
 
-/** Adds the flag that says which cluster is meant. */
+/** Adds the flag that selects the cluster. */
 export const withKubeconfig = (command: Command): Command =>
   command.option(
     '--kubeconfig <file>',

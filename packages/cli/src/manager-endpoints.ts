@@ -57,7 +57,7 @@ function address(text: string): Address {
 export const tlsVersion = (version: EndpointFlags['tlsMinVersion']) => (version === 'VersionTLS13' ? 'TLSv1.3' : 'TLSv1.2')
 
 export interface Endpoints {
-  /** What is served where, for the line that says the manager is ready. */
+  /** Addresses of the endpoints, for the log line of a ready manager. */
   readonly text: string
   close(): Promise<void>
 }
@@ -105,7 +105,7 @@ interface SecureOptions extends Address {
   readonly log: Logger
 }
 
-/** With a certificate of its own, as upstream: those who ask are verified, not the server. */
+/** Serves with a self-signed certificate, as upstream: clients are verified, not the server. */
 async function serveSecurely(manager: Manager, options: SecureOptions): Promise<DiagnosticsServer> {
   const { host, port, minVersion, client, clock, log } = options
   const reviewer = new AccessReviewer(client, clock)

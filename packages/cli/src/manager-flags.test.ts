@@ -31,13 +31,13 @@ const upstream = `
   .trim()
   .split(/\s+/)
 
-test("each flag of upstream's core manager is either supported or refused by name", () => {
+test("each flag of upstream's core manager is either supported or rejected by name", () => {
   const known = managerCommand({} as never, () => {}).options.map(({ long }) => long!.slice(2))
   expect(upstream.filter((name) => !known.includes(name))).toEqual([])
   expect(new Set(known).size).toBe(known.length)
 })
 
-test.each(refusedManagerFlags().map(({ long }) => long!))('%s is refused by name, with the reason', async (flag) => {
+test.each(refusedManagerFlags().map(({ long }) => long!))('%s is rejected by name, with the reason', async (flag) => {
   const { code, err } = await ended(['manager', `${flag}=1`])
   expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(`${flag} is not supported: `) })
 })
@@ -50,7 +50,7 @@ const flagsOf = (...argv: string[]): TuningFlags => {
 const named = (...names: string[]) =>
   names.map((name) => controller({ name, for: {} as never, reconcile: () => Promise.reject() }))
 
-test('concurrency flags set how many objects a controller reconciles at once, and nothing else', () => {
+test('concurrency flags set only the number of concurrent reconciles of a controller', () => {
   const all = named('cluster', 'machine', 'topology/cluster', 'clusterresourceset', 'clusterresourcesetbinding', 'machineset')
   const flags = flagsOf('--machine-concurrency', '3', '--clustertopology-concurrency=7', '--clusterresourceset-concurrency=2')
   expect(tunedControllers(all, flags).map(({ name, concurrency }) => [name, concurrency])).toEqual([
@@ -63,7 +63,7 @@ test('concurrency flags set how many objects a controller reconciles at once, an
   ])
 })
 
-test('each concurrency flag names a controller that there is', () => {
+test('each concurrency flag names an existing controller', () => {
   const io = { clock: systemClock, random: seededRandom(1), log: silent }
   const endpoint = { host: '127.0.0.1', port: 1 }
   const providers = createProviders({ ...io, names: ['core'], client: {} as never, stores: memoryStores(), endpoint })

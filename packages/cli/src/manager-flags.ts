@@ -1,4 +1,4 @@
-/** Flags of upstream's core manager: those that limit what is watched, those that tune it, and those that are refused by name. */
+/** Flags of upstream's core manager: limits of watches, tuning, and flags that are rejected by name. */
 import { WatchLabel } from '@capstan/api'
 import type { Controller, ManagerOptions } from '@capstan/controller'
 import { type Command, InvalidArgumentError, Option } from 'commander'
@@ -28,7 +28,7 @@ export const withWatchLimits = (command: Command): Command =>
         .default('', 'all objects'),
     )
 
-/** What a manager with these flags watches. */
+/** Returns the watched namespaces and labels of a manager with these flags. */
 export const watchLimits = ({ namespace, watchFilter }: WatchFlags): Pick<ManagerOptions, 'namespace' | 'eventFilter'> => ({
   ...(namespace === '' ? {} : { namespace }),
   ...(watchFilter === '' ? {} : { eventFilter: ({ metadata }) => metadata.labels?.[WatchLabel] === watchFilter }),
@@ -116,7 +116,7 @@ export function withTuning(command: Command): Command {
     .addOption(new Option('-v, --v <level>', 'verbosity: from 4 on debug lines are logged').argParser(verbosity))
 }
 
-/** The controllers as the flags want them. */
+/** Returns the controllers with the concurrency of the flags. */
 export function tunedControllers(controllers: readonly Controller[], flags: TuningFlags): Controller[] {
   const concurrency = new Map<string, number>()
   for (const [name, tuned] of Object.entries(controllersOfFlag)) {
@@ -129,11 +129,11 @@ export function tunedControllers(controllers: readonly Controller[], flags: Tuni
     .map((one) => (concurrency.has(one.name) ? { ...one, concurrency: concurrency.get(one.name)! } : one))
 }
 
-/** Upstream's flags of a limit: the burst alone limits nothing. */
+/** Upstream's flags of a rate limit: the burst alone has no effect. */
 export const rateOf = ({ kubeApiQps: qps, kubeApiBurst: burst = 200 }: TuningFlags): Rate | undefined =>
   qps === undefined ? undefined : { qps, burst }
 
-/** Upstream: features log what happens inside at 4 and above. */
+/** Upstream: details of features are logged at 4 and above. */
 export const logLevelOf = (level: LogLevel, { v }: TuningFlags): LogLevel => (v !== undefined && v >= 4 ? 'debug' : level)
 
 /** Controllers that do not run while a gate is off. Upstream does not start them. */

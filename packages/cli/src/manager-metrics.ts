@@ -1,4 +1,4 @@
-/** What a manager counts as a process and as a client, under the names of client-go and prom-client, beside the metrics of its controllers. */
+/** Process and client metrics of a manager, with the names of client-go and prom-client, in addition to those of its controllers. */
 import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'
 
 export interface RequestCounter {
@@ -6,7 +6,7 @@ export interface RequestCounter {
   readonly count: (method: string, code: string) => void
 }
 
-/** Counts requests to the API server, also those made before there is a registry. */
+/** Counts requests to the API server, also before a registry exists. */
 export function requestCounter(server: string): RequestCounter {
   const { host } = new URL(server)
   const metric = new Counter({
@@ -18,7 +18,7 @@ export function requestCounter(server: string): RequestCounter {
   return { metric, count: (method, code) => metric.inc({ code, method, host }) }
 }
 
-/** Adds the counter, and what prom-client knows of the process (`process_…`, `nodejs_…`). */
+/** Registers the counter and prom-client's process metrics (`process_…`, `nodejs_…`). */
 export function registerProcessMetrics(registry: Registry, { metric }: RequestCounter): void {
   registry.registerMetric(metric)
   collectDefaultMetrics({ register: registry })

@@ -42,7 +42,7 @@ const configurationNames = async (client: Client) => {
   return [...mutating, ...validating].map(({ metadata }) => metadata.name).sort()
 }
 
-test('managers of two providers configure webhooks of their own, and remove no others', async () => {
+test('managers of two providers configure their own webhooks, and remove no others', async () => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
@@ -82,7 +82,7 @@ test.each([
   expect(got).toBe(answer)
 })
 
-test('a manager with webhooks takes over what a killed one has left, one without removes it', async () => {
+test('a manager with webhooks reuses the configurations of a killed one, a manager without webhooks removes them', async () => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
@@ -93,7 +93,7 @@ test('a manager with webhooks takes over what a killed one has left, one without
   await next.configure()
   const { webhooks = [] } = await client.get(ValidatingWebhookConfiguration, { name: 'capstan-core' })
   expect(new Set(webhooks.map(({ clientConfig }) => new URL(clientConfig.url!).origin))).toEqual(new Set([next.url]))
-  // It answers, and stays.
+  // Its server is reachable, so the configuration stays.
   await removeStaleWebhooks(client, ['core'], silent)
   expect(await configurationNames(client)).toEqual(['capstan-core', 'capstan-core'])
   await next.close()
@@ -114,7 +114,7 @@ test('removes both webhook configurations of a provider and no other, also when 
     await removeManagerWebhooks(client, ['core'])
     expect(await configurationNames(client), `time ${times}`).toEqual(['other', 'other'])
   }
-  // Nothing rejects writes for want of a manager any more.
+  // Writes are not rejected any more without a manager.
   await client.delete(MutatingWebhookConfiguration, { name: 'other' })
   await client.delete(ValidatingWebhookConfiguration, { name: 'other' })
   await client.create(ConfigMap, { metadata: { name: 'a', namespace: 'default' } })

@@ -88,11 +88,11 @@ export interface ManagerWebhooks {
   readonly url: string
   /** For the definitions of kinds in several versions. */
   readonly conversion: WebhookClientConfig
-  /** Has the API server ask from now on: once the kinds are there. */
+  /** Configures the webhooks. Call it after the kinds were installed. */
   configure(): Promise<void>
   /**
-   * Behind a Service the configurations stay: nothing is let in unseen while a manager starts again. Those of a process that was started
-   * by hand go with it, since they would block every write until they are removed.
+   * Stops serving. Configurations of webhooks behind a Service stay, so that no write bypasses them during a restart. Those of a process
+   * without Service are removed, since they would block every write.
    */
   close(): Promise<void>
 }
@@ -105,7 +105,7 @@ export interface ManagerWebhooksOptions {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly clock: Clock
   readonly log: Logger
-  /** There is no other manager that could take over. */
+  /** Whether this is the only manager. */
   readonly isAlone: boolean
   /** Whether this manager renews what managers share. */
   leads(): boolean
@@ -125,8 +125,8 @@ export async function removeManagerWebhooks(client: Client, providers: readonly 
 }
 
 /**
- * Removes what a killed process has left: configurations of these providers whose server is gone. A manager with webhooks takes them over
- * instead.
+ * Removes the configurations of a killed process: those of these providers whose server is unreachable. A manager with webhooks reuses
+ * them instead.
  */
 export async function removeStaleWebhooks(client: Client, providers: readonly ProviderName[], log: Logger): Promise<void> {
   for (const provider of providers) {

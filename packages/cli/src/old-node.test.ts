@@ -34,12 +34,12 @@ function runAs(version: string, script: string, ...argv: string[]) {
 }
 
 describe('a Node that is too old', () => {
-  test('hands over to the one that came with the installation, with all it was asked', () => {
+  test('starts the Node of the installation with all arguments', () => {
     const script = install('whole', 'echo "$@"; exit 7')
     expect(runAs('20.20.2', script, 'version', '-o', 'json')).toEqual({ code: 7, out: `${script} version -o json\n`, err: '' })
   })
 
-  test('says what to do when none came with it', () => {
+  test('prints the remedy when the installation has no Node', () => {
     const { code, out, err } = runAs('20.20.2', install('bare'), 'version')
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toBe(
@@ -48,7 +48,7 @@ describe('a Node that is too old', () => {
     )
   })
 
-  test('could read the first file: nothing in it is newer than Node 18', () => {
+  test('can parse the first file, which uses no syntax newer than Node 18', () => {
     // Type syntax or a static import of sources would fail before anything can be said.
     const text = readFileSync(join(bin, 'capstan.js'), 'utf8')
     expect(text.match(/^import .*/gm)).toEqual(["import module from 'node:module'"])

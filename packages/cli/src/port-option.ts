@@ -1,4 +1,4 @@
-/** Ports on the command line. Apart from what listens on them: a command that only needs the flag does not load a plane. */
+/** Flags for ports. Separate from the servers, so that a command that only needs the flag does not load them. */
 import { InvalidArgumentError, Option } from 'commander'
 
 /** A port number, checked. */

@@ -3,7 +3,7 @@ import { VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { processIo } from './process-io.ts'
 
-/** A process that only has signals, and notes what ends it. */
+/** A fake process with signals that records how it ends. */
 function aProcess() {
   const killed: string[] = []
   const events = new EventEmitter()

@@ -53,7 +53,7 @@ export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'
   }
 }
 
-/** Timers that do not keep a process alive that has nothing else to do. */
+/** Timers that do not keep the process running. */
 const withoutWaiting: Pick<Clock, 'schedule'> = {
   schedule(after, callback) {
     const timer = setTimeout(callback, after).unref()

@@ -39,14 +39,14 @@ describe('help', () => {
     },
   )
 
-  test('is the answer to no command at all, as an error', async () => {
+  test('is printed without a command, as an error', async () => {
     const { code, out, err } = await ended([])
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain('Usage: capstan')
   })
 })
 
-describe('wrong use ends with 2 and names what is wrong', () => {
+describe('invalid use exits with 2 and names the problem', () => {
   test.each<{ argv: string[]; says: RegExp }>([
     { argv: ['dwon'], says: /unknown command 'dwon'/ },
     { argv: ['upp'], says: /Did you mean up\?/ },
@@ -124,7 +124,7 @@ describe('backup and restore', () => {
     expect(restored.out).toMatch(/; revisions continue 1000000000 higher$/)
   })
 
-  test('say which file they cannot use', async () => {
+  test('name the file that they cannot use', async () => {
     writeFileSync(file, 'something else')
     for (const argv of [
       ['backup', 'check', file],
@@ -151,14 +151,14 @@ describe('kubeconfig', () => {
       with: 1,
       says: /^.*broken.*current-context.*$/,
     },
-  ])('$name ends with $with, and is named', async ({ argv, env, with: expected, says }) => {
+  ])('$name exits with $with and a message', async ({ argv, env, with: expected, says }) => {
     const { code, out, err } = await ended(['kubeconfig', 'demo', ...argv], env)
     expect({ code, out }).toEqual({ code: expected, out: '' })
     expect(err).toMatch(says)
   })
 })
 
-describe('a file that cannot be used fails with 1 and is named, with what was expected', () => {
+describe('an invalid file exits with 1 and a message that names it and the expected content', () => {
   const missing = join(folder, 'missing.pem')
   const text = join(folder, 'text.pem')
   writeFileSync(text, 'hello\n')

@@ -32,7 +32,7 @@ const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
 /** Names of the commands, as the first word behind `capstan`. */
 export const commandNames: readonly string[] = Object.keys(commands)
 
-/** Runs one command line to its end. Never throws: what went wrong is printed on standard error. */
+/** Runs one command line. Never throws: errors are printed to stderr. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let code: number = ExitCodes.done
   const program = new Command('capstan')
@@ -69,7 +69,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** Subcommands take over exit and output handling only when they are created through their parent, and it has its own already. */
+/** Subcommands inherit exit and output handling only when they are created by a parent that already has it. */
 function inheriting(command: CommandType, parent: CommandType, path = `${parent.name()} ${command.name()}`): CommandType {
   command.copyInheritedSettings(parent)
   command.showHelpAfterError(`Run ${path} --help for its flags.`)

@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const text = async (...providerHooks: string[]) =>
   (await loadProviderHooks({ providerHooks })).map(({ group, version, name }) => `${group}/${version} ${name}`)
 
-test('hooks come from what a module exports, each once', async () => {
+test('hooks are the exports of a module, each once', async () => {
   const found = await text(example)
   expect(found.sort()).toEqual([
     'hooks.provider.example.com/v1 BeforeHostProvision',
@@ -29,11 +29,11 @@ test.each([
     `export const mine = { group: 'hooks.runtime.cluster.x-k8s.io', version: 'v1alpha1', name: 'BeforeClusterCreate', request: {}, response: {} }`,
     'The hook hooks.runtime.cluster.x-k8s.io/v1alpha1, Hook=BeforeClusterCreate is declared twice',
   ],
-])('a module that %s is refused', async (what, source, problem) => {
+])('a module that %s is rejected', async (what, source, problem) => {
   const path = join(folder, `${what.replaceAll(' ', '-')}.mjs`)
   if (source !== undefined) writeFileSync(path, source)
   await expect(loadProviderHooks({ providerHooks: [path] })).rejects.toThrow(`--provider-hooks ${path}: ${problem}`)
 })
 
-test('the same module for two providers is refused', () =>
+test('the same module for two providers is rejected', () =>
   expect(loadProviderHooks({ providerHooks: [example, example] })).rejects.toThrow(/Hook=BeforeHostProvision is declared twice/))

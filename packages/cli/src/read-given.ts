@@ -9,7 +9,7 @@ const reasons: { readonly [code: string]: string } = {
   EACCES: 'it may not be read',
 }
 
-/** Its text. `given` is how it was named: `--ca ca.crt`. @throws UsageError */
+/** Reads a file. `given` is its flag and name for messages, such as `--ca ca.crt`. @throws UsageError */
 export function textGiven(given: string, path: string): string {
   try {
     return readFileSync(path, 'utf8')

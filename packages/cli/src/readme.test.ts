@@ -1,4 +1,4 @@
-/** Commands of README.md and programs of the packages' READMEs run as they stand. */
+/** Runs the commands of README.md and the programs of the packages' READMEs. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -54,7 +54,7 @@ describe('README.md', () => {
 
   test('has the commands that run here', () => expect(commands).toEqual(expect.arrayContaining(Object.keys(uses))))
 
-  /** Of commands that need what a test does not have, such as a running provider, the flags are checked. */
+  /** For commands that need, for example, a running provider, only the flags are checked. */
   const hasItsFlags = async (command: string) => {
     const [name, ...words] = command.split(' ')
     const { code, out } = await ended([name!, '--help'])
@@ -64,7 +64,7 @@ describe('README.md', () => {
   test.each([...new Set(commands)])('capstan %s', (command) => uses[command]?.() ?? hasItsFlags(command))
 })
 
-/** Programs of package READMEs, with what the text around them says that the reader has, and what they print. */
+/** Programs of package READMEs, with the preconditions from the text and their output. */
 const programs: Readonly<Record<string, { before?: string; after: string; prints: RegExp }>> = {
   api: {
     before: `

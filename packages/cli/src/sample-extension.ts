@@ -1,4 +1,4 @@
-/** Runs the sample extension as a program of its own, reached over TLS like any other, with certificates that the plane makes. */
+/** Runs the sample extension as a child process that serves over TLS with generated certificates. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,7 +29,7 @@ const program = fileURLToPath(new URL('../../../examples/sample-extension/main.t
 /** Where the plane keeps the authority that the extension's certificate is verified with. */
 const authoritySecret = { namespace: 'default', name: 'sample-extension-ca' }
 
-/** Resolves when the extension serves. @throws when it ends or says nothing for 10 s */
+/** Resolves when the extension serves. @throws Error when it ends or is not ready within 10 s */
 export async function startSampleExtension({
   client,
   clock,

@@ -19,7 +19,7 @@ export interface ServePlaneOptions {
   readonly pki: string | undefined
   /** File that remembers the port, so that kubeconfigs of clusters stay valid over restarts. */
   readonly portFile: string | undefined
-  /** Asked for by the user; absent: the one used before, or 6443. 0 is any that is free. */
+  /** Port requested by the user. Default: the port of the last start, or 6443. 0 means any free port. */
   readonly port: number | undefined
   /** File to write the owner's kubeconfig to. */
   readonly kubeconfig: string
@@ -37,7 +37,7 @@ export interface ServedPlane {
   close(): Promise<void>
 }
 
-/** Loopback only: who may do what is not decided here yet. */
+/** Loopback only, since authorization is not configured. */
 export const host = '127.0.0.1'
 const UsualPort = 6443
 
@@ -53,7 +53,7 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
   })
   let plane: Plane | undefined
   const byCertificate = authenticator()
-  // The listener must know its port before the plane can be made, since clusters are reached through it.
+  // The listener is started first, because the kubeconfigs of workload clusters contain its port.
   let handler: HttpHandler = () => Promise.reject(new StatusError('ServiceUnavailable', 'the API server is starting'))
   const management: Endpoint = {
     handler: (request, identity) => handler(request, identity),

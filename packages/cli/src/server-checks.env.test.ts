@@ -31,7 +31,7 @@ test.each([
   expect(await uncheckedProviders(await aServer(checks), ['core', 'local'], signal)).toEqual(unchecked)
 })
 
-test('a server without the kinds checks nothing', async () => {
+test('a server without the kinds validates no objects', async () => {
   const server = createApiServer({ store: memoryStore(), clock: systemClock, random: seededRandom(1), log: silent })
   await server.ready
   closing.push(() => server.close())
@@ -39,7 +39,7 @@ test('a server without the kinds checks nothing', async () => {
   expect(await uncheckedProviders(client, ['core'], signal)).toEqual(['core'])
 })
 
-test('a manager without webhooks names what is not checked, and needs --no-webhooks to go on', async () => {
+test('a manager without webhooks names providers without validation, and needs --no-webhooks to start', async () => {
   const client = await aServer(false)
   const warnings: string[] = []
   const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
@@ -54,7 +54,7 @@ test('a manager without webhooks names what is not checked, and needs --no-webho
   expect(warnings).toEqual(['The API server does not check objects of core, and this manager serves no webhooks'])
 })
 
-test('a server that checks needs no flag and gives no warning', async () => {
+test('a server with admission needs no flag and causes no warning', async () => {
   const warnings: string[] = []
   const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
   const client = await aServer(true)

@@ -1,4 +1,4 @@
-/** Whether the API server checks what schemas cannot: `capstan up` does by itself, any other one asks webhooks. */
+/** Checks whether the API server runs admission beyond schemas: `capstan up` does in-process, other servers by webhooks. */
 import { ExtensionConfig } from '@capstan/api'
 import { type Client, type DeclaredKind, type Input, isReason, type KubeObject, type Logger, messageOf } from '@capstan/kube'
 import type { ProviderName } from '@capstan/lab'
@@ -9,7 +9,7 @@ interface Probe {
   readonly kind: DeclaredKind
   /** Fits the schema, and no admission of the provider lets it in. */
   readonly object: Input<KubeObject>
-  /** What admission says about it. */
+  /** Expected rejection by admission. */
   readonly refusal: RegExp
 }
 
@@ -35,7 +35,7 @@ const probes: Readonly<Record<ProviderName, Probe>> = {
   },
 }
 
-/** The providers whose objects the server does not check. Writes nothing: the objects are created in dry runs. */
+/** Returns the providers whose objects the server does not validate. Writes nothing: it creates objects in dry runs. */
 export async function uncheckedProviders(
   client: Client,
   providers: readonly ProviderName[],
@@ -74,7 +74,7 @@ export interface CheckOptions {
   readonly signal: AbortSignal
 }
 
-/** Says what is not checked by a server without webhooks. @throws UsageError unless the user has accepted that */
+/** Reports missing validation by a server without webhooks. @throws UsageError unless the user has accepted it with the flag */
 export async function refuseUnchecked({ client, providers, isAccepted, server, log, signal }: CheckOptions): Promise<void> {
   const unchecked = await uncheckedProviders(client, providers, signal)
   if (unchecked.length === 0) return

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 const module = new URL('small-heap.ts', import.meta.url).href
 
-/** Makes garbage, and says when the heap has become smaller again without any more of it. */
+/** Creates garbage; resolves when the heap has become smaller without further allocations. */
 const script = `
   import { getHeapStatistics } from 'node:v8'
   const { keepHeapSmall } = await import(${JSON.stringify(module)})
@@ -13,7 +13,7 @@ const script = `
   let held = []
   for (let index = 0; index < 400_000; index++) held.push({ text: 'object ' + index })
   const grown = total()
-  // What V8 has begun to collect is through by then, and has found it held.
+  // Collections that V8 has started end by then, while the garbage is still referenced.
   setTimeout(() => (held = undefined), 500)
   const watching = setInterval(() => {
     if (total() > before + 4) return
@@ -22,7 +22,7 @@ const script = `
   }, 20)
 `
 
-test('a server at rest gives back what it does not need', () => {
+test('an idle server returns unused memory', () => {
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',
     timeout: 20_000,

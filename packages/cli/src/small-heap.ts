@@ -1,12 +1,12 @@
-/** How much room the JavaScript of a server takes beside what it holds. */
+/** Keeps the JavaScript heap of a server small. */
 import { setMaxIdleHTTPParsers } from 'node:http'
 import { PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /**
- * What a server needs of Node's own modules. They come compiled, but for a V8 with the flags it began with: loaded after these are
- * set, they would be compiled again, which takes 20 ms.
+ * Node's built-in modules that a server uses. Their compiled code is valid only for V8's initial flags: if they were loaded after the
+ * flags are set, they would be compiled again, which takes 20 ms.
  */
 const needed = ['child_process', 'cluster', 'crypto', 'dns', 'fs/promises', 'http2', 'https', 'net', 'sqlite', 'timers/promises']
   .concat(['worker_threads', 'zlib'])
@@ -27,8 +27,8 @@ const Worthwhile = 12 * 1024 * 1024
 const LargestAtRest = 192 * 1024 * 1024
 
 /**
- * Has V8 collect garbage before it is as much as what is needed, instead of several times that. It costs no time that could be
- * measured: most of what is stored is text, which the collector need not look through.
+ * Makes V8 collect garbage before its size reaches that of the live objects, instead of several times that. The cost is not measurable:
+ * most stored data is text, which the collector does not scan.
  */
 export function keepHeapSmall(): void {
   for (const name of needed) process.getBuiltinModule(name)
@@ -95,9 +95,8 @@ function whenAtRest(collect: () => void): { disturbed(): void } {
 const connections = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
 
 /**
- * Has V8 collect all that it can, and give the memory back, which it otherwise keeps for the next load. Byte code stays; what was made of it
- * for objects of kinds that come and go has to be made again, so that the next thousand requests cost half as much again. That is nothing
- * after a start, and too much between one burst and the next.
+ * Makes V8 collect all garbage and return the memory, which it otherwise keeps for the next load. Byte code stays, but optimized code is
+ * dropped, so that the next thousand requests take one and a half times as long. That is acceptable after a start, but not between bursts.
  */
 function collectAll(): void {
   // Small buffers share a piece of memory, and the last one that was taken lies at the very end: with another one instead, all that is

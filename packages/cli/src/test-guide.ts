@@ -18,7 +18,7 @@ export type GuideStep =
   | { readonly kind: 'start'; readonly command: string }
   | { readonly kind: 'stop'; readonly command: string }
   | { readonly kind: 'save'; readonly file: string; readonly text: string }
-  /** `of`: whose output it is. */
+  /** `of`: the command of the output. */
   | { readonly kind: 'expect'; readonly of: 'command' | 'background'; readonly lines: readonly string[] }
 
 export function guideSteps(path: string): GuideStep[] {
@@ -35,7 +35,7 @@ export function guideSteps(path: string): GuideStep[] {
   return steps
 }
 
-/** A line of output without what differs from run to run: numbers, how columns are aligned, and the time before it. */
+/** Removes parts of an output line that differ from run to run: numbers, column alignment, and the leading time. */
 export const withoutNumbers = (line: string): string =>
   line
     .replace(/^\s*\d+\.\ds {2}/, '')
@@ -54,7 +54,7 @@ export interface RunningCommand {
   readonly lines: readonly string[]
   /** Its exit code. */
   readonly ended: Promise<number>
-  /** Resolves with a line like this one that comes after those that were asked for before. */
+  /** Resolves with a matching line after the previously matched ones. */
   line(like: string): Promise<string>
 }
 
@@ -150,7 +150,7 @@ export class GuideRun {
     }
   }
 
-  /** Kills what still runs after a failure. */
+  /** Kills processes that are still running after a failure. */
   kill(): void {
     const isRunning = ({ child }: Started) => child.exitCode === null && child.signalCode === null
     for (const { child } of this.#running.filter(isRunning)) process.kill(-child.pid!, 'SIGKILL')

@@ -1,11 +1,11 @@
-/** The world of a command as tests see it: what was printed, and a Ctrl-C to press. */
+/** I/O of a command for tests: its output, and a function for Ctrl-C. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Io } from './io.ts'
 import { run } from './program.ts'
 
-/** No command finds a data folder here: a test must not see the state of the checkout that it runs in. */
+/** A folder without data folder, so that tests do not read the state of the checkout. */
 const emptyFolder = mkdtempSync(join(tmpdir(), 'capstan-cwd-'))
 process.once('exit', () => rmSync(emptyFolder, { recursive: true, force: true }))
 

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 
 export interface ManifestJudge {
-  /** What `kubectl apply -f FOLDER --validate=strict` would say: `Kind namespace/name` each. @throws StatusError for the first that is refused */
+  /** Returns `Kind namespace/name` of each object that `kubectl apply -f FOLDER --validate=strict` would apply. @throws StatusError */
   accept(folder: string): Promise<string[]>
   close(): Promise<void>
 }

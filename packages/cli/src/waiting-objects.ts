@@ -11,17 +11,17 @@ import {
   unknownKind,
 } from '@capstan/kube'
 
-/** A record, with whose it is. */
+/** A record with its object. */
 export interface Waiting extends WaitingHook {
   readonly namespace: string
-  /** Of which Cluster the object is; empty where it does not say. */
+  /** Name of the object's Cluster; empty when unknown. */
   readonly cluster: string
   readonly kind: string
   readonly name: string
 }
 
 export interface WaitingObjects {
-  /** By namespace, Cluster, and what belongs to it; the Cluster comes first. */
+  /** Sorted by namespace, Cluster and object; the Cluster itself comes first. */
   readonly waiting: readonly Waiting[]
   readonly clusters: number
   /** Kinds that could not be read, a sentence each. */
@@ -85,7 +85,7 @@ function recordsOf(kind: string, object: KubeObject): Waiting[] {
 const placeOf = ({ namespace, cluster, kind, name, hook }: Waiting): string =>
   [namespace, cluster, kind === Cluster.kind ? '' : kind, name, hook].join('\n')
 
-/** In the version that is stored, if it is served: nothing need be converted. */
+/** Uses the storage version if it is served, which avoids conversion. */
 function kindOf({ spec: { group, names, scope, versions } }: CustomResourceDefinition): Kind {
   const served = versions.filter((one) => one.served)
   const version = (served.find((one) => one.storage) ?? served[0] ?? versions[0])!.name

@@ -6,8 +6,8 @@ import { messageOf, type WebhookClientConfig } from '@capstan/kube'
 const Limit = 5000
 
 /**
- * Connects as the API server would. Resolves with the reason when nothing answers; a webhook behind a Service is taken to answer, since only
- * the network of the cluster leads to it.
+ * Connects as the API server does. Resolves with the error for an unreachable webhook; one behind a Service counts as reachable, since only
+ * the cluster's network can connect to it.
  */
 export async function whyUnanswered({ url, caBundle }: WebhookClientConfig): Promise<string | undefined> {
   if (url === undefined) return undefined

@@ -69,7 +69,7 @@ test('the leader renews after two thirds of its life, and others follow; the aut
   expect(other).toEqual(leader)
 })
 
-test('managers that do not lead renew nothing before the end, and make one when there is none', async () => {
+test('other managers than the leader renew no valid certificate, but create a missing one', async () => {
   const env = await environment()
   const seen = await manager(env, false)
   await env.advance(hours(24 * 89))

@@ -1,6 +1,6 @@
 /**
- * Serving certificates that the managers of one Lease share, in a Secret: made by the first one, renewed by the leader, read again by
- * all. Without cert-manager this is what it would do.
+ * Serving certificates in a Secret that the managers of one Lease share: created by the first one, renewed by the leader, read by all. It
+ * replaces cert-manager where that is not installed.
  */
 import { type Client, type Clock, isReason, type Logger, messageOf, hours, type ObjectKey, orAbsent, Secret } from '@capstan/kube'
 import { certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'
@@ -16,12 +16,12 @@ export interface SharedCertificateOptions {
   readonly log: Logger
   /** Only one manager renews: the leader. */
   mayRenew(): boolean
-  /** Makes API servers trust these authorities, PEM, newest first. */
+  /** Publishes the CA bundle (PEM, newest first) to API servers. */
   trust(authorities: string): Promise<void>
   serve(serving: ServingCertificate): Promise<void> | void
 }
 
-/** How often each manager reads the Secret. */
+/** Interval in which each manager reads the Secret. */
 const Interval = hours(1)
 
 interface Held {
@@ -31,7 +31,7 @@ interface Held {
   readonly resourceVersion: string
 }
 
-/** Resolves once a certificate is trusted and served. @throws what the first attempt does */
+/** Resolves when a trusted certificate is served. @throws the error of the first attempt */
 export async function keepSharedCertificate(options: SharedCertificateOptions): Promise<{ close(): void }> {
   const { clock, log, secret } = options
   let served: string | undefined
@@ -40,7 +40,7 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
   const step = async (): Promise<void> => {
     const held = await currentCertificate(options)
     if (held.certificate === served) return
-    // Trusted before it is served: API servers refuse what they do not know.
+    // Published before it is served: API servers reject unknown certificates.
     await options.trust(held.authorities)
     await options.serve({ certificate: held.certificate, key: held.key })
     served = held.certificate
@@ -68,7 +68,7 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
   }
 }
 
-/** What the Secret holds, made or renewed where that is due. Of two managers that write at once the first one wins. */
+/** Returns the content of the Secret, created or renewed when due. Of two concurrent writes the first one wins. */
 async function currentCertificate(options: SharedCertificateOptions): Promise<Held> {
   const { client, secret, clock } = options
   const found = await orAbsent(client.get(Secret, secret))
@@ -98,7 +98,7 @@ async function currentCertificate(options: SharedCertificateOptions): Promise<He
 const validity = hours(24 * 90)
 const renewBefore = validity / 3
 
-/** An authority for this certificate alone, whose key is forgotten. The one before stays trusted: other managers still serve with it. */
+/** Issues a certificate with a new authority, whose key is discarded. The previous authority stays trusted: other managers still use it. */
 async function newData({ clock, secret, dnsNames, ipAddresses = [] }: SharedCertificateOptions, before: Held | undefined) {
   const authority = await makeAuthority(clock, { commonName: secret.name, validity: validity * 2 })
   const { certificate, key } = await issueCertificate(authority, clock, {

@@ -17,7 +17,7 @@ afterAll(() => {
   rmSync(temporary, { recursive: true, force: true })
 })
 
-test('the guide for authors of providers does what it says', { timeout: 300_000 }, async () => {
+test('runs the guide for authors of providers', { timeout: 300_000 }, async () => {
   let folder = root
   let background: RunningCommand | undefined
   let last: readonly string[] = []

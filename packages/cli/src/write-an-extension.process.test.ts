@@ -17,7 +17,7 @@ afterAll(() => {
   rmSync(temporary, { recursive: true, force: true })
 })
 
-test('the guide for authors does what it says', { timeout: 180_000 }, async () => {
+test('runs the guide for authors of extensions', { timeout: 180_000 }, async () => {
   let folder = root
   let background: RunningCommand | undefined
   let last: readonly string[] = []

@@ -1,6 +1,6 @@
 /**
- * Spans of hook calls, at both ends, as the semantic conventions for HTTP have them. What a trace is sent on as, and whether at
- * all, is up to the program: without an SDK that it sets up, all of this does nothing.
+ * Spans of hook calls for client and server, by the semantic conventions for HTTP. The program decides about exporting: without an SDK that
+ * it sets up, spans have no effect.
  */
 import {
   type Attributes,
@@ -15,12 +15,12 @@ import {
 import type { Hook } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 
-/** The tracer that the program has registered, or one that does nothing. */
+/** Returns the tracer that the program has registered, or one without effect. */
 export const globalTracer = (): Tracer => trace.getTracer('@capstan/extension')
 
 /** Attributes known before the call. */
 export interface TracedCall {
-  /** In the version that is called. */
+  /** The hook in the called version. */
   readonly hook: Hook
   readonly url: URL
   readonly extensionConfig: string
@@ -28,15 +28,15 @@ export interface TracedCall {
   readonly handler?: string | undefined
 }
 
-/** How a call ended, as far as a span shows it. */
+/** Result of a call for its span. */
 export interface SpanEnd {
   readonly code?: number | undefined
-  /** One of few words, absent when all is well. */
+  /** Error type of low cardinality; absent after a success. */
   readonly error?: string | undefined
   readonly message?: string | undefined
 }
 
-/** A call with its span, and the headers that carry the trace on. `act` ends the span, however it ends itself. */
+/** Runs a call in a client span, with the headers that propagate the trace. The span ends with the result of `act`. */
 export function clientSpan<T>(
   tracer: Tracer,
   { hook, url, extensionConfig, handler }: TracedCall,
@@ -62,7 +62,7 @@ export function clientSpan<T>(
   return context.with(within, () => act(headers, (how) => endSpan(span, how)))
 }
 
-/** The other end: what is done for a request is part of the trace that its headers speak of. */
+/** Runs the handling of a request in a server span that continues the trace of the request headers. */
 export function serverSpan<T>(
   tracer: Tracer,
   request: Request,
@@ -97,6 +97,6 @@ function endSpan(span: Span, { code, error, message }: SpanEnd): void {
   span.end()
 }
 
-/** The handler name on its own server. */
+/** Returns the handler's name on its server. */
 const shortName = (handler: string, extensionConfig: string): string =>
   handler.endsWith(`.${extensionConfig}`) ? handler.slice(0, -extensionConfig.length - 1) : handler

@@ -57,7 +57,7 @@ export function duration(text: string): number {
     const milliseconds = parseDuration(text)
     if (milliseconds >= 0) return milliseconds
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new InvalidArgumentError('expected a duration such as 90s or 1h0m0s.')
 }
@@ -84,7 +84,7 @@ export function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
   throw new InvalidArgumentError('expected VersionTLS12 or VersionTLS13.')
 }
 
-/** A flag that there is, and that cannot be false. */
+/** A supported flag that cannot be false. */
 export function onlyTrue(text: string): true {
   if (flag(text)) return true
   throw new InvalidArgumentError('it cannot be turned off.')
@@ -110,7 +110,7 @@ export const apiSwitches = (text: string): ApiSwitch[] =>
   })
 
 /**
- * What is served cannot be turned off, and what is not cannot be turned on; to say what is so anyway does no harm.
+ * Validates --runtime-config: served versions cannot be disabled and others cannot be enabled; naming their actual state is allowed.
  *
  * @param served versions of groups
  * @throws UsageError
@@ -125,7 +125,7 @@ export function checkApiSwitches(switches: readonly ApiSwitch[], served: Readonl
   }
 }
 
-/** Upstream: --authorization-mode. Each mode at most once; those that there are upstream and not here are refused by name. */
+/** Upstream: --authorization-mode. Each mode at most once; upstream's modes that are not supported here are rejected by name. */
 export function authorizationModes(text: string): AuthorizationMode[] {
   const modes = text.split(',')
   return modes.map((mode, index) => {
@@ -141,7 +141,7 @@ export function authorizationModes(text: string): AuthorizationMode[] {
   })
 }
 
-/** Upstream: --disable-admission-plugins. What does not run here is off already. */
+/** Upstream: --disable-admission-plugins. Plugins that do not exist here are disabled already. */
 export function disabledPlugins(text: string): AdmissionPlugin[] {
   return list(text).flatMap((plugin) => {
     const state = stateOf('disable-admission-plugins', plugin)
@@ -166,7 +166,7 @@ function stateOf(flag: string, plugin: string): NonNullable<ReturnType<typeof ad
 }
 
 /**
- * Upstream: both flags together. What leaves work to controllers runs, whether they do or not.
+ * Evaluates --enable-admission-plugins and --disable-admission-plugins together. Plugins that rely on controllers run in any case.
  *
  * @throws Error when a plugin is to be on and off
  */

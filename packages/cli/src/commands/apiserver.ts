@@ -362,7 +362,7 @@ async function serve(given: Options, io: Io): Promise<void> {
 /** Time that requests have to end when the server stops. */
 const GraceOfRequests = seconds(1)
 
-/** What clients trust: the authority named by a flag, the given certificate with its chain, or the authority that made the certificate. */
+/** Returns the CA for clients: that of a flag, the given certificate with its chain, or the authority that issued the certificate. */
 async function trustedBy({ rootCaFile, tlsCertFile }: Options, access: Access): Promise<string> {
   if (rootCaFile !== undefined) return readFlag('--root-ca-file', rootCaFile, certificatePem)
   return tlsCertFile === undefined ? access.authority.certificate : access.server.certificate
@@ -428,13 +428,13 @@ async function openStores(
   return openDurable(folder, { clock, log, encode, sync: !isUnsafe })
 }
 
-/** As they were given or filled in, by their names. */
+/** Values of the flags, given or default, by name. */
 const flagsOf = (options: Options): { readonly [name: string]: unknown } =>
   Object.fromEntries(
     Object.entries(options).map(([name, value]) => [name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value]),
   )
 
-/** The server's own authority; a serving certificate from files takes the place of the one it would make. */
+/** Returns the server's authority; a serving certificate from files replaces the generated one. */
 async function accessOf(
   clock: Clock,
   warn: (line: string) => void,
@@ -472,7 +472,7 @@ export function invalidNow(certificate: string, now: number): string | undefined
   return `the certificate is valid from ${timestamp(from)} to ${timestamp(until)}, and now is ${timestamp(now)}`
 }
 
-/** The text itself, once it is known to begin with a certificate: TLS would ignore what it cannot read. */
+/** Returns the text if it begins with a certificate: TLS would ignore invalid ones. */
 function certificatePem(text: string): string {
   const isCertificate = text.includes('-----BEGIN CERTIFICATE-----') && new X509Certificate(text).subject !== undefined
   if (!isCertificate) throw new Error('expected certificates in PEM')
@@ -485,7 +485,7 @@ function keyPem(text: string): string {
   return text
 }
 
-/** Upstream: the pair in --cert-dir is what is served, when it is there. */
+/** Upstream: the key pair in --cert-dir is served if it exists. */
 function withCertDir(options: Options): Options {
   if (options.certDir === undefined || options.tlsCertFile !== undefined) return options
   const path = resolve(options.certDir, 'apiserver')

@@ -35,7 +35,7 @@ export const backupCommand = (io: Io): Command =>
         }),
     )
 
-/** `capstan restore FILE`: a data folder as a backup says. */
+/** `capstan restore FILE`: creates a data folder from a backup. */
 export const restoreCommand = (io: Io): Command =>
   new Command('restore')
     .description('Restore a data folder from a backup; the server must not be running')

@@ -46,7 +46,7 @@ interface Options extends AccessFlags {
   readonly report?: readonly string[]
 }
 
-/** `capstan conform`: runs a provider through the life of clusters, and holds it against the contracts. */
+/** `capstan conform`: tests a running provider against the contracts with the life of clusters. */
 export function conformCommand(io: Io, finish: (code: number) => void): Command {
   return withAccess(new Command('conform'))
     .description('Test a running provider against the provider contracts, on any API server')

@@ -59,7 +59,7 @@ export const extension = defineExtension({
 })
 `
 
-/** Where the command says that the extension is. */
+/** Returns the URL of the extension from the output of the command. */
 const urlOf = async (command: Started): Promise<string> =>
   /https:\S+/.exec(await command.line(/ExtensionServed|Extension: served/))![0]
 
@@ -73,7 +73,7 @@ async function answerOf(url: string, hook = 'BeforeClusterCreate'): Promise<{ ha
 const patient = { timeout: 60_000 }
 
 describe('a saved file', patient, () => {
-  test('changes the next answer, however it is saved; what does not load changes nothing', async () => {
+  test('changes the next response, independent of how it is saved; a module that does not load changes nothing', async () => {
     save(extension({}))
     const command = dev('--no-demo')
     const url = await urlOf(command)
@@ -103,7 +103,7 @@ describe('a saved file', patient, () => {
     await command.line(/not loaded: Cannot find module '.*rules\.ts' imported from .*extension\.ts/)
     expect((await answerOf(url)).response.message).toBe('three')
 
-    // A module that comes is a change, too, and so is one of its own.
+    // A new module is a change, too, and so is one that it imports.
     save(extension({ answer: 'proceedNow(rule)', name: 'fourth' }).replace('\n', "\nimport { rule } from './lib/rules.ts'\n"))
     mkdirSync(join(folder, 'lib'))
     save("export const rule = 'four'\n", 'lib/rules.ts')
@@ -116,7 +116,7 @@ describe('a saved file', patient, () => {
     expect(command.err).toEqual([])
   })
 
-  test('costs no call: those that come meanwhile are answered, by the old one or by the new one', async () => {
+  test('fails no call: calls during the reload get a response of the old or the new module', async () => {
     save(extension({ answer: "proceedNow('0')" }))
     const command = dev('--no-demo')
     const url = await urlOf(command)
@@ -149,7 +149,7 @@ describe('a saved file', patient, () => {
     expect([...new Set(answers)]).toEqual(['0', '1', '2', '3'])
   })
 
-  test('has the cluster asked again at once: it does not wait for what the old handler said', async () => {
+  test('repeats blocked calls at once, without waiting for the retry time of the old handler', async () => {
     save(extension({ answer: 'holdFor(3600, `not today`)' }))
     const tape = join(folder, 'hooks.jsonl')
     const command = dev('--record-hooks', tape)
@@ -216,7 +216,7 @@ test('a new project with every hook takes a cluster through its life', patient, 
   expect(command.out.filter((line) => /failed|not reconciled/.test(line))).toEqual([])
 })
 
-test('what handlers log and print is told, and where they fail', patient, async () => {
+test('prints the output of handlers, and the position of their errors', patient, async () => {
   save(extension({ answer: "{ console.log('printed'); throw new Error('boom') }" }))
   const command = dev()
   await command.line(/ Extension: printed$/)
@@ -266,7 +266,7 @@ test('Ctrl-C stops it at any moment, also while a handler never ends', patient, 
   expect([...early.err, ...later.err]).toEqual([])
 })
 
-test('nobody else can be taken for the extension, and nobody elsewhere reaches it', patient, async () => {
+test('no other server can impersonate the extension, and other hosts cannot reach it', patient, async () => {
   save(extension({}))
   const command = dev('--no-demo')
   const url = await urlOf(command)
@@ -278,7 +278,7 @@ test('nobody else can be taken for the extension, and nobody elsewhere reaches i
   expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/^capstan: UnknownAuthority: /) })
 })
 
-describe('what cannot be is named', patient, () => {
+describe('invalid use is reported', patient, () => {
   test.each<{ what: string; prepare: () => string[]; code: number; says: RegExp }>([
     {
       what: 'a folder without an extension',

@@ -68,7 +68,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
   const stop = new AbortController()
   const signal = AbortSignal.any([io.signal, stop.signal])
   const recording = await recordHooks(options, clock, (text) => report({ subject: 'Tape', event: 'RecordingStopped', text }))
-  // The plane first: what it still asks of the extension is answered.
+  // The management cluster is closed first, so that its remaining calls get a response.
   const closing: (() => Promise<void>)[] = []
   try {
     const served = await servePlane({
@@ -140,7 +140,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
     await untilInterrupted(io)
     return ExitCodes.done
   } catch (err) {
-    // Whatever was under way when the user had enough failed because of that.
+    // Errors after Ctrl-C are consequences of it.
     if (!io.signal.aborted) throw err
     return ExitCodes.done
   } finally {

@@ -16,7 +16,7 @@ interface Options extends AccessFlags {
   readonly output: 'table' | 'json'
 }
 
-/** `capstan doctor`: what a management cluster lacks for `capstan manager`. */
+/** `capstan doctor`: reports what a management cluster lacks for `capstan manager`. */
 export const doctorCommand = (io: Io, finish: (code: number) => void): Command =>
   withAccess(new Command('doctor'))
     .description('List what a management cluster lacks for the manager: rights, kinds, versions, certificates, webhooks')

@@ -95,7 +95,7 @@ describe('capstan hooks call', () => {
     writeFileSync(client[1], own.key)
   })
 
-  test('shows its certificate to a server that wants one', async () => {
+  test('presents its certificate to a server that requires one', async () => {
     const argv = ['hooks', 'call', strictURL, 'BeforeClusterCreate', '--ca', ca]
     expect(await ended([...argv, '--client-cert', client[0], '--client-key', client[1]])).toMatchObject({ code: 0, err: '' })
     const { code, err } = await ended(argv)
@@ -105,7 +105,7 @@ describe('capstan hooks call', () => {
     expect([half.code, half.err]).toEqual([2, expect.stringContaining('--client-cert and --client-key go together')])
   })
 
-  test('sends a valid request to the handler that discovery names, and prints the answer', async () => {
+  test('sends a valid request to the handler from discovery, and prints the response', async () => {
     const { code, out, err } = await ended(['hooks', 'call', url, 'beforeclustercreate', '--ca', ca])
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^BeforeClusterCreate of gate answered after \d+ ms:\n/)
@@ -177,7 +177,7 @@ describe('hooks of another provider', () => {
     ['dev', fileURLToPath(new URL('../../../../examples/sample-extension', import.meta.url))],
     ['hooks', 'call', 'https://127.0.0.1:1', 'Discovery'],
     ['hooks', 'replay', 'x', '--url', 'https://127.0.0.1:1'],
-  ])('a module that is not there is refused: %j', async (...argv) =>
+  ])('a missing module is rejected: %j', async (...argv) =>
     expect(await ended([...argv, '--provider-hooks', join(folder, 'absent.ts')])).toMatchObject({
       code: 2,
       err: expect.stringContaining('absent.ts: there is no such file'),
@@ -185,7 +185,7 @@ describe('hooks of another provider', () => {
   )
 })
 
-describe('what cannot be meant is told with the flag that said it, and ends with 2', () => {
+describe('invalid values are reported with their flag and exit code 2', () => {
   const absent = join(folder, 'absent')
   const broken = join(folder, 'broken.yaml')
   const other = join(folder, 'other.yaml')
@@ -253,7 +253,7 @@ describe('tapes', () => {
     await recording.close()
   })
 
-  test('up plays a tape where there is no extension, and records what is called', async () => {
+  test('up plays a tape instead of an extension, and records calls', async () => {
     const files = ['--kubeconfig', join(folder, 'played'), '--replay-hooks', tape, '--record-hooks', second]
     const up = start(['up', '--demo', '--memory', '--port', '0', ...files])
     await up.line(/Available after/)
@@ -269,7 +269,7 @@ describe('tapes', () => {
     expect(told(again!)).toEqual(told(first!))
   })
 
-  test('what is no tape is refused before anything starts', async () => {
+  test('an invalid tape is rejected before the start', async () => {
     const file = join(folder, 'notes')
     writeFileSync(file, 'notes\n')
     for (const flag of ['--record-hooks', '--replay-hooks']) {
@@ -293,7 +293,7 @@ describe('tapes', () => {
     })
     const replay = (...argv: string[]) => ended(['hooks', 'replay', tape, '--url', url, '--ca', join(folder, 'ca2.pem'), ...argv])
 
-    test('replay finds nothing when it answers the same, then says what is different, and ends with 1', async () => {
+    test('replay reports no differences for equal responses, otherwise the differences and exit code 1', async () => {
       const same = await replay()
       expect({ code: same.code, err: same.err }).toEqual({ code: 0, err: '' })
       expect(same.out).toMatch(/^HOOK +HANDLER +CALLS +SAME +P50 +P99 +P50 ON TAPE +P99 ON TAPE\nDiscovery +\d+ +\d+ +\d+ ms/)
@@ -323,7 +323,7 @@ describe('tapes', () => {
       ])
     })
 
-    test('replay names the calls that there are when none is meant', async () => {
+    test('replay lists the recorded calls when no call matches', async () => {
       const { code, err } = await replay('--handler', 'nobody')
       expect(code).toBe(2)
       expect(err).toMatch(/has no such calls\nIt has AfterControlPlaneInitialized of .*, BeforeClusterCreate of .*, Discovery\.$/)
@@ -335,7 +335,7 @@ describe('capstan hooks check', () => {
   const sources = ['api', 'extension'].map((name) => new URL(`../../../${name}/src/index.ts`, import.meta.url).href)
   const module = join(folder, 'extension.ts')
 
-  test('tells what is not deterministic, of valid requests and of those on a tape, and ends with 1', async () => {
+  test('reports non-deterministic handlers, for fixtures and requests of a tape, with exit code 1', async () => {
     writeFileSync(
       module,
       `import { BeforeClusterCreate } from '${sources[0]}'
@@ -381,7 +381,7 @@ export const extension = defineExtension({
     })
   })
 
-  test('names what it cannot check', async () => {
+  test('names handlers that it cannot check', async () => {
     expect(await ended(['hooks', 'check', join(folder, 'no.ts')])).toMatchObject({
       code: 2,
       err: expect.stringContaining('there is no'),
@@ -403,7 +403,7 @@ test("the document has a provider's hooks, too, where they are named", async () 
   expect(Object.keys(JSON.parse(out).paths)).toHaveLength(19)
 })
 
-test('capstan hooks catalog prints what a release promises, and says what breaks the rules since then', async () => {
+test('capstan hooks catalog prints the catalog of a release, and reports violations of the rules since then', async () => {
   const [kept, changed] = [join(folder, 'kept.json'), join(folder, 'changed.json')]
   const printed = (await ended(['hooks', 'catalog', ...ofProvider, '--release', 'v0.1.0', '--date', '2026-11-21'])).out
   writeFileSync(kept, printed)
@@ -431,7 +431,7 @@ describe('with a management cluster', () => {
   })
   const hooks = (...argv: string[]) => ended(['hooks', ...argv, '--kubeconfig', kubeconfig])
 
-  test('waiting lists what Clusters wait for, and retry has it asked again', async () => {
+  test('waiting lists the blocking hooks of Clusters, and retry repeats their calls', async () => {
     expect(await hooks('waiting')).toMatchObject({ code: 0, out: 'There are no Clusters, and nothing waits for a hook' })
     const record = {
       hook: 'BeforeClusterCreate',
@@ -509,7 +509,7 @@ describe('with a management cluster', () => {
     expect(await hooks('retry', 'nobody')).toMatchObject({ code: 1, err: expect.stringContaining('"nobody" not found') })
   })
 
-  test('a plane discovers handlers of the hooks of other providers that it was told of', async () => {
+  test('up discovers handlers of hooks of other providers that a flag names', async () => {
     const provider = await serve(hostExtension(new Set()))
     const clientConfig = { url: provider.url, caBundle: readFileSync(provider.ca).toString('base64') }
     await client.create(ExtensionConfig, { metadata: { name: 'cellar' }, spec: { clientConfig } })
@@ -595,7 +595,7 @@ describe('with a management cluster', () => {
     throw new Error(`The Clusters in ${namespace} were not as expected in time`)
   }
 
-  test('waiting and retry know Clusters whose ExtensionConfig was never discovered', async () => {
+  test('waiting and retry include Clusters whose ExtensionConfig was never discovered', async () => {
     await client.create(Namespace, { metadata: { name: 'guarded' } })
     const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'guarded' } }
     await client.create(ExtensionConfig, {
@@ -637,7 +637,7 @@ describe('with a management cluster', () => {
     await client.delete(Cluster, { namespace: 'guarded', name: 'demo' })
   })
 
-  test('waiting and retry print no line break and no control character of what they list', async () => {
+  test('waiting and retry replace line breaks and control characters in their output', async () => {
     const evil = '\n\u001b[2J\u001b]0;title\u0007\r\u009b31m\u202edemo'
     const record = {
       hook: `Before${evil}`,

@@ -9,7 +9,7 @@ import { replayCommand } from './hooks/replay.ts'
 import { retryCommand } from './hooks/retry.ts'
 import { waitingCommand } from './hooks/waiting.ts'
 
-/** `capstan hooks …`: for authors of extensions, for those who operate them, and for those whose cluster waits. */
+/** `capstan hooks …`: commands for authors and operators of extensions, and for users of waiting clusters. */
 export const hooksCommand = (io: Io, finish: (code: number) => void): Command => {
   const hooks = new Command('hooks').description('Call hooks, replay tapes, list objects that wait for hooks, check releases')
   const forEverybody = [waitingCommand, retryCommand, callCommand, checkCommand, replayCommand, openapiCommand, preflightCommand]
@@ -19,7 +19,7 @@ export const hooksCommand = (io: Io, finish: (code: number) => void): Command =>
   return hooks
 }
 
-/** Calls can be recorded only where they are made. */
+/** Only processes that call hooks can record calls. */
 const howToRecord = 'Calls are recorded where they are made: capstan up, dev or manager with --record-hooks FILE.'
 
 const recordCommand = (): Command =>

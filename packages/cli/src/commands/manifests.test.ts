@@ -30,7 +30,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
       { spec: { template: { spec: { containers: { name: string }[] } } } },
     ]
     expect(deployment.spec.template.spec.containers.map(({ name }) => name)).toEqual(['manager'])
-    // clusterctl waits for Services that certificates name, and for nothing that is not there.
+    // clusterctl waits for Services that certificates name, so they must exist.
     expect(objects.some(({ kind }) => kind === 'Certificate')).toBe(certificates === 'cert-manager')
   })
 
@@ -79,7 +79,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     const { args } = deployment.spec.template.spec.containers[0]!
     const kubeconfig = join(folder, 'none')
     const { code, err } = await ended([...args.map((arg) => arg.replace('$(POD_IP)', '127.0.0.1')), '--kubeconfig', kubeconfig])
-    // All flags were understood: what fails is reading the file.
+    // All flags were accepted; only reading the file fails.
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(`Cannot read kubeconfig ${kubeconfig}`) })
   })
 
@@ -135,7 +135,7 @@ test.each([
   [['manifests', 'core', '--shards', '0'], /expected a whole number from 1 to 60/],
   [['manifests', 'local', '--shards', '6'], /--shards is an option of the core provider/],
   [['manifests', 'core', '--certificates', 'none'], /self-managed, cert-manager/],
-])('%j is refused', async (argv, why) => {
+])('%j is rejected', async (argv, why) => {
   expect(await ended(argv)).toMatchObject({ code: 2, err: expect.stringMatching(why) })
 })
 

@@ -24,7 +24,7 @@ interface Options {
   readonly outputDir?: string
 }
 
-/** `capstan manifests PROVIDER`: what a management cluster needs to run it. */
+/** `capstan manifests PROVIDER`: prints the manifests with which a management cluster runs a provider. */
 export const manifestsCommand = (io: Io): Command =>
   new Command('manifests')
     .description('Print the manifests of a provider for kubectl apply, or write a repository for clusterctl')

@@ -22,7 +22,7 @@ const create = (name: string, ...flags: string[]) =>
 /** Starting programs takes its time where much else runs. */
 const patient = { timeout: 120_000 }
 
-/** Runs a program in a project, as its author would: without what the npm that runs this test says to those it starts. */
+/** Runs a program in a project as its author would, without the environment variables of the npm that runs this test. */
 const shell = (folder: string) => {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST/i.test(name)))
   return async (program: string, ...args: string[]): Promise<{ code: number; text: string }> =>

@@ -62,7 +62,7 @@ test('templates are these, one for each hook', () => {
   )
 })
 
-test('a project depends on what this checkout was tested with', () => {
+test('a project depends on the versions with which this checkout is tested', () => {
   const at = (file: string) =>
     JSON.parse(readFileSync(fileURLToPath(new URL(`../../../../${file}`, import.meta.url)), 'utf8')) as Manifest
   const { devDependencies, optionalDependencies } = JSON.parse(extensionTemplates().get('package.json')!) as Manifest
@@ -100,7 +100,7 @@ test('outside of a checkout a project depends on versions', () => {
 })
 
 describe('the command', () => {
-  test('says what it wrote, and what to do next', async () => {
+  test('prints the written files and the next steps', async () => {
     const { code, out, err } = await create('said')
     expect({ code, err }).toEqual({ code: 0, err: '' })
     const folder = join(root, 'said')
@@ -114,7 +114,7 @@ describe('the command', () => {
     for (const file of projectFiles) expect(readFileSync(join(folder, file), 'utf8'), file).not.toMatch(/\{\{/)
   })
 
-  test('says the same to programs', async () => {
+  test('prints the same as JSON', async () => {
     const { code, out } = await create('told', '--output', 'json')
     expect(code).toBe(0)
     expect(JSON.parse(out)).toEqual({
@@ -125,7 +125,7 @@ describe('the command', () => {
     })
   })
 
-  test('writes handlers for the hooks that it is asked for, and the settings that they read', async () => {
+  test('writes handlers for the requested hooks, and the settings that they read', async () => {
     await create('two', '--hook', 'beforeclusterdelete, AfterControlPlaneInitialized')
     const extension = readFileSync(join(root, 'two/extension.ts'), 'utf8')
     expect(extension).toContain('  handlers: [afterControlPlaneInitialized, beforeClusterDelete],\n')
@@ -135,7 +135,7 @@ describe('the command', () => {
     )
   })
 
-  test('writes over nothing, and says what is there', async () => {
+  test('overwrites no file, and names existing ones', async () => {
     const folder = join(root, 'taken')
     mkdirSync(folder)
     writeFileSync(join(folder, 'main.ts'), 'mine')
@@ -252,7 +252,7 @@ describe('a provider', () => {
     ended(['new', 'provider', name, '--dir', join(root, `p-${name}`), ...flags])
   const read = (name: string, file: string) => readFileSync(join(root, `p-${name}`, file), 'utf8')
 
-  test('has the kinds that were asked for, and nothing of the others or of the template', async () => {
+  test('has only the requested kinds', async () => {
     expect((await provider('my-cloud', '--kinds', 'machine,cluster,machinepool')).code).toBe(0)
     const folder = join(root, 'p-my-cloud')
     const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
@@ -276,7 +276,7 @@ describe('a provider', () => {
     ['three', ['--domain', 'a b'], '--domain a b: expected a DNS name'],
     ['9lives', [], 'must begin with a letter'],
     ['Four', [], 'metadata.name'],
-  ])('%s with %j is refused', async (name, flags, message) => {
+  ])('%s with %j is rejected', async (name, flags, message) => {
     const { code, err } = await provider(name, ...flags)
     expect(err).toContain(message)
     expect(code).toBe(2)

@@ -49,7 +49,7 @@ async function untilCondition(client: Client, kind: DeclaredKind, name: string, 
   done.abort()
 }
 
-/** Sample extensions that a plane of this process has started and that still run: each leads a session of its own. */
+/** Running sample extensions that this process has started; each leads its own session. */
 const children = (): string[] =>
   readdirSync('/proc').filter((pid) => {
     try {
@@ -64,7 +64,7 @@ const children = (): string[] =>
   })
 
 describe('a plane with its demo', () => {
-  test('leaves with 0 once the cluster is Available, and goes on where it stopped', async () => {
+  test('exits with 0 when the cluster is Available, and continues at the next start', async () => {
     const first = await ended(['up', '--demo', '--exit-when-ready', '--data', data, '--port', '0'])
     expect(first.err).toBe('')
     expect(first.code).toBe(0)
@@ -86,7 +86,7 @@ describe('a plane with its demo', () => {
     expect(events.filter(({ event }) => event.startsWith('Hook'))).toEqual([])
     expect(readFileSync(join(data, 'kubeconfig'), 'utf8')).toBe(kubeconfig)
 
-    // The plane has made the extension's certificate, and core has taken the authority from where the plane keeps it.
+    // The command has issued the extension's certificate, and core has read the authority from its Secret.
     const [{ data: authority }, { metadata, spec }] = await withClient((client) =>
       Promise.all([
         client.get(Secret, { namespace: 'default', name: 'sample-extension-ca' }),
@@ -121,7 +121,7 @@ describe('a plane with its demo', () => {
     expect(children()).toEqual([])
   })
 
-  test('leaves with 1 and the reason when an extension that must be asked cannot be reached', async () => {
+  test('exits with 1 and the reason when a required extension is unreachable', async () => {
     const authority = await makeAuthority(systemClock, { commonName: 'gate' })
     const served = await issueCertificate(authority, systemClock, {
       commonName: 'gate',
@@ -176,7 +176,7 @@ describe('what is in use already', () => {
   })
 })
 
-test('a plane without a demo serves, and keeps what was written', async () => {
+test('without the demo it serves the API, and keeps written objects', async () => {
   const first = up('--port', '0')
   await first.line(/ready at/)
   await withClient((client) =>

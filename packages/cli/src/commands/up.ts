@@ -74,7 +74,7 @@ async function up(options: Options, io: Io): Promise<number> {
   const stores: Stores = options.memory ? memoryStores() : await openFolder(folder, clock)
 
   let extension: SampleExtension | undefined
-  // The plane first: what it still asks of its extension is answered.
+  // The management cluster is closed first, so that its remaining calls get a response.
   const closing: (() => Promise<void>)[] = [
     async () => extension?.stop(),
     async () => reach.close(),
@@ -146,7 +146,7 @@ async function up(options: Options, io: Io): Promise<number> {
     await untilInterrupted(io)
     return ExitCodes.done
   } catch (err) {
-    // Whatever was under way when the user had enough failed because of that.
+    // Errors after Ctrl-C are consequences of it.
     if (!io.signal.aborted) throw err
     return options.exitWhenReady ? ExitCodes.interrupted : ExitCodes.done
   } finally {

@@ -50,7 +50,7 @@ const upstream = `
   .trim()
   .split(/\s+/)
 
-test('every flag of kube-apiserver does something, nothing, or is refused: one of the three', () => {
+test('every flag of kube-apiserver is supported, has no effect, or is rejected', () => {
   const command = apiserverCommand({} as never, () => {})
   const known = command.options.map(({ long }) => long!.slice(2))
   const doing = known.filter((name) => !idleFlags.has(name) && !refusedFlags.has(name))
@@ -60,7 +60,7 @@ test('every flag of kube-apiserver does something, nothing, or is refused: one o
   expect(doing.filter((name) => !upstream.includes(name)).sort()).toEqual(['controllers', 'data', 'kubeconfig', 'root-ca-file'])
 })
 
-test('a flag that does nothing says so, and the server runs', async () => {
+test('a flag without effect is reported, and the server runs', async () => {
   const server = start([
     'apiserver',
     '--secure-port=0',
@@ -78,7 +78,7 @@ test('a flag that does nothing says so, and the server runs', async () => {
   ])
 })
 
-test('origins that would let in more than they say are refused', () => {
+test('origins that would allow more hosts than intended are rejected', () => {
   expect(origins('^https://a$,//b(:|$)', ['^c$'])).toEqual(['^c$', '^https://a$', '//b(:|$)'])
   expect(() => origins('^https://a$,b')).toThrow(
     'invalid regular expression: regular expression does not pin to start/end of host',

@@ -1,6 +1,6 @@
 /**
- * The flags of kube-apiserver v1.36 that this server takes without doing anything about them, and those that it refuses because
- * to take them would be to promise something. With those that `apiserver.ts` declares, these are all: `upstream-flags.test.ts`.
+ * The flags of kube-apiserver v1.36 that have no effect here, and those that are rejected, because accepting them would promise a
+ * feature. `upstream-flags.test.ts` checks that these and the flags of `apiserver.ts` are all.
  */
 import { InvalidArgumentError, Option } from 'commander'
 

@@ -28,7 +28,7 @@ interface Options extends ManagementOptions {
   readonly output: 'table' | 'json'
 }
 
-/** `capstan xray KIND/NAME`: what core reads from an object of a provider, and what follows. */
+/** `capstan xray KIND/NAME`: explains what core reads from a provider's object, and the consequences. */
 export const xrayCommand = (io: Io): Command =>
   withKubeconfig(new Command('xray'))
     .description('Show what core reads from one object of a provider: contract version, each path, and what it concludes')
@@ -60,7 +60,7 @@ async function look(client: Client, object: string, namespace: string, signal: A
   return xray({ provider, objects, owner: await ownerOf(client, provider.contract, objects.values().next().value!, signal) })
 }
 
-/** @throws UsageError when there is no such kind, or it is none of a provider */
+/** @throws UsageError when the kind does not exist or is not a provider's */
 async function providerKind(client: Client, name: string, signal: AbortSignal): Promise<ProviderKind> {
   const { items } = await client.list(CustomResourceDefinition, { signal })
   const found = items.filter(({ metadata, spec: { group, names } }) =>

@@ -40,7 +40,7 @@ export async function startOwnCore({ client, clock, random, log, signal }: OwnCo
     random,
     log,
     stores: memoryStores(),
-    // Nothing is simulated here: workload clusters are reached over HTTPS.
+    // No workload cluster is simulated here: all are connected over HTTPS.
     endpoint: { host: '', port: 0 },
   })
   const controllers = [...providers.controllers, ...lateDefaults(providerAdmission(), coreKinds)]

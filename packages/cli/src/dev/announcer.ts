@@ -1,4 +1,4 @@
-/** Keeps the plane in step with the extension that runs: registered, discovered, and asked again. */
+/** Updates the management cluster after each load of the extension: registration, discovery, repeated calls. */
 import type { Client } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'
 import { applyDemoClass, bringUpDemo } from '../demo.ts'
@@ -11,7 +11,7 @@ export interface AnnouncerOptions {
   readonly signal: AbortSignal
   /** Where the extension is reached. */
   readonly url: string
-  /** Whether there are a ClusterClass and a Cluster to try it on. */
+  /** Whether the demo's ClusterClass and Cluster exist. */
   readonly demo: boolean
   /** The project's registration; read each time. */
   registration(): Registration
@@ -32,7 +32,7 @@ export class Announcer {
     this.#options = options
   }
 
-  /** What was begun for an extension before it is given up. */
+  /** Steps in progress for one version of the extension. */
   announce(extension: RunningExtension): void {
     this.#announcing.abort()
     this.#announcing = new AbortController()
@@ -54,7 +54,7 @@ export class Announcer {
     if (demo && !this.#ready) await bringUpDemo(client, signal, changes)
     else {
       if (demo) await applyDemoClass(client, changes)
-      // A blocking answer holds for a while, a failing handler is asked less and less: neither was about this one.
+      // Cached blocking responses and the backoff of failures belong to the previous version of the extension.
       await askAgain(client, load, signal)
     }
     if (!this.#ready) ready(handlers[0]?.hook ?? 'Discovery')

@@ -1,4 +1,4 @@
-/** Extensions in processes of their own, each with its own module graph. */
+/** Runs extensions in child processes, each with its own module graph. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -6,17 +6,17 @@ import type { Clock } from '@capstan/kube'
 import { seconds } from '@capstan/kube'
 import type { AnnouncedHandler, FromChild, ToChild } from './protocol.ts'
 
-/** An extension that was loaded and answers. */
+/** A loaded extension. */
 export interface RunningExtension {
   readonly name: string
   readonly handlers: readonly AnnouncedHandler[]
   /** Its modules, those of packages left out. */
   readonly files: readonly string[]
-  /** @throws when its process ends before it has answered */
+  /** Handles a request. @throws Error when the process ends before the response */
   handle(request: Request): Promise<Response>
-  /** Resolves with the reason when its process has ended by itself. */
+  /** Resolves with the reason when the process has ended unexpectedly. */
   readonly ended: Promise<string>
-  /** Answers what was asked, for so many milliseconds at most, then ends. Nothing may be asked any more. */
+  /** Completes pending requests for at most this many milliseconds, then ends the process. No further requests are allowed. */
   retire(patience?: number): Promise<void>
 }
 
@@ -58,7 +58,7 @@ export class ExtensionProcesses {
     this.#options = options
   }
 
-  /** @throws LoadRefused saying what is wrong with the module; the signal's reason when that aborts */
+  /** Loads a module. @throws LoadRefused with the problem of the module; the signal's reason when that aborts */
   async load(file: string, signal: AbortSignal): Promise<RunningExtension> {
     const child = this.#spare ?? this.#start()
     this.#spare = undefined
@@ -109,7 +109,7 @@ class Child {
 
   constructor({ clock, log, printed }: ExtensionProcessOptions) {
     this.#clock = clock
-    // Ctrl-C is for the parent only: calls are answered until the plane has stopped. Without its parent it ends by itself.
+    // Ctrl-C is handled by the parent only: calls are completed until the management cluster has stopped. The child ends with its parent.
     this.#process = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], detached: true })
     for (const stream of [this.#process.stdout!, this.#process.stderr!]) createInterface({ input: stream }).on('line', printed)
     this.ended = new Promise((resolve) => {
@@ -150,7 +150,7 @@ class Child {
     const id = ++this.#lastCall
     const { method, url, headers, signal } = request
     const { promise, ...call } = Promise.withResolvers<Response>()
-    // It may end while the body is still on its way.
+    // The process may end while the body is being sent.
     promise.catch(() => {})
     // Recorded first: retiring this process waits for its calls.
     this.#calls.set(id, call)
@@ -184,7 +184,7 @@ class Child {
     await this.end()
   }
 
-  /** At once, whatever it does; resolves when it is gone. */
+  /** Kills the process; resolves when it has ended. */
   async end(): Promise<void> {
     if (this.#process.connected) this.#process.disconnect()
     const limit = this.#clock.schedule(longestEnd, () => this.kill())

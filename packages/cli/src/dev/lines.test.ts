@@ -31,7 +31,7 @@ test.each([
   expect(`${subject}: ${text}`).toBe(line)
 })
 
-test('what a handler logs names the handler, and keeps its facts', () => {
+test('log lines of a handler contain its name and fields', () => {
   const fields = { hook: 'BeforeClusterCreate', handler: 'wait', err: 'extension.ts:9: boom', seconds: 3 }
   expect(lineOfLog({ kind: 'log', level: 'error', message: 'Handler failed', fields })).toEqual({
     subject: 'Handler wait',

@@ -27,8 +27,8 @@ const listed = (handlers: readonly AnnouncedHandler[]): string =>
   handlers.map(({ name, hook }) => `${name} (${hook})`).join(', ') || 'none'
 
 /**
- * Hook calls as lines, without those that say nothing new: patches and plans are asked for whenever a topology is computed, many
- * times a second while a Cluster comes to life.
+ * Formats hook calls as lines, without repetitions: patches and plans are requested whenever a topology is computed, many times a second
+ * while a Cluster is created.
  */
 export class HookLines {
   readonly #reported = new Map<string, string>()

@@ -1,4 +1,4 @@
-/** Finds what `capstan dev` runs: the module of an extension, and its registration in the project. */
+/** Finds the module of an extension and its registration in the project for `capstan dev`. */
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { isRecord, messageOf } from '@capstan/kube'
@@ -7,7 +7,7 @@ import { UsageError } from '../io.ts'
 
 const names = ['extension.ts', 'extension.mts', 'extension.js', 'extension.mjs', 'src/extension.ts', 'src/extension.js']
 
-/** The module to load. @throws UsageError when there is none */
+/** Returns the module to load. @throws UsageError when there is none */
 export function extensionModule(target = '.'): string {
   const path = resolve(target)
   const found = statSync(path, { throwIfNoEntry: false })

@@ -24,7 +24,7 @@ export type ToChild =
   | { readonly kind: 'abort'; readonly id: number }
 
 export type FromChild =
-  /** The answer to `load`. `files` are the modules of the extension, as far as they were found. */
+  /** Response to `load`. `files` are the modules of the extension, as far as they were found. */
   | {
       readonly kind: 'loaded'
       readonly name: string

@@ -11,11 +11,11 @@ const changes = (...handlers: string[]) =>
   )
 const nothing = { patches: [], noSurge: { workers: false, controlPlane: false } }
 
-test('hooks that are called for every Cluster need nothing of a class', () => {
+test('hooks that are called for every Cluster need no change of the class', () => {
   expect(changes('wait BeforeClusterCreate', 'keep BeforeClusterDelete')).toEqual(nothing)
 })
 
-test('variables without a patch are no patch', () => expect(changes('vars DiscoverVariables')).toEqual(nothing))
+test('variables without a patch add no patch', () => expect(changes('vars DiscoverVariables')).toEqual(nothing))
 
 test('each handler of topology mutation is named by a patch, and the one of upgrade plans by the class', () => {
   const handlers = [

@@ -48,7 +48,7 @@ export async function register(client: Client, served: Served, signal: AbortSign
   found.abort()
 }
 
-/** Handlers as core knows them, whatever their order. */
+/** Formats registered handlers, independent of their order. */
 const fingerprint = (handlers: readonly AnnouncedHandler[]): string =>
   handlers
     .map(({ name, hook, apiVersion, timeoutSeconds = 10, failurePolicy = 'Fail' }) =>
@@ -65,7 +65,7 @@ const shortNames = ({ metadata, status }: ExtensionConfig): AnnouncedHandler[] =
     ...(failurePolicy === undefined ? {} : { failurePolicy }),
   }))
 
-/** Every Cluster's hooks are asked again, whatever was answered before and however long ago. */
+/** Requests that the hooks of all Clusters are called again at once. */
 export async function askAgain(client: Client, why: string, signal: AbortSignal): Promise<void> {
   const { items } = await client.list(Cluster, { signal })
   const body = { metadata: { annotations: { [RetryHooksAnnotation]: why } } }
@@ -73,13 +73,13 @@ export async function askAgain(client: Client, why: string, signal: AbortSignal)
 }
 
 /**
- * What the demo's class has to say for handlers that are called by name, which are those of topology mutation and of upgrade plans, and
- * for those of updates in place, which are asked about Machines that would be deleted before another one is there.
+ * Returns the changes of the demo's class for handlers that a class must name (topology mutation, upgrade plans), and for in-place update
+ * hooks, which are called only when Machines are deleted before their replacement is created.
  */
 export function demoChangesFor(extension: string, handlers: readonly AnnouncedHandler[]): DemoChanges {
   const named = (hook: string) => handlers.filter((one) => one.hook === hook).map(({ name }) => `${name}.${extension}`)
   const [generate, validate, variables] = [named('GeneratePatches'), named('ValidateTopology'), named('DiscoverVariables')]
-  // Variables alone make no patch.
+  // Handlers of variables alone are not a patch.
   const patches = Array.from({ length: Math.max(generate.length, validate.length) }, (_, index) => ({
     name: index === 0 ? extension : `${extension}-${index + 1}`,
     external: {

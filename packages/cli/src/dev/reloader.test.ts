@@ -99,7 +99,7 @@ const textOf = (reload: Reload): string => {
 }
 
 describe('a save', () => {
-  test('is loaded once it has been quiet for 40 ms: nothing else stands between a save and its answer', async () => {
+  test('is loaded 40 ms after the last save', async () => {
     const { reloader, loads, reloads, pass, call } = setUp()
     reloader.start()
     await loads[0]!.succeeds('old')
@@ -149,7 +149,7 @@ describe('a save', () => {
 })
 
 describe('calls', () => {
-  test('that are under way are answered by the extension that got them, and it ends after that', async () => {
+  test('in progress are completed by the extension that received them, which then ends', async () => {
     const { reloader, loads, pass, call } = setUp()
     reloader.start()
     const old = await loads[0]!.succeeds('old', { holdsCalls: true })
@@ -175,7 +175,7 @@ describe('calls', () => {
   })
 })
 
-describe('what does not load', () => {
+describe('a module that does not load', () => {
   test('keeps the previous extension, reports the problem and watches its files', async () => {
     const { reloader, loads, reloads, watched, pass, call } = setUp()
     reloader.start()
@@ -217,7 +217,7 @@ describe('an extension whose process ends', () => {
     expect(loads).toHaveLength(2)
   })
 
-  test('because it was replaced is none of that', async () => {
+  test('because it was replaced is not reported', async () => {
     const { reloader, loads, reloads, pass } = setUp()
     reloader.start()
     const old = await loads[0]!.succeeds('old')
@@ -231,7 +231,7 @@ describe('an extension whose process ends', () => {
   })
 })
 
-test('closing waits for calls under way, and loads nothing any more', async () => {
+test('close waits for calls in progress, and prevents further loads', async () => {
   const { reloader, loads, pass, call } = setUp()
   reloader.start()
   const one = await loads[0]!.succeeds('one', { holdsCalls: true })

@@ -36,7 +36,7 @@ export class Reloader {
   #loadedBefore = false
   #loading: AbortController | undefined
   #pending: Timer | undefined
-  /** When the first save came that no load has seen. */
+  /** Time of the first save after the last load. */
   #savedAt: number | undefined
   readonly #retiring = new Set<Promise<void>>()
   #closed = false
@@ -61,7 +61,7 @@ export class Reloader {
     this.#begin()
   }
 
-  /** A file was saved, made or removed. */
+  /** Called when a file was saved, created or deleted. */
   changed(): void {
     if (this.#closed) return
     const { clock } = this.#options
@@ -110,7 +110,7 @@ export class Reloader {
     void extension.ended.then((why) => this.#ended(extension, why))
   }
 
-  /** By itself, or because of what a handler did. */
+  /** The process ended unexpectedly, possibly because of a handler. */
   #ended(extension: RunningExtension, why: string): void {
     if (this.#current !== extension || this.#closed) return
     this.#current = undefined

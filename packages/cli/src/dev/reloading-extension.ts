@@ -11,13 +11,13 @@ import { watchFolders } from './watch-folders.ts'
 
 export interface ReloadingOptions {
   readonly module: string
-  /** Asked for by the user; absent: the usual one, or any that is free. */
+  /** Port requested by the user. Default: the usual port, or any free one. */
   readonly port: number | undefined
   readonly clock: Clock
-  /** Makes everybody trust these authorities, PEM, which sign the server's certificate. */
+  /** Publishes the CA bundle (PEM) that signs the server's certificate. */
   trust(bundle: string): Promise<void>
   report(line: Line): void
-  /** From now on calls are answered by this one. */
+  /** Sends all later calls to this extension. */
   loaded(extension: RunningExtension): void
 }
 
@@ -31,7 +31,7 @@ export interface ReloadingExtension {
   close(): Promise<void>
 }
 
-/** @throws Error naming the port that was asked for when it is taken */
+/** @throws Error that names the requested port when it is in use */
 export async function reloadingExtension(options: ReloadingOptions): Promise<ReloadingExtension> {
   const { module, port, clock, trust, report, loaded } = options
   const processes = new ExtensionProcesses({

@@ -8,10 +8,10 @@ import { host } from '../serve-plane.ts'
 const UsualPort = 9443
 
 export interface ServingOptions {
-  /** Asked for by the user; absent: 9443. 0 is any that is free. */
+  /** Port requested by the user. Default: 9443. 0 means any free port. */
   readonly port: number | undefined
   readonly clock: Clock
-  /** Makes everybody trust these authorities, PEM. They end with the process. */
+  /** Publishes the CA bundle (PEM), which exists as long as the process. */
   trust(bundle: string): Promise<void>
 }
 

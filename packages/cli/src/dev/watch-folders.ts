@@ -1,4 +1,4 @@
-/** Notices files that are saved, in whichever way: in place, or under another name that is then moved over the old one. */
+/** Detects saved files: written in place, or written to another name that replaces the file. */
 import { type FSWatcher, watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -8,7 +8,7 @@ export interface FolderWatch {
   close(): void
 }
 
-/** Whole folders: a file that an editor replaces is another file, and one that is missing may come. */
+/** Watches whole folders, because editors replace files, and missing files may be created. */
 export function watchFolders(changed: (file: string) => void): FolderWatch {
   const watchers = new Map<string, FSWatcher>()
   /** Folders that something is looked for in, and that are not there. */
@@ -47,6 +47,6 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
   }
 }
 
-/** Sources and data, but neither tests nor what editors keep beside a file. */
+/** Whether a file is source or data, not a test or a temporary file of an editor. */
 export const matters = (name: string): boolean =>
   /\.([cm]?[jt]s|json|ya?ml)$/.test(name) && !name.startsWith('.') && !/\.(test|spec)\.[cm]?[jt]s$/.test(name)

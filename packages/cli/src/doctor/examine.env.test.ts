@@ -91,7 +91,7 @@ test('a user without roles lacks every right of the roles, each by name', async 
   expect(checked.rights).toBe(lacking.length)
 })
 
-test('what may not be read is among the rights, and not looked at', async () => {
+test('kinds that the user may not read are reported as missing permissions, and skipped', async () => {
   const { transport } = manager
   manager = createClient({
     watch: (request, signal) => transport.watch(request, signal),
@@ -106,7 +106,7 @@ test('what may not be read is among the rights, and not looked at', async () => 
   expect(checked).toMatchObject({ kinds: 0, webhooks: 0, certificates: 0 })
 })
 
-test('a user with all roles but one verb lacks that verb alone', async () => {
+test('a user with all permissions except one verb lacks only that verb', async () => {
   await grant(['core'], ['delete'])
   const { findings } = await look(['core'])
   const lacking = findings.filter(({ area }) => area === 'rights').map(({ subject }) => subject)
@@ -136,7 +136,7 @@ test('kinds that do not exist are errors, webhooks that do not exist warnings', 
   ])
 })
 
-test('a cluster that has everything gives no findings, and webhooks without a server are errors', async () => {
+test('a complete cluster has no findings, and webhooks without a server are errors', async () => {
   await grant(['local'])
   await install(['local'])
   const webhooks = await serveWebhooks(

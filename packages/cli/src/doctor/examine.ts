@@ -1,4 +1,4 @@
-/** Looks for what a manager needs in a management cluster. Reads, asks the server what this user may do, and changes nothing. */
+/** Checks the preconditions of a manager in a management cluster. Only reads and sends access reviews; writes nothing. */
 import { X509Certificate } from 'node:crypto'
 import {
   type Client,
@@ -24,7 +24,7 @@ import { webhookConfiguration } from '../manager-webhooks.ts'
 import { probe } from '../server-checks.ts'
 import { whyUnanswered } from '../webhook-answers.ts'
 
-/** What is wrong: `error` keeps a manager from its work, `warning` will or may. */
+/** `error`: a manager cannot work. `warning`: it may fail later. */
 export type Severity = 'error' | 'warning'
 export type Area = 'rights' | 'kinds' | 'versions' | 'certificates' | 'webhooks'
 
@@ -34,19 +34,19 @@ export interface Finding {
   /** The right, kind, or webhook. */
   readonly subject: string
   readonly problem: string
-  /** What to do. */
+  /** The remedy. */
   readonly remedy: string
 }
 
 export interface Examination {
   readonly findings: readonly Finding[]
-  /** How many things were looked at, by area. */
+  /** Number of checks by area. */
   readonly checked: Readonly<Record<Area, number>>
 }
 
 export interface ExamineOptions {
   readonly client: Client
-  /** `v1.36.2`, or why the server does not say it. */
+  /** Version such as `v1.36.2`, or the error when it cannot be read. */
   readonly kubernetesVersion: string
   readonly clock: Clock
   readonly providers: readonly ProviderName[]

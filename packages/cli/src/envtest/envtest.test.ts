@@ -28,14 +28,14 @@ describe('capstan envtest', () => {
   test.each([
     { name: 'etcd', flag: 'unsafe-no-fsync' },
     { name: 'kube-apiserver', flag: 'cert-dir' },
-  ])('the $name that it writes tells its flags at once', async ({ name, flag }) => {
+  ])('the written $name prints its flags without starting a server', async ({ name, flag }) => {
     const assets = join(folder, 'help')
     await ended(['envtest', assets], {})
     const help = execFileSync(join(assets, name), ['--help'], { encoding: 'utf8' })
     expect(help).toMatch(new RegExp(`^\\s*--${flag}\\b`, 'm'))
   })
 
-  test('says when there is no kubectl', async () => {
+  test('reports a missing kubectl', async () => {
     const { code, err } = await ended(['envtest', join(folder, 'without')], {})
     expect(code).toBe(0)
     expect(err).toContain('no kubectl on the PATH')
@@ -87,7 +87,7 @@ describe('kube-apiserver of a test environment complains as upstream does', () =
     expect(err).toEqual([expect.stringMatching(says)])
   })
 
-  test('help has flags on lines of their own, and none of the long gone', async () => {
+  test('help has each flag on a separate line, and no removed flag', async () => {
     const out: string[] = []
     const io = { ...silentIo(new AbortController().signal), out: (line: string) => void out.push(line) }
     expect(await runKubeApiserver(['--help'], io)).toBe(0)
@@ -97,7 +97,7 @@ describe('kube-apiserver of a test environment complains as upstream does', () =
 })
 
 describe('a test environment', () => {
-  test('knows users by certificate, runs no controllers, and keeps its state in the folder of etcd', async () => {
+  test('authenticates users by certificate, runs no controllers, and keeps its state in the folder of etcd', async () => {
     const environment = await makeEnvironment()
     await environment.run(async ({ etcd, admin, url }) => {
       expect(await (await fetch(`${etcd}/health`)).json()).toMatchObject({ health: 'true' })
@@ -112,7 +112,7 @@ describe('a test environment', () => {
     })
   })
 
-  test('a folder with the state of a real etcd is refused', async () => {
+  test('a folder with the state of a real etcd is rejected', async () => {
     const dataDir = mkdtempSync(join(folder, 'real-'))
     writeFileSync(join(dataDir, 'member'), '')
     const err: string[] = []

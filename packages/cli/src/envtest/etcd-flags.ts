@@ -2,9 +2,9 @@
 
 export interface EtcdOptions {
   readonly dataDir: string
-  /** Where clients are answered. */
+  /** Address for clients. */
   readonly clientURLs: readonly URL[]
-  /** Whether what is written may be lost when the machine goes down. */
+  /** Whether writes may be lost in a crash of the machine. */
   readonly isUnsafe: boolean
 }
 
@@ -14,7 +14,7 @@ export type EtcdCommand =
   | { readonly kind: 'version' }
   | { readonly kind: 'refused'; readonly reason: string }
 
-/** Flags that decide something here: what each needs, and its default. */
+/** Flags with an effect: their argument and default. */
 const flags = {
   name: { value: 'text', initial: 'default', does: 'Human-readable name for this member.' },
   'data-dir': { value: 'text', initial: '${name}.etcd', does: 'Path to the data directory.' },
@@ -26,7 +26,7 @@ const flags = {
   'unsafe-no-fsync': { value: 'bool', initial: 'false', does: 'Disables fsync, unsafe, will cause data loss.' },
 } as const
 
-/** Flags that have nothing to do here: there are no peers, and the API server keeps history itself. */
+/** Flags without effect: there are no peers, and the API server keeps its own history. */
 const withoutEffect: readonly string[] = [
   'advertise-client-urls',
   'listen-peer-urls',
@@ -97,7 +97,7 @@ export function etcdCommand(argv: readonly string[]): EtcdCommand {
 const isSwitch = (flag: string): boolean =>
   switchesWithoutEffect.includes(flag) || (flags as { [flag: string]: { value: string } })[flag]?.value === 'bool'
 
-/** Test environments read from it which flags there are: one to a line. */
+/** Help text, from which test environments read the supported flags, one per line. */
 export const etcdHelp = `Usage:
 
   etcd [flags]

@@ -13,7 +13,7 @@ test.each<{ name: string; given: string[]; told: string[] }>([
   expect(upstreamArgv(given)).toEqual(told)
 })
 
-test('what upstream requires and is not given is named', () => {
+test('names missing flags that upstream requires', () => {
   expect(missingFlags(['--etcd-servers=x', '--service-account-key-file', 'k', '--service-account-issuer=i'])).toEqual([
     '--service-account-signing-key-file and --service-account-issuer are required flags',
   ])

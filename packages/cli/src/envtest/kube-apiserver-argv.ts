@@ -1,6 +1,6 @@
 /** Translates a command line of kube-apiserver to one of `capstan apiserver`. */
 
-/** Upstream: flags of type StringSlice; given again, they grow. */
+/** Upstream: flags of type StringSlice; repeated flags are appended. */
 const lists = new Set([
   'admission-control',
   'api-audiences',
@@ -14,7 +14,7 @@ const lists = new Set([
   'tls-cipher-suites',
 ])
 
-/** Underscores in names of flags become dashes, and a list that is given in several pieces becomes one. Upstream: pflag, component-base/cli/flag. */
+/** Replaces underscores in flag names by dashes, and joins repeated list flags. Upstream: pflag, component-base/cli/flag. */
 export function upstreamArgv(argv: readonly string[]): string[] {
   const out: string[] = []
   const pieces = new Map<string, number>()

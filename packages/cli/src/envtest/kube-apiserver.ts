@@ -17,13 +17,13 @@ export async function runKubeApiserver(given: readonly string[], io: Io): Promis
   const command = kubeApiserver(io)
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.out(text.trimEnd()), writeErr: () => {} })
-    // Before anything is done: what upstream finds missing once all flags are read.
+    // Checked first, as upstream does after parsing all flags.
     .hook('preAction', () => {
       const missing = missingFlags(argv)
       if (missing.length > 0) throw new Error(missing.length === 1 ? missing[0] : `[${missing.join(', ')}]`)
     })
   try {
-    // Upstream: what kube-controller-manager does is not done, and suites rely on that.
+    // Upstream: no kube-controller-manager runs, and test suites rely on that.
     await command.parseAsync(['--controllers=', ...argv], { from: 'user' })
     return ExitCodes.done
   } catch (err) {
@@ -57,7 +57,7 @@ function usageError({ code, message }: CommanderError, args: readonly string[]):
   }
 }
 
-/** Upstream: klog's line for a server that does not come up. */
+/** Upstream: klog's line for a server that fails to start. */
 function klogError(message: string): string {
   const at = new Date(systemClock.now()).toISOString()
   return `E${at.slice(5, 7)}${at.slice(8, 10)} ${at.slice(11, 23)}000       1 run.go:72] "command failed" err=${JSON.stringify(message)}`

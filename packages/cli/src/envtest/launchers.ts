@@ -45,7 +45,7 @@ export interface LauncherOptions {
   readonly path: string | undefined
 }
 
-/** Writes the launchers, and a link to kubectl when there is one. @throws rather than overwrite a program that is not ours */
+/** Writes the launchers, and a link to kubectl if it is installed. @throws Error instead of overwriting another program */
 export async function writeLaunchers(options: LauncherOptions): Promise<{ kubectl: string | undefined }> {
   const { folder, node, entry, help, path } = options
   await makeFolder(folder)

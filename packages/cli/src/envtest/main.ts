@@ -1,4 +1,4 @@
-/** Entry of the launchers. Each program loads what it needs and no more: a test suite waits for both. */
+/** Entry of the launchers. Each program loads only the modules that it needs, because a test suite waits for both. */
 import { processIo } from '../process-io.ts'
 
 const [program, ...argv] = process.argv.slice(2)

@@ -19,11 +19,11 @@ const place = { folder: '/tmp/etcd/capstan', isUnsafe: true }
 const ours: RequestListener = ({ url }, res) => res.writeHead(url === StatePath ? 200 : 404).end(JSON.stringify(place))
 const nobody = 'http://127.0.0.1:1'
 
-test('the first server that answers says where state is', async () => {
+test('the first reachable server returns the folder of the state', async () => {
   expect(await findState([nobody, await serve(ours)], () => Promise.resolve())).toEqual(place)
 })
 
-test('one that does not answer yet is waited for', async () => {
+test('waits for a server that is not reachable yet', async () => {
   let isUp = false
   const url = await serve((req, res) => (isUp ? ours(req, res as never) : void req.socket.destroy()))
   const sleep = () => {
@@ -33,14 +33,14 @@ test('one that does not answer yet is waited for', async () => {
   expect(await findState([url], sleep)).toEqual(place)
 })
 
-test('an etcd that is not ours is refused by name, with what to do instead', async () => {
+test('rejects a real etcd, with the remedy', async () => {
   const real = await serve((_, res) => void res.writeHead(404).end())
   await expect(findState([real], () => Promise.resolve())).rejects.toThrow(
     `--etcd-servers ${real} is not an etcd of capstan envtest, and this API server keeps its state in no other; capstan apiserver --data`,
   )
 })
 
-test('nobody at all is given up after twenty seconds, and named', async () => {
+test('fails after twenty seconds without a reachable server, with their names', async () => {
   let waited = 0
   const sleep = (ms: number) => {
     waited += ms

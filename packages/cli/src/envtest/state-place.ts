@@ -12,11 +12,11 @@ export interface StatePlace {
 
 export const StatePath = '/capstan/state'
 
-/** How long an etcd that does not answer yet is waited for. Upstream: 20 s. */
+/** Time to wait for a reachable etcd. Upstream: 20 s. */
 const patience = 20_000
 const pause = 100
 
-/** Asks the first server that answers. @throws naming the servers, and what answered instead */
+/** Returns the folder from the first reachable server. @throws Error that names the servers and their responses */
 export async function findState(servers: readonly string[], sleep: (ms: number) => Promise<void>): Promise<StatePlace> {
   let problem = ''
   for (let waited = 0; waited <= patience; waited += pause) {
@@ -30,7 +30,7 @@ export async function findState(servers: readonly string[], sleep: (ms: number) 
   throw new Error(`cannot reach --etcd-servers ${servers.join(',')}: ${problem}`)
 }
 
-/** The place, or why this server does not answer. @throws when it is there and is not ours */
+/** Returns the folder, or the reason why the server is unreachable. @throws Error for a real etcd */
 async function ask(server: string): Promise<StatePlace | string> {
   let answer: IncomingMessage
   try {

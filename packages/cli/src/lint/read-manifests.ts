@@ -96,7 +96,7 @@ function patchFiles(file: string, kustomization: Manifest['object']): string[] {
   return strings([...paths, ...strings(patchesStrategicMerge)]).map((path) => resolve(dirname(file), path))
 }
 
-/** Files that are patches and no objects of their own. */
+/** Files that contain patches rather than objects. */
 const patchesOf = (byFile: ReadonlyMap<string, readonly Manifest[]>): Set<string> =>
   new Set(
     [...byFile].flatMap(([file, manifests]) =>

@@ -1,4 +1,4 @@
-/** What a management cluster needs to run a provider of Capstan, as clusterctl and kubectl expect it. Pure. */
+/** Builds the manifests of a Capstan provider in the form that clusterctl and kubectl expect. Pure. */
 import { ConvertPath } from '@capstan/controller'
 import { customResourceDefinition, type DeclaredKind, type PolicyRule } from '@capstan/kube'
 import { type ProviderName, providerKinds } from '@capstan/lab'
@@ -29,7 +29,7 @@ export interface Manifest {
 interface Names {
   readonly namespace: string
   readonly prefix: string
-  /** Name that clusterctl knows it by, and value of `cluster.x-k8s.io/provider`. */
+  /** Name of the provider in clusterctl, and value of `cluster.x-k8s.io/provider`. */
   readonly clusterctl: string
   readonly label: string
   readonly file: string
@@ -159,8 +159,8 @@ function binding(
 }
 
 /**
- * Upstream's aggregation: the ServiceAccount has what every ClusterRole with the label grants, so that providers add rules for their own
- * kinds to core's.
+ * Aggregates roles as upstream does: the ServiceAccount gets the rules of every ClusterRole with the label, so that providers can add rules
+ * for their own kinds to core's.
  */
 function clusterRoles(options: ManifestOptions): Manifest[] {
   const { provider } = options
@@ -264,7 +264,7 @@ function deployment({ provider, image, certificates, replicas, shards }: Manifes
   }
 }
 
-/** Webhooks and metrics may be reached from anywhere, since nothing says where API servers and monitoring are; everything else may not. */
+/** Allows ingress only to webhooks and metrics, from any source, since the addresses of API servers and monitoring are unknown. */
 function networkPolicy({ provider }: ManifestOptions): Manifest {
   const { namespace, prefix, label } = providerNames[provider]
   const ports = [9440, 8443, 9443].map((port) => ({ port, protocol: 'TCP' }))

@@ -1,5 +1,5 @@
 /**
- * What the managers may do: the roles of `capstan manifests`, and what `capstan doctor` looks for. `npm run interop -- manifests` proves
+ * Permissions of the managers: the roles of `capstan manifests`, which `capstan doctor` checks. `npm run interop -- manifests` proves
  * that a manager needs each rule, and no other.
  */
 import type { PolicyRule } from '@capstan/kube'
@@ -8,7 +8,7 @@ import { type ProviderName, providerKinds } from '@capstan/lab'
 import { localKinds } from '@capstan/local'
 import { webhookConfiguration } from '../manager-webhooks.ts'
 
-/** Nothing is written by PUT but Leases. A new object may be applied: the server then asks for create beside patch. */
+/** Verbs for objects. Only Leases are written by PUT. Creating by apply requires `create` and `patch`. */
 const all = ['create', 'delete', 'get', 'list', 'patch', 'watch']
 const changing = ['get', 'list', 'patch', 'watch']
 const watching = ['list', 'watch']
@@ -43,7 +43,7 @@ const reviews = [
 const installing = (provider: ProviderName): PolicyRule[] => [
   rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['get', ...watching]),
   rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['patch'], providerKinds[provider].map(resourceName)),
-  // A name cannot be given for what does not exist yet.
+  // `create` cannot be restricted to a resource name.
   rule(['admissionregistration.k8s.io'], ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'], ['create']),
   rule(
     ['admissionregistration.k8s.io'],
@@ -53,7 +53,7 @@ const installing = (provider: ProviderName): PolicyRule[] => [
   ),
 ]
 
-/** What a manager may do in the whole cluster. */
+/** Cluster-wide permissions of a manager. */
 export const managerRules = (provider: ProviderName): PolicyRule[] => (provider === 'core' ? coreRules() : localRules())
 
 function coreRules(): PolicyRule[] {
@@ -66,7 +66,7 @@ function coreRules(): PolicyRule[] {
     rule([''], ['events'], ['create', 'patch']),
     rule([''], ['namespaces'], ['get', ...watching]),
     rule([''], ['secrets'], all),
-    // Upstream's core manager refuses to run beside ours, and the other way round: whichever namespace the other has.
+    // Upstream's core manager and ours exclude each other across namespaces.
     rule(['coordination.k8s.io'], ['leases'], ['list']),
     rule(['bootstrap.cluster.x-k8s.io', 'controlplane.cluster.x-k8s.io', 'infrastructure.cluster.x-k8s.io'], ['*'], all),
     rule([addons], ['clusterresourcesets'], changing),
@@ -86,7 +86,7 @@ function coreRules(): PolicyRule[] {
 
 const localGroups = [...new Set(localKinds.map(({ group }) => group))].sort()
 
-/** What core may do with the local provider's kinds, as with those of any provider. */
+/** Core's permissions for the local provider's kinds, as for those of any provider. */
 export const localRulesForCore = (): PolicyRule[] => [rule(localGroups, ['*'], all)]
 
 function localRules(): PolicyRule[] {
@@ -94,7 +94,7 @@ function localRules(): PolicyRule[] {
   return [
     rule(['bootstrap.capstan.dev', 'infrastructure.capstan.dev'], ['*'], all),
     rule(['controlplane.capstan.dev'], ['*'], changing),
-    // As owners whose deletion waits; status is among the above.
+    // For owner references with blockOwnerDeletion; status is included above.
     rule(localGroups, ['*/finalizers'], ['update']),
     rule([''], ['events'], ['create', 'patch']),
     rule([''], ['secrets'], ['create', ...changing]),

@@ -1,4 +1,4 @@
-/** How clusters stand, for their live lines. */
+/** Computes the states of clusters for their live lines. */
 import type { Cluster, Machine } from '@capstan/api'
 import { keyOf, keyText } from '@capstan/kube'
 import type { ClusterState } from './story.ts'

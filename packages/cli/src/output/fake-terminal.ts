@@ -1,11 +1,11 @@
-/** A terminal in memory: what a person would see of what was written to it. Knows what a story sends, and refuses everything else. */
+/** A terminal in memory that renders the written text. Supports the control sequences of a story, and rejects all others. */
 import { appendAll } from '@capstan/kube'
 import type { Terminal } from '../io.ts'
 
 export interface FakeTerminal extends Terminal {
   columns: number
   rows: number
-  /** Makes the window narrower: what is there wraps. The cursor must be on an empty last line. */
+  /** Makes the window narrower, which wraps existing lines. The cursor must be on an empty last line. */
   narrow(columns: number): void
   /** Everything on the screen and above it, without colours. */
   text(): string

@@ -12,7 +12,7 @@ export interface LogRecord {
   readonly pid: number
 }
 
-/** Verbosity of our levels: upstream's controllers log what operators need at 0, and what happened inside at 4. */
+/** Verbosity of our levels: upstream's controllers log messages for operators at 0, and details at 4. */
 const verbosity = { debug: 4, info: 0, warn: 0, error: 0 } as const
 
 /** `{"ts":1580306777047.28,"v":0,"msg":"…","controller":"machine"}`; errors have no `v`, and may have `err`. */

@@ -1,4 +1,4 @@
-/** Shows the story of a plane as it happens: plain lines, one JSON object a line, or on a terminal with one live line per cluster. */
+/** Prints changes in a management cluster: plain lines, JSON lines, or on a terminal lines with one live line per cluster. */
 import { largest, shortened } from '@capstan/kube'
 import type { Clock, Timer } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
@@ -11,7 +11,7 @@ export interface TimedLine extends Line {
   readonly at: number
 }
 
-/** How one cluster stands, for its live line. */
+/** State of a cluster for its live line. */
 export interface ClusterState {
   readonly name: string
   readonly phase: string
@@ -22,7 +22,7 @@ export interface ClusterState {
 
 export interface Story {
   report(line: TimedLine): void
-  /** How every cluster stands; asked for whenever it has changed, and only by a terminal that shows it. */
+  /** Returns the states of all clusters; called after changes, only for terminals. */
   clusters(read: () => readonly ClusterState[]): void
   /** Text for people only, such as commands to try. */
   note(text: string): void
@@ -65,13 +65,13 @@ function terminalStory(terminal: Terminal, clock: Clock): Story {
   let read: () => readonly ClusterState[] = () => []
   let pending: Timer | undefined
 
-  // A terminal that was made narrower since has wrapped what was drawn: it takes more rows now.
+  // A terminal that was made narrower has wrapped the live lines, which now take more rows.
   const erase = () => {
     const rows = live.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / terminal.columns)), 0)
     return rows === 0 ? '' : `\u001b[${rows}A\u001b[J`
   }
   const drawn = () => live.map((line) => `${line.map(paint).join('')}\n`).join('')
-  // In one piece, so that nothing flickers.
+  // One write, to avoid flicker.
   const above = (text: string) => terminal.write(`${erase()}${text}\n${drawn()}`)
   const redraw = () => {
     pending = undefined
@@ -101,7 +101,7 @@ function terminalStory(terminal: Terminal, clock: Clock): Story {
 /** `c2` before `c10`. */
 const inOrder = new Intl.Collator('en', { numeric: true })
 
-/** The clusters that fit into half of the terminal, those with something going on first, and how many are not shown. */
+/** Returns the clusters that fit into half of the terminal, active ones first, and the number of hidden ones. */
 function liveLines(states: readonly ClusterState[], { columns, rows }: Terminal): Span[][] {
   const room = Math.max(1, Math.floor(rows / 2))
   const byName = [...states].sort((a, b) => inOrder.compare(a.name, b.name))

@@ -12,8 +12,8 @@ export interface SelfMade {
 }
 
 /**
- * A new certificate authority, whose key is discarded, and the certificate that it signed for the Service. `before` are authorities that are trusted
- * beside it, PEM: of what pods still serve.
+ * Creates a certificate authority, whose key is discarded, and a certificate for the Service that it signs. `before` are earlier authorities
+ * (PEM) that stay trusted while Pods serve their certificates.
  */
 export async function selfMade(name: string, namespace: string, clock: Clock, before = ''): Promise<SelfMade> {
   const authority = await makeAuthority(clock, { commonName: name })
@@ -31,7 +31,7 @@ export async function selfMade(name: string, namespace: string, clock: Clock, be
   }
 }
 
-/** The authority that signed what the manifest of a Secret holds: the first of its ca.crt. @throws TypeError when it is not that Secret */
+/** Returns the first authority in the ca.crt of a Secret's manifest. @throws TypeError for another manifest */
 export function authorityIn(manifest: unknown, name: string): string {
   const secret = manifest as { kind?: string; metadata?: { name?: string }; data?: { 'ca.crt'?: string } } | null
   if (secret?.kind !== 'Secret' || secret.metadata?.name !== name) throw new TypeError(`expected the Secret ${name}`)

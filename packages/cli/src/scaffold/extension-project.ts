@@ -28,7 +28,7 @@ export const namespaceOf = (name: string): string => `${name}-system`
 /** Hooks that an extension can handle. */
 export const hooksToHandle: readonly Hook[] = hookCatalog.filter(({ singleton }) => !singleton)
 
-/** @throws StatusError Invalid, as an API server would say it of the objects that get the name */
+/** @throws StatusError Invalid, with an API server's text, when the name is invalid for the project's objects */
 export function checkName(name: string): void {
   const objects = [
     { group: 'runtime.cluster.x-k8s.io', kind: 'ExtensionConfig', name, problems: dnsLabelProblems(name) },
@@ -99,7 +99,7 @@ function withHandlers(extension: string, modules: readonly string[]): string {
 const settingsReadBy = (module: string): string[] =>
   [...module.matchAll(/const \{ (\w+) = '' \} = settings$/gm)].map(([, name]) => name!)
 
-/** The manifest with its dependencies where they come from. */
+/** Returns package.json with the sources of its dependencies. */
 export function withDependencies(manifest: string, { dependency }: Pick<NewExtension, 'dependency'>): string {
   const all = JSON.parse(manifest) as { [field: string]: unknown }
   for (const field of ['dependencies', 'devDependencies', 'optionalDependencies']) {

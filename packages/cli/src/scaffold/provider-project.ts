@@ -35,7 +35,7 @@ export function checkProviderName(name: string): void {
   if (errors.length > 0) throw invalidObject(object, name, errors)
 }
 
-/** Files that belong to one kind alone. */
+/** Files of a single kind. */
 const ofKind: Readonly<Record<string, ProviderKindName>> = {
   'machine-pool.ts': 'machinepool',
   'control-plane.ts': 'controlplane',

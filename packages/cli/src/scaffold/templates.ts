@@ -1,4 +1,4 @@
-/** What a new project is made of: the files below `templates/`, in which `{{x}}` stands for something to be filled in. */
+/** Reads the files of a new project below `templates/` and replaces the placeholders `{{x}}`. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,7 +15,7 @@ function templatesIn(name: string): Templates {
   return new Map([...new Set(files)].sort().map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
 }
 
-/** @throws Error when the text stands for something that is not given */
+/** @throws Error for a placeholder without a value */
 export const filledIn = (text: string, values: { readonly [name: string]: string }): string =>
   text.replace(/\{\{([^}]+)\}\}/g, (_, name: string) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined

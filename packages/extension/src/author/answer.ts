@@ -1,40 +1,40 @@
-/** Responses of handlers as small values, from which the wire form is made. */
+/** Responses of handlers as small values, which the server converts to the wire form. */
 import type { Hook, ResponseOf } from '@capstan/api'
 
-/** Nothing stands in the way. */
+/** Lets core proceed. */
 export interface Proceed {
   readonly kind: 'proceed'
   readonly message?: string
   readonly response?: never
 }
 
-/** Nothing stands in the way, and here is what was asked for. */
+/** Lets core proceed, and contains the requested content, such as patches. */
 export interface ProceedWith<Response> {
   readonly kind: 'proceed'
   readonly message?: string
   readonly response: Response
 }
 
-/** What comes next is held back: call again after so many seconds. */
+/** Blocks the next step; core calls again after this many seconds. */
 export interface Hold {
   readonly kind: 'hold'
   readonly seconds: number
   readonly message: string
 }
 
-/** Something went wrong. The caller tries again, later and later; no failure policy ignores it. */
+/** Reports a failure. Core retries with backoff; no failure policy ignores it. */
 export interface Failed {
   readonly kind: 'fail'
   readonly message: string
 }
 
-/** Any answer. */
+/** Any response of a handler. */
 export type Answer = Proceed | ProceedWith<object> | Failed | Hold
 
-/** The fields of a hook's response beside success or failure: patches, variables, versions. */
+/** The content of a hook's response: its fields beside status, message and retry time, such as patches, variables, versions. */
 export type ContentOf<H extends Hook> = Omit<ResponseOf<H>, 'apiVersion' | 'kind' | 'status' | 'message' | 'retryAfterSeconds'>
 
-/** Possible responses of a hook's handler: only blocking hooks can be held, and only hooks with content can return it. */
+/** Possible responses of a hook's handler: only blocking hooks can block, and only hooks with content can return content. */
 export type AnswerOf<H extends Hook> =
   | Failed
   | (keyof ContentOf<H> extends never ? Proceed : Proceed | ProceedWith<ContentOf<H>>)
@@ -42,15 +42,15 @@ export type AnswerOf<H extends Hook> =
 
 export const proceedNow = (message?: string): Proceed => ({ kind: 'proceed', ...(message === undefined ? {} : { message }) })
 
-/** Gives what the hook asks for, such as patches or variables. The hook says what that is: a field that it does not have does not compile. */
+/** Lets core proceed with content, such as patches or variables. Fields that the hook does not have are type errors. */
 export const proceedWith = <Response extends object>(response: NoInfer<Response>): ProceedWith<Response> => ({
   kind: 'proceed',
   response,
 })
 
 /**
- * Blocks the next step. `message` is what users read in a condition: it must not change from call to call without reason,
- * or the condition never comes to rest.
+ * Blocks the next step for `seconds`. Users read `message` in a condition: it must not change from call to call without a cause, or the
+ * condition changes endlessly.
  */
 export function holdFor(seconds: number, message: string): Hold {
   if (!Number.isInteger(seconds) || seconds < 1 || seconds > maxInt32) {

@@ -1,4 +1,4 @@
-/** An extension: its handlers, declared and checked before the first call. Upstream: exp/runtime/server, v1.14. */
+/** Declares an extension with its handlers, which are validated before the first call. Upstream: exp/runtime/server, v1.14. */
 import type { Hook, RequestOf } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 import type { Logger } from '@capstan/kube'
@@ -8,19 +8,19 @@ import type { Answer, AnswerOf } from './answer.ts'
 /** Arguments of a handler for each call. */
 export interface HandlerCall<H extends Hook = Hook> {
   readonly request: RequestOf<H>
-  /** Settings of the ExtensionConfig, and over them those of the call. */
+  /** Settings of the ExtensionConfig, overridden by those of the call. */
   readonly settings: { readonly [name: string]: string }
   readonly log: Logger
-  /** Aborts when the caller does not wait any more. */
+  /** Aborts when the caller no longer waits. */
   readonly signal: AbortSignal
 }
 
 export interface HandlerOptions {
   /** Unique within the extension: a DNS label, such as wait-for-quota. */
   readonly name: string
-  /** How long the caller waits: 1 to 30 seconds, 10 when absent. */
+  /** Timeout of a call, 1 to 30 seconds. Default: 10. */
   readonly timeoutSeconds?: number
-  /** Ignore: a call that does not get through counts as one that had nothing to say. Fail when absent. */
+  /** Ignore: core proceeds when a call fails. Default: Fail. */
   readonly failurePolicy?: 'Ignore' | 'Fail'
 }
 
@@ -35,8 +35,8 @@ export interface Extension {
 }
 
 /**
- * Declares what happens when core calls a hook. Handlers are called again and again for the same state: they must be idempotent,
- * quick and deterministic.
+ * Declares a handler for a hook. Core calls handlers repeatedly for the same state, so they must be idempotent, quick and
+ * deterministic.
  *
  * @example
  * on(BeforeClusterCreate, { name: 'wait-for-quota' }, async ({ request, settings }) =>
@@ -48,14 +48,14 @@ export const on = <H extends Hook>(
   handle: (call: HandlerCall<H>) => AnswerOf<H> | Promise<AnswerOf<H>>,
 ): Handler => ({ ...options, hook, handle: handle as Handler['handle'] })
 
-/** @throws TypeError when core would refuse the extension: a bad name, a limit out of range, two handlers on one path */
+/** Validates the extension. @throws TypeError when core would reject it: an invalid name, a timeout out of range, two handlers on a path */
 export function defineExtension(extension: Extension): Extension {
   const paths = new Set<string>()
   for (const { hook, name, timeoutSeconds, failurePolicy, handle } of extension.handlers) {
     const problems = typeof name === 'string' ? dnsLabelProblems(name) : ['must be a text']
     if (problems.length > 0) throw new TypeError(`handler name ${name} is not valid: ${problems.join('; ')}`)
     if (typeof handle !== 'function') throw new TypeError(`handler ${name} must be a function: on(hook, options, handle)`)
-    // Without types, or beside them. Core would refuse all handlers for it.
+    // Untyped code can pass any value. Core would reject all handlers because of it.
     if (failurePolicy !== undefined && failurePolicy !== 'Ignore' && failurePolicy !== 'Fail') {
       throw new TypeError(`handler ${name} failurePolicy ${String(failurePolicy)} must equal "Ignore" or "Fail"`)
     }

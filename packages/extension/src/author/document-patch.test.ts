@@ -20,7 +20,7 @@ describe.each<[PatchFormat, fc.Arbitrary<object>]>([
 ])('a %s', (format, object) => {
   const between = (a: object, b: object) => patchBetween(freeze(a), freeze(b), format)
 
-  it('makes the edited of the original, is the same each time, and nothing is left to do after it', () => {
+  it('converts the original to the edited document, is deterministic, and is idempotent', () => {
     fc.assert(
       fc.property(object, object, (original, edited) => {
         const patch = between(original, edited)
@@ -33,7 +33,7 @@ describe.each<[PatchFormat, fc.Arbitrary<object>]>([
     )
   })
 
-  it('of what was not changed is none', () => {
+  it('of an unchanged document is undefined', () => {
     fc.assert(
       fc.property(object, (one) => {
         expect(between(one, structuredClone(one))).toBeUndefined()
@@ -48,7 +48,7 @@ describe.each<[PatchFormat, fc.Arbitrary<object>]>([
     ['a function', () => 1, 'spec.list[1].x is not JSON: function'],
     ['a map', new Map(), 'spec.list[1].x is not JSON: Map'],
     ['a gap in a list', [undefined], 'spec.list[1].x[0] is not JSON: undefined'],
-  ])('refuses %s, by name', (_, x, message) => {
+  ])('rejects %s, with its path', (_, x, message) => {
     expect(() => patchBetween({}, { spec: { list: [1, { x }] } }, format)).toThrow(new TypeError(message))
   })
 })
@@ -64,7 +64,7 @@ test.each<[string, Json, Json, unknown]>([
   ['a member', { a: 1, b: 1 }, { a: 2, b: 1 }, { a: 2 }],
   ['a list, whole', { a: [1, 2] }, { a: [1] }, { a: [1] }],
   ['a removal', { a: { b: 1, c: 1 } }, { a: { c: 1 } }, { a: { b: null } }],
-])('a JSONMergePatch says %s', (_, from, to, patch) => {
+])('a JSONMergePatch expresses %s', (_, from, to, patch) => {
   expect(decoded(patchBetween(from as object, to as object, 'JSONMergePatch')!)).toEqual(patch)
 })
 
@@ -73,12 +73,12 @@ test.each([
   [{}, { a: { b: null } }],
   [{ a: null }, {}],
   [{}, { a: [{ b: null }] }],
-])('a JSONMergePatch from %j to %j is refused rather than wrong', (from, to) => {
+])('a JSONMergePatch from %j to %j is an error, since it cannot be expressed', (from, to) => {
   expect(() => patchBetween(from, to, 'JSONMergePatch')).toThrow('use a JSONPatch')
   expect(applied(from, patchBetween(from, to, 'JSONPatch')!)).toEqual(to)
 })
 
-test('an integer that JavaScript may have rounded is left alone, and not sent', () => {
+test('an integer that JavaScript may have rounded is not part of the patch', () => {
   const original = { spec: JSON.parse('{"limit":9007199254740993,"list":[9007199254740993,1]}') as Json }
   const edited = { spec: { limit: 2 ** 53, list: [2 ** 53, 2] } }
   expect(decoded(patchBetween(original, edited, 'JSONPatch')!)).toEqual([{ op: 'replace', path: '/spec/list/1', value: 2 }])

@@ -1,4 +1,4 @@
-/** The patch that makes one document of another, in the form in which answers carry it. Pure. */
+/** Computes the patch between two documents, encoded for responses. Pure. */
 import type { GeneratePatches, ResponseOf } from '@capstan/api'
 import { patchedDocument } from '@capstan/api'
 import { diffJson, diffMerge, equal, isRecord, type Json, type JsonObject } from '@capstan/kube'
@@ -6,13 +6,13 @@ import { diffJson, diffMerge, equal, isRecord, type Json, type JsonObject } from
 /** JSONPatch is RFC 6902, JSONMergePatch RFC 7386: the latter replaces lists as a whole. */
 export type PatchFormat = 'JSONPatch' | 'JSONMergePatch'
 
-/** A patch in an answer. */
+/** A patch in a response. */
 export type EncodedPatch = Pick<NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number], 'patchType' | 'patch'>
 
 /**
- * The smallest patch in the format, the same for the same documents; `undefined` when nothing differs.
+ * Returns the smallest patch in the format, deterministic for the documents; `undefined` when there is no difference.
  *
- * @throws TypeError when `edited` holds what JSON does not, or the patch would have to say what it cannot
+ * @throws TypeError when `edited` has values that JSON does not have, or the format cannot express the change
  */
 export function patchBetween(original: object, edited: object, format: PatchFormat): EncodedPatch | undefined {
   const odd = notJson(edited, '')
@@ -21,7 +21,7 @@ export function patchBetween(original: object, edited: object, format: PatchForm
   if (format === 'JSONPatch') return encoded(format, diffJson(original as JsonObject, edited as JsonObject) as unknown as Json)
   const patch = diffMerge(original, edited) ?? {}
   const answer = encoded(format, patch)
-  // As core will, which takes null for no value in lists, too.
+  // Verified as core applies it: core treats null as absent in lists, too.
   if (!equal(patchedDocument(original, format, JSON.stringify(patch)) ?? original, edited)) {
     throw new TypeError('a JSONMergePatch can neither set a member to null nor remove one that is: use a JSONPatch')
   }
@@ -30,7 +30,7 @@ export function patchBetween(original: object, edited: object, format: PatchForm
 
 const encoded = (patchType: PatchFormat, document: Json): EncodedPatch => {
   const text = JSON.stringify(document, (_, value: unknown) => {
-    // It was read so, perhaps from a list that a patch repeats: the digits beyond are gone.
+    // The integer may have been rounded when it was parsed, for example in a list that the patch repeats.
     if (!Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value as number) > 2 ** 64) return value
     throw new TypeError(`${String(value)} is an integer beyond what JavaScript holds exactly`)
   })

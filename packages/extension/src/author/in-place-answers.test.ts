@@ -29,7 +29,7 @@ const decoded = (response: object): Patches =>
       .map(([name, { patch }]) => [name, JSON.parse(Buffer.from(patch, 'base64').toString())]),
   )
 
-/** The answer for an infrastructure machine that is to become another. */
+/** The response for a change of an infrastructure machine. */
 async function patchOf(
   current: object | undefined,
   desired: object | undefined,
@@ -46,8 +46,8 @@ async function patchOf(
   return decoded(response)['infrastructureMachinePatch']
 }
 
-describe('the answer', () => {
-  it('covers the same of a machine and of the templates of a set', async () => {
+describe('the response', () => {
+  it('covers the same fields of a machine and of the templates of a set', async () => {
     const extension = extensionOf({ machine: ['version'] })
     expect(decoded(await callHook(extension, CanUpdateMachine, machineRequest))).toEqual({
       machinePatch: [{ op: 'replace', path: '/spec/version', value: 'v1.35.0' }],
@@ -57,12 +57,12 @@ describe('the answer', () => {
     })
   })
 
-  it('is without patches where nothing can be changed', async () => {
+  it('has no patches when no change is covered', async () => {
     const response = await callHook(extensionOf({ infrastructureMachine: ['size'] }), CanUpdateMachine, machineRequest)
     expect(response).toEqual({ apiVersion: expect.any(String), kind: 'CanUpdateMachineResponse', status: 'Success' })
   })
 
-  it('leaves objects alone that became objects of another type, or are not there', async () => {
+  it('has no patches for missing objects and changed types', async () => {
     const request = draft(machineRequest)
     request.desired.infrastructureMachine.kind = 'OtherMachine'
     request.desired.infrastructureMachine['spec'] = { size: 'big' }
@@ -167,12 +167,12 @@ describe('the answer', () => {
     })
   })
 
-  it('leaves out what the format cannot say: the machine is replaced', async () => {
+  it('omits changes that the format cannot express, so that the machine is replaced', async () => {
     expect(await patchOf({ a: 1 }, { a: null }, ['*'], { format: 'JSONMergePatch' })).toBeUndefined()
     expect(await patchOf({ a: 1 }, { a: null }, ['*'])).toEqual([{ op: 'replace', path: '/spec/a', value: null }])
   })
 
-  it('makes what is desired of what is when everything can be changed', async () => {
+  it('converts the current objects to the desired ones when all fields are covered', async () => {
     const leaf = fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.constant(null))
     const names = fc.constantFrom('a', 'b/c', 'd~e', '-', '0', '')
     const { value } = fc.letrec((tie) => ({
@@ -193,7 +193,7 @@ describe('the answer', () => {
   })
 })
 
-describe('core, when it is told what can be changed of a machine', () => {
+describe('core, with the response for a machine', () => {
   const value = fc.oneof(
     fc.integer({ min: 0, max: 3 }),
     fc.constantFrom('x', 'y'),
@@ -205,7 +205,7 @@ describe('core, when it is told what can be changed of a machine', () => {
   )
   const patterns = fc.uniqueArray(fc.constantFrom('a', 'b', 'c.x', 'a[*]', '["d.e"]'))
 
-  it('finds uncovered what was left out, and nothing else', async () => {
+  it('reports exactly the omitted changes as uncovered', async () => {
     await fc.assert(
       fc.asyncProperty(spec, spec, patterns, async (current, desired, patterns) => {
         const request = draft(machineRequest)
@@ -239,6 +239,6 @@ it('differences are listed with both values, part by part', () => {
   })
 })
 
-test.each(['', 'spec.version', 'a..b', 'a[', 'a[x]', '.a'])('%j is refused as a path', (path) => {
+test.each(['', 'spec.version', 'a..b', 'a[', 'a[x]', '.a'])('%j is rejected as a path', (path) => {
   expect(() => inPlaceUpdates({ machine: [path] })).toThrow(TypeError)
 })

@@ -1,4 +1,4 @@
-/** Answers to CanUpdateMachine and CanUpdateMachineSet, from what an extension says it can change. Pure. */
+/** Computes responses to CanUpdateMachine and CanUpdateMachineSet from the fields that an extension can update. Pure. */
 import type { CanUpdateMachine, CanUpdateMachineSet, RequestOf } from '@capstan/api'
 import type { Logger } from '@capstan/kube'
 import { draft, equal, getMember, isRecord, setMember } from '@capstan/kube'
@@ -7,27 +7,27 @@ import type { HandlerCall } from './define-extension.ts'
 import { type EncodedPatch, patchBetween, type PatchFormat } from './document-patch.ts'
 
 /**
- * A field below the spec of a machine that the extension can take from what it is to what is desired, and everything below it:
- * `version`, `disks[*].sizeGiB` (of items that stay where they are), `files` (items added and removed included), `labels.*`.
+ * A path below the spec of a machine that the extension can update, including all fields below it: `version`, `disks[*].sizeGiB` (of
+ * items that keep their index), `files` (including added and removed items), `labels.*`.
  */
 export type FieldPattern = string | { readonly path: string; readonly when: (change: Change) => boolean }
 
-/** One difference between what is and what is desired. */
+/** One difference between the current and the desired spec. */
 export interface Change {
-  /** Below the spec of the machine: `disks[0].sizeGiB`. */
+  /** Path below the spec of the machine: `disks[0].sizeGiB`. */
   readonly path: string
   /** Absent when there is no current value. */
   readonly current: unknown
-  /** Absent when nothing is to be left. */
+  /** Absent when the value is to be removed. */
   readonly desired: unknown
 }
 
 export interface InPlaceFields {
-  /** Of the Machine, such as `version`. */
+  /** Fields of the Machine, such as `version`. */
   readonly machine?: readonly FieldPattern[]
   readonly infrastructureMachine?: readonly FieldPattern[]
   readonly bootstrapConfig?: readonly FieldPattern[]
-  /** JSONPatch when absent. */
+  /** Format of the patches. Default: JSONPatch. */
   readonly format?: PatchFormat
 }
 
@@ -37,16 +37,15 @@ export interface InPlaceHandlers {
 }
 
 /**
- * Handlers for both hooks that ask whether an update in place is possible, from one declaration: what can be changed of a machine
- * can be changed in the templates that machines are made of. Changes of other fields are left out of the answer; core then replaces
- * the machine.
+ * Returns handlers for both hooks that ask whether an in-place update is possible. Fields declared for machines apply to their templates
+ * as well. Responses omit changes of other fields; core then replaces the machine.
  *
  * @example
  * const inPlace = inPlaceUpdates({ machine: ['version'], infrastructureMachine: ['disks[*].sizeGiB'], bootstrapConfig: ['files'] })
  * on(CanUpdateMachine, { name: 'can-update-machine' }, inPlace.canUpdateMachine)
  * on(CanUpdateMachineSet, { name: 'can-update-machine-set' }, inPlace.canUpdateMachineSet)
  *
- * @throws TypeError for a path that is none
+ * @throws TypeError for an invalid path
  */
 export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceFields): InPlaceHandlers {
   const patterns = {
@@ -89,9 +88,9 @@ interface Part {
   readonly of: MachinePart
   readonly from: object | undefined
   readonly to: object | undefined
-  /** Where the spec of the machine is. */
+  /** Path of the machine's spec in the object. */
   readonly spec: readonly string[]
-  /** The field of the answer. */
+  /** Field of the response. */
   readonly patch: string
 }
 
@@ -125,7 +124,7 @@ interface Difference {
   readonly desired: unknown
 }
 
-/** Objects of two types have nothing in common that could be changed. */
+/** Returns the differences; none between objects of different types, which cannot be updated. */
 function changesOf({ from, to, spec }: Pick<Part, 'from' | 'to' | 'spec'>): Difference[] {
   if (!from || !to || !isSameType(from, to)) return []
   return differences(memberAt(from, spec), memberAt(to, spec), [])
@@ -137,7 +136,7 @@ const isSameType = (a: object, b: object): boolean =>
 const memberAt = (object: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((value, name) => (isRecord(value) ? getMember(value, name) : undefined), object)
 
-/** Items of lists are compared one by one while both lists are of a length; what is added is taken apart, what is removed is not. */
+/** Compares lists of equal length item by item. Added values are split into their fields, removed ones are not. */
 function differences(current: unknown, desired: unknown, tokens: readonly Token[]): Difference[] {
   if (equal(current, desired)) return []
   const isNew = current === undefined && isRecord(desired) && Object.keys(desired).length > 0
@@ -183,7 +182,7 @@ const pathText = (tokens: readonly Token[]): string =>
     })
     .join('')
 
-/** Whether a change is at the path of the pattern or below it, and one that the extension can make. */
+/** Returns a function that matches changes at or below the path of the pattern, if its condition accepts them. */
 function compiled(pattern: FieldPattern): (change: Difference) => boolean {
   const { path, when } = typeof pattern === 'string' ? { path: pattern, when: () => true } : pattern
   const wanted = parsePattern(path)

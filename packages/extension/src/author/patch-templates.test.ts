@@ -32,7 +32,7 @@ async function patchesOf(rules: TemplateRule[], options?: PatchOptions, to: Requ
   )
 }
 
-describe('a template that a rule edits', () => {
+describe('a template edited by a rule', () => {
   const delay = template({ type: LocalMachineTemplate, holder: { kind: 'MachineDeployment' } }, ({ template, variables }) => {
     expectTypeOf(template).toEqualTypeOf<LocalMachineTemplate>()
     template.spec.template.spec = {
@@ -43,11 +43,11 @@ describe('a template that a rule edits', () => {
   test.each<[PatchOptions, unknown]>([
     [{}, [{ op: 'replace', path: '/spec/template/spec/simulated/provisioningDelay', value: '2s' }]],
     [{ format: 'JSONMergePatch' }, { spec: { template: { spec: { simulated: { provisioningDelay: '2s' } } } } }],
-  ])('is answered with what differs, and no other is: %j', async (options, patch) => {
+  ])('leads to a patch, and other templates do not: %j', async (options, patch) => {
     expect(await patchesOf([delay], options)).toEqual({ LocalMachineTemplate: patch })
   })
 
-  it('may be of a kind that the author declares, in part', async () => {
+  it('may have a partially declared kind', async () => {
     const Machines = defineKind({
       group: 'infrastructure.capstan.dev',
       version: 'v1alpha1',
@@ -65,7 +65,7 @@ describe('a template that a rule edits', () => {
     })
   })
 
-  it('gets labels and annotations where there were none, and loses them', async () => {
+  it('gets and loses labels and annotations', async () => {
     const label = template({ kind: 'LocalClusterTemplate' }, ({ template }) => {
       template.metadata.labels = { a: 'b' }
     })
@@ -75,7 +75,7 @@ describe('a template that a rule edits', () => {
     const labelled = draft(request)
     labelled.items[0]!.object.metadata.labels = { a: 'b', c: 'd' }
     const unlabel = template({ kind: 'LocalClusterTemplate' }, ({ template }) => void delete template.metadata.labels)
-    // Core would not see labels that are gone as a whole.
+    // Core ignores the removal of all labels, so the patch has an empty map.
     expect(await patchesOf([unlabel], {}, labelled)).toEqual({
       LocalClusterTemplate: [
         { op: 'remove', path: '/metadata/labels/a' },
@@ -84,7 +84,7 @@ describe('a template that a rule edits', () => {
     })
   })
 
-  it('is edited by all rules for it, in their order, and by those that take their time', async () => {
+  it('is edited by all matching rules in order, including asynchronous ones', async () => {
     const first = template({ kind: 'LocalClusterTemplate' }, async ({ template }) => {
       await Promise.resolve()
       template['spec'] = { template: { spec: { steps: ['first'] } } }
@@ -97,7 +97,7 @@ describe('a template that a rule edits', () => {
     })
   })
 
-  it('is left out when nothing of it was changed', async () => {
+  it('is omitted when it is unchanged', async () => {
     const nothing = template({}, ({ template }) => {
       template.metadata.labels = { ...template.metadata.labels }
       template['undefined'] = undefined
@@ -113,7 +113,7 @@ describe('a template that a rule edits', () => {
     })
   })
 
-  it('knows the settings of the call', async () => {
+  it('has access to the settings of the call', async () => {
     const rule = template({ kind: 'LocalClusterTemplate' }, ({ template, settings }) => {
       template.metadata.labels = { region: settings['region']! }
     })
@@ -122,7 +122,7 @@ describe('a template that a rule edits', () => {
   })
 })
 
-describe('templates are chosen by', () => {
+describe('templates are selected by', () => {
   const [infrastructure, machines] = ['LocalClusterTemplate', 'LocalMachineTemplate']
   test.each<[string, Parameters<typeof template>[0], string[]]>([
     ['nothing: all', {}, [infrastructure, machines]],
@@ -141,7 +141,7 @@ describe('templates are chosen by', () => {
   })
 })
 
-describe('the answer is a failure', () => {
+describe('the response is a failure', () => {
   const where = 'LocalMachineTemplate of MachineDeployment md-0 (spec.template.spec.infrastructureRef)'
   const machines = { kind: 'LocalMachineTemplate' }
   test.each<[string, TemplateRule, string]>([
@@ -202,7 +202,7 @@ describe('the answer is a failure', () => {
     expect(await answerOf([rule])).toMatchObject({ status: 'Failure', message: `${where}: ${why}` })
   })
 
-  it('for a template that is not as its type says', async () => {
+  it('for a template that does not match its declared type', async () => {
     const odd = draft(request)
     odd.items[1]!.object['spec'] = { template: 'none' }
     expect(await patchesOf([template({ type: LocalMachineTemplate }, () => undefined)], {}, odd)).toBe(
@@ -210,7 +210,7 @@ describe('the answer is a failure', () => {
     )
   })
 
-  it('for a type that no rule names, if so asked', async () => {
+  it('for a type without rule, with failForUnknownTypes', async () => {
     const rules = [template(machines, () => undefined)]
     expect(await patchesOf(rules)).toEqual({})
     expect(await patchesOf(rules, { failForUnknownTypes: true })).toBe(
@@ -218,7 +218,7 @@ describe('the answer is a failure', () => {
     )
   })
 
-  it('that names the same template whatever the order of the request', async () => {
+  it('that names the same template independent of the order of the request', async () => {
     const rules = [
       template({}, () => {
         throw new Error('no')
@@ -229,7 +229,7 @@ describe('the answer is a failure', () => {
   })
 })
 
-it('stops when nobody waits any more', async () => {
+it('stops when the caller no longer waits', async () => {
   const stop = new AbortController()
   let calls = 0
   const handle = patchTemplates([
@@ -243,7 +243,7 @@ it('stops when nobody waits any more', async () => {
   expect(calls).toBe(1)
 })
 
-describe.each(['JSONPatch', 'JSONMergePatch'] as const)('whatever is edited, as %s', (format) => {
+describe.each(['JSONPatch', 'JSONMergePatch'] as const)('any edit, as %s', (format) => {
   const leaf = fc.oneof(fc.integer(), fc.double({ noNaN: true, min: 0.001, max: 9 }), fc.string(), fc.boolean())
   const { value } = fc.letrec((tie) => ({
     value: fc.oneof({ maxDepth: 3 }, leaf, fc.array(tie('value')), fc.dictionary(fc.string(), tie('value'))),
@@ -251,7 +251,7 @@ describe.each(['JSONPatch', 'JSONMergePatch'] as const)('whatever is edited, as 
   const spec = fc.dictionary(fc.constantFrom('a', 'b', 'c'), value)
   const labels = fc.option(fc.dictionary(fc.constantFrom('x', 'y/z'), fc.constantFrom('1', '2')), { nil: undefined })
 
-  it('core has afterwards what the author has, and asking again changes nothing', async () => {
+  it('leads to the same templates in core, and is idempotent', async () => {
     await fc.assert(
       fc.asyncProperty(spec, labels, spec, labels, async (spec, before, editedSpec, after) => {
         const metadata = { name: 'a', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...(before && { labels: before }) }

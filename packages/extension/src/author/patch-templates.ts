@@ -1,4 +1,4 @@
-/** Answers to GeneratePatches that are computed from edited templates. Upstream: topologymutation.WalkTemplates, v1.14. */
+/** Computes responses to GeneratePatches from edited templates. Upstream: topologymutation.WalkTemplates, v1.14. */
 import type { GeneratePatches } from '@capstan/api'
 import { draft, equal, isRecord, messageOf, type UnknownObject } from '@capstan/kube'
 import { type AnswerOf, fail, proceedWith } from './answer.ts'
@@ -7,13 +7,13 @@ import { patchBetween, type PatchFormat } from './document-patch.ts'
 import { type TemplateRule, type WalkOptions, walkTemplates } from './template-walk.ts'
 
 export interface PatchOptions extends WalkOptions {
-  /** JSONPatch when absent. */
+  /** Format of the patches. Default: JSONPatch. */
   readonly format?: PatchFormat
 }
 
 /**
- * Handles GeneratePatches: each rule edits a draft of the templates that it is for, one rule after the other, and the answer says
- * what has changed. Unchanged templates are left out. The user reads the message of an error that a rule throws.
+ * Handles GeneratePatches: each rule edits drafts of the templates that it selects, one rule after the other, and the response contains
+ * the patches of changed templates. Users see the message of an error that a rule throws.
  *
  * @example
  * on(GeneratePatches, { name: 'generate-patches' }, patchTemplates([
@@ -47,10 +47,10 @@ export const patchTemplates =
   }
 
 /**
- * The edited template as core can take it over. Core leaves `labels` and `annotations` that are gone as they were, so none is said
- * as an empty map.
+ * Returns the edited template in a form that core applies. Core keeps `labels` and `annotations` that a patch removes, so their absence
+ * is expressed as an empty map.
  *
- * @throws TypeError when something else than spec, labels and annotations was changed: core would leave it out without a word
+ * @throws TypeError when other fields than spec, labels and annotations were changed: core would silently ignore them
  */
 function patchable(original: UnknownObject, edited: UnknownObject): UnknownObject {
   const { metadata: before = {}, spec, ...rest } = original as { metadata?: object; spec?: unknown }

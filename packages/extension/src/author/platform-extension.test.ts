@@ -1,4 +1,4 @@
-/** The extension of the README, between the two lines, and what core makes of its answers. */
+/** The extension of the README, between the two `README` lines, and core's handling of its responses. */
 import { readFileSync } from 'node:fs'
 import { CanUpdateMachine, CanUpdateMachineSet, DiscoverVariables, GeneratePatches, UpdateMachine } from '@capstan/api'
 import { hookAnswerEffects } from '@capstan/core'
@@ -38,7 +38,7 @@ const extension = defineExtension({
     ),
     on(CanUpdateMachine, { name: 'can-update-machine' }, inPlace.canUpdateMachine),
     on(CanUpdateMachineSet, { name: 'can-update-machine-set' }, inPlace.canUpdateMachineSet),
-    // Called until it holds nothing back: holdFor(10, 'installing kubelet') while the work is under way.
+    // Called until it no longer blocks: holdFor(10, 'installing kubelet') while the update is in progress.
     on(UpdateMachine, { name: 'update-machine' }, () => proceedNow()),
   ],
 })
@@ -49,7 +49,7 @@ it('is the one in the README', () => {
   expect(readFileSync(new URL('../../README.md', import.meta.url), 'utf8')).toContain(`\`\`\`ts\n${code!.trim()}\n\`\`\``)
 })
 
-test('core takes what it answers', async () => {
+test('core accepts its responses', async () => {
   const patches = fixture(GeneratePatches)
   patches.variables!.push({ name: 'nodeDelay', value: '3s' })
   const verdicts = [
@@ -70,7 +70,7 @@ test('core takes what it answers', async () => {
   ])
 })
 
-test('a Cluster lives its whole life with it, upgrades in place included', async () => {
+test('a Cluster is created, upgraded in place and deleted with it', async () => {
   const { stuck, calls } = await lifecycleOf(extension, { variables: { region: 'eu1', nodeDelay: '1s' } })
   expect(stuck).toBeUndefined()
   const asked = new Map(calls.map(({ hook, outcome }) => [hook.name, outcome]))

@@ -1,6 +1,6 @@
 /**
- * A test of types: tsc fails when an expected error is missing. For each hook: its valid responses, then a wrong response, a hold where
- * none is allowed, an unknown field.
+ * A test of types: tsc fails when an expected error is missing. For each hook: its valid responses, then an invalid response, a blocking
+ * response of a hook that cannot block, an unknown field.
  */
 import * as hooks from '@capstan/api'
 import type { CallInput, RuntimeClient } from '../client/runtime-client.ts'
@@ -226,7 +226,7 @@ test('every hook is in this file', () => {
   ])
 })
 
-test('an answer that is made elsewhere says for which hook it is', () => {
+test('the type of a separate response names its hook', () => {
   const answer: AnswerOf<typeof hooks.GeneratePatches> = proceedWith({ items: [item] })
   on(hooks.GeneratePatches, one, () => answer)
   // @ts-expect-error not for this one

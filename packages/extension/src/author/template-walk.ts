@@ -1,28 +1,28 @@
-/** The templates of a topology one by one, each with the rules that concern it. Upstream: topologymutation.WalkTemplates, v1.14. */
+/** Walks the templates of a topology with the rules that select them. Upstream: topologymutation.WalkTemplates, v1.14. */
 import type { GeneratePatches, HolderReference, RequestOf } from '@capstan/api'
 import type { DeclaredKind, Kind, KubeObject, Logger, UnknownObject } from '@capstan/kube'
 import { apiVersionOf, compareText, structural } from '@capstan/kube'
 import { mergedVariables, Variables } from './variables.ts'
 
-/** Which templates a rule is for: those that are all of what it says. */
+/** Selects the templates of a rule: those that match all given members. */
 export interface TemplateSelector<T extends KubeObject = UnknownObject> {
-  /** The kind of the template, in this version: what the rule gets is of its type, and held against its schema. */
+  /** Kind of the template in this version: the rule gets the template with this type, validated against the kind's schema. */
   readonly type?: Kind<T>
   readonly apiVersion?: string
   readonly kind?: string
-  /** What will be made from the template, and where it is referred to: `{ kind: 'MachineDeployment' }`. */
+  /** The object that refers to the template, such as `{ kind: 'MachineDeployment' }`. */
   readonly holder?: Partial<HolderReference>
 }
 
 /** Arguments of a rule for one template. */
 export interface TemplateCall<T extends KubeObject = UnknownObject> {
   readonly template: T
-  /** Those of the request and those of the template, merged. */
+  /** Variables of the request merged with those of the template. */
   readonly variables: Variables
   readonly holder: HolderReference
   readonly settings: { readonly [name: string]: string }
   readonly log: Logger
-  /** Aborts when the caller does not wait any more. */
+  /** Aborts when the caller no longer waits. */
   readonly signal: AbortSignal
 }
 
@@ -32,7 +32,7 @@ export interface TemplateRule<Result = unknown> {
 }
 
 /**
- * What to do with templates of a kind, typed when the kind is declared, or with those that a selector describes.
+ * Declares a rule for the templates that a selector matches. The template is typed when `type` is given.
  *
  * @example
  * template({ type: LocalMachineTemplate, holder: { kind: 'MachineDeployment' } }, ({ template, variables }) => {
@@ -45,14 +45,14 @@ export const template = <Result, T extends KubeObject = UnknownObject>(
 ): TemplateRule<Result> => ({ selector, act: act as TemplateRule<Result>['act'] })
 
 export interface WalkOptions {
-  /** Fails for templates of a kind that no rule names, rather than leaving them as they are. */
+  /** Fails for templates of a kind without rule, instead of ignoring them. */
   readonly failForUnknownTypes?: boolean
 }
 
-/** A template of the request with what belongs to it. */
+/** A template of the request with its variables and rules. */
 export interface WalkedTemplate<Item, Rule> {
   readonly item: Item
-  /** Says which template it is, in words that do not change from call to call. */
+  /** Readable name of the template, the same in every call. */
   readonly name: string
   readonly rules: readonly Rule[]
   readonly call: Omit<TemplateCall<UnknownObject>, 'template'>
@@ -60,14 +60,14 @@ export interface WalkedTemplate<Item, Rule> {
 
 type Walked = Omit<RequestOf<typeof GeneratePatches>['items'][number], 'uid'>
 
-/** What a handler is called with, as far as a walk needs it. */
+/** The arguments of a handler that a walk needs. */
 export interface WalkedCall<Item extends Walked> extends Pick<TemplateCall, 'settings' | 'log' | 'signal'> {
   readonly request: Pick<RequestOf<typeof GeneratePatches>, 'variables'> & { readonly items: readonly Item[] }
 }
 
 /**
- * The templates that rules are for. Their order does not depend on that of the request, which upstream leaves to chance: what fails
- * first fails first every time.
+ * Returns the templates that rules select, in an order independent of the request, whose order is random upstream: the same template
+ * fails first in every call.
  *
  * @throws Error for the first template that does not match its type, and, if requested, for one of an unknown type
  */
@@ -96,7 +96,7 @@ export function walkTemplates<Item extends Walked, Rule extends TemplateRule>(
     })
 }
 
-/** Names of holders are left out: those of objects that are yet to be made differ from call to call. */
+/** Without names of holders: those of objects that do not exist yet differ from call to call. */
 function nameOf({ object, holderReference: { kind, fieldPath } }: Walked, variables: Variables): string {
   const role = rolesOfWorkers.get(kind)
   const topologyName = role === undefined ? '' : variables.string(`builtin.${role}.topologyName`, '')

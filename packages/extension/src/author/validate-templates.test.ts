@@ -33,27 +33,27 @@ const message = [
   'LocalMachineTemplate of MachineDeployment md-0 (spec.template.spec.infrastructureRef): thrown',
 ].join('; ')
 
-it('says everything that is wrong in one message', async () => {
+it('reports all problems in one message', async () => {
   expect(await answerOf(rules)).toMatchObject({ status: 'Failure', message })
 })
 
-it('says the same whatever the order of the request, and each thing once', async () => {
+it('reports each problem once, independent of the order of the request', async () => {
   const turned = { ...request, items: [...request.items, ...request.items].reverse() }
   expect(await answerOf(rules, turned)).toMatchObject({ status: 'Failure', message })
 })
 
-it('says the same whatever names objects get that are not there yet', async () => {
+it('reports the same independent of names of objects that do not exist yet', async () => {
   const renamed = draft(request)
   renamed.items[1]!.holderReference.name = 'demo-md-0-x7k2p'
   expect(await answerOf(rules, renamed)).toMatchObject({ message })
 })
 
-it('accepts what no rule objects to', async () => {
+it('accepts templates without problems', async () => {
   const { status, message } = await answerOf([template({}, () => []), template({}, () => undefined)])
   expect([status, message]).toEqual(['Success', undefined])
 })
 
-it('fails for a type that no rule names, if so asked', async () => {
+it('fails for a type without rule, with failForUnknownTypes', async () => {
   const known = [template({ kind: 'LocalMachineTemplate' }, () => [])]
   expect(await answerOf(known, request, { failForUnknownTypes: true })).toMatchObject({
     status: 'Failure',

@@ -10,7 +10,7 @@ import { type TemplateRule, type WalkOptions, walkTemplates } from './template-w
 export type TemplateProblems = readonly (string | FieldError)[] | undefined | void
 
 /**
- * Handles ValidateTopology: each rule says what is wrong with the templates that it is for. All problems of all templates are one
+ * Handles ValidateTopology: each rule returns the problems of the templates that it selects. The response has all problems in one
  * message, in an order that does not depend on that of the request.
  *
  * @example
@@ -38,7 +38,7 @@ export const validateTemplates =
     return problems.size === 0 ? proceedNow() : fail([...problems].join('; '))
   }
 
-/** A rule that throws has found a problem, too. */
+/** Returns the problems of a rule; an error that it throws is one, too. */
 async function problemsOf(act: () => TemplateProblems | Promise<TemplateProblems>): Promise<string[]> {
   try {
     const problems = (await act()) ?? []

@@ -7,7 +7,7 @@ import { defineVariables, mergedVariables, Variables } from './variables.ts'
 const list = (values: Record<string, unknown>) => Object.entries(values).map(([name, value]) => ({ name, value }))
 
 describe('merged variables', () => {
-  it('take those of the template over those of the request, and merge builtin at every depth', () => {
+  it('prefer those of the template, and merge builtin at every depth', () => {
     const merged = mergedVariables(
       list({
         region: 'eu1',
@@ -33,12 +33,12 @@ describe('merged variables', () => {
     })
   })
 
-  it('keep a name that JavaScript treats in its own way as a name', () => {
+  it('treat names such as __proto__ as ordinary names', () => {
     const hostile = mergedVariables(JSON.parse('[{"name":"__proto__","value":{"polluted":1}}]'))
     expect([JSON.stringify(hostile), ({} as { polluted?: 1 }).polluted]).toEqual(['{"__proto__":{"polluted":1}}', undefined])
   })
 
-  it('leave what they were made of as it was', () => {
+  it('do not change their inputs', () => {
     const request = list({ builtin: { cluster: { name: 'a' } } })
     mergedVariables(request, list({ builtin: { cluster: { name: 'b' } } }))
     expect(request).toEqual(list({ builtin: { cluster: { name: 'a' } } }))
@@ -134,13 +134,13 @@ describe('reading', () => {
     expect(read).toThrow(expect.objectContaining({ problem, message }))
   })
 
-  test('gives copies: what is put into one template is not what the next one gets', () => {
+  test('returns copies, so that changes in one template do not affect the next', () => {
     const disks = variables.value('disks') as { gib: number }[]
     disks[0]!.gib = 99
     expect(variables.value('disks[0].gib')).toBe(10)
   })
 
-  test('with a schema gives its type', () => {
+  test('with a schema returns its type', () => {
     const disks = variables.as('disks', s.list(s.object({ gib: s.int32() })))
     expectTypeOf(disks).toExtend<{ gib: number }[]>()
     expect(disks).toEqual([{ gib: 10 }, { gib: 20 }])
@@ -156,7 +156,7 @@ describe('declared variables', () => {
     labels: s.map(s.string()).optional(),
   })
 
-  it('become definitions as discovery answers them', () => {
+  it('become definitions of the DiscoverVariables response', () => {
     expect(declared.definitions).toEqual([
       {
         name: 'region',
@@ -178,11 +178,11 @@ describe('declared variables', () => {
     ])
   })
 
-  it('are such as core accepts', () => {
+  it('are accepted by core', () => {
     expect(variableDefinitionErrors(declared.definitions.map((one) => ({ required: false, ...one })))).toEqual([])
   })
 
-  it('are read all at once, with their types', () => {
+  it('are read together, with their types', () => {
     const values = new Variables({ region: 'eu1', other: 1 }).of(declared)
     expectTypeOf(values.region).toEqualTypeOf<'eu1' | 'us1'>()
     expectTypeOf(values.proxy).toExtend<{ http?: string; noProxy: string[] } | undefined>()
@@ -210,7 +210,7 @@ describe('declared variables', () => {
       'variable a: b: schemas of variables have no x-kubernetes-list-type',
     ],
     ['a', s.list(s.number({ minimum: 0.5 })), 'variable a: []: minimum must be an integer, but is 0.5'],
-  ])('%s: what a ClusterClass would refuse or lose is refused', (name, schema, message) => {
+  ])('%s: rejects variables that a ClusterClass would reject or drop', (name, schema, message) => {
     expect(() => defineVariables({ [name]: schema })).toThrow(message)
   })
 })

@@ -1,26 +1,26 @@
-/** Variables of a topology as extensions declare and read them. Upstream: exp/runtime/topologymutation, v1.14. */
+/** Declares and reads variables of a topology in extensions. Upstream: exp/runtime/topologymutation, v1.14. */
 import type { DiscoverVariables, ResponseOf, WireVariable } from '@capstan/api'
 import { VariableError, variableValue } from '@capstan/api'
 import type { Json, JsonObject, JSONSchema, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { draft, freeze, isRecord, s, setMember, structural } from '@capstan/kube'
 
-/** Variables with their schemas, declared once: what discovery answers, and what patches read. */
+/** Variables with their schemas, declared once for discovery and for reading in patches. */
 export interface DeclaredVariables<P extends Shape = Shape> {
   readonly shape: P
-  /** For the answer to DiscoverVariables. */
+  /** Definitions for the response to DiscoverVariables. */
   readonly definitions: VariableDefinition[]
 }
 
 export type VariableDefinition = NonNullable<ResponseOf<typeof DiscoverVariables>['variables']>[number]
 
 /**
- * Declares the variables of a patch. One that is neither optional nor has a default is required of every Cluster.
+ * Declares the variables of a patch. Every Cluster must set a variable that is neither optional nor has a default.
  *
  * @example
  * const variables = defineVariables({ region: s.enum('eu1', 'us1'), disks: s.int32({ minimum: 1 }).default(2) })
  * on(DiscoverVariables, { name: 'discover-variables' }, () => proceedWith({ variables: variables.definitions }))
  *
- * @throws TypeError when a ClusterClass would refuse a variable: a name with a dot, a keyword that variables do not have
+ * @throws TypeError when a ClusterClass would reject a variable: a name with a dot, a keyword that variables do not have
  */
 export function defineVariables<P extends Shape>(shape: P): DeclaredVariables<P> {
   const definitions = Object.entries(shape).map(([name, schema]): VariableDefinition => {
@@ -38,7 +38,7 @@ export function defineVariables<P extends Shape>(shape: P): DeclaredVariables<P>
   return { shape, definitions }
 }
 
-/** Keywords of CustomResourceDefinitions that schemas of variables do not have: core would drop them without a word. */
+/** Keywords of CustomResourceDefinitions that schemas of variables do not have: core would silently drop them. */
 const dropped = [
   'title',
   'nullable',
@@ -70,8 +70,7 @@ function unsupported(schema: JSONSchema, path: string): string | undefined {
 }
 
 /**
- * The values that hold for one template: its own over those of the request. `builtin` is merged, member by member, whatever members
- * it has.
+ * Returns the variables of one template: its own override those of the request; `builtin` is merged recursively.
  */
 export function mergedVariables(ofRequest: readonly WireVariable[] = [], ofItem: readonly WireVariable[] = []): JsonObject {
   const merged: JsonObject = {}
@@ -93,8 +92,7 @@ function deepMerge(under: Json | undefined, over: Json): Json {
 /**
  * Reads variables by path, such as `region`, `network.mtu` or `builtin.cluster.network.pods[0]`.
  *
- * Each reader throws a VariableError: `not-set` when there is no value and no fallback, `wrong-type` when it is not of the type
- * that is asked for.
+ * Each reader throws a VariableError: `not-set` without a value and fallback, `wrong-type` for a value of another type.
  */
 export class Variables {
   readonly values: JsonObject
@@ -108,10 +106,10 @@ export class Variables {
     return this.#at(path, undefined) !== undefined
   }
 
-  /** A copy: what is put into a template can be changed there. */
+  /** Returns a copy of the value, so that it can be changed in a template. */
   value(path: string, fallback?: Json): Json {
     const value = this.#at(path, fallback)
-    // For its sentence.
+    // Throws the error with its message.
     return value === undefined ? variableValue(this.values, path) : draft(value)
   }
 
@@ -131,7 +129,7 @@ export class Variables {
     return this.#of(path, fallback, 'an integer', Number.isInteger)
   }
 
-  /** A value of any shape, held against its schema. */
+  /** Returns a value of any type, validated against its schema. */
   as<T>(path: string, schema: Schema<T>, fallback?: NoInfer<T>): T {
     const value = this.value(path, fallback as Json | undefined)
     const [problem] = structural(s.object({ [path]: schema }).json).validateSchema({ [path]: value })
@@ -139,7 +137,7 @@ export class Variables {
     return value as T
   }
 
-  /** The values of all variables that were declared, held against their schemas; without those that are optional and not set. */
+  /** Returns the values of all declared variables, validated against their schemas, without unset optional ones. */
   of<P extends Shape>({ shape }: DeclaredVariables<P>): ObjectOfShape<P> {
     const values: Record<string, unknown> = {}
     for (const [name, schema] of Object.entries(shape)) {

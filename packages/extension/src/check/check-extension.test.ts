@@ -29,7 +29,7 @@ const checked = (handlers: Handler[], options: CheckOptions = {}) =>
   checkExtension(defineExtension({ name: 'x', handlers }), options)
 const json = (patch: unknown) => btoa(JSON.stringify(patch))
 
-/** Answers with one patch of each template. */
+/** Returns one patch for each template. */
 const patching = (patchOf: (item: { object: object }, index: number, all: readonly unknown[]) => unknown): Handler =>
   on(GeneratePatches, { name: 'patches' }, ({ request }) =>
     proceedWith({
@@ -41,7 +41,7 @@ const patching = (patchOf: (item: { object: object }, index: number, all: readon
     }),
   )
 
-describe('an extension that always does the same', () => {
+describe('a deterministic extension', () => {
   const inPlace = inPlaceUpdates({ machine: ['version'] })
   const seen = new Set<string>()
   const good = [
@@ -165,13 +165,13 @@ test.each<[string, Handler, string]>([
     ),
     'GeneratePatches of patches: core does not take its answer: items[0] of the response: the request has no item with uid "no" (the fixture)',
   ],
-])('%s is found', async (_, handler, sentence) => {
+])('%s is reported', async (_, handler, sentence) => {
   calls = 0
   const { findings } = await checked([handler])
   expect(findings.map(({ message }) => message.replaceAll(/\b(?:\d{13}|0\.\d{4,})\b/g, '<number>'))).toEqual([sentence])
 })
 
-test('settings and requests of the author are asked, too', async () => {
+test('uses settings and requests of the author, too', async () => {
   const asked: unknown[] = []
   const gate = on(BeforeClusterCreate, { name: 'gate' }, ({ request, settings }) => {
     asked.push([request.cluster.metadata.name, settings])
@@ -192,7 +192,7 @@ test('settings and requests of the author are asked, too', async () => {
   expect(findings).toMatchObject([{ kind: 'retry', hook: 'BeforeClusterCreate', handler: 'gate', from: 'line 4 of calls.tape' }])
 })
 
-test('a handler of a hook of which no valid request can be told is named, unless there are requests for it', async () => {
+test('names a handler without derivable request, unless requests are given', async () => {
   const Provision = defineHook({
     name: 'Provision',
     group: 'hooks.example.com',
@@ -227,7 +227,7 @@ describe('in several processes', () => {
     `export const extension = defineExtension({ name: 'x', handlers: [${handlers.join(', ')}] })\n`
   const gate = (name: string, answer: string) => `on(BeforeClusterCreate, { name: '${name}' }, ({ request }) => ${answer})`
 
-  test('what hangs on the process, the time or the place is found, with what it hangs on', async () => {
+  test('reports dependencies on the process, the time or the locale, with their cause', async () => {
     const text = extension(
       gate('day', 'holdFor(5, `since ${new Date().toISOString().slice(0, 10)}`)'),
       gate('zone', 'holdFor(5, `at ${new Date(0).getHours()} h`)'),
@@ -249,7 +249,7 @@ describe('in several processes', () => {
     expect(processes).toBe(6)
   })
 
-  test('a good one takes two processes, whatever it prints', async () => {
+  test('a deterministic extension needs two processes, even if it prints', async () => {
     const report = await checkModule(module(`console.log('hello')\n${extension(gate('good', 'proceedNow()'))}`))
     expect(checkText(report)).toBe(
       '1 handler called with 2 requests in 2 processes: deterministic and idempotent, as far as these calls show',
@@ -264,7 +264,7 @@ describe('in several processes', () => {
   })
 })
 
-test('every finding is told in the report', async () => {
+test('the report contains every finding', async () => {
   calls = 0
   const handlers = ['one', 'two'].map((name) => on(BeforeClusterCreate, { name }, () => holdFor(5, `call ${calls++}`)))
   const lines = checkText(await checked(handlers)).split('\n')

@@ -1,4 +1,4 @@
-/** Whether an extension is what core relies on: deterministic and idempotent. Upstream asks for both, and checks neither. */
+/** Checks that an extension is deterministic and idempotent, as core requires. Upstream requires both and checks neither. */
 import { type Clock, systemClock } from '@capstan/kube'
 import type { Extension } from '../author/define-extension.ts'
 import { type Finding, type FindingKind, findingsOf, processFindings } from './findings.ts'
@@ -6,25 +6,25 @@ import { probeElsewhere, type Surroundings } from './other-process.ts'
 import { type CheckRequest, type Observation, probe, type Probed } from './probe.ts'
 
 export interface CheckOptions {
-  /** Of the ExtensionConfig, for the fixtures. */
+  /** Settings for the fixtures' requests. */
   readonly settings?: { readonly [name: string]: string }
-  /** Asked beside the fixture of each hook, such as those of a tape. */
+  /** Requests in addition to the fixture of each hook, such as those of a tape. */
   readonly requests?: readonly CheckRequest[]
 }
 
 export interface CheckReport {
   readonly findings: readonly Finding[]
   readonly handlers: number
-  /** Requests that were asked, each in several ways. */
+  /** Number of requests, each sent in several variants. */
   readonly requests: number
   readonly processes: number
-  /** Handlers for which there was no request, as `<hook> of <name>`. */
+  /** Handlers without a request, as `<hook> of <name>`. */
   readonly unasked: readonly string[]
 }
 
 /**
- * Asks each handler the same twice, the other way round, and about its own answer, all in this process. What hangs on the process,
- * on the time of day or on the locale only `checkModule` finds.
+ * Calls each handler twice with the same request, with reversed lists, and with its own response applied, all in this process. Only
+ * `checkModule` finds dependencies on the process, the time and the locale.
  */
 export async function checkExtension(
   extension: Extension,
@@ -36,13 +36,13 @@ export async function checkExtension(
 
 /** Differences of the second process. */
 const changes = {
-  // To another day, hour, minute and second.
+  // Another day, hour, minute and second.
   time: { shiftMs: ((400 * 24 + 7) * 3600 + 13 * 60 + 29) * 1000 + 123 },
   place: { env: { TZ: 'Pacific/Chatham', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' } },
   seed: { flags: ['--hash-seed=20260101'] },
 } satisfies { readonly [what: string]: Surroundings }
 
-/** One at a time, to say which of them it is. */
+/** Single differences of the environment, to find the cause of a finding. */
 const suspects: readonly (readonly [why: string, Surroundings])[] = [
   ['where nothing is changed: it depends on chance or on the process', {}],
   ['at another time', changes.time],
@@ -51,8 +51,8 @@ const suspects: readonly (readonly [why: string, Surroundings])[] = [
 ]
 
 /**
- * The same for the extension that a module exports, and the same questions in a second process where time, time zone, language and
- * seeds are others. When the two differ more processes find out why.
+ * Checks the extension that a module exports as `checkExtension` does, and repeats the requests in a second process with another time,
+ * time zone, language and hash seed. If the responses differ, further processes find the cause.
  *
  * @throws Error when the module does not load
  */
@@ -63,7 +63,7 @@ export async function checkModule(module: URL, options: CheckOptions = {}): Prom
   ])
   const findings = findingsOf(here.observations)
   const differing = (why: (of: Observation) => string) =>
-    processFindings(here.observations, there.observations, why).filter((one) => !isTold(findings, one))
+    processFindings(here.observations, there.observations, why).filter((one) => !isReported(findings, one))
   if (differing(() => '').length === 0) return reportOf(here, findings, 2)
   const causes = await causesOf(module, options, here.observations)
   const cause = (of: Observation) => causes.get(nameOf(of)) ?? 'at another time, in another time zone and language'
@@ -72,13 +72,13 @@ export async function checkModule(module: URL, options: CheckOptions = {}): Prom
 
 const nameOf = ({ hook, handler }: Pick<Finding, 'hook' | 'handler'>): string => `${hook} ${handler}`
 
-/** Fields that change from call to call also change from process to process. */
-const isTold = (findings: readonly Finding[], one: Finding): boolean =>
+/** Whether the finding is reported already: fields that change from call to call also change from process to process. */
+const isReported = (findings: readonly Finding[], one: Finding): boolean =>
   findings.some((other) => nameOf(other) === nameOf(one) && fromCallToCall.has(other.kind))
 
 const fromCallToCall: ReadonlySet<FindingKind> = new Set(['differs', 'message', 'retry'])
 
-/** By hook and handler, the first of the suspects that is enough to get another answer. */
+/** Returns, by hook and handler, the first difference of the environment that changes the response. */
 async function causesOf(module: URL, options: CheckOptions, here: readonly Observation[]): Promise<Map<string, string>> {
   const causes = new Map<string, string>()
   const answers = suspects.map(async ([why, changed]) => [why, await probeElsewhere(module, options, changed)] as const)
@@ -98,7 +98,7 @@ const reportOf = ({ observations, unasked }: Probed, findings: readonly Finding[
   processes,
 })
 
-/** The report for people: what was found, a sentence each, and what was asked. */
+/** Formats the report: one sentence per finding, and the number of requests. */
 export function checkText({ findings, handlers, requests, processes, unasked }: CheckReport): string {
   const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? '' : 's'}`
   const where = `in ${processes === 1 ? 'one process' : `${processes} processes`}`

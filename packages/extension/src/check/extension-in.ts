@@ -1,8 +1,8 @@
-/** Finds the extension among what a module exports. */
+/** Finds the extension in the exports of a module. */
 import { isRecord } from '@capstan/kube'
 import { defineExtension, type Extension } from '../author/define-extension.ts'
 
-/** An exported extension, or what the only exported function makes of nothing. @throws TypeError saying what was expected */
+/** Returns the exported extension, or the result of the only exported function. @throws TypeError that describes the expected export */
 export async function extensionIn(exports: { readonly [name: string]: unknown }): Promise<Extension> {
   const exported = Object.entries(exports)
   const extensions = exported.filter(([, value]) => isExtension(value))

@@ -1,21 +1,21 @@
-/** Findings about handlers that are not deterministic, a sentence each. Pure. */
+/** Derives findings about handlers, one sentence each, from their observed responses. Pure. */
 import { Discovery, hookCatalog, type Hook } from '@capstan/api'
 import { appendAll, isRecord } from '@capstan/kube'
 import { type Difference, differences, differenceText } from '../test-kit/differences.ts'
 import { HookFailed } from '../client/hook-failed.ts'
 import { patchedRequest } from '../test-kit/patched-request.ts'
-import type { Observation, Told } from './probe.ts'
+import type { Observation, CallResult } from './probe.ts'
 
 /**
- * - `refused`: core does not take an answer
+ * - `refused`: core rejects a response
  * - `threw`: the handler throws
  * - `differs`: two calls with the same request have different responses
  * - `message`: its message changes from call to call
- * - `retry`: so does the time after which it wants to be called again
- * - `process`: another process answers differently
- * - `order`: what it answers depends on the order of items or variables
- * - `not-idempotent`: it changes again what it has changed
- * - `mutates`: it changes the request that it is given
+ * - `retry`: its retry time changes from call to call
+ * - `process`: another process returns a different response
+ * - `order`: the response depends on the order of items or variables
+ * - `not-idempotent`: it changes its own result again
+ * - `mutates`: it changes its request
  */
 export type FindingKind =
   | 'refused'
@@ -33,18 +33,18 @@ export interface Finding {
   readonly hook: string
   /** Short name; empty for discovery. */
   readonly handler: string
-  /** Which request shows it: `the fixture`, `line 4 of calls.tape`. */
+  /** The request with the finding: `the fixture`, `line 4 of calls.tape`. */
   readonly from: string
-  /** Where in the answer, if it is about one place. */
+  /** Path in the response, if the finding concerns one field. */
   readonly path?: string
-  /** For a person, the handler named. */
+  /** A sentence for users that names the handler. */
   readonly message: string
 }
 
-/** What one process shows. One finding of a kind for each handler. */
+/** Returns the findings of one process, at most one of each kind per handler. */
 export const findingsOf = (observations: readonly Observation[]): Finding[] => onlyFirst(observations.flatMap(findingsIn))
 
-/** Findings from repeating the requests in another process; `why` names the difference, as in `at another time`. */
+/** Returns findings from repeating the requests in another process; `why` names the difference, as in `at another time`. */
 export const processFindings = (
   here: readonly Observation[],
   there: readonly Observation[],
@@ -96,7 +96,7 @@ function fromTwice(observation: Observation): Finding[] {
     const text = `retryAfterSeconds is ${was}, and ${is} for the same request: use a constant, so that core does not write again at each call`
     found.push(finding(observation, 'retry', text, 'retryAfterSeconds'))
   }
-  // From holding back to letting go is what a hook is for, and the message goes with it.
+  // A change from blocking to proceeding is expected, and with it a change of the message.
   const isAnotherMessage = was > 0 !== is > 0
   for (const difference of between(observation, first, second)) {
     const { path } = difference
@@ -116,7 +116,7 @@ function fromTwice(observation: Observation): Finding[] {
   return found
 }
 
-/** Compared are the documents, not the patches: two ways to the same end are the same. */
+/** Compares the patched documents rather than the patches: different patches with the same result are equal. */
 function fromOrder(observation: Observation): Finding[] {
   const { first, second, reordered } = observation
   if (!reordered) return []
@@ -134,10 +134,10 @@ function fromPatched(observation: Observation): Finding[] {
   if (!patched || between(observation, first, second).length > 0) return []
   const again = { ...observation, request: patched.request }
   const before = documents(again, patched.request)
-  if ('problem' in patched.told) {
-    return [finding(observation, 'not-idempotent', `it fails for objects that it has patched: ${patched.told.message}`)]
+  if ('problem' in patched.result) {
+    return [finding(observation, 'not-idempotent', `it fails for objects that it has patched: ${patched.result.message}`)]
   }
-  const after = outcome(again, patched.told)
+  const after = outcome(again, patched.result)
   const [difference] = differences(before, after)
   if (!difference) return []
   const text = differenceText(difference, ['after its first answer', 'after its second'])
@@ -161,17 +161,17 @@ function onlyFirst(findings: readonly Finding[]): Finding[] {
   })
 }
 
-const wait = (told: Told): number =>
-  'response' in told ? ((told.response as { retryAfterSeconds?: number }).retryAfterSeconds ?? 0) : 0
+const wait = (result: CallResult): number =>
+  'response' in result ? ((result.response as { retryAfterSeconds?: number }).retryAfterSeconds ?? 0) : 0
 
 /** Differences between two responses to the same request. */
-const between = (observation: Observation, one: Told, other: Told): Difference[] =>
+const between = (observation: Observation, one: CallResult, other: CallResult): Difference[] =>
   differences(comparable(observation, one), comparable(observation, other))
 
-/** Returns a response in which templates are identified by name rather than number. */
-function comparable({ request }: Observation, told: Told): unknown {
-  if (!('response' in told)) return { failure: told.message }
-  const { apiVersion: _a, kind: _k, items, ...rest } = told.response as { [field: string]: unknown }
+/** Returns a response in which templates are identified by name rather than uid. */
+function comparable({ request }: Observation, result: CallResult): unknown {
+  if (!('response' in result)) return { failure: result.message }
+  const { apiVersion: _a, kind: _k, items, ...rest } = result.response as { [field: string]: unknown }
   if (!Array.isArray(items)) return rest
   const names = templateNames(request)
   const byTemplate = Object.groupBy(items as { uid: string }[], ({ uid }) => names.get(uid) ?? uid)
@@ -184,12 +184,12 @@ const withoutUids = (byTemplate: { [name: string]: { uid: string }[] | undefined
   )
 
 /** Returns the documents after the response is applied; for other hooks the response itself. Absent when there is none. */
-function outcome(observation: Observation, told: Told): unknown {
-  if (!('response' in told)) return undefined
+function outcome(observation: Observation, result: CallResult): unknown {
+  if (!('response' in result)) return undefined
   try {
     const hook = hookNamed(observation.hook)
-    const patched = patchedRequest(hook, observation.request, told.response)
-    return patched === observation.request ? comparable(observation, told) : documents(observation, patched)
+    const patched = patchedRequest(hook, observation.request, result.response)
+    return patched === observation.request ? comparable(observation, result) : documents(observation, patched)
   } catch (err) {
     if (err instanceof HookFailed) return undefined
     throw err
@@ -204,7 +204,7 @@ function documents(observation: Observation, request: object): object {
   return Object.fromEntries(items.map(({ uid, object }) => [names.get(uid) ?? uid, object]))
 }
 
-/** `LocalMachineTemplate of MachineDeployment demo-md-0`, by uid. */
+/** Returns names such as `LocalMachineTemplate of MachineDeployment demo-md-0`, by uid. */
 function templateNames(request: object): ReadonlyMap<string, string> {
   const { items = [] } = request as { items?: readonly { uid: string; object: unknown; holderReference: unknown }[] }
   return new Map(

@@ -6,10 +6,10 @@ import type { Probed } from './probe.ts'
 
 /** Differences in the environment of the other process. */
 export interface Surroundings {
-  /** How much later the clock is, milliseconds. */
+  /** Shift of the clock in milliseconds. */
   readonly shiftMs?: number
   readonly env?: { readonly [name: string]: string }
-  /** Of Node. */
+  /** Flags of Node. */
   readonly flags?: readonly string[]
 }
 
@@ -22,7 +22,7 @@ export interface Job extends CheckOptions {
 /** The result of the process, as its first and only message. */
 export type Done = Probed | { readonly problem: string }
 
-/** @throws Error when the module does not load, or the process ends without an answer */
+/** @throws Error when the module does not load, or the process ends without a result */
 export function probeElsewhere(module: URL, options: CheckOptions, surroundings: Surroundings): Promise<Probed> {
   const { shiftMs = 0, env = {}, flags = [] } = surroundings
   const program = fileURLToPath(new URL('process-main.ts', import.meta.url))

@@ -1,4 +1,4 @@
-/** Asks the handlers of an extension the same things in several ways, and notes what they answer. What that means is for `findings.ts`. */
+/** Calls the handlers of an extension with variants of the same requests and records their responses, which `findings.ts` evaluates. */
 import { Discovery, type Hook } from '@capstan/api'
 import { type Clock, draft, isRecord, messageOf, setMember, sleep } from '@capstan/kube'
 import { callHook } from '../test-kit/call-hook.ts'
@@ -8,18 +8,18 @@ import { fixture } from '../test-kit/fixtures.ts'
 import { HookFailed } from '../client/hook-failed.ts'
 import { patchedRequest } from '../test-kit/patched-request.ts'
 
-/** A request to ask beside the fixtures. */
+/** A request in addition to the fixtures. */
 export interface CheckRequest {
   readonly hook: string
   /** Short name; absent: every handler of the hook. */
   readonly handler?: string
   readonly request: object
-  /** Where it comes from, for people: `line 4 of calls.tape`. */
+  /** Source of the request, for messages: `line 4 of calls.tape`. */
   readonly from: string
 }
 
 /** Result of one call. */
-export type Told = { readonly response: object } | { readonly problem: string; readonly message: string }
+export type CallResult = { readonly response: object } | { readonly problem: string; readonly message: string }
 
 /** Results of a handler for one request. */
 export interface Observation {
@@ -28,21 +28,21 @@ export interface Observation {
   readonly handler: string
   readonly from: string
   readonly request: object
-  readonly first: Told
+  readonly first: CallResult
   /** The same request again. */
-  readonly second: Told
+  readonly second: CallResult
   /** The same request with items and variables in reverse order; absent where there is no order. */
-  readonly reordered?: Told
+  readonly reordered?: CallResult
   /** The request after the response was applied, with the response to that; absent for responses without patches. */
-  readonly patched?: { readonly request: object; readonly told: Told }
-  /** Where the handler changed the request that it was given. */
+  readonly patched?: { readonly request: object; readonly result: CallResult }
+  /** Paths at which the handler changed its request. */
   readonly mutated: readonly string[]
 }
 
 export interface ProbeOptions {
   readonly settings?: { readonly [name: string]: string }
   readonly requests?: readonly CheckRequest[]
-  /** For time limits, and for a moment between the first and the second call. */
+  /** Clock for timeouts, and for a pause between the first and the second call. */
   readonly clock: Clock
 }
 
@@ -58,7 +58,7 @@ export interface Probed {
 export async function probe(extension: Extension, { settings, requests = [], clock }: ProbeOptions): Promise<Probed> {
   const mutated = new Map<string, readonly string[]>()
   const watched = { ...extension, handlers: extension.handlers.map((handler) => watchedBy(handler, mutated)) }
-  const ask = async ({ hook, handler }: Case, request: object): Promise<Told> => {
+  const ask = async ({ hook, handler }: Case, request: object): Promise<CallResult> => {
     try {
       return { response: await callHook<Hook>(watched, hook, draft(request), { clock, ...(handler === '' ? {} : { handler }) }) }
     } catch (err) {
@@ -77,10 +77,10 @@ export async function probe(extension: Extension, { settings, requests = [], clo
     return other && ask(one, other)
   })
   const patched = await each(cases, async (one, index) => {
-    const told = first[index]!
-    if (!('response' in told) || (told.response as { status?: string }).status !== 'Success') return undefined
-    const request = patchedRequest(one.hook, one.request, told.response)
-    return request === one.request ? undefined : { request, told: await ask(one, request) }
+    const result = first[index]!
+    if (!('response' in result) || (result.response as { status?: string }).status !== 'Success') return undefined
+    const request = patchedRequest(one.hook, one.request, result.response)
+    return request === one.request ? undefined : { request, result: await ask(one, request) }
   })
   const observations = cases.map(({ hook, handler, from, request }, index) => ({
     hook: hook.name,
@@ -132,7 +132,7 @@ async function each<T, R>(values: readonly T[], act: (value: T, index: number) =
   return results
 }
 
-/** Notes where the handler leaves a request otherwise than it got it. */
+/** Wraps a handler to record the paths at which it changes its request. */
 const watchedBy = (handler: Handler, mutated: Map<string, readonly string[]>): Handler => ({
   ...handler,
   async handle(call) {
@@ -145,7 +145,7 @@ const watchedBy = (handler: Handler, mutated: Map<string, readonly string[]>): H
   },
 })
 
-/** The request with its lists of items and variables backwards, and so the members of every object: no order of these means anything. */
+/** Returns the request with reversed lists of items and variables and reversed object members, whose order has no meaning. */
 function turnedRound(request: object): object | undefined {
   const { items, variables } = request as { items?: unknown; variables?: unknown }
   if (!Array.isArray(items) && !Array.isArray(variables)) return undefined

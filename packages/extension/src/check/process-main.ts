@@ -1,4 +1,4 @@
-/** The process in which an extension is probed: one job, one answer. */
+/** Main of the process in which an extension is probed: receives one job and sends one result. */
 import { messageOf, systemClock } from '@capstan/kube'
 import { extensionIn } from './extension-in.ts'
 import type { Done, Job } from './other-process.ts'

@@ -1,4 +1,4 @@
-/** What every hook's answer has, and what the client makes of it. Pure. */
+/** Evaluates the fields common to all responses. Pure. */
 import { smallest } from '@capstan/kube'
 import type { Hook } from '@capstan/api'
 import { HookFailed } from './hook-failed.ts'
@@ -9,7 +9,7 @@ export interface AnyResponse {
   retryAfterSeconds?: number
 }
 
-/** Several answers as one: success, the shortest time to wait, messages in the order of the handlers. */
+/** Aggregates responses: success, the shortest retry time, messages in the order of the handlers. */
 export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): AnyResponse {
   const waits = responses.map(({ retryAfterSeconds = 0 }) => retryAfterSeconds).filter((seconds) => seconds > 0)
   const message = responses.flatMap(({ message }) => (message ? [message] : [])).join(', ')
@@ -21,10 +21,10 @@ export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): An
 }
 
 /**
- * `head` says whose answer it is. A negative time to wait is a mistake of the extension, such as a deadline that is over, and must
- * not let the Cluster go on. Upstream has no such check.
+ * Checks the status of a response; `head` starts the error message. A negative retry time is an error of the extension, such as an expired
+ * deadline, and must not let the Cluster proceed. Upstream has no such check.
  *
- * @throws HookFailed unless the answer is a success
+ * @throws HookFailed unless the status is Success
  */
 export function assertSuccess({ status = '', message = '', retryAfterSeconds = 0 }: AnyResponse, head: string): void {
   if (status === 'Success') {

@@ -17,10 +17,10 @@ function aBreaker() {
   return { clock, breaker, call, wait }
 }
 
-describe('a server that does not answer', () => {
+describe('an unresponsive server', () => {
   const refused = 'not called, because the last 3 calls did not get through: connection refused'
 
-  it('is left alone after some failures in a row', async () => {
+  it('is not called after some consecutive failures', async () => {
     const { breaker, call } = aBreaker()
     for (let i = 0; i < 3; i++) expect(await call(down)).toBe('connection refused')
     expect(breaker.state).toBe('open')
@@ -28,7 +28,7 @@ describe('a server that does not answer', () => {
     expect(await call(up)).toBe(refused)
   })
 
-  it('is tried by one call when the time is over, and is as before once that gets through', async () => {
+  it('is tried with one call after the delay; a success closes the breaker', async () => {
     const { breaker, call, wait } = aBreaker()
     for (let i = 0; i < 3; i++) await call(down)
     wait(seconds(1))
@@ -43,7 +43,7 @@ describe('a server that does not answer', () => {
     expect(await call(up)).toBe('fine')
   })
 
-  it('is left alone for twice as long after each try, up to a limit', async () => {
+  it('is not called for twice as long after each failed try, up to a limit', async () => {
     const { breaker, call, wait } = aBreaker()
     for (let i = 0; i < 3; i++) await call(down)
     const pauses: number[] = []
@@ -56,7 +56,7 @@ describe('a server that does not answer', () => {
   })
 })
 
-test('what an extension says itself is no outage, and ends a row of failures', async () => {
+test('a failure response of the extension is no outage, and resets the count', async () => {
   const { breaker, call } = aBreaker()
   for (let i = 0; i < 5; i++) {
     await call(down)
@@ -65,8 +65,8 @@ test('what an extension says itself is no outage, and ends a row of failures', a
   expect(breaker.state).toBe('closed')
 })
 
-describe('calls at once', () => {
-  it('beyond the limit wait for a place', async () => {
+describe('concurrent calls', () => {
+  it('beyond the limit wait', async () => {
     const { call } = aBreaker()
     const gates = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
     const first = gates.map((gate) => call(() => gate.promise))
@@ -84,7 +84,7 @@ describe('calls at once', () => {
     expect(await first[1]).toBe('two')
   })
 
-  it('give up when no place comes free in time', async () => {
+  it('time out while they wait', async () => {
     const { call, wait } = aBreaker()
     const gate = Promise.withResolvers<string>()
     const first = [call(() => gate.promise), call(() => gate.promise)]
@@ -98,7 +98,7 @@ describe('calls at once', () => {
   })
 })
 
-test('a call that its caller aborts neither counts as a failure nor ends a row of failures', async () => {
+test('an aborted call neither counts as a failure nor resets the count', async () => {
   const { breaker, call } = aBreaker()
   const abort = new AbortController()
   const aborted = () =>

@@ -9,10 +9,10 @@ import { HookFailed } from './hook-failed.ts'
 export interface BreakerLimits {
   /** Consecutive failed calls that open the breaker. */
   readonly failures: number
-  /** First and longest time for which the breaker stays open; milliseconds. */
+  /** First and longest time, in milliseconds, for which the breaker stays open. */
   readonly shortest: number
   readonly longest: number
-  /** Calls that may be under way at once. Those beyond wait for a place as long as they would wait for an answer. */
+  /** Most concurrent calls. Further ones wait, at most for their timeout. */
   readonly inFlight: number
 }
 
@@ -24,14 +24,14 @@ export const defaultBreakerLimits: BreakerLimits = {
 }
 
 export interface BreakerRunOptions {
-  /** Milliseconds to wait for a place at most. */
+  /** Most milliseconds to wait while too many calls are in progress. */
   readonly patience: number
   readonly signal?: AbortSignal | undefined
-  /** Makes the call while the breaker is open, too: for callers who would take a refusal for an answer. */
+  /** Makes the call even while the breaker is open, for callers that would treat the rejection as a response. */
   readonly evenWhenOpen?: boolean
 }
 
-/** `half-open`: the time is over and one call is trying. */
+/** `half-open`: the delay has passed and one call is being tried. */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 export class Breaker {
@@ -54,13 +54,13 @@ export class Breaker {
     return this.#isTrying || this.#clock.now() >= this.#openUntil ? 'half-open' : 'open'
   }
 
-  /** Milliseconds until a call may try; 0 when one may now. */
+  /** Milliseconds until a call is allowed; 0 when it is allowed now. */
   get retryAfter(): number {
     return this.state === 'open' ? this.#openUntil - this.#clock.now() : 0
   }
 
   /**
-   * Makes the call if it may be made now. `isOutage` says which failures speak of the server, not of the question.
+   * Makes the call unless the breaker is open. `isOutage` returns whether a failure concerns the server rather than the request.
    *
    * @throws HookFailed unavailable, at once, while calls are rejected
    */
@@ -69,7 +69,7 @@ export class Breaker {
     if (!evenWhenOpen) this.#assertCallable()
     await this.#enter(patience, signal)
     try {
-      // While it waited for a place others may have found out.
+      // Other calls may have opened the breaker while this one waited.
       if (!evenWhenOpen) this.#assertCallable()
       const tries = this.state === 'half-open'
       if (tries) this.#isTrying = true
@@ -90,7 +90,7 @@ export class Breaker {
     }
   }
 
-  /** The text names the last failure and no times: a message that changes at every call would never come to rest. */
+  /** The message contains the last failure but no times, so that it does not change with every call. */
   #assertCallable(): void {
     const { state } = this
     if (state === 'closed' || (state === 'half-open' && !this.#isTrying)) return

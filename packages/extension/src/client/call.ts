@@ -15,7 +15,7 @@ export interface Call {
   readonly hook: Hook
   readonly target: Target
   readonly timeoutSeconds: number
-  /** Without apiVersion and kind. */
+  /** The request without apiVersion and kind. */
   readonly request: object
 }
 
@@ -23,7 +23,7 @@ interface CallMeans {
   readonly transport: HookTransport
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
-  /** Beside those that say what the body is. */
+  /** Headers in addition to those of the body. */
   readonly headers?: { readonly [name: string]: string } | undefined
   /** Called with the HTTP status as soon as it is known. */
   onStatus?(code: number): void
@@ -31,14 +31,14 @@ interface CallMeans {
   onAttempt?(): void
 }
 
-/** The decoded response, whatever its status says. @throws HookFailed */
+/** Calls a handler; returns the decoded response, whatever its status. @throws HookFailed */
 export async function callHandler(
   { hook, target, timeoutSeconds, request }: Call,
   { transport, clock, signal, headers, onStatus, onAttempt }: CallMeans,
 ): Promise<Record<string, unknown>> {
   const url = new URL(target.url)
   const timeout = durationText(seconds(timeoutSeconds))
-  // A query of its own is rare, and takes its time to be read.
+  // A query in the configured URL is rare, and parsing it is slow.
   if (url.search === '') url.search = `timeout=${timeout}`
   else url.searchParams.append('timeout', timeout)
   const expired = new AbortController()
@@ -46,7 +46,7 @@ export async function callHandler(
   const either = signal ? AbortSignal.any([signal, expired.signal]) : expired.signal
   const failed = (err: unknown): HookFailed => {
     if (signal?.aborted) throw signal.reason
-    // The transport knows how the call failed, as one that plays a tape does.
+    // The transport has determined the failure, for example from a tape.
     if (err instanceof HookFailed) return err
     const { message } = expired.signal.aborted ? (expired.signal.reason as Error) : (err as Error)
     const code = expired.signal.aborted ? 'timeout' : 'unreachable'
@@ -82,7 +82,7 @@ function decodeResponse(hook: Hook, body: Uint8Array): Record<string, unknown> {
 const badAnswer = (why: string, problem: HookProblem): HookFailed =>
   new HookFailed('bad-answer', `http call failed: failed to decode response: ${why}`, { problem })
 
-/** The answer began and did not end. Upstream says it as what its decoder finds. */
+/** Error for an incomplete response, with the text of upstream's decoder. */
 const brokenOff = (err: unknown): HookFailed =>
   new HookFailed('unreachable', `http call failed: failed to decode response: ${(err as Error).message}`, {
     cause: err,

@@ -1,18 +1,18 @@
-/** Where an extension server is. Upstream: internal/runtime/client, urlForExtension, v1.14. */
+/** Determines the address of an extension server. Upstream: internal/runtime/client, urlForExtension, v1.14. */
 import type { ClientConfig, Hook } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 import { HookFailed } from './hook-failed.ts'
 
-/** One server, and how to be sure that it is the one. */
+/** The address of a server, and how to verify it. */
 export interface Target {
   readonly url: URL
-  /** PEM: the only authorities to trust; those of the system when absent. */
+  /** PEM of the trusted certificate authorities. Default: those of the system. */
   readonly ca?: string
   /** The ExtensionConfig of the server, for transports that distinguish servers by more than their URL. */
   readonly extensionConfig?: string
 }
 
-/** The target of a hook's handler. @throws HookFailed bad-url */
+/** Returns the target of a hook's handler. @throws HookFailed bad-url */
 export function targetOf(config: ClientConfig, hook: Hook, handler?: string): Target {
   const url = baseUrl(config)
   // The parser has resolved `.` and `..` already.

@@ -1,4 +1,4 @@
-/** Calls the handlers that are registered for a hook, and makes one answer of theirs. Upstream: internal/runtime/client, v1.14. */
+/** Calls the handlers that are registered for a hook and aggregates their responses. Upstream: internal/runtime/client, v1.14. */
 import type { Catalog, ClientConfig, ExtensionConfig, ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
 import { Discovery, groupHookText as groupHook, hookApiVersion } from '@capstan/api'
 import type { Clock, KubeObject, Logger } from '@capstan/kube'
@@ -18,16 +18,16 @@ import { globalTracer } from '../tracing.ts'
 import type { HookTransport } from './transport.ts'
 import { Suspicious, UnstableMessages } from './unstable-messages.ts'
 
-/** The runtime client with what the ExtensionConfig controller needs of it. */
+/** The runtime client with the methods for the ExtensionConfig controller. */
 export interface ExtensionClient extends RuntimeClient {
   readonly catalog: Catalog
-  /** Asks the server of an ExtensionConfig for its handlers. @throws HookFailed */
+  /** Calls discovery on the server of an ExtensionConfig. @throws HookFailed */
   discover(config: ExtensionConfig, signal?: AbortSignal): Promise<ExtensionHandler[]>
-  /** Takes in all ExtensionConfigs; from then on the client is ready, as far as `readyWhen` agrees. */
+  /** Registers all ExtensionConfigs; the client is ready afterwards, if the conditions of `readyWhen` hold. */
   warmUp(configs: readonly ExtensionConfig[]): void
   /** Adds a condition that must hold, beside the warm-up, before "no handler" is reliable. Evaluated at each read of `ready`. */
   readyWhen(condition: () => boolean): void
-  /** Takes in `status.handlers` of an ExtensionConfig, in place of what it had. */
+  /** Registers `status.handlers` of an ExtensionConfig; replaces its earlier handlers. */
   register(config: ExtensionConfig): void
   /**
    * Registers the handlers of an earlier discovery with the present spec, when discovery fails. Keeps breakers open unless something
@@ -41,25 +41,25 @@ export interface ExtensionClient extends RuntimeClient {
    */
   quarantine(config: ExtensionConfig, problem: string): void
   release(extensionConfig: string): void
-  /** Has calls seen from now on, those of discovery included. */
+  /** Adds an observer of all later calls, including discovery. */
   observe(observer: CallObserver): void
-  /** The breaker of each handler that was called, by registered name. */
+  /** Breakers of called handlers, by registered name. */
   readonly breakers: ReadonlyMap<string, Breaker>
-  /** How often handlers were noticed to say something else at every call, by registered name. */
+  /** Number of detections of a message that changes at every call, by registered handler name. */
   readonly unstableMessages: ReadonlyMap<string, number>
   close(): void
 }
 
 export interface ExtensionClientOptions {
   readonly transport: HookTransport
-  /** Hooks that handlers may be for, those of providers among them. */
+  /** Hooks for which handlers may register, including those of providers. */
   readonly catalog: Catalog
-  /** Labels of a namespace. @throws when there is no such namespace */
+  /** Returns the labels of a namespace. @throws Error when the namespace does not exist */
   readonly namespaceLabels: (namespace: string) => Promise<{ readonly [key: string]: string }>
   readonly clock: Clock
   readonly log: Logger
   readonly breaker?: BreakerLimits
-  /** Makes a span of each call; the one that the program has registered when absent. */
+  /** Tracer for a span per call. Default: the tracer that the program has registered. */
   readonly tracer?: Tracer
 }
 
@@ -88,7 +88,7 @@ export function createExtensionClient({
   }
   const messages = new UnstableMessages()
   const listen = (hook: Hook, handler: string, forObject: KubeObject, message: string): void => {
-    if (!messages.hears(handler, forObject.metadata.uid ?? '', message)) return
+    if (!messages.record(handler, forObject.metadata.uid ?? '', message)) return
     log.warn('A handler has said something else at each of its last calls: conditions that show it never come to rest', {
       hook: hook.name,
       handler,
@@ -185,7 +185,7 @@ export function createExtensionClient({
       hook: registered,
       target: targetFor(registration, registered),
       timeoutSeconds: timeoutSeconds || defaultTimeout,
-      // Settings are the same in all versions: no conversion has to think of them.
+      // Settings are added after the conversion: they are the same in all versions.
       request: {
         ...converted('request', hook, registered, () => catalog.requestDown(hook, registered, request)),
         ...(Object.keys(settings).length === 0 ? {} : { settings }),
@@ -272,7 +272,7 @@ export function createExtensionClient({
   }
 }
 
-/** None when the ExtensionConfig does not say where the server is: then it is not called either. */
+/** Returns the target; none for an ExtensionConfig without address, which is not called. */
 function targetIfAny(config: ClientConfig): Target[] {
   try {
     return [targetOf(config, Discovery)]
@@ -283,7 +283,7 @@ function targetIfAny(config: ClientConfig): Target[] {
 
 type Selection = Pick<Registration, 'namespaceSelector' | 'objectSelector'>
 
-/** The selector of objects is about Clusters: what a hook is called for otherwise does not have their labels. */
+/** Whether the object selector matches. It applies to Clusters only: other objects do not have their labels. */
 const matchesObject = ({ objectSelector }: Selection, { kind, metadata }: KubeObject): boolean =>
   kind !== 'Cluster' || objectSelector.matches(metadata.labels)
 

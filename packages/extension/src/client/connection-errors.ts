@@ -1,14 +1,14 @@
-/** Why a call got no answer, from what Node says of it. People search for these texts: they are those of Go where it has one. */
+/** Converts Node's errors for failed calls to Go's texts, where Go has one, because users search for these. */
 import { isIP, isIPv6 } from 'node:net'
 import { NoAnswer } from './hook-failed.ts'
 import type { HookProblem } from './hook-problems.ts'
 
-/** The server certainly did not act upon the call: it may be made once more. */
+/** The server certainly did not process the call, so it can be repeated. */
 export class NotHandled extends Error {
   override readonly name = 'NotHandled'
   /** The error to report when there is no other attempt. */
   readonly reason: Error
-  /** How often the call may be made, this time included. */
+  /** Most attempts for the call, including this one. */
   readonly tries: number
 
   constructor(reason: Error, tries: number) {
@@ -20,7 +20,7 @@ export class NotHandled extends Error {
 
 type NodeError = NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }
 
-/** @param url whom the call was for */
+/** Returns the error with Go's text. @param url the URL of the call */
 export function asGoSaysIt(err: NodeError, url: URL): Error {
   const port = url.port === '' ? (url.protocol === 'http:' ? '80' : '443') : url.port
   const known = knownErrors[err.code ?? ''] ?? (err.code?.startsWith('HPE_') ? malformed(err) : undefined)
@@ -29,7 +29,7 @@ export function asGoSaysIt(err: NodeError, url: URL): Error {
   return new NoAnswer(problem, text, { cause: err })
 }
 
-/** Of a connection through a proxy: until the tunnel is there it is about the proxy. Upstream: net/http, Transport.dialConn. */
+/** Returns the error of a connection through a proxy, which names the proxy before the tunnel exists. Upstream: Transport.dialConn. */
 export function asGoSaysItOfProxy(err: NodeError, proxy: URL, url: URL): Error {
   if (err.code === 'ERR_PROXY_TUNNEL') {
     const [, status] = /: HTTP\/1\.\d \d+ (.+)$/.exec(err.message) ?? []
@@ -40,7 +40,7 @@ export function asGoSaysItOfProxy(err: NodeError, proxy: URL, url: URL): Error {
   return said instanceof NoAnswer ? new NoAnswer(said.problem, `proxyconnect tcp: ${said.message}`, { cause: err }) : said
 }
 
-/** The answer, or what was to become one, ended too early. */
+/** Error for a response that ended too early. */
 export const unexpectedEnd = (cause?: unknown): NoAnswer => new NoAnswer('ConnectionReset', 'unexpected EOF', { cause })
 
 type KnownError = (of: { host: string; port: string; names: string; message: string }) => readonly [HookProblem, string]
@@ -68,12 +68,12 @@ const knownErrors: { readonly [code: string]: KnownError } = {
   // The server speaks another protocol, mostly HTTP without TLS.
   ERR_SSL_WRONG_VERSION_NUMBER: notTLS,
   ERR_SSL_PACKET_LENGTH_TOO_LONG: notTLS,
-  // Either of the two again, or what the server has against the handshake.
+  // Either of the two, or the server rejected the handshake.
   EPROTO: (of) => {
     const alert = /alert ([a-z ]+)/.exec(of.message)?.[1]
     return alert === undefined ? notTLS(of) : ['Unreachable', `remote error: tls: ${alert}`]
   },
-  // The server wants a certificate of its clients, and not what it got.
+  // The server requires another client certificate.
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: refused('certificate required'),
   ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: refused('unknown certificate authority'),
   'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE': refused('bad certificate'),
@@ -88,23 +88,23 @@ const knownErrors: { readonly [code: string]: KnownError } = {
   ERR_TLS_CERT_ALTNAME_INVALID: ({ host, names }) => ['TLSName', `${notVerified} ${namesText(host, names)}`],
   // The response is not HTTP/2, although it was negotiated.
   ERR_HTTP2_ERROR: () => ['Garbage', 'connection error: PROTOCOL_ERROR'],
-  // Without the number of the stream, which upstream's text has: a message must not change from call to call.
+  // Without the stream number of upstream's text, so that the message does not change from call to call.
   ERR_HTTP2_STREAM_ERROR: ({ message }) => ['ConnectionReset', `stream error: ${streamErrorIn(message)}`],
 }
 
 function streamErrorIn(message: string): string {
   const name = /NGHTTP2_(\w+)/.exec(message)?.[1] ?? message
-  // Node does the same about an answer that is wrong or whose headers are too long.
+  // Node reports an invalid response, or one with too long headers, in the same way.
   return name === 'PROTOCOL_ERROR' || name === 'ENHANCE_YOUR_CALM' ? name : `${name}; received from peer`
 }
 
-/** A server that wants no more calls, and does not answer one that it knew of. */
+/** Error for a call that the server received but did not answer after a GOAWAY. */
 export const goneAway = (code: number, cause?: unknown): NoAnswer =>
   new NoAnswer('ConnectionReset', `http2: server sent GOAWAY and closed the connection; ErrCode=${http2Codes[code] ?? code}`, {
     cause,
   })
 
-/** By number. Upstream: golang.org/x/net/http2, ErrCode. */
+/** HTTP/2 error codes by number. Upstream: golang.org/x/net/http2, ErrCode. */
 const http2Codes = [
   'NO_ERROR',
   'PROTOCOL_ERROR',
@@ -122,7 +122,7 @@ const http2Codes = [
   'HTTP_1_1_REQUIRED',
 ]
 
-/** Which names a certificate has of the kind that was wanted. Upstream: crypto/x509, HostnameError, Go 1.26. */
+/** Formats the names of a certificate of the requested kind. Upstream: crypto/x509, HostnameError, Go 1.26. */
 function namesText(host: string, names: string): string {
   const address = isIP(host) !== 0
   const prefix = address ? 'IP Address:' : 'DNS:'
@@ -134,5 +134,5 @@ function namesText(host: string, names: string): string {
     : `certificate is not valid for any names, but wanted to match ${host}`
 }
 
-/** `::1` for 0:0:0:0:0:0:0:1. */
+/** Shortens an IPv6 address: `::1` for 0:0:0:0:0:0:0:1. */
 const shortAddress = (address: string): string => new URL(`https://[${address}]`).hostname.slice(1, -1)

@@ -6,10 +6,10 @@ import { HookFailed } from './hook-failed.ts'
 type Discovered = NonNullable<ResponseOf<typeof Discovery>['handlers']>[number]
 
 /**
- * The handlers as `status.handlers` of their ExtensionConfig holds them: defaults filled in, and names that are unique among all
- * servers.
+ * Returns discovered handlers in the form of `status.handlers` of the ExtensionConfig: defaulted, and with names that are unique among
+ * all servers.
  *
- * @throws HookFailed bad-discovery with everything that is wrong
+ * @throws HookFailed bad-discovery with all problems
  */
 export function checkDiscovery(extensionConfig: string, discovered: readonly Discovered[], catalog: Catalog): ExtensionHandler[] {
   const problems = discovered.flatMap((handler, index) => [
@@ -19,7 +19,7 @@ export function checkDiscovery(extensionConfig: string, discovered: readonly Dis
     ...handlerProblems(handler, catalog),
   ])
   if (problems.length > 0) {
-    // As Go prints several errors: each once.
+    // As Go formats several errors: each once.
     const each = [...new Set(problems)]
     const text = each.length === 1 ? each[0] : `[${each.join(', ')}]`
     const problem = each.every((one) => one.endsWith(unknownHook)) ? 'UnknownHook' : 'InvalidDiscovery'
@@ -35,7 +35,7 @@ export function checkDiscovery(extensionConfig: string, discovered: readonly Dis
 
 const unknownHook = 'is not in the Runtime SDK catalog'
 
-/** Seconds, for a handler that does not say. */
+/** Default timeout of a handler in seconds. */
 export const defaultTimeout = 10
 
 function handlerProblems({ name, requestHook, timeoutSeconds, failurePolicy }: Discovered, catalog: Catalog): string[] {

@@ -1,20 +1,20 @@
-/** Why a call of a hook, or of discovery, did not end well. */
+/** Errors of calls of hooks and of discovery. */
 import type { HookProblem } from './hook-problems.ts'
 
 /**
- * - `not-ready`: extensions are not all known yet
- * - `not-registered`, `wrong-hook`: no such handler
- * - `namespace`: the namespace of the object could not be read, or is not one that the handler is for
- * - `bad-url`: the ExtensionConfig does not say where the server is
- * - `unavailable`: not called, because earlier calls did not get through or too many are under way
- * - `unreachable`: no connection, or TLS refused
- * - `timeout`: no answer in time
- * - `bad-status`: an answer that is not 200
- * - `bad-answer`: an answer that is too long or not what the hook says
- * - `conversion`: request or response could not be brought to the version of the other side
- * - `failure`: the extension answered Failure
- * - `unknown-status`: the extension answered neither Success nor Failure
- * - `bad-discovery`: the list of handlers breaks its rules
+ * - `not-ready`: the registered extensions are not known yet
+ * - `not-registered`, `wrong-hook`: the handler does not exist
+ * - `namespace`: the namespace of the object could not be read, or the handler does not select it
+ * - `bad-url`: the ExtensionConfig has no valid address
+ * - `unavailable`: not called, because earlier calls failed or too many are in progress
+ * - `unreachable`: no connection, or a TLS error
+ * - `timeout`: no response in time
+ * - `bad-status`: a response with another status code than 200
+ * - `bad-answer`: a response that is too long or does not match the hook's schema
+ * - `conversion`: request or response could not be converted between hook versions
+ * - `failure`: the extension returned Failure
+ * - `unknown-status`: the extension returned neither Success nor Failure
+ * - `bad-discovery`: the list of handlers is invalid
  */
 export type HookFailureCode =
   | 'not-ready'
@@ -69,14 +69,14 @@ export class HookFailed extends Error {
     this.problem = options.problem ?? problemOf[code]
   }
 
-  /** The same failure, seen from further out. */
+  /** Returns the same failure with `context` before its message. */
   within(context: string): HookFailed {
     const { cause = this, problem, extensionConfig } = this
     return new HookFailed(this.code, `${context}: ${this.message}`, { cause, problem, extensionConfig })
   }
 }
 
-/** Why there was no answer at all, as transports know it. */
+/** Error of a transport for a call without response. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
   readonly problem: HookProblem
@@ -87,7 +87,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Failures that speak of the server or of the way to it, not of what was asked. */
+/** Whether the failure concerns the server or the connection rather than the request. */
 export const isOutage = ({ code }: Pick<HookFailed, 'code'>): boolean => outages.has(code)
 
 const outages: ReadonlySet<HookFailureCode> = new Set(['unreachable', 'timeout', 'bad-status', 'bad-answer'])

@@ -1,4 +1,4 @@
-/** Every word with which a failed call begins, what it means, and what to do. docs/reference/errors.md is made from it. */
+/** Problems of failed calls with meaning and remedy. docs/reference/errors.md is generated from it. */
 import { durationText } from '@capstan/kube'
 import { defaultBreakerLimits } from './breaker.ts'
 import type { HookFailureCode } from './hook-failed.ts'

@@ -1,4 +1,4 @@
-/** The connections to one host. Which protocol they speak is agreed upon with each of them (ALPN). */
+/** The connections to one host. Each negotiates its protocol (ALPN). */
 import { Agent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -12,7 +12,7 @@ import { type Http2Connection, openHttp2 } from './http2-connection.ts'
 import { proxyAt } from './proxy.ts'
 import type { HttpAnswer } from './transport.ts'
 
-/** One call, as it goes over the wire. */
+/** One HTTP request. */
 export interface Exchange {
   readonly url: URL
   readonly payload: Buffer
@@ -23,7 +23,7 @@ export interface Exchange {
 interface ConnectionMeans {
   readonly client?: { readonly certificate: string; readonly key: string } | undefined
   readonly lookup?: LookupFunction | undefined
-  /** The URL of the proxy that it is reached through. */
+  /** URL of the proxy for the host. */
   readonly proxy?: string | undefined
   /** Protocols offered to the server, in order of preference. */
   readonly protocols: readonly string[]
@@ -31,8 +31,8 @@ interface ConnectionMeans {
 }
 
 /**
- * Calls share few connections of HTTP/2; HTTP/1.1 takes one for each call in flight. Once retired it takes no new
- * calls, and is gone with its last one.
+ * Connections to a host: calls share few HTTP/2 connections; HTTP/1.1 needs one for each call in flight. Once retired it accepts no new
+ * calls, and closes after the last one.
  */
 export class HostConnections {
   readonly #agent: HostAgent
@@ -55,7 +55,7 @@ export class HostConnections {
     const shared = {
       minVersion: 'TLSv1.2',
       timeout: idleTimeout,
-      // Names are checked against the host of the URL, whatever the connection says; addresses have no server name.
+      // The certificate is verified against the host of the URL; addresses have no server name.
       ...(isIP(host) ? {} : { servername: host }),
       ...(ca === undefined ? {} : { ca }),
       ...(client ? { cert: client.certificate, key: client.key } : {}),
@@ -64,7 +64,7 @@ export class HostConnections {
     this.#agent = new HostAgent({
       ...shared,
       keepAlive: true,
-      // A session that is resumed brings its old verdict along: a certificate that has expired meanwhile would go on being trusted.
+      // A resumed session skips the verification: a certificate that has expired meanwhile would stay trusted.
       maxCachedSessions: 0,
       ...(this.#proxy ? { proxyEnv: { HTTPS_PROXY: this.#proxy.href } } : {}),
     })
@@ -73,7 +73,7 @@ export class HostConnections {
     this.#clock = clock
   }
 
-  /** @throws NotHandled when it may be made again */
+  /** Sends a request. @throws NotHandled when it can be repeated */
   async exchange(call: Exchange): Promise<HttpAnswer> {
     this.#calls++
     let isUnderWay = true
@@ -101,14 +101,14 @@ export class HostConnections {
     this.#endIfUnused()
   }
 
-  /** Ends calls that are under way, too. */
+  /** Closes all connections, which aborts calls in progress. */
   destroy(): void {
     this.#attempt?.cancel()
     this.#agent.destroy()
     for (const connection of this.#http2) connection.destroy()
   }
 
-  /** The connection available for a call now. */
+  /** Returns the connection for a call, if there is one now. */
   #way(): Http2Connection | 'http/1.1' | undefined {
     let emptiest: Http2Connection | undefined
     for (const connection of this.#http2) {
@@ -116,11 +116,11 @@ export class HostConnections {
       else if (connection.hasRoom && (!emptiest || connection.calls < emptiest.calls)) emptiest = connection
     }
     if (emptiest && emptiest.calls >= crowd) this.#connectAhead()
-    // HTTP/1.1 as long as it is connected that way. After that it may be another server.
+    // HTTP/1.1 while such connections exist. Later the server may have been replaced.
     return emptiest ?? (this.#agent.hasSockets ? 'http/1.1' : undefined)
   }
 
-  /** Waits for a connection, which is everybody's who wants one meanwhile. @throws why there is none */
+  /** Waits for a connection; concurrent callers share the attempt. @throws the error of the attempt */
   #connected(signal: AbortSignal): Promise<void> {
     const known = this.#attempt
     if (known && this.#clock.now() - known.since < longestShared) return known.wait(signal)
@@ -193,15 +193,15 @@ export class HostConnections {
 const idleTimeout = seconds(90)
 
 /**
- * From so many calls on another connection is made. All that is written to one at a time arrives at a time: with one alone, client and
- * server take turns at a long row of calls, and each waits while the other works.
+ * Calls on a connection from which on another one is opened. With a single connection, client and server process long batches of calls in
+ * turns, and each waits while the other works.
  */
 const crowd = 8
 
 /** Longest time for which callers join a pending attempt: otherwise they would keep a hanging one alive forever. */
 const longestShared = seconds(10)
 
-/** An attempt to connect. It ends with the last one who waits for it. */
+/** An attempt to connect. It is aborted when no caller waits for it any more. */
 class Attempt {
   readonly since: number
   readonly done: Promise<void>
@@ -234,7 +234,7 @@ class Attempt {
   }
 }
 
-/** Keeps connections of HTTP/1.1, the first of which was made before anybody knew what it would speak. */
+/** Keeps connections of HTTP/1.1, the first of which was opened before its protocol was negotiated. */
 class HostAgent extends Agent {
   #given: TLSSocket | undefined
 

@@ -1,4 +1,4 @@
-/** One call over HTTP/1.1, for servers that have nothing newer. */
+/** Sends one request over HTTP/1.1, for servers without HTTP/2. */
 import type { IncomingMessage } from 'node:http'
 import { type Agent, request } from 'node:https'
 import type { Socket } from 'node:net'
@@ -6,7 +6,7 @@ import { asGoSaysIt, NotHandled, unexpectedEnd } from './connection-errors.ts'
 import type { Exchange } from './host-connections.ts'
 import type { HttpAnswer } from './transport.ts'
 
-/** Bytes that kept connections had sent when their last call ended. */
+/** Bytes sent on each kept connection before its current call. */
 const sentBefore = new WeakMap<Socket, number>()
 
 /** @throws NotHandled when a kept connection ended before any byte of the call was written to it */
@@ -21,7 +21,7 @@ export const exchangeHttp1 = (
       agent,
       headers: { ...headers, 'content-type': 'application/json', 'content-length': payload.length },
     })
-    // Rather than as an option: Node watches for it in a way that costs a twentieth of a call.
+    // Not as the `signal` option, with which a call takes a twentieth longer.
     const abort = () => outgoing.destroy(signal.reason as Error)
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
@@ -36,7 +36,7 @@ export const exchangeHttp1 = (
     outgoing.on('error', (err: NodeJS.ErrnoException) => {
       if (signal.aborted) return reject(signal.reason)
       const said = asGoSaysIt(err, url)
-      // A request that was written may have been handled. Upstream: net/http, shouldRetryRequest, for what is not idempotent.
+      // A written request may have been processed. Upstream: net/http, shouldRetryRequest, for requests that are not idempotent.
       const { socket } = outgoing
       const isUnsent = outgoing.reusedSocket && (!socket || sentBefore.get(socket) === socket.bytesWritten)
       reject(isUnsent ? new NotHandled(said, 2) : said)
@@ -44,7 +44,7 @@ export const exchangeHttp1 = (
     outgoing.end(payload)
   })
 
-/** A reader that stops early ends the connection with it. */
+/** Returns the body of a response. A reader that stops early closes the connection. */
 async function* bodyOf(incoming: IncomingMessage, url: URL): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of incoming) yield chunk as Uint8Array

@@ -1,11 +1,11 @@
-/** The body of an answer over HTTP/2. */
+/** Reads the body of a response over HTTP/2. */
 import { type ClientHttp2Stream, constants as http2 } from 'node:http2'
 
 /**
- * A reader that stops early ends the stream with it, and nothing else. Not by the iterator of Node, to which a stream that HTTP/2 is
- * done with has been broken off, even if something is left to read; nor by letting it flow, which ends well however it ended.
+ * Returns the body of a stream. A reader that stops early closes only this stream. Node's iterator is not used, because it fails for a
+ * closed stream with unread data; nor is flowing mode, which does not report an incomplete stream.
  *
- * @param why says why there is no more, when there should be
+ * @param why returns the error for an incomplete body
  */
 export async function* http2Body(stream: ClientHttp2Stream, why: () => Error): AsyncGenerator<Uint8Array> {
   let wake = () => {}

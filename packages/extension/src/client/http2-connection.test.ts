@@ -1,4 +1,4 @@
-/** Calls that share a connection of HTTP/2, and what servers can do to them. */
+/** Calls that share an HTTP/2 connection, with misbehaving servers. */
 import { createSecureServer, constants as http2, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTLSServer } from 'node:tls'
@@ -43,10 +43,10 @@ async function until(isSo: () => boolean): Promise<void> {
 
 interface Seen {
   url: string
-  /** How many connections there are, and how many there were. */
+  /** Number of open connections, and of all connections so far. */
   open: number
   made: number
-  /** How many calls came. */
+  /** Number of received calls. */
   calls: number
   session: ServerHttp2Session
 }
@@ -90,14 +90,14 @@ const outcome = (url: string) =>
   post(url).catch((err: Error) => (err instanceof NoAnswer ? `${err.problem}: ${err.message}` : String(err)))
 
 describe('calls share a connection', () => {
-  it('also those that come while it is made', async () => {
+  it('also when they start while it is being opened', async () => {
     const seen = await server()
     expect(new Set(await Promise.all(Array.from({ length: 8 }, () => post(seen.url))))).toEqual(new Set(['200 fine']))
     expect(await post(seen.url)).toBe('200 fine')
     expect(seen).toMatchObject({ made: 1, calls: 9 })
   })
 
-  it('and have another from eight in flight on, for which none of them waits', async () => {
+  it('and open another in the background from eight calls in flight', async () => {
     const held: (() => void)[] = []
     const seen = await server((stream) => held.push(() => ok(stream)))
     const answers: Promise<string>[] = []
@@ -116,7 +116,7 @@ describe('calls share a connection', () => {
     expect(new Set(await Promise.all(answers))).toEqual(new Set(['200 fine']))
   })
 
-  it('if no other can be had, too, and do not ask for one all the time', async () => {
+  it('even if no other can be opened, without continuous attempts', async () => {
     let came = 0
     const seen = await server()
     const only = (socket: Socket) => (came++ === 0 ? relay(socket, Number(new URL(seen.url).port)) : void socket.destroy())
@@ -133,7 +133,7 @@ describe('calls share a connection', () => {
     await until(() => came === 3)
   })
 
-  it('as many as the server wants at once, and have another beyond', async () => {
+  it("up to the server's limit, and open another beyond", async () => {
     let atOnce = 0
     const held: (() => void)[] = []
     const seen = await server(
@@ -150,7 +150,7 @@ describe('calls share a connection', () => {
     expect(await answers).toEqual(Array.from({ length: 5 }, () => '200 fine'))
   })
 
-  it('whatever their length', async () => {
+  it('of any length', async () => {
     const seen = await server((stream, _, body) => {
       stream.respond({ ':status': 200 })
       stream.end(String(body.length))
@@ -161,7 +161,7 @@ describe('calls share a connection', () => {
     expect(new Set(answers)).toEqual(new Set([`200 ${2 ** 20}`]))
   })
 
-  it('and each other’s fate in nothing: one that is given up ends alone', async () => {
+  it('and an aborted call does not affect the others', async () => {
     const codes: number[] = []
     const seen = await server((stream, call) => {
       if (call > 1) return ok(stream)
@@ -178,7 +178,7 @@ describe('calls share a connection', () => {
     expect(seen.made).toBe(1)
   })
 
-  it('and one whose answer is too long ends alone, too', async () => {
+  it('and a call with a too long response does not affect the others', async () => {
     const seen = await server((stream, call) => {
       if (call > 1) return ok(stream)
       stream.respond({ ':status': 200 })
@@ -189,7 +189,7 @@ describe('calls share a connection', () => {
     expect(seen.made).toBe(1)
   })
 
-  it('and what was too long leaves nothing behind', async () => {
+  it('and a too long response keeps no memory', async () => {
     const seen = await server((stream) => {
       stream.respond({ ':status': 200 })
       flood(stream)
@@ -208,7 +208,7 @@ describe('calls share a connection', () => {
     const passed = () => (clock.nextDue! - start) / seconds(30)
     while (seen.open === 1) {
       clock.step(clock.nextDue!)
-      // In between it is asked whether it is there, and says so.
+      // In between, the server answers pings.
       await until(() => seen.open === 0 || passed() % 1 === 0)
       if (clock.now() - start < seconds(90)) expect(seen.open).toBe(1)
       for (let i = 0; i < 5; i++) await turn()
@@ -219,14 +219,14 @@ describe('calls share a connection', () => {
   })
 })
 
-describe('a call is made again when the server did not begin with it', () => {
-  it('since it refused the stream', async () => {
+describe('a call is repeated when the server did not start to process it', () => {
+  it('because it refused the stream', async () => {
     const seen = await server((stream, call) => (call < 3 ? stream.close(http2.NGHTTP2_REFUSED_STREAM) : ok(stream)))
     expect(await outcome(seen.url)).toBe('200 fine')
     expect(seen).toMatchObject({ made: 1, calls: 3 })
   })
 
-  it('since it said which was the last one', async () => {
+  it('because its GOAWAY names an earlier stream', async () => {
     const seen = await server((stream, call) => {
       if (call === 2) stream.session!.goaway(http2.NGHTTP2_NO_ERROR, stream.id! - 2)
       else ok(stream)
@@ -236,7 +236,7 @@ describe('a call is made again when the server did not begin with it', () => {
     expect(seen).toMatchObject({ made: 2, calls: 3 })
   })
 
-  it('since the connection ended before', async () => {
+  it('because the connection was closed before', async () => {
     const seen = await server()
     for (let i = 0; i < 5; i++) {
       expect(await outcome(seen.url)).toBe('200 fine')
@@ -244,14 +244,14 @@ describe('a call is made again when the server did not begin with it', () => {
     }
   })
 
-  it('and not for ever', async () => {
+  it('a limited number of times', async () => {
     const seen = await server((stream) => stream.close(http2.NGHTTP2_REFUSED_STREAM))
     expect(await outcome(seen.url)).toBe('ConnectionReset: stream error: REFUSED_STREAM; received from peer')
     expect(seen.calls).toBe(6)
   })
 })
 
-describe('a call fails, and is not made again,', () => {
+describe('a call fails without repetition', () => {
   const secure = (begun: (socket: Socket) => void) =>
     serving(createTLSServer({ ...certified, ALPNProtocols: ['h2'] }, begun) as Server)
 
@@ -313,12 +313,12 @@ describe('a call fails, and is not made again,', () => {
     expect(calls).toBe(1)
   })
 
-  it('when what comes is not HTTP/2, though that was agreed upon', async () => {
+  it('when the response is not HTTP/2, although it was negotiated', async () => {
     const url = await secure((socket) => socket.write('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'.repeat(10)))
     expect(await outcome(url)).toBe('Garbage: connection error: PROTOCOL_ERROR')
   })
 
-  it('when nothing comes', async () => {
+  it('when there is no response', async () => {
     const begun = Promise.withResolvers<void>()
     let isClosed = false
     const url = await secure((socket) => {
@@ -332,12 +332,12 @@ describe('a call fails, and is not made again,', () => {
     await begun.promise
     given.abort(new Error('over'))
     for (const call of calls) await expect(call).rejects.toThrow('over')
-    // No caller waits for it any more.
+    // No caller waits for the attempt any more.
     await until(() => isClosed)
   })
 })
 
-test('calls do not join an attempt to connect that hangs', async () => {
+test('calls do not join a hanging connection attempt', async () => {
   let came = 0
   const seen = await server()
   const relayed = await serving(createServer((socket) => void (came++ === 0 || relay(socket, Number(new URL(seen.url).port)))))
@@ -353,7 +353,7 @@ test('calls do not join an attempt to connect that hangs', async () => {
   await expect(alsoHung).rejects.toThrow('over')
 })
 
-test('a connection that has gone silent is found out, and its calls fail', async () => {
+test('an unresponsive connection is detected, and its calls fail', async () => {
   const seen = await server((stream, call) => (call === 1 || call > 2 ? ok(stream) : undefined))
   const cut = { isCut: false }
   const relayed = await serving(createServer((socket) => relay(socket, Number(new URL(seen.url).port), cut)))
@@ -363,7 +363,7 @@ test('a connection that has gone silent is found out, and its calls fail', async
   cut.isCut = true
   let isOver = false
   void held.then(() => (isOver = true))
-  // Something may have come since it was looked at first.
+  // Data may have arrived since the first check.
   for (const passed of [30, 30, 14]) {
     clock.step(clock.now() + seconds(passed))
     await turn()
@@ -375,7 +375,7 @@ test('a connection that has gone silent is found out, and its calls fail', async
   expect(await outcome(relayed)).toBe('200 fine')
 })
 
-test('a connection whose server takes its time is asked whether it is there, and kept', async () => {
+test('a connection to a slow server is kept while it answers pings', async () => {
   const held = Promise.withResolvers<void>()
   const seen = await server((stream) => void held.promise.then(() => ok(stream)))
   const answer = outcome(seen.url)
@@ -392,7 +392,7 @@ test('a connection whose server takes its time is asked whether it is there, and
   expect(await answer).toBe('200 fine')
 })
 
-test('HTTP/2 is not spoken where DISABLE_HTTP2 is set', async () => {
+test('HTTP/2 is not used when DISABLE_HTTP2 is set', async () => {
   const versions: string[] = []
   const serves = createSecureServer({ ...certified, allowHTTP1: true }, ({ httpVersion }, response) => {
     versions.push(httpVersion)
@@ -406,7 +406,7 @@ test('HTTP/2 is not spoken where DISABLE_HTTP2 is set', async () => {
   expect(versions).toEqual(['2.0', '1.1'])
 })
 
-test('a host that spoke HTTP/1.1 is asked again once nothing is left of that', async () => {
+test('the protocol is negotiated again after the last HTTP/1.1 connection was closed', async () => {
   const seen = await server()
   let port = 0
   let isClosed = false
@@ -425,7 +425,7 @@ test('a host that spoke HTTP/1.1 is asked again once nothing is left of that', a
   expect(seen.calls).toBe(1)
 })
 
-/** The eighth field of the table that HPACK begins with. */
+/** Entry 8 of HPACK's static table: `:status: 200`. */
 const status200 = 0x88
 
 /** Forwards bytes in both directions while both sides are open and the line is not cut. */

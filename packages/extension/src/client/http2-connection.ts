@@ -1,4 +1,4 @@
-/** One connection that many calls share at once. Upstream: golang.org/x/net/http2, Transport, as k8s.io/apimachinery sets it up. */
+/** An HTTP/2 connection for concurrent calls. Upstream: golang.org/x/net/http2, Transport, as configured by k8s.io/apimachinery. */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants as http2 } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { type Clock, seconds, type Timer } from '@capstan/kube'
@@ -8,22 +8,22 @@ import { http2Body } from './http2-body.ts'
 import type { Exchange } from './host-connections.ts'
 import type { HttpAnswer } from './transport.ts'
 
-/** After silence of `silent` the server is asked whether it is there, and has `answer` to say so. Without calls a connection is kept for `idle`. */
+/** After `silent` without data the server gets a ping, which it must answer within `answer`. An idle connection is kept for `idle`. */
 const patience = { silent: seconds(30), answer: seconds(15), idle: seconds(90) }
 
-/** How often a call is made that servers did not begin with. */
+/** Most attempts for a call that servers did not start to process. */
 const maxTries = 6
 
-/** An answer may be that far ahead of its reader. A client with many calls in flight has room for all of theirs. */
+/** Flow-control window of a stream: bytes of a response that may be unread. */
 const streamWindow = 4 * 2 ** 20
 const connectionWindow = 64 * 2 ** 20
 
 const settings = { enablePush: false, initialWindowSize: streamWindow, maxHeaderListSize: 64 * 1024 }
 
 /**
- * The connection of a socket for which HTTP/2 was agreed upon, once the server has said how it is to be used.
+ * Opens the HTTP/2 connection of a socket that has negotiated it; resolves after the server's SETTINGS.
  *
- * @throws what the server did instead
+ * @throws Error that describes the server's response instead
  */
 export async function openHttp2(socket: TLSSocket, url: URL, clock: Clock): Promise<Http2Connection> {
   // The request limit counts until requests are sent, whatever their length; readers bound the responses.
@@ -63,7 +63,7 @@ export class Http2Connection {
     })
     const failed = (err: Error) => {
       this.#error ??= err
-      // A session would wait for the other side to take note.
+      // Closing the session would wait for the server.
       socket.destroy()
     }
     session.on('error', failed)
@@ -71,7 +71,7 @@ export class Http2Connection {
     session.on('close', () => this.#watch.cancel())
   }
 
-  /** How many are under way. */
+  /** Number of calls in progress. */
   get calls(): number {
     return this.#streams
   }
@@ -80,12 +80,12 @@ export class Http2Connection {
     return !this.#session.closed && !this.#session.destroyed
   }
 
-  /** One call is always taken, whatever the server says of how many there may be: it waits for its turn. */
+  /** Whether another call may start. One call is always accepted, even if the server allows none: it waits. */
   get hasRoom(): boolean {
     return this.isOpen && (this.#streams === 0 || this.#streams < this.#maxStreams)
   }
 
-  /** @throws NotHandled when the server certainly did not begin with it */
+  /** Sends a request. @throws NotHandled when the server certainly did not start to process it */
   exchange({ url, payload, headers, signal }: Exchange, ended: () => void): Promise<HttpAnswer> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) {
@@ -101,7 +101,7 @@ export class Http2Connection {
         'content-length': payload.length,
       })
       this.#streams++
-      // Of this stream alone: others are in no way concerned.
+      // Closes only this stream.
       const abort = () => {
         stream.close(http2.NGHTTP2_CANCEL)
         reject(signal.reason)
@@ -112,7 +112,7 @@ export class Http2Connection {
         isAnswered = true
         resolve({ status, body: http2Body(stream, () => this.whyClosed(url, stream.errored ?? this.#error)) })
       })
-      // Reported when it is closed.
+      // The error is reported on `close`.
       stream.on('error', () => {})
       stream.once('close', () => {
         signal.removeEventListener('abort', abort)
@@ -125,7 +125,7 @@ export class Http2Connection {
     })
   }
 
-  /** Takes no more calls; those under way end as if nothing were. */
+  /** Accepts no more calls; those in progress complete. */
   close(): void {
     this.#session.close()
   }
@@ -150,7 +150,7 @@ export class Http2Connection {
     return wasSeen && stream.rstCode !== http2.NGHTTP2_REFUSED_STREAM ? reason : new NotHandled(reason, maxTries)
   }
 
-  /** @param read how many bytes had come when it was looked at last */
+  /** Starts the timer of the next check. @param read bytes received up to the last check */
   #watchFrom(read: number): Timer {
     return this.#clock.schedule(patience.silent, () => {
       const { bytesRead } = this.#socket

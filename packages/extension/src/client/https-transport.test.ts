@@ -59,7 +59,7 @@ it('discovers and calls over TLS, many calls at once on kept connections', async
   client.close()
 })
 
-describe('refuses to talk', () => {
+describe('rejects a server', () => {
   const failureOf = async (one: ExtensionConfig) => {
     const client = clientOf()
     const failure = await client.discover(one).then(
@@ -118,7 +118,7 @@ describe('refuses to talk', () => {
     await other.close()
   })
 
-  it('when nobody listens', async () => {
+  it('when no server listens', async () => {
     const closed = await listen(handle, certified)
     await closed.close()
     expect(await failureOf(config(closed.url))).toEqual({
@@ -128,7 +128,7 @@ describe('refuses to talk', () => {
   })
 })
 
-test('a redirect is an answer, and is not followed', async () => {
+test('a redirect is a response, and is not followed', async () => {
   let elsewhere = 0
   const { key, certificate: cert } = certified
   const redirecting = createServer({ key, cert }, (request, response) => {
@@ -204,12 +204,12 @@ test('a request of which no byte was written to its kept connection is sent once
   server.close()
 })
 
-test('a kept connection that the server closed meanwhile is no failure', async () => {
+test('a kept connection that the server has closed meanwhile causes no failure', async () => {
   const { key, certificate: cert } = certified
   let connections = 0
   const hasty = createServer({ key, cert, keepAlive: true }, (request, response) => {
     request.resume()
-    // Once answered, the socket is closed without a word.
+    // The socket is closed after the response, without a `connection: close` header.
     response.end('{"status":"Success"}', () => setImmediate(() => request.socket.destroy()))
     request.socket.once('close', () => closed.resolve())
   })
@@ -222,7 +222,7 @@ test('a kept connection that the server closed meanwhile is no failure', async (
     closed = Promise.withResolvers<void>()
     expect(await client.discover(one)).toEqual([])
     await closed.promise
-    // The client reads of it as soon as it looks at its sockets.
+    // The client notices the closed socket in one of the next turns.
     for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve))
   }
   expect(connections).toBeGreaterThan(1)
@@ -242,7 +242,7 @@ test('a renewed certificate is used for new connections', async () => {
   await renewing.close()
 })
 
-test('a server that wants client certificates gets that of the transport', async () => {
+test('a server that requires client certificates gets that of the transport', async () => {
   const strict = await listen(handle, { ...certified, clientCA: authority.certificate })
   const own = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
   const client = clientOf(httpsHookTransport({ client: own }))

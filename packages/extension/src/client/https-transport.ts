@@ -1,4 +1,4 @@
-/** Calls extension servers over HTTPS with connections that are kept. Upstream: internal/runtime/client, v1.14. */
+/** Calls extension servers over HTTPS with persistent connections. Upstream: internal/runtime/client, v1.14. */
 import type { LookupFunction } from 'node:net'
 import { type Clock, systemClock } from '@capstan/kube'
 import type { Target } from './client-config.ts'
@@ -15,21 +15,21 @@ export interface ClientCertificate {
 }
 
 export interface HttpsHookTransport extends HookTransport {
-  /** New connections present this certificate; those that presented another are not used any more. */
+  /** Uses this certificate for new connections; connections with another one are not used any more. */
   present(client: ClientCertificate): void
 }
 
 export interface HttpsHookTransportOptions {
   /** Client certificate for every server that requests one. */
   readonly client?: ClientCertificate | undefined
-  /** How names become addresses; as the system does when absent. */
+  /** Resolves host names. Default: the system's resolver. */
   readonly lookup?: LookupFunction
   /** Environment with HTTPS_PROXY, NO_PROXY and DISABLE_HTTP2; absent: they are ignored. */
   readonly env?: ProxyEnvironment
   readonly clock?: Clock
 }
 
-/** Connections are shared by calls to the same host with the same authorities, and by no others. */
+/** Creates a transport. Only calls to the same host with the same certificate authorities share connections. */
 export function httpsHookTransport(options: HttpsHookTransportOptions = {}): HttpsHookTransport {
   const { lookup, env = {}, clock = systemClock } = options
   const hosts = new Map<string, HostConnections>()

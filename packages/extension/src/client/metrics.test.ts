@@ -23,7 +23,7 @@ const config: ExtensionConfig = {
 }
 const cluster = { apiVersion: 'v1', kind: 'Cluster', metadata: { name: 'c', namespace: 'd' } } as never
 
-it("counts calls under upstream's names, and by handler and outcome beside", async () => {
+it("counts calls in upstream's metrics, and by handler and outcome", async () => {
   const registry = new Registry()
   const answers = [
     () => Response.json({ status: 'Success', retryAfterSeconds: 5 }),
@@ -63,7 +63,7 @@ it("counts calls under upstream's names, and by handler and outcome beside", asy
   )
 })
 
-it('shows a breaker that is open, until the handler is registered anew', async () => {
+it('reports an open breaker until the handler is registered again', async () => {
   const registry = new Registry()
   const client = createExtensionClient({
     transport: inProcess(() => Promise.reject(new Error('connection refused'))),

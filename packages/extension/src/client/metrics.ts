@@ -1,6 +1,5 @@
 /**
- * Metrics of calls: upstream's by name and label, and what they leave open in metrics of our own.
- * Upstream: internal/runtime/metrics, v1.14.
+ * Metrics of calls: upstream's, with equal names and labels, and additional ones of Capstan. Upstream: internal/runtime/metrics, v1.14.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { BreakerState } from './breaker.ts'
@@ -8,7 +7,7 @@ import type { CallObserver, ObservedCall } from './observed-call.ts'
 
 const hookLabels = ['group', 'version', 'hook'] as const
 
-/** Registers the metrics and gives what counts a call. Discovery is counted; answers that core remembers are not calls. */
+/** Registers the metrics and returns the observer that counts calls, including discovery. Cached responses are not calls. */
 export function callMetrics(registry: Registry): CallObserver {
   const requests = new Counter({
     name: 'capi_runtime_sdk_requests_total',
@@ -80,7 +79,7 @@ export function breakerMetrics(registry: Registry, breakers: ReadonlyMap<string,
   })
 }
 
-/** Counts what handlers say that say something else at every call. */
+/** Registers the counter of handlers whose message changes at every call. */
 export function messageMetrics(registry: Registry, unstable: ReadonlyMap<string, number>): void {
   new Gauge({
     name: 'capstan_runtime_sdk_unstable_messages',

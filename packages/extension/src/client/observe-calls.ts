@@ -9,13 +9,13 @@ import type { CallObserver, ObservedCall } from './observed-call.ts'
 import type { HookTransport } from './transport.ts'
 
 export interface ObservedCalls {
-  /** Makes the call and has it seen. @throws HookFailed */
+  /** Makes a call and reports it to observers. @throws HookFailed */
   call(
     call: Call,
     of: Pick<ObservedCall, 'hook' | 'extensionConfig' | 'handler'>,
     signal: AbortSignal | undefined,
   ): Promise<AnyResponse>
-  /** Has calls seen from now on. */
+  /** Adds an observer of all later calls. */
   observe(observer: CallObserver): void
 }
 
@@ -66,7 +66,7 @@ export function createObservedCalls({
           return response
         } catch (err) {
           if (err instanceof HookFailed) tell({ kind: 'failed', code: err.code, problem: err.problem, message: err.message })
-          // The conventions want the status where it is what is wrong.
+          // By the semantic conventions, error.type is the status code when it is the error.
           const error = !(err instanceof HookFailed) ? 'Aborted' : err.code === 'bad-status' ? String(code) : err.problem
           endSpan({ code, error, message: (err as Error).message })
           throw err

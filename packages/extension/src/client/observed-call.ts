@@ -5,7 +5,7 @@ import type { HookProblem } from './hook-problems.ts'
 
 export interface ObservedCall {
   readonly hook: Hook
-  /** The version that the handler registered for, which may be older than that of `hook`. */
+  /** The hook version of the handler, which may be older than that of `hook`. */
   readonly announcedVersion: string
   readonly isDeprecated: boolean
   /** `<handler>.<extensionconfig>`; absent for discovery. */
@@ -16,16 +16,16 @@ export interface ObservedCall {
   readonly started: number
   /** Milliseconds. */
   readonly took: number
-  /** How often the request was sent: more than once only when the server certainly did not begin with it before. */
+  /** Number of times the request was sent: more than once only if the server certainly did not process it before. */
   readonly attempts: number
-  /** HTTP status; absent when there was no answer. */
+  /** HTTP status; absent when there was no response. */
   readonly code?: number
-  /** As sent, with settings. */
+  /** The request as sent, with settings. */
   readonly request: object
   readonly outcome:
     | { readonly kind: 'response'; readonly response: { readonly status?: string; readonly message?: string } }
     | { readonly kind: 'failed'; readonly code: HookFailureCode; readonly problem: HookProblem; readonly message: string }
 }
 
-/** Sees calls once they have ended. It must not throw. */
+/** Called after each call. It must not throw. */
 export type CallObserver = (call: ObservedCall) => void

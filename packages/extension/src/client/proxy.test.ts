@@ -39,11 +39,11 @@ test.each<[string, string, string, string | undefined]>([
   expect(proxyFor(new URL(url), { https_proxy: 'proxy.test:3128', no_proxy: exceptions })).toBe(expected)
 })
 
-test('without a proxy there is none', () => {
+test('returns undefined without proxy variables', () => {
   expect(proxyFor(new URL('https://gate.example.com'), { HTTP_PROXY: proxy })).toBeUndefined()
 })
 
-test('a call goes through the proxy, and the server is verified as ever', async () => {
+test('a call uses the proxy, and the server is verified as without one', async () => {
   const authority = await makeAuthority(systemClock, { commonName: 'test' })
   const names = { commonName: 'x', usages: ['server'] as const, dnsNames: ['gate.test'] }
   const extension = defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
@@ -79,7 +79,7 @@ test('a call goes through the proxy, and the server is verified as ever', async 
   await server.close(0)
 })
 
-describe('a proxy that is in the way is named', () => {
+describe('a failing proxy is named', () => {
   const post = 'Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?timeout=10s": '
   const refusing = createServer().on('connect', (_, socket) => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'))
   const silent = createServer().on('connect', (_, socket) => socket.end())

@@ -1,11 +1,11 @@
-/** Which proxy a connection goes through, as the environment says. Upstream: golang.org/x/net/http/httpproxy. */
+/** Selects the proxy of a connection from environment variables. Upstream: golang.org/x/net/http/httpproxy. */
 import { BlockList, isIP } from 'node:net'
 import { NoAnswer } from './hook-failed.ts'
 
-/** Variables of the environment, by name; those in lower case count as well. */
+/** Environment variables by name; names in lower case are read as well. */
 export type ProxyEnvironment = { readonly [name: string]: string | undefined }
 
-/** The URL of the proxy; none for what is on this machine, or what NO_PROXY names. */
+/** Returns the URL of the proxy; `undefined` for loopback addresses and hosts in NO_PROXY. */
 export function proxyFor({ hostname, port }: URL, env: ProxyEnvironment): string | undefined {
   const given = env.HTTPS_PROXY || env.https_proxy
   if (!given) return undefined
@@ -24,7 +24,7 @@ export function proxyAt(url: string): URL {
   throw new NoAnswer('Unreachable', `proxyconnect: scheme ${proxy.protocol.slice(0, -1)} of HTTPS_PROXY: expected http or https`)
 }
 
-/** `*`, an address, a range of addresses, `example.com` and all below it, `.example.com` and only what is below; each with a port or none. */
+/** Whether an entry of NO_PROXY matches: `*`, an address, a CIDR, `example.com` with subdomains, `.example.com` without itself; or with a port. */
 function isMeant(exception: string, host: string, port: string): boolean {
   if (exception === '') return false
   if (exception === '*') return true

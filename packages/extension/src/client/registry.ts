@@ -1,22 +1,22 @@
-/** Which handlers there are, from all ExtensionConfigs. Upstream: internal/runtime/registry, v1.14. */
+/** The handlers of all ExtensionConfigs. Upstream: internal/runtime/registry, v1.14. */
 import type { ClientConfig, ExtensionConfig, Hook } from '@capstan/api'
 import { extensionOptions } from '@capstan/api'
 import type { Selector } from '@capstan/kube'
 import { equal, labelSelector, parseApiVersion } from '@capstan/kube'
 import { HookFailed } from './hook-failed.ts'
 
-/** One handler, with what is needed to call it. */
+/** A handler with the data for its calls. */
 export interface Registration {
   /** `<handler>.<extensionconfig>`. */
   readonly name: string
-  /** The name that its server knows it by. */
+  /** The handler's name on its server. */
   readonly handler: string
   readonly extensionConfig: string
   readonly group: string
   readonly version: string
   readonly hook: string
   readonly namespaceSelector: Selector
-  /** Which Clusters are of interest, among those of matching namespaces. */
+  /** Selects Clusters in matching namespaces. */
   readonly objectSelector: Selector
   readonly clientConfig: ClientConfig
   readonly timeoutSeconds: number | undefined
@@ -30,8 +30,8 @@ export interface Quarantined extends Pick<Registration, 'extensionConfig' | 'nam
 }
 
 /**
- * Handlers by ExtensionConfig. Nothing can be asked of it before `warmUp`: "no handler" would mean nothing. Handlers come in the
- * order of the names of their ExtensionConfigs, then in that of their discovery; upstream has no order.
+ * Handlers by ExtensionConfig. Lookups fail before `warmUp`, because "no handler" is not reliable until then. Handlers are ordered by the
+ * name of their ExtensionConfig, then as discovered; upstream has no order.
  */
 export class HandlerRegistry {
   readonly #byConfig = new Map<string, readonly Registration[]>()
@@ -42,7 +42,7 @@ export class HandlerRegistry {
     return this.#ready
   }
 
-  /** Takes in all ExtensionConfigs at once; with one that cannot be taken in, none is. */
+  /** Registers all ExtensionConfigs, or none when one is invalid. */
   warmUp(configs: readonly ExtensionConfig[]): void {
     const all = configs.map((config) => [config.metadata.name, registrationsOf(config)] as const)
     for (const [name, registrations] of all) this.#byConfig.set(name, registrations)
@@ -50,9 +50,9 @@ export class HandlerRegistry {
   }
 
   /**
-   * Replaces the handlers of an ExtensionConfig. Those it had stay when the new ones cannot be taken in.
+   * Replaces the handlers of an ExtensionConfig; keeps the earlier ones when the new ones are invalid.
    *
-   * @returns whether they are others than before, or elsewhere
+   * @returns whether the handlers or their address changed
    */
   add(config: ExtensionConfig): boolean {
     this.#assertReady(`failed to add ExtensionConfig ${JSON.stringify(config.metadata.name)} to registry`)
@@ -67,7 +67,7 @@ export class HandlerRegistry {
     this.#byConfig.delete(extensionConfig)
   }
 
-  /** Handlers of the hook in any version, in their order. */
+  /** Returns the handlers of the hook in any version, in order. */
   list({ group, name }: Pick<Hook, 'group' | 'name'>): Registration[] {
     this.#assertReady(`failed to list extension handlers for GroupHook ${JSON.stringify(`${name}.${group}`)}`)
     return [...this.#byConfig]
@@ -87,17 +87,17 @@ export class HandlerRegistry {
     })
   }
 
-  /** True when it had been noted. */
+  /** Removes an ExtensionConfig from quarantine. Returns whether it was quarantined. */
   release(extensionConfig: string): boolean {
     return this.#quarantined.delete(extensionConfig)
   }
 
-  /** In the order of their names. */
+  /** Returns quarantined ExtensionConfigs, sorted by name. */
   quarantined(): Quarantined[] {
     return [...this.#quarantined.values()].sort((a, b) => (a.extensionConfig < b.extensionConfig ? -1 : 1))
   }
 
-  /** Where the servers of all registered handlers are. */
+  /** Returns the addresses of all servers with registered handlers. */
   clientConfigs(): ClientConfig[] {
     return [...this.#byConfig.values()].flatMap(([first]) => (first ? [first.clientConfig] : []))
   }
@@ -135,7 +135,7 @@ function registrationsOf(config: ExtensionConfig): Registration[] {
       extensionConfig: metadata.name,
       ...parseApiVersion(requestHook.apiVersion),
       hook: requestHook.hook,
-      // Admission fills in an empty one, which matches all.
+      // Admission defaults to an empty selector, which matches all namespaces.
       namespaceSelector: labelSelector(spec.namespaceSelector ?? {}),
       objectSelector,
       clientConfig: spec.clientConfig,

@@ -7,13 +7,13 @@ import type { HookFailed } from './hook-failed.ts'
 export type CallInput<H extends Hook> = Omit<RequestOf<H>, 'apiVersion' | 'kind' | 'settings'>
 
 export interface RuntimeClient {
-  /** True once every ExtensionConfig has been tried after the start: before, "no handler" means nothing. */
+  /** True once every ExtensionConfig has been tried after the start: before, "no handler" is not reliable. */
   readonly ready: boolean
   /** Names (`handler.extensionconfig`) registered for the hook that match the object's namespace, in the order of calling. */
   handlersFor(hook: Hook, forObject: KubeObject): Promise<readonly string[]>
   /**
-   * Calls every matching handler in order and joins the answers: shortest retry, messages in order.
-   * @throws HookFailed on the first handler that fails, unless its failure policy is Ignore and nothing but the transport failed
+   * Calls every matching handler in order and aggregates the responses: shortest retry time, messages in order.
+   * @throws HookFailed for the first handler that fails, unless its failure policy is Ignore and covers the failure (see `isIgnorable`)
    */
   callAll<H extends Hook>(hook: H, forObject: KubeObject, request: CallInput<H>, options?: CallAllOptions): Promise<ResponseOf<H>>
   /**
@@ -42,7 +42,7 @@ export interface CallAllOptions {
 }
 
 export interface CallOptions {
-  /** Over those of the ExtensionConfig. */
+  /** Settings that override those of the ExtensionConfig. */
   readonly settings?: { readonly [name: string]: string }
   readonly signal?: AbortSignal
   /** Called when the call failed and the handler's failure policy ignores that. */

@@ -1,4 +1,4 @@
-/** For tests over real sockets: servers that go with their test, writers without end, and what is left in memory. */
+/** Helpers for tests over real sockets: servers that are closed with the test, endless writers, memory in use. */
 import { once } from 'node:events'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import type { Writable } from 'node:stream'
@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm'
 
 export const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Listens on loopback. What ends it, with all its connections, goes to `closing`. */
+/** Listens on loopback; adds the function that closes the server with its connections to `closing`. */
 export async function serving(
   server: Server,
   closing: (() => void)[],
@@ -41,7 +41,7 @@ export function flood(to: Writable, chunk: () => string | Buffer = () => Buffer.
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Bytes that are in use once all garbage has been collected. */
+/** Returns the bytes in use after garbage collection. */
 export async function memory(): Promise<number> {
   for (let i = 0; i < 5; i++) {
     collect()

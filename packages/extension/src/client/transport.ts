@@ -9,24 +9,24 @@ export interface HttpAnswer {
 
 export interface HookTransport {
   /**
-   * Posts a JSON body. Redirects are answers like any other.
+   * Posts a JSON body. Redirects are returned as responses.
    *
-   * @throws what stood in the way of an answer, said as Go would; the signal's reason when it aborts first
+   * @throws NoAnswer with Go's text when there is no response; the signal's reason when it aborts first
    */
   post(
     target: Target,
     body: string,
     signal: AbortSignal,
     headers?: { readonly [name: string]: string },
-    /** Called before each attempt to send the request, the first included. */
+    /** Called before each attempt to send the request, including the first. */
     onAttempt?: () => void,
   ): Promise<HttpAnswer>
-  /** Says which targets may still be called: what is kept for others is let go, once calls that are under way have ended. */
+  /** Keeps only connections to these targets; others are closed after their calls. */
   retain?(targets: readonly Target[]): void
   close(): void
 }
 
-/** Calls a server that is a function: no socket, no TLS. `handle` sees the URL that would have been called. */
+/** Returns a transport that calls a server function without socket and TLS. `handle` gets the URL of the call. */
 export const inProcess = (handle: FetchHandler): HookTransport => ({
   async post({ url }, body, signal, headers = {}) {
     const aborted = new Promise<never>((_, reject) => {

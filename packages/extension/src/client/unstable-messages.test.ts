@@ -2,27 +2,27 @@ import { describe, expect, it } from 'vitest'
 import { UnstableMessages } from './unstable-messages.ts'
 
 const hear = (messages: UnstableMessages, said: readonly string[], handler = 'gate.x', uid = '1') =>
-  said.map((message) => messages.hears(handler, uid, message))
+  said.map((message) => messages.record(handler, uid, message))
 
 describe('a handler', () => {
-  it('is noticed once it has said five different things in a row, and only the first time', () => {
+  it('is detected, once, after five consecutive different messages', () => {
     const messages = new UnstableMessages()
     expect(hear(messages, ['1', '2', '3', '4', '5', '6'])).toEqual([false, false, false, false, true, false])
     expect([...messages.counts]).toEqual([['gate.x', 2]])
   })
 
-  it('that says something twice now and then is not', () => {
+  it('that repeats messages sometimes is not detected', () => {
     const messages = new UnstableMessages()
     expect(hear(messages, ['1', '2', '3', '3', '4', '5', '6', '6', '7'])).not.toContain(true)
   })
 
-  it('may say something else about each object', () => {
+  it('may have another message for each object', () => {
     const messages = new UnstableMessages()
-    const heard = ['a', 'b', 'c', 'd', 'e', 'f'].map((uid) => messages.hears('gate.x', uid, `about ${uid}`))
+    const heard = ['a', 'b', 'c', 'd', 'e', 'f'].map((uid) => messages.record('gate.x', uid, `about ${uid}`))
     expect(heard).not.toContain(true)
   })
 
-  it('that is registered anew begins anew', () => {
+  it('that is registered again starts without history', () => {
     const messages = new UnstableMessages()
     hear(messages, ['1', '2', '3', '4', '5'])
     hear(messages, ['1', '2', '3', '4'], 'other.y')
@@ -32,10 +32,10 @@ describe('a handler', () => {
     expect(hear(messages, ['5'], 'other.y')).toEqual([true])
   })
 
-  it('is remembered among ten thousand others, and no more', () => {
+  it('has a history of at most ten thousand objects', () => {
     const messages = new UnstableMessages()
     hear(messages, ['1', '2', '3', '4'], 'gate.x', 'first')
-    for (let i = 0; i < 10_000; i++) messages.hears('gate.x', `${i}`, '')
+    for (let i = 0; i < 10_000; i++) messages.record('gate.x', `${i}`, '')
     expect(hear(messages, ['5'], 'gate.x', 'first')).toEqual([false])
   })
 })

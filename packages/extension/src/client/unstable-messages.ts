@@ -3,23 +3,23 @@
  * asks authors to avoid this.
  */
 
-/** A queue that moves may say something new a few times in a row. */
+/** Consecutive changes after which a message counts as unstable: a position in a queue may change a few times. */
 export const Suspicious = 5
-/** Conversations that are remembered; those of before are forgotten first. */
+/** Most histories that are kept; the oldest is dropped first. */
 const Remembered = 10_000
 
 export class UnstableMessages {
-  /** By handler and object: what was said last, and how many times in a row it was something new. */
+  /** By handler and object: the last message, and the number of consecutive changes. */
   readonly #said = new Map<string, { readonly message: string; readonly changes: number }>()
   readonly #counts = new Map<string, number>()
 
-  /** How often each handler has been noticed, by registered name. */
+  /** Number of detections by registered handler name. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts
   }
 
   /** Records a handler's message for an object. Returns true when a changing message is detected for the first time. */
-  hears(handler: string, uid: string, message: string): boolean {
+  record(handler: string, uid: string, message: string): boolean {
     const conversation = `${handler} ${uid}`
     const last = this.#said.get(conversation)
     const changes = last === undefined || last.message === message ? 1 : last.changes + 1

@@ -8,7 +8,7 @@ import { defineExtension, on } from '../author/define-extension.ts'
 import { extensionServer } from '../server/server.ts'
 import { inProcess } from './transport.ts'
 
-// Hooks of a provider's own group, each in two versions: two conversions that really change something.
+// Hooks of a provider's own group, each in two versions with a conversion that changes fields.
 const group = 'hooks.example.com'
 const declare = { group, tag: 'Example', blocking: true, doc: 'Called before a volume goes.' }
 const releaseV2 = defineHook({
@@ -75,7 +75,7 @@ async function clientOf(extension: ReturnType<typeof defineExtension>) {
   return client
 }
 
-it("asks a handler of an old version in its own words, and understands its answer as the new version's", async () => {
+it('converts requests for a handler of an old version, and its responses', async () => {
   const asked: object[] = []
   const handlers = [
     on(releaseV1, { name: 'old' }, ({ request }) => {
@@ -91,7 +91,7 @@ it("asks a handler of an old version in its own words, and understands its answe
   const request = { volume: { pool: 'fast', id: '7' } }
   expect(await client.call(releaseV2, volume, 'old.x', request)).toMatchObject({ status: 'Success', keep: true })
   expect(await client.callAll(releaseV2, volume, request)).toMatchObject({ retryAfterSeconds: 3, message: 'in use' })
-  // The conversion says nothing of settings: those are the same in all versions.
+  // The conversion has no settings, which are the same in all versions.
   const settings = { pool: 'fast' }
   expect(asked[0]).toEqual({
     apiVersion: 'hooks.example.com/v1alpha1',
@@ -102,7 +102,7 @@ it("asks a handler of an old version in its own words, and understands its answe
   expect(asked[2]).toMatchObject({ apiVersion: 'hooks.example.com/v1', volume: { pool: 'fast', id: '7' }, settings })
 })
 
-test('a request that has no form in the old version fails the call', async () => {
+test('a request that cannot be converted to the old version fails the call', async () => {
   const handlers = [on(resizeV1, { name: 'old' }, () => holdFor(1, ''))]
   const client = await clientOf(defineExtension({ name: 'x', handlers }))
   await expect(client.callAll(resizeV2, volume, { gigabytes: 0 })).rejects.toThrow(

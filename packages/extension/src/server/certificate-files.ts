@@ -8,7 +8,7 @@ import { type WatchedFiles, watchFiles } from './watch-files.ts'
 export interface ServingFiles {
   readonly certificate: string
   readonly key: string
-  /** Authorities of clients: who has no certificate of theirs may not call. */
+  /** Certificate authorities of clients: only clients with a certificate of one may call. */
   readonly clientCA?: string | undefined
 }
 
@@ -36,7 +36,7 @@ export interface ClientFiles {
   readonly key: string
 }
 
-/** A transport that presents what the files hold, also after they have changed. @throws when they hold nothing that fits */
+/** Makes a transport present the client certificate in the files, also after they have changed. @throws Error when the files are invalid */
 export function presentFrom(files: ClientFiles, transport: Pick<HttpsHookTransport, 'present'>, log: Logger): WatchedFiles {
   const use = ([certificate = '', key = '']: readonly string[]) => {
     assertPair(certificate, key, files)
@@ -45,7 +45,7 @@ export function presentFrom(files: ClientFiles, transport: Pick<HttpsHookTranspo
   return watchFiles([files.certificate, files.key], use, log)
 }
 
-/** @throws Error naming the files and never what is in them */
+/** @throws Error that names the files, without their content, when certificate and key do not match */
 function assertPair(certificate: string, key: string, files: ClientFiles): void {
   const leaf = assertCertificates(certificate, files.certificate)
   let fits: boolean

@@ -1,11 +1,11 @@
-/** Until when the caller waits. */
+/** The deadline of a call. */
 import type { Clock } from '@capstan/kube'
 import { durationText, parseDuration, seconds } from '@capstan/kube'
 
 export interface Deadline {
-  /** Aborts when the time is over, or when the caller goes away. */
+  /** Aborts at the deadline, or when the caller disconnects. */
   readonly signal: AbortSignal
-  /** The time is over. */
+  /** Whether the deadline has passed. */
   readonly passed: boolean
   cancel(): void
 }
@@ -13,7 +13,7 @@ export interface Deadline {
 /** Core's longest timeout. */
 const longest = seconds(30)
 
-/** @param timeout as the caller has put it, a duration of Go such as `10s`; half a minute when it says nothing that makes sense */
+/** Creates a deadline. @param timeout the caller's Go duration, such as `10s`; half a minute when it is missing or invalid */
 export function deadlineOf(gone: AbortSignal, timeout: string | null, clock: Clock): Deadline {
   const limit = durationOf(timeout) ?? longest
   const expired = new AbortController()

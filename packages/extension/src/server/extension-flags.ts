@@ -1,4 +1,4 @@
-/** The command line of an extension server. Names and defaults are those of upstream's test extension where it has them. */
+/** Parses the flags of an extension server. Names and defaults are those of upstream's test extension where it has them. */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getCiphers } from 'node:tls'
@@ -19,14 +19,14 @@ export interface ExtensionFlags {
   readonly delay: number
   readonly grace: number
   readonly level: LogLevel
-  /** Makes its own certificate, and serves on loopback only. */
+  /** Generates a certificate, and serves on loopback only. */
   readonly dev: boolean
   readonly withParent: boolean
   readonly help: boolean
 }
 
 export interface Address {
-  /** Empty: every address of this machine. */
+  /** Empty: all addresses of this machine. */
   readonly host: string
   readonly port: number
 }
@@ -109,7 +109,7 @@ const texts = [
 ]
 
 function valuesOf(args: readonly string[]): Values {
-  // As Go has it: `--x` and `--x=true` are the same, and `--x=false` is neither.
+  // As in Go: `--x` equals `--x=true`, and `--x=false` disables it.
   const spelled = args.map((arg) => (booleans.some((name) => arg === `--${name}`) ? `${arg}=true` : arg))
   try {
     const options = Object.fromEntries([...booleans, ...texts].map((name) => [name, { type: 'string' as const }]))
@@ -146,7 +146,7 @@ function port(value: string, name: string): number {
   return number
 }
 
-/** `:9440` is every address of this machine, `0` none at all. */
+/** Parses an address: `:9440` means all addresses of this machine, `0` disables the server. */
 function address(values: Values, name: string, usual: string): Address | undefined {
   const value = text(values, name) ?? usual
   if (value === '0') return undefined
@@ -166,7 +166,7 @@ function duration(values: Values, name: string, usual: string): number {
   throw new FlagError(`--${name} ${value}: expected a duration such as ${durationText(seconds(30))}`)
 }
 
-/** Suites as Go names them, as OpenSSL does. */
+/** Converts Go's names of cipher suites to OpenSSL's. */
 function cipherSuites(names: string): string {
   const known = new Set(getCiphers().map((name) => name.toUpperCase()))
   return names

@@ -1,4 +1,4 @@
-/** A logger for programs of extension authors: lines of JSON, in the form that users of pino know. */
+/** A logger for programs of extension authors: JSON lines in pino's format. */
 import type { Clock, LogFields, Logger } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'
 

@@ -1,4 +1,4 @@
-/** Puts a server that is a function on a TLS socket: HTTP/2, and HTTP/1.1 for those who have nothing newer. */
+/** Serves a request handler function over TLS with HTTP/2 and HTTP/1.1. */
 import { constants as crypto } from 'node:crypto'
 import { once } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
@@ -13,17 +13,17 @@ import { seconds, silent, systemClock } from '@capstan/kube'
 import type { FetchHandler } from './server.ts'
 
 export interface ListenOptions extends ServingCertificate {
-  /** 127.0.0.1 when absent; every address of this machine when empty. */
+  /** Default: 127.0.0.1. Empty: all addresses of this machine. */
   readonly host?: string
-  /** Any free port when absent or 0. */
+  /** Default: 0, any free port. */
   readonly port?: number
-  /** The oldest version of TLS that is spoken; 1.2 when absent. */
+  /** Minimum TLS version. Default: 1.2. */
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3'
-  /** Cipher suites as OpenSSL names them, separated by colons; those of Node when absent. */
+  /** Cipher suites by their OpenSSL names, separated by colons. Default: those of Node. */
   readonly ciphers?: string
   readonly clock?: Clock
   readonly log?: Logger
-  /** How long the other side may take, milliseconds each. */
+  /** Timeouts for clients in milliseconds. */
   readonly patience?: Partial<Patience>
 }
 
@@ -38,36 +38,36 @@ export interface ServingCertificate {
 }
 
 interface Patience {
-  /** To speak TLS. */
+  /** For the TLS handshake. */
   readonly handshake: number
-  /** To say what it wants. */
+  /** For the request headers. */
   readonly headers: number
-  /** To take the answer. */
+  /** For reading the response. */
   readonly reading: number
-  /** Between calls, before its connection is closed. */
+  /** For an idle connection, which is then closed. */
   readonly idle: number
 }
 
-/** Upstream: the Go server's, but for the time to read an answer, which it does not limit. */
+/** Upstream: the Go server's timeouts; it has none for reading a response. */
 const defaultPatience: Patience = { handshake: seconds(10), headers: seconds(32), reading: seconds(30), idle: seconds(90) }
 
 const MaxHeaderBytes = 64 * 1024
 const MaxConnections = 2000
-/** For answers that are on their way to a client that is to leave. */
+/** Time for sending written responses before connections are closed. */
 const lastWords = seconds(1)
-/** Upstream: as many, for one connection. */
+/** Most concurrent streams of a connection, as upstream. */
 const MaxStreams = 250
 
 export interface Listening {
   readonly url: string
   readonly port: number
-  /** New connections get this certificate, such as one that was renewed. @throws when it does not belong to the key */
+  /** Uses this certificate for new connections. @throws Error when it does not match the key */
   renew(certified: ServingCertificate): void
-  /** New calls are refused, those under way answered; those that are not after `grace` milliseconds are cut off. */
+  /** Rejects new calls and completes those in progress; aborts the remaining ones after `grace` milliseconds. */
   close(grace?: number): Promise<void>
 }
 
-/** @throws when the port is taken, or certificate and key do not belong together */
+/** Starts the server. @throws Error when the port is in use, or certificate and key do not match */
 export async function listen(handle: FetchHandler, options: ListenOptions): Promise<Listening> {
   const { host = '127.0.0.1', port = 0, clock = systemClock, log = silent } = options
   const patience = { ...defaultPatience, ...options.patience }
@@ -76,7 +76,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
     key: serving.key,
     minVersion: options.minVersion ?? 'TLSv1.2',
     ...(options.ciphers === undefined ? {} : { ciphers: options.ciphers }),
-    // A session that is resumed would bring the verdict on its client certificate along.
+    // A resumed session would skip the verification of the client certificate.
     secureOptions: crypto.SSL_OP_NO_TICKET,
     ...(serving.clientCA === undefined ? {} : { ca: serving.clientCA }),
   })
@@ -115,7 +115,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   let closing: Promise<void> | undefined
   server.on('request', (incoming, outgoing) => {
     underWay++
-    // Its client takes the next call elsewhere. HTTP/2 has a message of its own for that.
+    // The client sends the next call elsewhere. HTTP/2 uses GOAWAY for that.
     if (closing && incoming.httpVersionMajor === 1) outgoing.setHeader('connection', 'close')
     void respond(handle, incoming, outgoing, { patience, clock, log }).finally(() => {
       if (--underWay === 0) done?.()
@@ -123,7 +123,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   })
 
   server.listen(port, host === '' ? undefined : host)
-  // Rejects with what the socket says when it cannot be had.
+  // Rejects with the error of the socket.
   await once(server, 'listening')
   server.on('error', (err) => log.error('Server failed', { err }))
   const { port: bound } = server.address() as AddressInfo
@@ -131,7 +131,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   const close = async (grace: number): Promise<void> => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     const leaving = Promise.all([...sessions].map(leave))
-    // Of HTTP/1.1 connections, those that wait for a next request.
+    // Closes idle HTTP/1.1 connections.
     if ('closeIdleConnections' in server) (server.closeIdleConnections as () => void)()
     const answered = new Promise<void>((resolve) => {
       done = resolve
@@ -151,7 +151,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   }
 }
 
-/** The types of the HTTP/2 server leave them out. */
+/** HTTP/1.1 options, which the types of the HTTP/2 server lack. */
 const http1Options = ({ headers, reading, idle }: Patience) => ({
   maxHeaderSize: MaxHeaderBytes,
   headersTimeout: headers,
@@ -171,11 +171,11 @@ function refuseMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex, c
   socket.once('close', () => cut.cancel())
 }
 
-/** URL that reaches the server from this machine. */
+/** Returns a URL of the server for clients on this machine. */
 export const urlOf = (scheme: 'http' | 'https', host: string, port: number): string =>
   `${scheme}://${host === '' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
 
-/** Resolves once it has come true, or the time is over. */
+/** Resolves when `fact` settles, or after `limit` milliseconds. */
 function within(limit: number, fact: Promise<unknown>, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     const timer = clock.schedule(limit, resolve)
@@ -186,7 +186,7 @@ function within(limit: number, fact: Promise<unknown>, clock: Clock): Promise<vo
   })
 }
 
-/** Has the client take its next call elsewhere. Resolves once it has what it was answered. */
+/** Sends GOAWAY. Resolves when the client has received its responses. */
 function leave(session: ServerHttp2Session): Promise<void> {
   return new Promise((resolve) => {
     if (session.destroyed) return resolve()
@@ -232,7 +232,7 @@ async function respond(
   })
   outgoing.on('error', () => {})
   incoming.on('error', () => {})
-  // The socket of HTTP/2 belongs to others, too.
+  // An HTTP/2 socket is shared with other calls.
   const cutOff = () => {
     if (incoming.httpVersionMajor === 2) outgoing.stream.close(http2.NGHTTP2_INTERNAL_ERROR)
     else incoming.socket.destroy()
@@ -251,7 +251,7 @@ async function respond(
     late.cancel()
   } catch (err) {
     if (!gone.signal.aborted) log.debug('Request not answered', { err })
-    // Nothing can be said to this caller: the handler logs what goes wrong in it.
+    // No response is possible any more; the handler logs its own errors.
     cutOff()
   }
 }
@@ -272,19 +272,19 @@ function answerHttp1(incoming: Http2ServerRequest, outgoing: Http2ServerResponse
 }
 
 /**
- * The last piece says that it is the last one. The response of Node, which could have trailers, says so in a frame of its own: upstream's
- * client has decoded the answer by then, and resets the stream. A thousand of these are taken for an attack, and end the session with
- * all calls in it.
+ * Ends the stream with the last data frame. Node's response object sends END_STREAM in a separate frame, because it could have trailers:
+ * upstream's client has decoded the response before that and resets the stream. Node treats a thousand resets as an attack and closes the
+ * session with all its calls.
  */
 function answerHttp2(incoming: Http2ServerRequest, { stream }: Http2ServerResponse, { status, headers, body }: Answer): void {
   const isEmpty = body.length === 0 || incoming.method === 'HEAD'
-  // HTTP/2 has no such header. Upstream: net/http does as its handler says, too.
+  // HTTP/2 has no such header: `close` closes the session instead. Upstream: net/http does the same.
   const { connection, ...rest } = headers
   if (connection === 'close') stream.session?.close()
   stream.respond({ ':status': status, ...rest }, { endStream: isEmpty })
   if (isEmpty) stream.end()
   else stream.end(body)
-  // Rather than as a callback: Node calls it with an error, and a stack, when all has gone well and the stream is closed already.
+  // Not as a callback: Node calls it with an error when the stream was already closed successfully.
   if (!incoming.complete) {
     stream.once('finish', () => {
       if (!incoming.complete) stream.close(http2.NGHTTP2_NO_ERROR)
@@ -306,7 +306,7 @@ function requestOf(incoming: Http2ServerRequest, signal: AbortSignal): Request {
     // A handler that stops reading may still respond: that must not close the connection.
     ...(hasBody ? { body: ReadableStream.from(incoming.iterator({ destroyOnReturn: false })) as never, duplex: 'half' } : {}),
   }
-  // Not as a reference to be resolved: `//x` is a path here, not a host.
+  // Not resolved against a base: `//x` is a path here, not a host.
   const url = incoming.url.startsWith('/') ? `https://localhost${incoming.url}` : incoming.url
   return new Request(url, init)
 }

@@ -13,15 +13,15 @@ export interface OwnCertificateOptions {
   readonly ipAddresses?: readonly string[]
   readonly clock: Clock
   readonly log: Logger
-  /** Milliseconds: of the authority a year, of a serving certificate a month when absent. */
+  /** Validity in milliseconds. Default: a year for the authority, a month for a serving certificate. */
   readonly validity?: { readonly authority: number; readonly serving: number }
-  /** An authority to go on with. */
+  /** The authority of an earlier start. */
   readonly authority?: CertifiedKey
-  /** Makes everybody trust these authorities, PEM, newest first. A failure is tried again. */
+  /** Publishes the CA bundle (PEM, newest first) to all clients. A failure is retried. */
   trust(bundle: string): Promise<void>
-  /** Serves with it from now on. */
+  /** Uses a new serving certificate. */
   serve(certified: CertifiedKey): Promise<void> | void
-  /** Keeps an authority for the next start. */
+  /** Stores an authority for the next start. */
   keep?(authority: CertifiedKey): void
 }
 
@@ -34,7 +34,7 @@ const defaultValidity = { authority: hours(24 * 365), serving: hours(24 * 30) }
 const Spread = minutes(10)
 const Retry = minutes(1)
 
-/** Resolves once there is a certificate that is trusted and served. @throws what `trust` or `serve` do the first time */
+/** Starts the rotation; resolves when a trusted certificate is served. @throws the error of the first `trust` or `serve` */
 export async function keepOwnCertificate(options: OwnCertificateOptions): Promise<OwnCertificate> {
   const { clock, log, commonName } = options
   const rotation = new Rotation(options)
@@ -65,7 +65,7 @@ export async function keepOwnCertificate(options: OwnCertificateOptions): Promis
 class Rotation {
   readonly #options: OwnCertificateOptions
   #authority: CertifiedKey | undefined
-  /** The one before, as long as what it signed may be in use. */
+  /** The previous authority, while certificates that it signed may be in use. */
   #previous: CertifiedKey | undefined
   /** The published CA bundle, and since when. */
   #trusted = { bundle: '', at: 0 }
@@ -76,7 +76,7 @@ class Rotation {
     this.#authority = options.authority
   }
 
-  /** Does what is due. Resolves with when to come back. */
+  /** Performs the steps that are due. Resolves with the time of the next one. */
   async step(): Promise<number> {
     const { clock, keep, serve } = this.#options
     const now = clock.now()
@@ -139,5 +139,5 @@ function renewalOf({ certificate }: CertifiedKey): number {
   return renewalBetween(Date.parse(validFrom), Date.parse(validTo))
 }
 
-/** After two thirds of the time. */
+/** Returns the time of renewal: after two thirds of the validity. */
 const renewalBetween = (from: number, until: number): number => from + ((until - from) * 2) / 3

@@ -1,4 +1,4 @@
-/** How much an extension server does at once. */
+/** Limits the concurrent calls of an extension server and the memory of their bodies. */
 
 export interface PlaceLimits {
   readonly inFlight: number
@@ -15,20 +15,20 @@ export class Places {
     this.#limits = limits
   }
 
-  /** Waits for a place and gives what leaves it; `undefined` when the signal aborts first. */
+  /** Waits until another call may start; returns the function that ends it, or `undefined` when the signal aborts first. */
   async enter(signal: AbortSignal): Promise<(() => void) | undefined> {
     if (signal.aborted) return undefined
     if (this.#taken < this.#limits.inFlight) this.#taken++
     else if (!(await this.#next(signal))) return undefined
     return () => {
       const [first] = this.#waiting
-      // The place is handed on: `#taken` stays.
+      // The next waiting call starts, so `#taken` stays.
       if (first) first()
       else this.#taken--
     }
   }
 
-  /** Counts the bytes of one request until it is done with. */
+  /** Counts the bytes of one request until `done`. */
   read(): { take(bytes: number): boolean; done(): void } {
     let own = 0
     return {
@@ -44,7 +44,7 @@ export class Places {
     }
   }
 
-  /** False when the signal aborts first. */
+  /** Waits for the end of another call; returns false when the signal aborts first. */
   #next(signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const settle = (entered: boolean) => {

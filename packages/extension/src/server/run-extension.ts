@@ -1,4 +1,4 @@
-/** An extension as a program: what its `main` calls. Upstream: test/extension/main.go and exp/runtime/server, v1.14. */
+/** Runs an extension as a program. Upstream: test/extension/main.go and exp/runtime/server, v1.14. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
@@ -18,19 +18,19 @@ import { certificateMetric, servedCallMetrics } from './server-metrics.ts'
 import type { WatchedFiles } from './watch-files.ts'
 
 export interface RunOptions {
-  /** The command line without the program; that of this process when absent. */
+  /** Command line arguments. Default: those of this process. */
   readonly args?: readonly string[]
-  /** Lines of JSON on standard error when absent. */
+  /** Default: JSON lines on stderr. */
   readonly log?: Logger
-  /** Makes a span of each call; the one that the program has registered when absent. */
+  /** Tracer for a span per call. Default: the tracer that the program has registered. */
   readonly tracer?: Tracer
   readonly limits?: Partial<ServerLimits>
 }
 
 /**
- * Serves the extension until the process receives SIGTERM or SIGINT; calls in progress are completed. Takes
- * its certificate, its ports and the like from the command line, which `--help` explains. What it cannot start with is said on
- * standard error, and the process will exit with 1 (or 2, when the command line is wrong).
+ * Serves the extension until the process receives SIGTERM or SIGINT; calls in progress are completed. Certificate, ports and other
+ * settings are flags, which `--help` lists. When the start fails, the error is printed to stderr and the exit code is 1, or 2 for
+ * invalid flags.
  *
  * @example
  * await runExtension(defineExtension({ name: 'quota', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] }))
@@ -67,7 +67,7 @@ export async function runExtension(extension: Extension, options: RunOptions = {
 }
 
 export interface RunningExtension {
-  /** What an ExtensionConfig needs: URL, and `caBundle` for a self-made certificate. */
+  /** Fields for an ExtensionConfig: the URL, and the `caBundle` of a generated certificate. */
   readonly address: { readonly url: string; readonly caBundle?: string }
   readonly healthURL?: string
   readonly metricsURL?: string
@@ -79,7 +79,7 @@ export interface StartMeans extends Omit<RunOptions, 'args'> {
   readonly clock: Clock
 }
 
-/** @throws when there is no certificate, or a port is taken */
+/** Starts the servers. @throws Error when there is no certificate, or a port is in use */
 export async function startExtension(
   extension: Extension,
   flags: ExtensionFlags,
@@ -210,7 +210,7 @@ function diagnosticsOf(ready: () => boolean, registry?: Registry): FetchHandler 
   }
 }
 
-/** Those who scrape have no certificate of the kind that callers of hooks have. */
+/** Serves diagnostics without requiring client certificates, which scrapers do not have. */
 async function listenDiagnostics(
   handle: FetchHandler,
   address: NonNullable<ExtensionFlags['diagnostics']>,

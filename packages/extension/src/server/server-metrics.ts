@@ -2,7 +2,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ServedCall } from './server.ts'
 
-/** Registers the metrics and gives what counts a call. */
+/** Registers the metrics and returns the function that counts a call. */
 export function servedCallMetrics(registry: Registry): (call: ServedCall) => void {
   const requests = new Counter({
     name: 'capstan_extension_requests_total',
@@ -23,7 +23,7 @@ export function servedCallMetrics(registry: Registry): (call: ServedCall) => voi
   }
 }
 
-/** A certificate that is not renewed in time is the outage that can be seen coming. `expiry` is in milliseconds. */
+/** Registers a gauge with the expiry of the serving certificate, for alerts. `expiry` returns milliseconds since the epoch. */
 export function certificateMetric(registry: Registry, expiry: () => number): void {
   new Gauge({
     name: 'capstan_extension_certificate_expiry_timestamp_seconds',

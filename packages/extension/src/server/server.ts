@@ -17,7 +17,7 @@ export type FetchHandler = (request: Request) => Promise<Response>
 export interface ServerOptions {
   readonly log?: Logger
   readonly clock?: Clock
-  /** Makes a span of each call; the one that the program has registered when absent. */
+  /** Tracer for a span per call. Default: the tracer that the program has registered. */
   readonly tracer?: Tracer
   /** Called for each completed call. */
   readonly observe?: (call: ServedCall) => void
@@ -25,15 +25,15 @@ export interface ServerOptions {
 }
 
 export interface ServerLimits {
-  /** Handlers that run at once. Calls beyond wait for a place as long as their caller does. */
+  /** Most concurrent handlers. Further calls wait, at most for their timeout. */
   readonly inFlight: number
-  /** Bytes of all requests that have been read and are not answered yet, together. */
+  /** Memory budget in bytes for the bodies of all requests in progress. */
   readonly bytes: number
 }
 
 export const defaultServerLimits: ServerLimits = { inFlight: 256, bytes: 256 * 1024 * 1024 }
 
-/** One call as the server saw it: for metrics. */
+/** One call of the server, for metrics. */
 export interface ServedCall {
   readonly hook: string
   /** Empty for discovery. */
@@ -48,9 +48,8 @@ export interface ServedCall {
 }
 
 /**
- * Serves an extension's handlers and its discovery. What goes wrong with a request is answered as a failure with code 200, as the
- * protocol has it; a handler that throws is answered with 500, one that is not done in time with 504, which the caller's failure
- * policy covers.
+ * Returns a server for an extension's handlers and discovery. The response to an invalid request is a Failure with status 200, as in the
+ * protocol. A handler that throws leads to status 500, one that exceeds its timeout to 504, which the failure policy covers.
  */
 export function extensionServer(extension: Extension, options: ServerOptions = {}): FetchHandler {
   const { log = silent, clock = systemClock, tracer = globalTracer(), observe } = options
@@ -79,7 +78,7 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
       deadline.cancel()
 
       const response = responseTo(handler, asked, handler === discovery ? more : {})
-      // An answer that has no form in JSON is the handler's error.
+      // A response that cannot be encoded as JSON is an error of the handler.
       const end: End = asked.kind === 'answer' && response.status !== 200 ? { kind: 'error' } : asked
       const took = clock.now() - started
       report(end, took, bound, hook === Discovery ? 'debug' : 'info')
@@ -90,7 +89,7 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
   }
 }
 
-/** How a call ended. */
+/** The result of a call. */
 type End =
   | { readonly kind: 'answer'; readonly answer: Answer; readonly cluster?: string | undefined }
   | { readonly kind: 'error' | 'timeout' | 'gone' }
@@ -149,7 +148,7 @@ function responseTo({ hook, name }: Handler, end: End, more: object): Response {
   }
 }
 
-/** An extension may be reached below a prefix: what counts is the path from the group of a hook on. */
+/** Returns the path from the group of a hook on: the server may be behind a path prefix. */
 function belowPrefix(pathname: string, groups: ReadonlySet<string>): string {
   for (const group of groups) {
     const start = pathname.lastIndexOf(`/${group}/`)
@@ -171,7 +170,7 @@ interface CallMeans {
   readonly log: Logger
 }
 
-/** Reads the request, waits for a place and asks the handler; all of it before the deadline. */
+/** Reads the request, waits for the concurrency limit and calls the handler, all before the deadline. */
 async function ended(handler: Handler, request: Request, { places, deadline, log }: CallMeans): Promise<End> {
   const { signal } = deadline
   const reading = places.read()
@@ -196,7 +195,7 @@ async function ended(handler: Handler, request: Request, { places, deadline, log
       leave()
     }
   }
-  // A handler that continues after that has no caller any more, and keeps its place until it ends.
+  // A handler that continues after the deadline counts against the concurrency limit until it ends.
   const late = new Promise<End>((resolve) => {
     const stop = () => resolve({ kind: deadline.passed ? 'timeout' : 'gone' })
     if (signal.aborted) stop()
@@ -235,13 +234,13 @@ function shapeOf(value: unknown): string {
 
 const failure = (message: string): End => ({ kind: 'answer', answer: { kind: 'fail', message } })
 
-/** `namespace/name` of the Cluster that the request is about, if it is about one. */
+/** Returns the `namespace/name` of the request's Cluster, if it has one. */
 function clusterIn({ cluster }: Record<string, unknown>): string | undefined {
   const { metadata } = (cluster ?? {}) as { metadata?: { namespace?: string; name?: string } }
   return metadata?.name === undefined ? undefined : `${metadata.namespace ?? ''}/${metadata.name}`
 }
 
-/** Go's server checks neither kind nor version, so neither may be missing here; what handlers rely on may not. */
+/** Decodes a request. As in Go's server, kind and version are not checked; fields that handlers rely on are. */
 function requestOf(hook: Hook, body: Uint8Array): Record<string, unknown> {
   const kind = `${hook.name}Request`
   const request = { ...decodeWire(body, hook.request, kind, 'request'), apiVersion: hookApiVersion(hook), kind }

@@ -1,4 +1,4 @@
-/** Files that others replace while they are used: certificates, above all. */
+/** Watches files that are replaced while they are in use, such as certificates. */
 import { type FSWatcher, readFileSync, watch } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { type Logger, messageOf } from '@capstan/kube'
@@ -8,18 +8,18 @@ export interface WatchedFiles {
 }
 
 /**
- * Reads files together, and again whenever something changes in their folders: a file is written, renamed, or what it links to is
- * swapped, as Kubernetes does with the contents of a Secret. Nothing is polled. `use` gets the contents in the order of the files;
- * what it throws, and what cannot be read, is logged, and leaves in place what was used before.
+ * Reads files together, and again after each change in their folders: a file is written or renamed, or a link is swapped, as Kubernetes
+ * does with the contents of a Secret. There is no polling. `use` gets the contents in the order of the files. When a file cannot be read or
+ * `use` throws, the error is logged and the earlier contents stay in use.
  *
- * @throws what the first reading does
+ * @throws the error of the first reading
  */
 export function watchFiles(files: readonly string[], use: (contents: readonly string[]) => void, log: Logger): WatchedFiles {
   const paths = files.map((file) => resolve(file))
   const read = () => paths.map((path) => readFileSync(path, 'utf8'))
   let used = read()
   use(used)
-  /** As last refused: the same contents are not complained of twice. */
+  /** The last rejected contents, so that they are logged once. */
   let refused = ''
 
   const look = (): void => {

@@ -1,6 +1,6 @@
 /**
- * Canaries: texts that must not come through, put in every place of every hook's request and answer, in every form that the deny list
- * promises to leave out (docs/reference/tapes.md).
+ * Canaries: secrets in every field of every hook's request and response, in every form that the deny list promises to redact
+ * (docs/reference/tapes.md).
  */
 import { hookCatalog } from '@capstan/api'
 import { draft, isRecord, type Json } from '@capstan/kube'
@@ -16,7 +16,7 @@ const kubeconfigOf = (secret: string): string =>
   `apiVersion: v1\nkind: Config\nclusters: []\nusers:\n- name: admin\n  user: {token: ${secret}}\n`
 const secretOf = (secret: string) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x' }, data: { any: secret } })
 
-/** Forms of a secret within a text. */
+/** Forms of a secret in a string. */
 const texts: { readonly [form: string]: (secret: string) => string } = {
   'a private key': (secret) => pem(secret),
   'a private key with text around it': (secret) => `before ${pem(secret, 'OPENSSH ')} after`,
@@ -58,7 +58,7 @@ const texts: { readonly [form: string]: (secret: string) => string } = {
   'more layers than are looked through': (secret) => base64(base64(base64(base64(base64(base64(secret)))))),
 }
 
-/** Forms of a secret within an object: what is added to it. */
+/** Forms of a secret in an object: the added members. */
 const members: { readonly [form: string]: (secret: string) => object } = {
   ...Object.fromEntries(
     `password adminPassword db-passwd passphrase secret clientSecret token joinToken credentials apiKey api_key access-key privateKey
@@ -94,12 +94,12 @@ const members: { readonly [form: string]: (secret: string) => object } = {
   'a key of an object': (secret) => ({ [`token=${secret}`]: 1 }),
 }
 
-/** Canaries are also bootstrap tokens' second half: sixteen small letters and digits. */
+/** A canary has the form of the second half of a bootstrap token: sixteen lower-case letters and digits. */
 const Canary = /canary\d{10}/
 let hatched = 0
 const canary = (): string => `canary${String(hatched++).padStart(10, '0')}`
 
-/** The first canary in a text, in base64 too, and in base64 of base64. */
+/** Returns the first canary in a text, also in base64, and in base64 of base64. */
 function found(text: string): string | undefined {
   const [plain] = Canary.exec(text) ?? []
   if (plain) return plain
@@ -141,7 +141,7 @@ const exchanges: [string, Json][] = hookCatalog.flatMap((hook) => [
   [`answer of ${hook.name}`, { status: 'Success', message: 'all is well', ...contents[hook.name] } as unknown as Json],
 ])
 
-/** The value with every text changed and every object added to, in patches as well. */
+/** Returns the value with changed strings and extended objects, also inside patches. */
 function everywhere(value: unknown, text: (text: string) => string, more: () => object): unknown {
   if (typeof value === 'string') {
     const within = /^[A-Za-z0-9+/]{16,}=*$/.test(value) ? parsed(Buffer.from(value, 'base64').toString()) : undefined
@@ -161,7 +161,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Requests and answers through which a canary comes that was planted in them. */
+/** Returns the requests and responses in which a planted canary is not redacted. */
 const leaks = (plant: (exchange: Json) => unknown): string[] =>
   exchanges.flatMap(([name, exchange]) => {
     const planted = plant(exchange)
@@ -171,25 +171,23 @@ const leaks = (plant: (exchange: Json) => unknown): string[] =>
   })
 
 describe.each(Object.entries(texts))('%s', (_, form) => {
-  it('is left out in place of every text', () =>
+  it('is redacted instead of every string', () =>
     expect(leaks((exchange) => everywhere(exchange, () => form(canary()), Object))).toEqual([]))
 
-  it('is left out behind every text', () =>
+  it('is redacted after every string', () =>
     expect(leaks((exchange) => everywhere(exchange, (text) => `${text}\n${form(canary())}`, Object))).toEqual([]))
 
-  it('is left out once', () => {
+  it('is redacted once', () => {
     const once = redactText(form(canary()))
     expect(redactText(once)).toBe(once)
   })
 })
 
-test.each(Object.entries(members))('%s is left out in every object', (_, form) =>
+test.each(Object.entries(members))('%s is redacted in every object', (_, form) =>
   expect(leaks((exchange) => everywhere(exchange, String, () => form(canary())))).toEqual([]),
 )
 
-test.each(exchanges)('nothing of the %s is left out when it has no secret', (_, exchange) =>
-  expect(redact(exchange)).toEqual(exchange),
-)
+test.each(exchanges)('the %s without secrets is unchanged', (_, exchange) => expect(redact(exchange)).toEqual(exchange))
 
 test.each([
   ['the name of a Secret', { dataSecretName: 'demo-bootstrap', secretRef: { name: 'x' }, tokenTTL: '1h' }],
@@ -199,9 +197,9 @@ test.each([
   ['a message about a Secret', { message: 'failed to get secret "default/x": not found' }],
   ['an image', { image: 'registry.example.com:5000/team/kube-apiserver:v1.35.0@sha256:0123456789abcdef' }],
   ['a selector', { matchExpressions: [{ key: 'tier', operator: 'In', values: ['a'] }] }],
-])('%s stays', (_, value) => expect(redact(value)).toEqual(value))
+])('%s is unchanged', (_, value) => expect(redact(value)).toEqual(value))
 
-test('a hostile text takes no longer than it is long', () => {
+test('a hostile text takes linear time', () => {
   const words = 'a|A|/|"|\\|[| |- |--a|a.|eyJ|a://|a://b|https://|kind:|Basic |bearer |token|token:|secretName:|abcdef.|\\"'
   const lines = [
     '\n',
@@ -213,12 +211,12 @@ test('a hostile text takes no longer than it is long', () => {
     `${'A'.repeat(64)} \n `,
   ]
   const parts = [...words.split('|'), ...lines]
-  // Were one of them quadratic this would take minutes.
+  // With a quadratic pattern this would take minutes.
   for (const part of parts)
     for (const head of ['', 'password="', 'token: |', '--']) redactText(`${head}${part.repeat(100_000 / part.length)}!`)
 }, 60_000)
 
-test('what is left out keeps its type', () => {
+test('redacted values keep their type', () => {
   const value = { credentials: { user: 'a', pin: 5, on: true, none: null, list: ['x'] }, patch: base64('{"token":"abc"}') }
   expect(redact(value)).toEqual({
     credentials: { user: '[redacted]', pin: 0, on: true, none: null, list: ['[redacted]'] },
@@ -255,7 +253,7 @@ describe('in any JSON', () => {
     ),
   }))
 
-  test('no canary comes through, and leaving out again changes nothing', () => {
+  test('redacts all canaries, and is idempotent', () => {
     const numRuns = 300 * Number(process.env.CAPSTAN_FUZZ ?? 1)
     fc.assert(
       fc.property(tree, (value) => {

@@ -5,15 +5,14 @@ import { isSecretName } from './secret-names.ts'
 import { Redacted, withoutSecrets } from './secret-text.ts'
 
 /**
- * A copy of the JSON value without secrets. It keeps its shape: what was a string is one, what was base64 is base64. Leaving out
- * again what was left out changes nothing.
+ * Returns a copy of the JSON value without secrets. Types are kept: strings stay strings, base64 stays base64. Idempotent.
  */
 export const redact = <T>(value: T): T => cleanValue(value, 0) as T
 
-/** The same for a text: one that holds JSON, or base64 of something, is looked through as well. */
+/** Returns a text without secrets; JSON and base64 in it are searched as well. */
 export const redactText = (text: string): string => cleanText(text, 0)
 
-/** How many times something may be JSON within a string or base64 within base64 before it is left out whole. */
+/** Most levels of JSON in strings or base64 in base64; deeper values are redacted as a whole. */
 const MaxDepth = 4
 
 function cleanValue(value: unknown, depth: number): unknown {
@@ -39,7 +38,7 @@ function cleanMember(object: Record<string, unknown>, key: string, value: unknow
   return isSecretName(key) || isSecretMember(object, key) ? blot(value) : cleanValue(value, depth)
 }
 
-/** A schema has no secrets but in what it gives as values; the rest of it core must still understand. */
+/** Redacts values in a schema, such as defaults; core must be able to decode the rest. */
 function cleanSchema(schema: unknown, depth: number, isSecret: boolean): unknown {
   if (!isRecord(schema)) return isSecret ? blot(schema) : cleanValue(schema, depth)
   const clean: Record<string, unknown> = {}
@@ -60,7 +59,7 @@ function cleanSchema(schema: unknown, depth: number, isSecret: boolean): unknown
   return clean
 }
 
-/** A member whose name is innocent in an object that is not. */
+/** Whether a member is secret because of other members of its object. */
 function isSecretMember(object: Record<string, unknown>, key: string): boolean {
   switch (key) {
     case 'data':
@@ -85,14 +84,14 @@ const isNamedAsSecret = ({ name, key, path }: Record<string, unknown>): boolean 
   [name, key].some((one) => typeof one === 'string' && isSecretName(one)) ||
   (typeof path === 'string' && path.split('/').some((step) => isSecretName(step.replaceAll('~1', '/'))))
 
-/** A text cut into lines is looked at as a whole. */
+/** Redacts a list; a list of strings may be a text split into lines, which is searched as a whole. */
 function cleanList(list: readonly unknown[], depth: number): unknown[] {
   const isText = list.length > 1 && list.every((item) => typeof item === 'string')
   if (isText && /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY/.test(list.join('\n'))) return list.map(() => Redacted)
   return list.map((item) => cleanValue(item, depth))
 }
 
-/** Everything below, but for the shape. */
+/** Redacts all values below, and keeps their types. */
 function blot(value: unknown): unknown {
   if (typeof value === 'string') return value === '' ? '' : Redacted
   if (typeof value === 'number') return 0
@@ -116,7 +115,7 @@ function cleanText(text: string, depth: number): string {
     .replace(unbroken, (run) => cleanBase64(run, depth))
 }
 
-/** An object, a list or a quoted text; other JSON is text like any other. */
+/** Parses an object, a list or a quoted string in a text; other JSON is treated as text. */
 function documentIn(text: string): unknown {
   if (!/^\s*[{["]/.test(text)) return undefined
   try {
@@ -126,7 +125,7 @@ function documentIn(text: string): unknown {
   }
 }
 
-/** Base64 in lines, as PEM and MIME have it, and in one piece. */
+/** Base64 with line breaks, as in PEM and MIME. */
 const wrapped = /(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{60,}[ \t]*\r?\n[ \t]*)+[A-Za-z0-9+/]{4,}={0,2}/g
 const unbroken = /[A-Za-z0-9+/_-]{16,}={0,2}/g
 
@@ -140,7 +139,7 @@ function cleanBase64(run: string, depth: number): string {
   return clean === text ? run : base64Of(clean)
 }
 
-/** Base64 that does not begin where the run does: there is a path before it, or an `n` that was a line break. */
+/** Whether base64 with a secret starts inside the run, after a path or an escaped line break. */
 const hidesSecret = (run: string, depth: number): boolean =>
   keyFragments.some((fragment) => run.includes(fragment)) ||
   [1, 2, 3].some((start) => {
@@ -150,7 +149,7 @@ const hidesSecret = (run: string, depth: number): boolean =>
 
 const base64Of = (text: string): string => Buffer.from(text).toString('base64')
 
-/** `undefined` when it is not base64 of a text. */
+/** Decodes base64; returns `undefined` when it does not contain text. */
 function textIn(run: string): string | undefined {
   const bytes = Buffer.from(run, 'base64')
   if (!isUtf8(bytes)) return undefined
@@ -159,7 +158,7 @@ function textIn(run: string): string | undefined {
   return /[\0-\x08\x0e-\x1f]/.test(text) ? undefined : text
 }
 
-/** How a private key shows in base64 wherever it begins: text before it moves it by up to two bytes. */
+/** Base64 fragments of a private key's header at the three possible alignments. */
 const keyFragments: readonly string[] = [0, 1, 2].map((before) => {
   const text = 'PRIVATE KEY-----'
   const encoded = base64Of('\0'.repeat(before) + text)

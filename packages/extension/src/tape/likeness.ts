@@ -1,6 +1,5 @@
 /**
- * Compares requests of different runs. Random values and times are ignored, and so are fields that only the API server or other
- * controllers use.
+ * Compares requests of different runs. Ignores random values, times, and fields that only the API server or other controllers use.
  */
 import { isRecord, setMember } from '@capstan/kube'
 

@@ -57,8 +57,8 @@ const create = (client: ExtensionClient, change: object = {}) => {
 }
 const outcome = (promise: Promise<unknown>) => promise.catch(({ code, problem, message }) => ({ code, problem, message }))
 
-describe('a tape played to core', () => {
-  it('answers what is alike in the order of the tape, and then goes on with the last answer', async () => {
+describe('a tape as transport for core', () => {
+  it('returns responses to similar requests in the order of the tape, and then repeats the last one', async () => {
     let nth = 0
     const gate = on(BeforeClusterCreate, { name: 'gate' }, () => (nth++ < 2 ? holdFor(5, `wait ${nth}`) : proceedNow()))
     const tape = await taped(server(gate), async (client) => {
@@ -76,7 +76,7 @@ describe('a tape played to core', () => {
     ])
   })
 
-  it('does not mind what differs from run to run', async () => {
+  it('ignores values that differ from run to run', async () => {
     const tape = await taped(server(on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(5, 'wait'))), create)
     const client = await clientOver(tapeTransport(tape))
     const { cluster } = fixture(BeforeClusterCreate)
@@ -92,7 +92,7 @@ describe('a tape played to core', () => {
     expect(await create(client, { metadata, spec })).toMatchObject({ retryAfterSeconds: 5 })
   })
 
-  it('gives patches to the templates of the request, whatever their uids are now', async () => {
+  it('adapts patches to the uids of the request', async () => {
     const patches = on(GeneratePatches, { name: 'patches' }, ({ request }) =>
       proceedWith({ items: request.items.map(({ uid }) => ({ uid, patchType: 'JSONMergePatch' as const, patch: 'e30=' })) }),
     )
@@ -115,7 +115,7 @@ describe('a tape played to core', () => {
       ),
     ],
     ['garbage', async (request) => (/create/.test(request.url) ? new Response('<html>') : server(gate)(request))],
-  ])('%s is one again, in the same words', async (_, handle) => {
+  ])('%s is repeated with the same message', async (_, handle) => {
     let then: unknown
     const tape = await taped(handle, async (client) => {
       then = await outcome(create(client))
@@ -125,7 +125,7 @@ describe('a tape played to core', () => {
     expect(await outcome(create(client))).toEqual(then)
   })
 
-  it('says what is different in a request that it does not have, and no failure policy ignores that', async () => {
+  it('reports the differences of an unknown request, as a failure that no failure policy ignores', async () => {
     const ignoring = on(BeforeClusterCreate, { name: 'gate', failurePolicy: 'Ignore' }, () => proceedNow())
     const tape = await taped(server(ignoring), create)
     const client = await clientOver(tapeTransport(tape))
@@ -138,7 +138,7 @@ describe('a tape played to core', () => {
     })
   })
 
-  it('knows no handler that was never called', async () => {
+  it('has no handler that was never called', async () => {
     const upgrade = on(BeforeClusterUpgrade, { name: 'upgrade' }, () => proceedNow())
     const tape = await taped(server(upgrade), async () => {})
     const client = await clientOver(tapeTransport(tape))
@@ -165,7 +165,7 @@ describe('a tape sent to an extension', () => {
     return resent
   }
 
-  it('finds nothing where nothing has changed', async () => {
+  it('reports no differences when nothing has changed', async () => {
     const tape = await taped(server(gate), create)
     expect(await resend(tape, server(gate))).toEqual([
       ['Discovery', []],
@@ -173,7 +173,7 @@ describe('a tape sent to an extension', () => {
     ])
   })
 
-  it('tells where answers differ, in patches too', async () => {
+  it('reports the paths of differences, also in patches', async () => {
     const patches = (value: string) =>
       on(GeneratePatches, { name: 'patches' }, ({ request }) => {
         const patch = btoa(JSON.stringify([{ op: 'add', path: '/spec/a', value }]))
@@ -187,7 +187,7 @@ describe('a tape sent to an extension', () => {
     ])
   })
 
-  it('tells of failures that were none, and of answers that were none', async () => {
+  it('reports new failures, and failures that do not occur any more', async () => {
     const tape = await taped(server(gate), create)
     expect(await resend(tape, server(), { handler: 'gate' })).toEqual([
       [

@@ -1,4 +1,4 @@
-/** Plays the answers of a tape to core: it goes the same way as when the tape was made, and no extension is there. */
+/** Returns the responses of a tape to core, to repeat a run without the extension. */
 import { differences, differenceText } from '../test-kit/differences.ts'
 import { HookFailed } from '../client/hook-failed.ts'
 import type { HookTransport, HttpAnswer } from '../client/transport.ts'
@@ -15,10 +15,10 @@ interface Remembered {
 }
 
 /**
- * A transport that answers from a tape. A call of the tape is selected by ExtensionConfig, hook, version, handler, and by a
- * request that is alike but for what differs from run to run (uids, times, generated names; docs/reference/tapes.md has the list).
- * Calls that are alike are answered in their order on the tape, and the last of them for ever: core may ask more often than it did.
- * What failed then fails now. A request that the tape does not have fails with `not-registered`, which no failure policy ignores.
+ * Returns a transport with the responses of a tape. A call of the tape is selected by ExtensionConfig, hook, version, handler and request;
+ * values that differ from run to run are ignored (uids, times, generated names; docs/reference/tapes.md has the list). Similar calls get
+ * the responses in the order of the tape, and then the last one repeatedly, since core may call more often. Recorded failures are repeated.
+ * A request that is not on the tape fails with `not-registered`, which no failure policy ignores.
  */
 export function tapeTransport(tape: Tape): HookTransport {
   const byHandler = Map.groupBy(
@@ -58,7 +58,7 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** Says which of the calls that it has comes nearest, and what is different there. */
+/** Error for a request that is not on the tape, with the most similar call and its differences. */
 function notOnTape(url: URL, extensionConfig: string | undefined, request: object, known: readonly Remembered[]): HookFailed {
   const of = extensionConfig === undefined ? '' : ` of ExtensionConfig ${extensionConfig}`
   const head = `the tape has no answer to ${url.pathname}${of}`
@@ -72,14 +72,14 @@ function notOnTape(url: URL, extensionConfig: string | undefined, request: objec
   return new HookFailed('not-registered', `${head}: the request is not among its ${known.length} calls; nearest is ${where}`)
 }
 
-/** The parts of an ExtensionConfig on tape: enough for core to call what the tape can answer. */
+/** The parts of an ExtensionConfig that core needs to call the handlers of a tape. */
 export interface TapedConfig {
   readonly name: string
   readonly url: string
   readonly settings: { readonly [name: string]: string }
 }
 
-/** The ExtensionConfigs whose calls are on the tape, with the settings that all of their calls had. */
+/** Returns the ExtensionConfigs of the calls on a tape, with the settings common to their calls. */
 export function tapedConfigs({ calls }: Tape): TapedConfig[] {
   const byConfig = Map.groupBy(calls, ({ extensionConfig }) => extensionConfig)
   return [...byConfig].map(([name, [first, ...more]]) => {

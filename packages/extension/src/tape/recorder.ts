@@ -1,13 +1,13 @@
-/** Writes calls on a tape as they end. It never stands in the way of the calls, nor of the program. */
+/** Writes calls to a tape when they end. Never delays calls or fails the program. */
 import type { Clock } from '@capstan/kube'
 import { messageOf, writeJSON } from '@capstan/kube'
 import type { CallObserver, ObservedCall } from '../client/observed-call.ts'
 import { redact, redactText } from './deny-list.ts'
 import { type TapedCall, TapeFormat, type TapeHeader, TapeVersion } from './tape.ts'
 
-/** Where the lines go. */
+/** The file of a tape. */
 export interface TapeFile {
-  /** Bytes that are there already; 0 for a new tape. */
+  /** Existing bytes; 0 for a new tape. */
   readonly bytes: number
   append(text: string): Promise<void>
   close(): Promise<void>
@@ -17,7 +17,7 @@ export interface RecorderOptions {
   readonly clock: Clock
   /** Called when the recording stops early, with the reason; and for the first call that cannot be recorded. */
   report(problem: string): void
-  /** The tape grows no longer than about this; 64 MiB when absent. */
+  /** Approximate maximum size of the tape. Default: 64 MiB. */
   readonly maxBytes?: number
 }
 
@@ -82,7 +82,7 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
         else if (pending.length + length > MaxPending) stop('the disk is too slow for what is recorded')
         else put(taped)
       } catch (err) {
-        // Such as an answer that is nested too deep to be looked through: it is not recorded rather than recorded with its secrets.
+        // For example a response that is nested too deeply to be redacted: it is not recorded.
         if (!isOddTold) report(`A call of ${call.hook.name} is not recorded: ${messageOf(err)}`)
         isOddTold = true
       }
@@ -94,7 +94,7 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
   }
 }
 
-/** The call as a tape has it, without secrets. */
+/** Returns the call in the form of a tape, without secrets. */
 export function tapedCall(call: ObservedCall): TapedCall {
   const { hook, announcedVersion, handler, extensionConfig, url, started, took, attempts, code, request, outcome } = call
   return {

@@ -1,4 +1,4 @@
-/** Sends the requests of a tape to an extension and compares its answers with those of the tape. */
+/** Sends the requests of a tape to an extension and compares its responses with those of the tape. */
 import type { Catalog, ClientConfig } from '@capstan/api'
 import type { Clock } from '@capstan/kube'
 import { callHandler } from '../client/call.ts'
@@ -22,16 +22,16 @@ export interface ResendOptions {
   readonly signal?: AbortSignal
 }
 
-/** One call of the tape, made again. */
+/** One repeated call of the tape. */
 export interface Resent {
   readonly call: Tape['calls'][number]
-  /** Milliseconds, this time. */
+  /** Duration of the repeated call in milliseconds. */
   readonly took: number
-  /** Between the answer on the tape and this one; empty when they say the same. */
+  /** Differences from the response on the tape; empty when they are equal. */
   readonly differences: readonly Difference[]
 }
 
-/** One after the other in the order of the tape, since an extension may remember. The tape has no secrets: nor have the requests. */
+/** Repeats calls one after the other in the order of the tape, since an extension may have state. Secrets stay redacted in the requests. */
 export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGenerator<Resent> {
   const { server, catalog, transport, clock, timeoutSeconds, signal } = options
   for (const call of tape.calls) {
@@ -55,7 +55,7 @@ export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGene
   }
 }
 
-/** Whether a server repeats what kind of answer it gives says nothing. */
+/** Removes apiVersion and kind, which are optional in responses. */
 function spoken(answer: object): object {
   const { apiVersion: _a, kind: _k, ...rest } = answer as { apiVersion?: unknown; kind?: unknown }
   return rest

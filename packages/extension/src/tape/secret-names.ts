@@ -1,6 +1,6 @@
-/** Names that say that what they name is a secret. */
+/** Names of fields and keys with secrets. */
 
-/** Any of these within a name, in any case. */
+/** Words in names of secrets, in any case. */
 export const secretWords = [
   'passw(?:or)?d',
   'passphrase',
@@ -22,12 +22,12 @@ export const secretWords = [
 
 const secretWord = new RegExp(secretWords, 'i')
 
-/** Says where a secret is, or how long it holds, not what it is: `dataSecretName`, `secretKeyRef`, `token-auth-file`, `tokenTTL`. */
+/** Endings of names that refer to a secret without containing it: `dataSecretName`, `secretKeyRef`, `token-auth-file`, `tokenTTL`. */
 export const referenceEndings = 'names?|namespace|refs?|kind|mode|file|path|dir|ttl|seconds'
 
 const reference = new RegExp(`(?:${referenceEndings})$`, 'i')
 
-/** Whether a field, a key, a setting or a variable of this name is left out. A prefix such as `example.com/` does not count. */
+/** Whether a field, key, setting or variable with this name is redacted. A prefix such as `example.com/` is ignored. */
 export function isSecretName(name: string): boolean {
   const own = name.slice(name.lastIndexOf('/') + 1)
   return (secretWord.test(own) && !reference.test(own)) || /[.]key$/i.test(own)

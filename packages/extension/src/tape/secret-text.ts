@@ -1,12 +1,12 @@
-/** Secrets within a text, found by their form, since no name says that they are there. */
+/** Redacts secrets in a text, which are recognized by their form. */
 import { referenceEndings, secretWords } from './secret-names.ts'
 
-/** Stands where a secret was. */
+/** Replacement of a secret. */
 export const Redacted = '[redacted]'
 
-/** The text without secrets. Doing it again changes nothing. */
+/** Returns the text without secrets. Idempotent. */
 export function withoutSecrets(text: string): string {
-  // Without any of these no form begins.
+  // Every form contains one of these characters.
   if (!/[\s:=.]/.test(text)) return text
   if (isManifestOfSecrets(text)) return Redacted
   let clean = text
@@ -14,27 +14,27 @@ export function withoutSecrets(text: string): string {
   return clean
 }
 
-/** A Secret or a kubeconfig written out, as YAML or JSON among other text: all of it is left out. */
+/** Whether the text contains a Secret or kubeconfig as YAML or JSON: it is redacted as a whole. */
 const isManifestOfSecrets = (text: string): boolean =>
   text.includes('kind') &&
   (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Secret(?:List)?\b/.test(text) ||
     (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Config\b/.test(text) && /\b(?:users|clusters|contexts)\b/.test(text)))
 
-/** Patterns that stay linear whatever the text: what repeats is bounded, or cannot fail behind itself. */
+/** A pattern with linear matching time for any text: repetitions are bounded or cannot backtrack. */
 interface Form {
   readonly pattern: RegExp
   readonly replace: (match: string, ...groups: (string | undefined)[]) => string
 }
 
 const quoted = String.raw`"[^"\\]*(?:\\.[^"\\]*)*"?|'[^']*'?`
-/** What comes after a colon: quoted, a block below it, or the rest of the line. */
+/** The value after a colon: quoted, an indented block, or the rest of the line. */
 const afterColon = String.raw`${quoted}|(?:[|>][-+\d]{0,3}[ \t]{0,9})?(?:\r?\n(?:[ \t]+[^\n]*|- [^\n]*|(?=\r?\n)))+|[^\n]+`
 const afterEquals = String.raw`${quoted}|[^\s,;&"']+`
 const secretName = String.raw`(?:(?:${secretWords})(?![\w.-]{0,60}?(?:${referenceEndings})(?![\w.-]))|\.key\b)[\w.-]{0,60}`
 const sign = (one: string): string => String.raw`\\{0,4}["']?[ \t]{0,9}${one}[ \t]{0,9}`
 
 const forms: readonly Form[] = [
-  // To the end of the text when it is cut off.
+  // Up to the end of the text when it is truncated.
   {
     pattern: /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
     replace: () => Redacted,

@@ -5,8 +5,7 @@ import type { TapeFile } from './recorder.ts'
 import { parseHeader, parseTape, type Tape, TapeError, TapeFormat } from './tape.ts'
 
 /**
- * Opens a tape to be written on. One that is there already is gone on with, after what was whole of it; anything else that is there
- * stays as it is.
+ * Opens a tape for writing. An existing tape is continued after its last complete line; other existing files are not changed.
  *
  * @throws Error that names the file
  */
@@ -37,14 +36,14 @@ export async function readTape(path: string): Promise<Tape> {
 const named = (path: string, err: unknown): Error =>
   err instanceof TapeError ? new TapeError(`${path}: ${err.message}`) : (err as Error)
 
-/** How much of a tape was written to the end of a line. @throws TapeError when it is something else */
+/** Returns the length of a tape's complete lines. @throws TapeError when the file is not a tape */
 async function wholeBytes(file: FileHandle): Promise<number> {
   const { size } = await file.stat()
   if (size === 0) return 0
   const { buffer: head, bytesRead } = await file.read(Buffer.alloc(4096), 0, 4096, 0)
   const first = head.subarray(0, bytesRead).indexOf('\n')
   const beginning = `{"tape":"${TapeFormat}"`
-  // Killed while it wrote the first line.
+  // The process was killed while it wrote the first line.
   if (first < 0 && head.toString('utf8', 0, bytesRead).startsWith(beginning.slice(0, bytesRead))) return 0
   if (first < 0) throw new TapeError('it is no tape: there is no first line')
   parseHeader(head.subarray(0, first).toString())

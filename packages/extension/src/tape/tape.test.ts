@@ -89,7 +89,7 @@ describe('a recorder', () => {
     expect(second).not.toHaveProperty('status')
   })
 
-  it('stops at its limit with a line that says so, and tells once', async () => {
+  it('stops at its limit with a line that records it, and reports it once', async () => {
     const { observe, close, file, reports } = recording({ maxBytes: 4000 })
     for (let i = 0; i < 10; i++) observe(call())
     await close()
@@ -100,7 +100,7 @@ describe('a recorder', () => {
     expect(reports).toEqual([`Calls of hooks are no longer recorded: ${stopped}`])
   })
 
-  it('survives a disk that does not take what is written, and tells once', async () => {
+  it('survives failing writes, and reports them once', async () => {
     const { observe, close, file, reports } = recording()
     file.problem = new Error('ENOSPC: no space left on device, write')
     observe(call())
@@ -125,7 +125,7 @@ describe('a recorder', () => {
     expect(parseTape(file.text)).toMatchObject({ stopped: 'the disk is too slow for what is recorded' })
   })
 
-  it('leaves out a call that it cannot look through, and goes on', async () => {
+  it('skips a call that cannot be redacted, and continues', async () => {
     const { observe, close, file, reports } = recording()
     let deep: object = {}
     for (let i = 0; i < 100_000; i++) deep = { deep }
@@ -147,7 +147,7 @@ async function line(): Promise<string> {
 }
 
 describe('a reader', () => {
-  it('leaves out a last line that is not whole', async () => {
+  it('ignores an incomplete last line', async () => {
     const whole = await line()
     for (const cut of [1, 10, whole.length - 1]) {
       expect(parseTape(`${header}${whole}${whole.slice(0, cut)}`)).toMatchObject({ isTorn: true, calls: [{ line: 2 }] })
@@ -167,9 +167,9 @@ describe('a reader', () => {
     ['no version', header.replace(':1,', ':"1",'), 'version "1" is no version of a tape'],
     ['a damaged line', `${header}{"group":\n{}\n`, 'line 2 is damaged: expected an object in JSON'],
     ['a call without its hook', `${header}{"group":"a","version":"v1"}\n`, 'line 2 is no call: expected hook to be a text'],
-  ])('refuses %s', (_, text, message) => expect(() => parseTape(text)).toThrow(message))
+  ])('rejects %s', (_, text, message) => expect(() => parseTape(text)).toThrow(message))
 
-  test('whatever a tape holds, it is read, played and listed, or refused as a tape', async () => {
+  test('any text is read, played and listed as a tape, or rejected', async () => {
     const whole = JSON.parse(await line()) as Record<string, unknown>
     const fields = fc.record(Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, often(value)])), {
       requiredKeys: [],
@@ -199,7 +199,7 @@ describe('a reader', () => {
     )
   })
 
-  it('takes fields that it does not know', async () => {
+  it('accepts unknown fields', async () => {
     const more = (await line()).replace('{', '{"later":true,')
     expect(parseTape(header.replace('{', '{"later":true,') + more).calls).toHaveLength(1)
   })
@@ -233,7 +233,7 @@ describe('a tape on disk', () => {
     ['torn in a call', `${header}{"group":"hoo`],
     ['torn in its first line', header.slice(0, 20)],
     ['torn after a long line', `${header}${JSON.stringify({ stopped: 'x'.repeat(200_000) })}\n${'y'.repeat(200_000)}`],
-  ])('is gone on with when it is %s', async (name, text) => {
+  ])('is continued when it is %s', async (name, text) => {
     const path = file(name, text)
     await record(path)
     await record(path)
@@ -243,7 +243,7 @@ describe('a tape on disk', () => {
   test.each([
     ['another file', 'my precious notes\n'],
     ['a tape of a newer version', header.replace(':1,', ':7,')],
-  ])('%s is refused, and stays as it is', async (name, text) => {
+  ])('%s is rejected, and not changed', async (name, text) => {
     const path = file(name, text)
     await expect(openTape(path)).rejects.toThrow(path)
     await expect(readTape(path)).rejects.toThrow(path)
@@ -254,7 +254,7 @@ describe('a tape on disk', () => {
   it('that cannot be opened is named', () => expect(openTape(join(folder, 'no', 'such'))).rejects.toThrow(/ENOENT.*no\/such/))
 })
 
-test('a call has its attempts when there was more than one', () => {
+test('a call has the number of attempts if there were several', () => {
   expect(tapedCall(call())).not.toHaveProperty('attempts')
   expect(tapedCall(call({ attempts: 2 }))).toMatchObject({ attempts: 2 })
 })

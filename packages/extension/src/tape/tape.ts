@@ -1,4 +1,4 @@
-/** A tape: calls of hooks as JSON lines, to be read by people, by other programs, and played again. docs/reference/tapes.md */
+/** A tape: recorded calls of hooks as JSON lines, for people and programs, which can be replayed. See docs/reference/tapes.md. */
 import type { Hook } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 import { isRecord } from '@capstan/kube'
@@ -8,19 +8,19 @@ import type { HookProblem } from '../client/hook-problems.ts'
 /** The first line of a tape. */
 export interface TapeHeader {
   readonly tape: typeof TapeFormat
-  /** Readers of a version read all that came before it. */
+  /** Format version. Readers support all earlier versions. */
   readonly version: number
-  /** When the recording began, RFC 3339. */
+  /** Start of the recording, RFC 3339. */
   readonly began: string
 }
 
 export const TapeFormat = 'capstan.dev/hook-calls'
 export const TapeVersion = 1
 
-/** Any other line: one call that has ended, secrets left out. */
+/** Each further line: one completed call, without secrets. */
 export interface TapedCall {
   readonly group: string
-  /** The version that the handler registered for: request and response are of it. */
+  /** The hook version of the handler, request and response. */
   readonly version: string
   readonly hook: string
   /** `<handler>.<extensionconfig>`; absent for Discovery. */
@@ -31,28 +31,28 @@ export interface TapedCall {
   readonly started: string
   /** Milliseconds. */
   readonly took: number
-  /** How often the request was sent; 1 when absent. */
+  /** Number of times the request was sent. Default: 1. */
   readonly attempts?: number
-  /** HTTP status; absent when there was no answer. */
+  /** HTTP status; absent when there was no response. */
   readonly status?: number
   /** Without apiVersion and kind. */
   readonly request: object
-  /** Either this, whatever its status says, */
+  /** The response, with any status; absent after a failure. */
   readonly response?: object
-  /** or why there was none. */
+  /** The failure, when there was no valid response. */
   readonly failure?: { readonly code: HookFailureCode; readonly problem: HookProblem; readonly message: string }
 }
 
 export interface Tape {
   readonly header: TapeHeader
   readonly calls: readonly (TapedCall & { readonly line: number })[]
-  /** Why the recording stopped before the recorder did. */
+  /** Reason why the recording stopped early. */
   readonly stopped?: string
-  /** The last line is not whole: the recorder was killed while it wrote. */
+  /** The last line is incomplete: the recorder was killed while it wrote. */
   readonly isTorn: boolean
 }
 
-/** It is no tape, or one that cannot be read here. */
+/** Error for a text that is not a tape, or has an unsupported version. */
 export class TapeError extends Error {
   override readonly name = 'TapeError'
 }
@@ -128,13 +128,13 @@ function callIn(value: Record<string, unknown>, line: number): TapedCall {
   return value as unknown as TapedCall
 }
 
-/** The name that its server knows the handler by; empty for Discovery. */
+/** Returns the handler's name on its server; empty for Discovery. */
 export function shortHandler({ handler = '', extensionConfig }: Pick<TapedCall, 'handler' | 'extensionConfig'>): string {
   const suffix = `.${extensionConfig}`
   return handler.endsWith(suffix) ? handler.slice(0, -suffix.length) : handler
 }
 
-/** The path that the call was sent to, below the prefix of the server's URL. */
+/** Returns the path of the call, below the prefix of the server's URL. */
 export const pathOf = (call: TapedCall): string =>
   hookPath(
     { group: call.group, version: call.version, name: call.hook, singleton: call.handler === undefined } as Hook,

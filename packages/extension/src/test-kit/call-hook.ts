@@ -14,18 +14,18 @@ import { extensionServer } from '../server/server.ts'
 import { inProcess } from '../client/transport.ts'
 
 export interface CallHookOptions {
-  /** Which one, when the extension has several handlers for the hook. */
+  /** Name of the handler, if the extension has several for the hook. */
   readonly handler?: string
-  /** For the time limit of the call; one that stands still when absent. */
+  /** Clock for the timeout of the call. Default: a clock that does not run. */
   readonly clock?: Clock
   readonly log?: Logger
 }
 
 /**
- * The response of a handler, or of the extension's handler for the hook, as core would get it: the request is encoded and decoded on
- * its way, and so is the answer. Without a request it is that of `fixture(hook)`.
+ * Calls a handler, or the extension's handler for the hook, as core does: request and response are encoded and decoded. Default request:
+ * `fixture(hook)`.
  *
- * @throws HookFailed with what core would not take: garbage, a wrong shape, an unknown status, a patch that does not apply
+ * @throws HookFailed when core would reject the response: invalid JSON, invalid fields, an unknown status, a patch that does not apply
  * @example
  * const { status, retryAfterSeconds } = await callHook(extension, BeforeClusterCreate, fixture(BeforeClusterCreate))
  */
@@ -79,7 +79,7 @@ function assertTaken(hook: Hook, request: object, response: Record<string, unkno
   patchedRequest(hook, request, response)
 }
 
-/** The same log; the last error that went through it is kept. */
+/** Wraps a log to keep its last error. */
 const keeping = (thrown: { err?: unknown }, log: Logger): Logger => ({
   debug: (message, fields) => log.debug(message, fields),
   info: (message, fields) => log.info(message, fields),

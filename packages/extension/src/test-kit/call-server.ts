@@ -1,4 +1,4 @@
-/** One call of a server that no ExtensionConfig names: for authors who try theirs out. */
+/** Calls a server without ExtensionConfig, for authors who try an extension. */
 import type { ClientConfig, Hook, ResponseOf } from '@capstan/api'
 import { Discovery, hookApiVersion } from '@capstan/api'
 import type { Clock } from '@capstan/kube'
@@ -9,9 +9,9 @@ import type { HookTransport } from '../client/transport.ts'
 
 export interface ServerCall {
   readonly server: ClientConfig
-  /** Without apiVersion and kind. */
+  /** The request without apiVersion and kind. */
   readonly request: object
-  /** Short name; absent: the one that the server announces for the hook. */
+  /** Short name. Default: the handler that the server announces for the hook. */
   readonly handler?: string
   readonly timeoutSeconds: number
   readonly transport: HookTransport
@@ -27,7 +27,7 @@ export interface ServerAnswer {
   readonly response: { readonly status?: unknown }
 }
 
-/** The response whatever it says, with the problems that core would find on the way as errors. @throws HookFailed */
+/** Calls a server and returns any response. @throws HookFailed for problems that core would detect */
 export async function callServer(hook: Hook, call: ServerCall): Promise<ServerAnswer> {
   const { server, request, timeoutSeconds, transport, clock, signal } = call
   const means = { transport, clock, ...(signal ? { signal } : {}) }

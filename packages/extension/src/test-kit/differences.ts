@@ -1,15 +1,15 @@
-/** Where two answers differ, in paths that a person can follow: into patches, which are base64 of JSON, as well. */
+/** Compares responses by path, also inside patches, which are base64 of JSON. */
 import { equal, isRecord } from '@capstan/kube'
 
 export interface Difference {
   /** Such as `items[0].patch[1].value`. */
   readonly path: string
-  /** Absent: there was nothing. */
+  /** Absent when there was no value. */
   readonly before?: unknown
   readonly after?: unknown
 }
 
-/** Differences with members sorted, each as deep as possible. */
+/** Returns the differences as deep as possible, sorted by member. */
 export function differences(before: unknown, after: unknown, path = ''): Difference[] {
   if (equal(before, after)) return []
   if (isRecord(before) && isRecord(after)) {
@@ -22,13 +22,13 @@ export function differences(before: unknown, after: unknown, path = ''): Differe
   }
   if (typeof before === 'string' && typeof after === 'string') {
     const [left, right] = [patchIn(before), patchIn(after)]
-    // Two ways to write down the same patch are one answer.
+    // Different encodings of a patch are equal.
     if (left !== undefined && right !== undefined) return differences(left, right, path)
   }
   return [{ path, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) }]
 }
 
-/** `message: "a" before, "b" now` for a person. */
+/** Formats a difference, such as `message: "a" before, "b" now`. */
 export const differenceText = ({ path, before, after }: Difference, [was, is]: readonly [string, string]): string =>
   `${path === '' ? 'the answer' : path}: ${shown(before)} ${was}, ${shown(after)} ${is}`
 

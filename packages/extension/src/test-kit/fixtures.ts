@@ -1,4 +1,4 @@
-/** A valid request for every hook, as core would send it: to try handlers on. The same every time. Those of other providers follow from their declarations. */
+/** A valid request for every hook, to try handlers. Deterministic. Requests for hooks of other providers are derived from their schemas. */
 import * as hooks from '@capstan/api'
 import type { Hook } from '@capstan/api'
 import type { UnknownObject } from '@capstan/kube'
@@ -6,15 +6,15 @@ import { applyMergePatch, freeze, messageOf } from '@capstan/kube'
 import type { CallInput } from '../client/runtime-client.ts'
 import { sampleOf } from './sample.ts'
 
-/** Input of a case: objects are merged, lists and values replaced, and null removes a field. */
+/** Changes to a fixture: objects are merged, lists and values replaced, and null removes a field. */
 export type Override<T> = T extends readonly unknown[] ? T : T extends object ? { [K in keyof T]?: Override<T[K]> | null } : T
 
 /**
- * The request of a hook, without apiVersion, kind and settings: valid as it is, and with `override` in it. A copy each time.
+ * Returns a new valid request of a hook, without apiVersion, kind and settings, changed by `override`.
  *
  * @example
  * fixture(BeforeClusterUpgrade, { cluster: { metadata: { labels: { tier: 'prod' } } }, toKubernetesVersion: 'v1.36.0' })
- * @throws TypeError for a hook of another provider when its declaration does not tell a valid request
+ * @throws TypeError for a hook of another provider when no valid request can be derived from its schema
  */
 export function fixture<H extends Hook>(hook: H, override: Override<CallInput<H>> = {} as Override<CallInput<H>>): CallInput<H> {
   const found = hook.group === hooks.HooksGroup && Object.hasOwn(fixtures, hook.name)

@@ -4,7 +4,7 @@ import { patchedDocument } from '@capstan/api'
 import { isRecord } from '@capstan/kube'
 import { HookFailed } from '../client/hook-failed.ts'
 
-/** Which patch of an answer is for which object of `current`, by hook. */
+/** Objects of `current` by the name of their patch in the response, by hook. */
 const patchesOf: { readonly [hook: string]: { readonly [patch: string]: string } } = {
   CanUpdateMachine: {
     machinePatch: 'machine',
@@ -21,9 +21,9 @@ const patchesOf: { readonly [hook: string]: { readonly [patch: string]: string }
 type Fields = Record<string, unknown>
 
 /**
- * The request as it would be asked had the patches of the answer been applied; the request itself for hooks whose answers have none.
+ * Returns the request with the response's patches applied; the same request for hooks without patches.
  *
- * @throws HookFailed bad-answer when core refuses a patch
+ * @throws HookFailed bad-answer when core would reject a patch
  */
 export function patchedRequest<T extends object>({ name }: Hook, request: T, response: object): T {
   const [fields, answer] = [request as Fields, response as Fields]
@@ -48,7 +48,7 @@ function patchedItems(items: readonly Fields[], answers: readonly Fields[]): Fie
   return result
 }
 
-/** Only spec, labels and annotations are taken over. */
+/** Applies a patch; only changes of spec, labels and annotations count. */
 function patched(object: Fields, answer: Fields, at: string): Fields {
   const { patchType = '', patch = '' } = answer as { patchType?: string; patch?: string }
   if (patchType === '' && patch === '') return object

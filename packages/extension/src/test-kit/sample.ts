@@ -1,4 +1,4 @@
-/** The smallest value that a schema takes, for hooks that no fixture was written for. Pure, and the same every time. */
+/** Generates the smallest valid value of a schema, for hooks without a hand-written fixture. Pure and deterministic. */
 import type { JSONSchema } from '@capstan/kube'
 import { structural } from '@capstan/kube'
 
@@ -10,7 +10,7 @@ export function sampleOf(schema: JSONSchema): { [field: string]: unknown } {
   return value
 }
 
-/** `name`: what holds the value, which is as good a text as any. */
+/** Returns a value; `name` is the field's name, which is used for strings. */
 function sample(schema: JSONSchema, name: string): unknown {
   const { type, default: filled, enum: allowed, minimum, maximum = Infinity, minItems = 0, minProperties = 0 } = schema
   if (filled !== undefined) return filled

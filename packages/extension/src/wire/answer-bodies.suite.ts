@@ -1,8 +1,8 @@
-/** Answers as no extension should give them, for tests: JSON after the schema of a response, right in most places and wrong in some. */
+/** Generates invalid responses for tests: JSON that matches the schema of a response in most places. */
 import type { JSONSchema } from '@capstan/kube'
 import fc from 'fast-check'
 
-/** Bodies of answers that begin like those of `schema`. */
+/** Returns an arbitrary of bodies derived from `schema`. */
 export function answerBodies(schema: JSONSchema): fc.Arbitrary<Uint8Array> {
   const texts = new Texts(schema.definitions ?? {}).of(schema, maxDepth)
   return fc
@@ -48,10 +48,10 @@ const often = (usual: string, ...others: string[]) =>
 const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 15, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 
-/** As deep as a schema in the schema of a variable. */
+/** Depth of a nested schema in the schema of a variable. */
 const maxDepth = 9
 
-/** Texts for schemas, made once for each and each depth: schemas hold schemas. */
+/** Arbitraries of JSON texts by schema and depth, cached because schemas are recursive. */
 class Texts {
   readonly #definitions: { readonly [name: string]: JSONSchema }
   readonly #made = new Map<JSONSchema, fc.Arbitrary<string>[]>()
@@ -60,7 +60,7 @@ class Texts {
     this.#definitions = definitions
   }
 
-  /** A text that belongs there, or else any other. */
+  /** Returns an arbitrary of texts that match the schema, or sometimes any other text. */
   of(given: JSONSchema, depth: number): fc.Arbitrary<string> {
     const schema = given.$ref === undefined ? given : this.#definitions[given.$ref.slice('#/definitions/'.length)]!
     const made = this.#made.get(schema) ?? []
@@ -113,7 +113,7 @@ class Texts {
 
 const anything: JSONSchema = {}
 
-/** A key as it is written, or in another case: also with the letters that fold into s and k. */
+/** A key in its own or another case, also with the letters that fold to s and k. */
 const keys = (name: string) =>
   fc
     .oneof(
@@ -214,7 +214,7 @@ const anyTexts = [
   `${'['.repeat(60)}${']'.repeat(60)}`,
 ]
 
-/** No JSON. */
+/** Texts that are not JSON. */
 const noTexts = [
   'nul',
   'nulL',

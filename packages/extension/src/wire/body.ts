@@ -1,17 +1,17 @@
-/** A body, read no further than allowed. */
+/** Reads a body up to a limit. */
 
 export class TooLong extends Error {
   override readonly name = 'TooLong'
 }
 
-/** There is no room for it beside all that is being read. */
+/** Error for a body that exceeds the memory budget of all bodies. */
 export class NoRoom extends Error {
   override readonly name = 'NoRoom'
 }
 
 /**
- * @param hasRoom asked for each piece, with its length
- * @throws TooLong as soon as more than `maxBytes` have come, NoRoom as soon as there is none
+ * @param hasRoom called with the length of each chunk; returns whether it fits the budget
+ * @throws TooLong after more than `maxBytes`, NoRoom when a chunk does not fit the budget
  */
 export async function readBytes(
   body: AsyncIterable<Uint8Array> | null,

@@ -1,13 +1,13 @@
-/** Bytes as Go's JSON has them: standard base64 with padding, line breaks apart. Upstream: encoding/base64, Go 1.26. */
+/** Bytes in Go's JSON: standard base64 with padding; line breaks are ignored. Upstream: encoding/base64, Go 1.26. */
 import { WireError } from './wire-error.ts'
 
 export const bytesBase64 = (bytes: readonly number[]): string => Buffer.from(bytes).toString('base64')
 export const base64Bytes = (text: string): Uint8Array => Buffer.from(text, 'base64')
 
-/** Without line breaks, as encoders write it. */
+/** Whether a text is base64 without line breaks, as encoders write it. */
 export const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
 
-/** @throws WireError that says where Go stops reading */
+/** Validates base64. @throws WireError with the position at which Go fails */
 export function checkBase64(text: string): void {
   if (isBase64(text)) return
   let at = 0

@@ -1,7 +1,7 @@
 /** Go's names of hook fields and types, for its messages. Upstream: api/runtime/hooks/v1alpha1 and api/core/v1beta2, v1.14. */
 import type { JSONSchema } from '@capstan/kube'
 
-/** A field with the structs that it comes from: those of every request or response are embedded. */
+/** Returns the path of a field with its embedded structs, which every request and response has. */
 export function goFieldPath({ properties }: JSONSchema, name: string, isOfDocument: boolean): string[] {
   if (!isOfDocument) return [name]
   const isRetry = properties?.['retryAfterSeconds'] !== undefined
@@ -21,18 +21,18 @@ export function goFieldPath({ properties }: JSONSchema, name: string, isOfDocume
   }
 }
 
-/** Fields by what all ways to write their names have in common. */
+/** Returns the fields by folded name. */
 export const byFoldedName = (properties: object): Map<string, string> =>
   new Map(Object.keys(properties).map((name) => [folded(name), name]))
 
-/** Keys match whatever their case; of what is not ASCII two characters count as letters in another form. Upstream: encoding/json, foldName. */
+/** Folds the case of a key; two non-ASCII letters fold to ASCII ones. Upstream: encoding/json, foldName. */
 export const folded = (key: string): string => key.replaceAll('\u017f', 's').toLowerCase()
 
-/** The type of a field of a struct, as Go prints it. */
+/** Returns Go's name of the type of a field. */
 export const goType = (struct: string, name: string, schema: JSONSchema, isOfDocument: boolean): string =>
   isOfDocument && name === 'status' ? 'v1alpha1.ResponseStatus' : (types[struct]?.[name] ?? goTypeOf(schema))
 
-/** As far as the schema knows it. */
+/** Returns Go's name of a type, as far as the schema determines it. */
 function goTypeOf({ type, format, items, additionalProperties }: JSONSchema): string {
   switch (type) {
     case 'integer':

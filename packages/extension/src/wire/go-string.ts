@@ -1,4 +1,4 @@
-/** Text as Go reads it from bytes: whatever is no UTF-8 is the replacement character, byte by byte. */
+/** Decodes text as Go does: each byte of invalid UTF-8 becomes the replacement character. */
 import { quotedGoChar } from '@capstan/kube'
 
 /** Decodes the content of a JSON string. A lone surrogate becomes the replacement character. */
@@ -13,7 +13,7 @@ export function goText(bytes: Uint8Array): string {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** `undefined` when some of it is no UTF-8. */
+/** Decodes UTF-8; returns `undefined` for invalid bytes. */
 export function strictText(bytes: Uint8Array): string | undefined {
   try {
     return utf8.decode(bytes)
@@ -22,7 +22,7 @@ export function strictText(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** TextDecoder would replace the beginning of a character as a whole. */
+/** Replaces invalid bytes one by one; TextDecoder would replace an incomplete character as a whole. */
 function byteByByte(bytes: Uint8Array): string {
   let text = ''
   for (let at = 0; at < bytes.length; ) {
@@ -34,10 +34,10 @@ function byteByByte(bytes: Uint8Array): string {
   return text
 }
 
-/** How many bytes a character has that begins so. */
+/** Returns the length of a character by its first byte. */
 const lengthOf = (first: number): number => (first < 0xc2 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 1)
 
-/** Bytes, and `more` after them, in double quotes as Go prints them with `%q`. Upstream: strconv.Quote, Go 1.26. */
+/** Quotes bytes, followed by `more`, as Go's `%q` does. Upstream: strconv.Quote, Go 1.26. */
 export function goQuoted(bytes: Uint8Array, more = ''): string {
   let text = ''
   for (let at = 0; at < bytes.length; ) {

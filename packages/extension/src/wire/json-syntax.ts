@@ -1,10 +1,10 @@
 /**
- * Where a JSON value ends in a text, and what is wrong with it in the words of Go. Works on bytes, as Go does: an error names a byte.
- * Upstream: encoding/json, scanner, Go 1.26.
+ * Finds the end of a JSON value in bytes and reports syntax errors with Go's texts, which name a byte. Upstream: encoding/json, scanner,
+ * Go 1.26.
  */
 import { WireError } from './wire-error.ts'
 
-/** No value may be nested deeper, in Go neither. */
+/** Deepest nesting of a value, as in Go. */
 export const maxDepth = 10_000
 
 /** Error texts for truncated input: Go's stream decoder and whole-text decoder differ. */
@@ -14,7 +14,7 @@ export interface EndingWords {
 }
 
 /**
- * The index after the first JSON value in `bytes`.
+ * Returns the index after the first JSON value in `bytes`.
  *
  * @throws WireError
  */
@@ -101,7 +101,7 @@ export function endOfValue(bytes: Uint8Array, ending: EndingWords): number {
     else if (byte === Byte.n) word('null')
     else throw unexpected('looking for beginning of value')
 
-    // A value is over: so may be what holds it.
+    // The value is complete; the enclosing ones may be as well.
     for (;;) {
       const holder = open.at(-1)
       if (holder === undefined) return at
@@ -120,7 +120,7 @@ export function endOfValue(bytes: Uint8Array, ending: EndingWords): number {
   }
 }
 
-/** The index after a long string that begins at `at` and means what it says; `undefined` of others, which have to be read byte by byte. */
+/** Returns the index after a long string without escapes at `at`; `undefined` for others, which are scanned byte by byte. */
 export function endOfPlainString(bytes: Uint8Array, at: number): number | undefined {
   const quote = bytes.indexOf(Byte.quote, at + 1)
   if (quote - at < 32) return undefined
@@ -130,7 +130,7 @@ export function endOfPlainString(bytes: Uint8Array, at: number): number | undefi
 // eslint-disable-next-line no-control-regex
 const notPlain = /[\\\u0000-\u001f]/
 
-/** @throws WireError when something but white space follows */
+/** @throws WireError when anything but white space follows */
 export function assertNothingAfter(bytes: Uint8Array, end: number): void {
   const more = bytes.subarray(end).find((byte) => !isSpace(byte))
   if (more !== undefined) throw new WireError(`invalid character ${quoteByte(more)} after top-level value`)
@@ -165,7 +165,7 @@ const isHex = (byte: number | undefined): boolean =>
 const isEscape = (byte: number | undefined): boolean => byte !== undefined && '"\\/bfnrt'.includes(String.fromCharCode(byte))
 const closing = (open: number): number => (open === Byte.openObject ? Byte.closeObject : Byte.closeArray)
 
-/** A byte as Go quotes it, which takes it for the character of that number. */
+/** Quotes a byte as Go does, as the character with that code point. */
 function quoteByte(byte: number): string {
   const known = quoted[byte]
   if (known !== undefined) return `'${known}'`

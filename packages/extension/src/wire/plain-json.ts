@@ -1,6 +1,6 @@
 /**
- * Texts without anything about which Go and JavaScript might differ, which nearly all are: they are left to JSON.parse, which takes
- * a twentieth of the time. All others are for the decoder in `wire.ts`, which knows Go's rules; both give the same for these.
+ * Decodes texts for which Go and JavaScript cannot differ, which nearly all are, with JSON.parse: it takes a twentieth of the time. The
+ * decoder in `wire.ts` handles all others by Go's rules; both have the same result for plain texts.
  */
 import type { JSONSchema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'
@@ -10,15 +10,15 @@ import { strictText } from './go-string.ts'
 import { maxDepth } from './json-syntax.ts'
 import { filled, resolved } from './zero-values.ts'
 
-/** The value of a text that is spelled as encoders spell it, and is of the shape that the schema has; `undefined` of any other. */
+/** Returns the value of a text in an encoder's usual form that matches the schema; `undefined` for any other. */
 export function decodePlain(bytes: Uint8Array, root: JSONSchema): Record<string, unknown> | undefined {
   const text = strictText(bytes)
-  // Half of a surrogate pair is one of the things that differ.
+  // Lone surrogates are decoded differently.
   if (text === undefined || text.includes('\\ud')) return undefined
   try {
     const said = JSON.parse(text) as unknown
     if (!isRecord(said) || !isSpelledSo(said, text.trimEnd())) return undefined
-    // No text that is shorter can be nested deeper.
+    // Shorter texts cannot be nested deeper.
     if (text.length > 2 * maxDepth && isTooDeep(said)) return undefined
     const decoded = valueOf(said, root, root)
     return isRecord(decoded) ? decoded : undefined
@@ -33,7 +33,7 @@ function isSpelledSo(value: unknown, text: string): boolean {
   return spelled === text || asGoSpells(spelled) === text
 }
 
-/** Go's encoder has what means something in HTML or JavaScript in another form. Upstream: encoding/json, HTMLEscape. */
+/** Escapes characters with a meaning in HTML or JavaScript, as Go's encoder does. Upstream: encoding/json, HTMLEscape. */
 const asGoSpells = (text: string): string =>
   text.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
@@ -46,7 +46,7 @@ function isTooDeep(value: unknown): boolean {
   return false
 }
 
-/** Handled by the slow path. */
+/** Marks a value for the slow path. */
 const odd = Symbol('odd')
 
 function valueOf(said: unknown, given: JSONSchema, root: JSONSchema): unknown {

@@ -1,4 +1,4 @@
-/** The rules of the wire, one line each, on our server and on our client. What calls come to is in client.test.ts. */
+/** The rules of the protocol, one line each, for our server and our client. client.test.ts tests results of calls. */
 import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { createServer } from 'node:https'

@@ -1,7 +1,7 @@
-/** The text is not what the schema says. The message is Go's, as far as Go has one. */
+/** Error for a text that does not match the schema, with Go's message where Go has one. */
 export class WireError extends Error {
   override readonly name = 'WireError'
-  /** The text is JSON, but not of the shape that was expected. */
+  /** Whether the text is valid JSON, but does not match the schema. */
   readonly isJson: boolean
 
   constructor(message: string, { isJson = false }: { isJson?: boolean } = {}) {

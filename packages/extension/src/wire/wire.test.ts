@@ -1,6 +1,6 @@
 /**
- * What Go's decoder makes of an answer, case by case; the suite hooks-peer of interop shows that it does. And responses as no server
- * should give them: the client survives each, and hands on nothing but the shape of the response.
+ * Results of Go's decoder for responses, case by case, which the interop suite hooks-peer verifies. And invalid responses: the client
+ * handles each, and returns only values that match the schema.
  */
 import { createCatalog, Discovery, type ExtensionConfig, type Hook, hookApiVersion, hookCatalog } from '@capstan/api'
 import { isRecord, type JSONSchema, silent, VirtualClock } from '@capstan/kube'

@@ -1,7 +1,7 @@
 /**
- * Requests and responses between JSON text and typed values, exactly as Go's decoder reads them: what is unknown is ignored, keys may
- * differ in case, null is the zero value, what is said twice is merged. Upstream: encoding/json of Go 1.26 as internal/runtime/client
- * and exp/runtime/server use it, v1.14. The suite hooks-peer of interop holds both against each other.
+ * Decodes and encodes requests and responses exactly as Go does: unknown fields are ignored, keys may differ in case, null is the zero
+ * value, duplicate keys are merged. Upstream: encoding/json of Go 1.26 as internal/runtime/client and exp/runtime/server use it, v1.14. The
+ * interop suite hooks-peer compares both.
  */
 import type { JSONSchema, Schema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'
@@ -15,11 +15,11 @@ import { filled, resolved, zero } from './zero-values.ts'
 
 export { WireError } from './wire-error.ts'
 
-/** No request or response may be longer, in bytes. */
+/** Largest request or response in bytes. */
 export const maxBodyBytes = 20 * 1024 * 1024
 
 /**
- * Decodes one JSON document. What must be there and is not has its zero value; `structName` stands in messages.
+ * Decodes one JSON document. Missing required fields get their zero value; `structName` appears in messages.
  *
  * @throws WireError
  */
@@ -33,14 +33,14 @@ export function decodeWire(
   return decodePlain(bytes, schema.json) ?? decodeAsGo(bytes, schema, structName, what)
 }
 
-/** By all of Go's rules, byte by byte. @throws WireError */
+/** Decodes by all of Go's rules, byte by byte. @throws WireError */
 export function decodeAsGo(bytes: Uint8Array, schema: Schema, structName: string, what: WireText): Record<string, unknown> {
   const end = endOfValue(bytes, endings[what])
   if (what === 'request') assertNothingAfter(bytes, end)
   return new Decoder(bytes, schema.json, structName).document()
 }
 
-/** Go reads a request whole (`json.Unmarshal`), but of an answer one value (`json.Decoder`): what follows it is not looked at. */
+/** Go decodes a whole request (`json.Unmarshal`), but only the first value of a response (`json.Decoder`) and ignores the rest. */
 export type WireText = 'request' | 'answer'
 
 const endings: { readonly [what in WireText]: EndingWords } = {
@@ -52,7 +52,7 @@ const endings: { readonly [what in WireText]: EndingWords } = {
 export const missingFields = (value: Record<string, unknown>, schema: Schema): string[] =>
   (schema.json.required ?? []).filter((name) => value[name] === undefined || value[name] === '')
 
-/** Where a value belongs, for messages. */
+/** Position of a value, for messages. */
 interface Place {
   /** Go's name of the struct that has the field. */
   readonly struct: string
@@ -62,14 +62,14 @@ interface Place {
   readonly type: string
 }
 
-/** Reads text that is known to be JSON. */
+/** Decodes text that is valid JSON. */
 class Decoder {
   readonly #bytes: Uint8Array
   readonly #root: JSONSchema
   readonly #struct: string
-  /** What a list held before it was said again, shorter: Go decodes into what is left of it. */
+  /** Items of a list before a shorter duplicate: Go decodes into the remaining capacity. */
   readonly #backing = new WeakMap<unknown[], unknown[]>()
-  /** A number that no double holds, where no schema says what it is. Go finds out when its value is wanted. */
+  /** A number beyond float64 without schema, which Go detects only when its value is used. */
   #tooLarge: string | undefined
   #at = 0
 
@@ -84,11 +84,11 @@ class Decoder {
     if (this.#tooLarge !== undefined) {
       throw new WireError(`json: cannot unmarshal number ${this.#tooLarge} into Go value of type float64`, { isJson: true })
     }
-    // Go leaves everything as it was when all that is said is null.
+    // Go keeps the existing value when the document is null.
     return filled(isRecord(decoded) ? decoded : {}, this.#root, this.#root)
   }
 
-  /** `known` is what was decoded before, when a key is there twice. `undefined`: the zero value. */
+  /** Decodes a value. `known` is the value of an earlier duplicate key. Returns `undefined` for the zero value. */
   #value(given: JSONSchema, known: unknown, place: Place): unknown {
     this.#space()
     const schema = resolved(given, this.#root)
@@ -128,7 +128,7 @@ class Decoder {
     const struct = type.slice(type.lastIndexOf('.') + 1)
     const isDocument = path.length === 0
     const properties = schema.properties ?? {}
-    // Most answers spell all names as they are declared.
+    // Most responses use the exact names.
     let names: ReadonlyMap<string, string> | undefined
     for (const key of this.#keys()) {
       const name = Object.hasOwn(properties, key) ? key : (names ??= byFoldedName(properties)).get(folded(key))
@@ -166,7 +166,7 @@ class Decoder {
     return decoded
   }
 
-  /** Bytes are base64 in a string; Go takes a list of numbers too. */
+  /** Decodes bytes: base64 in a string, or, as in Go, a list of numbers. */
   #binary(known: unknown, place: Place): string {
     const byte = this.#bytes[this.#at]
     if (byte === Byte.quote) {
@@ -204,7 +204,7 @@ class Decoder {
     return goString(this.#bytes.subarray(start + 1, start + length - 1))
   }
 
-  /** A value that no schema describes. Go keeps its text; here it is parsed at once. */
+  /** Decodes a value without schema. Go keeps its text; here it is parsed at once. */
   #any(): unknown {
     const start = this.#at
     const length = this.#skip()
@@ -213,7 +213,7 @@ class Decoder {
     return (JSON.parse(text) as unknown) ?? undefined
   }
 
-  /** The keys of the object that begins here; its values are to be read in between. */
+  /** Yields the keys of the object at the current position; the caller reads each value in between. */
   *#keys(): Generator<string> {
     this.#at++
     this.#space()
@@ -228,7 +228,7 @@ class Decoder {
     this.#at++
   }
 
-  /** The indexes of the list that begins here; its values are to be read in between. */
+  /** Yields the indexes of the list at the current position; the caller reads each value in between. */
   *#elements(): Generator<number> {
     this.#at++
     this.#space()
@@ -239,7 +239,7 @@ class Decoder {
     this.#at++
   }
 
-  /** To what follows the comma, or to the end of what holds the value. */
+  /** Advances behind a comma, or to the end of the enclosing value. */
   #next(): void {
     this.#space()
     if (this.#bytes[this.#at] !== Byte.comma) return
@@ -251,7 +251,7 @@ class Decoder {
     while (isSpace(this.#bytes[this.#at])) this.#at++
   }
 
-  /** Passes over a value. @returns its length in bytes */
+  /** Skips a value. @returns its length in bytes */
   #skip(): number {
     const start = this.#at
     let open = 0
@@ -285,7 +285,7 @@ class Decoder {
   }
 }
 
-/** Fields that are nil without a value, so that null takes away what was said before. */
+/** Whether the field is a pointer in Go, so that null removes the value of an earlier duplicate. */
 const isPointer = ({ type, format, default: filled, enum: values, additionalProperties }: JSONSchema): boolean =>
   type === 'boolean' ||
   type === 'array' ||
@@ -316,7 +316,7 @@ function fitsInteger(text: string, format = 'int64'): boolean {
   return value >= least && value <= most
 }
 
-/** A number that has no double, which JSON.parse would make infinite. */
+/** Returns a number in the text that exceeds float64, which JSON.parse would convert to Infinity. */
 function unrepresentable(text: string): string | undefined {
   if (!/\d[eE]\+?\d{2}|\d{300}/.test(text)) return undefined
   const strings = /"(?:[^"\\]|\\.)*"/g

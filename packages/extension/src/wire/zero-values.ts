@@ -1,19 +1,19 @@
 /** Go's zero values for absent fields, as far as a schema determines them. */
 import type { JSONSchema } from '@capstan/kube'
 
-/** A schema that stands for another of the same document, since it holds itself. */
+/** Resolves a `$ref` of a recursive schema. */
 export function resolved(schema: JSONSchema, root: JSONSchema): JSONSchema {
   if (schema.$ref === undefined) return schema
   return root.definitions?.[schema.$ref.slice('#/definitions/'.length)] ?? schema
 }
 
-/** Gives an object the fields that must be there. */
+/** Adds missing required fields to an object. */
 export function filled(decoded: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): Record<string, unknown> {
   const { properties = {}, required = [] } = schema
   for (const name of Object.keys(properties)) {
     if (decoded[name] !== undefined) continue
     const field = properties[name]!
-    // Other defaults are the API server's, which fills them in when it is written.
+    // Other defaults are set by the API server on writes.
     const value = required.includes(name) ? requiredValue(resolved(field, root), root) : field.default === 0 ? 0 : undefined
     if (value !== undefined) decoded[name] = value
   }
@@ -43,7 +43,7 @@ export function zero(given: JSONSchema, root: JSONSchema): unknown {
 /** Returns the value of an absent required field. */
 function requiredValue(schema: JSONSchema, root: JSONSchema): unknown {
   if (schema.type === 'string') return ''
-  // Whole objects of the API are carried as they are: one that is missing is missing.
+  // Whole API objects have no zero value: a missing one stays missing.
   if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
   return schema.type === 'object' && schema.properties ? filled({}, schema, root) : undefined
 }

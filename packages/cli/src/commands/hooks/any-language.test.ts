@@ -1,4 +1,4 @@
-/** docs/guides/hooks-in-any-language.md: its server, its commands and what they print are what runs here. */
+/** Runs the server and the commands of docs/guides/hooks-in-any-language.md, and compares their output. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -62,7 +62,7 @@ describe.skipIf(missing.length > 0)(
       rmSync(folder, { recursive: true, force: true })
     })
 
-    it('answers the commands of the page as the page says', async () => {
+    it('returns the output of the page for its commands', async () => {
       const timeless = (text: string) => text.replace(/after \d+ ms/g, 'after N ms').trim()
       const printed: string[] = []
       for (const [, command] of block('console').matchAll(/^\$ (.*)$/gm)) {
@@ -92,7 +92,7 @@ describe.skipIf(missing.length > 0)(
       return client
     }
 
-    it('serves our client: many calls at once, the same answer to the same request', async () => {
+    it('serves our client: concurrent calls, equal responses to equal requests', async () => {
       const client = await clientOf()
       const request = fixture(BeforeClusterUpgrade)
       const ask = () => client.callAll(BeforeClusterUpgrade, request.cluster, request)
@@ -106,7 +106,7 @@ describe.skipIf(missing.length > 0)(
       client.close()
     })
 
-    it('merges builtin variables, and says what is missing', async () => {
+    it('merges builtin variables, and reports missing ones', async () => {
       const transport = httpsHookTransport()
       const server = { url, caBundle: btoa(ca()) }
       const ask = async (request: object) =>
@@ -122,7 +122,7 @@ describe.skipIf(missing.length > 0)(
       transport.close()
     })
 
-    it('answers what is no request with a failure, and goes on', async () => {
+    it('returns a failure for an invalid request, and continues', async () => {
       const transport = httpsHookTransport()
       const post = async (path: string, body: string) => {
         const answer = await transport.post({ url: new URL(path, url), ca: ca() }, body, AbortSignal.timeout(60_000))
@@ -143,7 +143,7 @@ describe.skipIf(missing.length > 0)(
       client.close()
     })
 
-    it('ends when it is told to', async () => {
+    it('ends on SIGTERM', async () => {
       child.kill('SIGTERM')
       expect(await once(child, 'exit')).toEqual([0, null])
     })

@@ -13,7 +13,7 @@ interface Options extends ProviderHooksOptions {
   since?: readonly string[]
 }
 
-/** `capstan hooks catalog`: what a release promises of its hooks, to be kept; or whether it keeps what earlier ones promised. */
+/** `capstan hooks catalog`: prints the hook catalog of a release, or checks it against the catalogs of earlier releases. */
 export const catalogCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(new Command('catalog'))
     .description('Print the hooks of this release with their schemas, or compare them with those of earlier releases')
@@ -26,7 +26,7 @@ export const catalogCommand = (io: Io, finish: (code: number) => void): Command 
     )
     .action(async ({ date = today(), since = [], ...options }: Options) => {
       const ofProviders = await loadProviderHooks(options)
-      // A provider promises what is its own.
+      // A provider's catalog has only its own hooks.
       const hooks = ofProviders.length > 0 ? ofProviders : hookCatalog
       const release = options.release ?? (ofProviders.length > 0 ? 'this release' : `${versions.clusterAPI}.0`)
       const now = releasedCatalog(release, date, hooks)

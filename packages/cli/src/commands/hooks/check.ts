@@ -31,7 +31,7 @@ export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
       finish(report.findings.length > 0 ? ExitCodes.failed : ExitCodes.done)
     })
 
-/** Each question once, however often it was asked. */
+/** Returns each request of the tape once. */
 function requestsOn(tape: string | undefined) {
   if (tape === undefined) return []
   const seen = new Set<string>()

@@ -17,7 +17,7 @@ interface Options extends ServerOptions, ProviderHooksOptions {
   output: 'text' | 'json'
 }
 
-/** `capstan hooks replay TAPE --url URL`: the requests of a tape again, and what an extension answers differently now. */
+/** `capstan hooks replay TAPE --url URL`: repeats the requests of a tape, and reports different responses. */
 export const replayCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withServer(new Command('replay')))
     .description('Send the requests of a tape to an extension server, and compare the responses with those of the tape')

@@ -5,7 +5,7 @@ import type { Io } from '../../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
 import { jsonLine, oneLine } from '../../output/one-line.ts'
 
-/** `capstan hooks retry CLUSTER`: asks now what would be asked again later. */
+/** `capstan hooks retry CLUSTER`: requests that waiting hooks are called again at once. */
 export const retryCommand = (io: Io): Command =>
   withKubeconfig(new Command('retry'))
     .description('Call the hooks that a Cluster and its Machines wait for again, immediately')

@@ -12,7 +12,7 @@ interface Options extends ManagementOptions {
   output: 'text' | 'json'
 }
 
-/** `capstan hooks waiting`: every hook that holds something back, over all Clusters and whatever belongs to them. */
+/** `capstan hooks waiting`: lists the blocking hooks of all Clusters and their objects. */
 export const waitingCommand = (io: Io): Command =>
   withKubeconfig(new Command('waiting'))
     .description('List Clusters, Machines and provider objects that wait for hooks, with handler, start time and next call')
@@ -44,7 +44,7 @@ export const waitingCommand = (io: Io): Command =>
       for (const line of table(heading, rows)) io.out(line)
     })
 
-/** Which handlers hold it back, or why none is named. */
+/** Formats the blocking handlers, or the reason why there is none. */
 function handlerOf({ handlers, extensionConfig }: Waiting): string {
   if (extensionConfig !== undefined) return `<any of ${extensionConfig}>`
   return handlers.join(',') || '<annotation>'
@@ -56,7 +56,7 @@ function ofWhat({ kind, name }: Waiting): string {
   return kind === Machine.kind ? ` (${name})` : ` (${kind} ${name})`
 }
 
-/** A call that failed has no time: it is tried again soon, and then later and later. An annotation is not asked. */
+/** Formats the time of the next call; a failed call is retried with backoff, and an annotation has no calls. */
 function askedAgainIn({ until, handlers, extensionConfig }: Waiting, now: number): string {
   if (until === undefined) return handlers.length > 0 || extensionConfig !== undefined ? 'backing off' : '<none>'
   return ago(Math.max(0, Date.parse(until) - now))
