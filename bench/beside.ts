@@ -23,7 +23,7 @@ interface Side {
   readonly load: Load
 }
 
-/** One figure, measured on one side. Objects that it needs were made by those before it. */
+/** One figure of one server. Earlier figures have created the objects that it needs. */
 interface Measurement {
   readonly name: string
   readonly unit: Unit
@@ -107,7 +107,7 @@ const measurements: readonly Measurement[] = [
   },
 ]
 
-/** Server processes beside each other; each plane lives until its last figure. */
+/** Both server processes, each until its last figure. */
 export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const scale = short ? small : full
   await toolPaths('etcd', 'kube-apiserver').catch((err: unknown) => {
@@ -121,7 +121,7 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
     const load = await Load.of(plane.kubeconfig)
     sides.push({ plane, load })
     await installWidgets(clientOf(plane))
-    // What is measured is a server that has been up for a while: V8 compiles what is called often, for some thousand requests.
+    // Figures are of a warm server: V8 compiles hot functions during some thousand requests.
     await load.run(
       indices(scale.creates * 1.5).map((index) => creation(`warm-${index}`)),
       16,

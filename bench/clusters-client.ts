@@ -1,10 +1,10 @@
-/** Asks a plane for one object over and over, and remembers the longest time that it went without an answer. A process of its own: it waits while the plane does not. */
+/** Repeatedly gets one object from a server and records the longest time without a response. A child process, so that its load is separate. */
 import { createClient, Namespace, seconds, sleep, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { now } from './figure.ts'
 
 export interface Answered {
-  /** The most milliseconds between two answers, or since the last one. */
+  /** Longest time in milliseconds between two responses, or since the last one. */
   readonly longest: number
 }
 

@@ -66,7 +66,7 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
   rmSync(folder, { recursive: true })
 }
 
-/** A client in a process of its own that gets one object over HTTPS, again and again. */
+/** A client in a child process that repeatedly gets one object over HTTPS. */
 async function startAsking(kubeconfig: string): Promise<{ stop(): Promise<Answered> }> {
   const child = fork(fileURLToPath(new URL('clusters-client.ts', import.meta.url)), [kubeconfig])
   await once(child, 'message')

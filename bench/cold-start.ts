@@ -2,7 +2,7 @@ import type { BenchOptions, Figure } from './figure.ts'
 import { median } from './figure.ts'
 import { startServer } from './server.ts'
 
-/** From nothing to an API server that answers: process, modules, certificates, empty durable store, socket. */
+/** Time from the start of the process to the first response of the API server: modules, certificates, empty durable store, socket. */
 export async function* coldStartBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const times: number[] = []
   for (let round = 0; round < (short ? 1 : 5); round++) {

@@ -1,4 +1,4 @@
-/** Two runtime clients that call the same handler of the same server: ours, and upstream's in a process of its own. */
+/** Two runtime clients that call the same handler: ours, and upstream's in a child process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -9,13 +9,13 @@ import { silent, systemClock } from '@capstan/kube'
 import { Registry } from 'prom-client'
 import { inParallel, now } from './figure.ts'
 
-/** What an extension prints once it serves. */
+/** The line that an extension prints when it serves. */
 export interface ServerAddress {
   readonly url: string
   readonly caBundle: string
 }
 
-/** How long a number of calls took together, and each of them, in milliseconds. */
+/** Durations of a number of calls in milliseconds: total, and of each call. */
 export interface Calls {
   readonly seconds: number
   readonly latencies: readonly number[]

@@ -1,4 +1,4 @@
-/** How often extensions are called in the lives of many Clusters: no more than things happen. */
+/** Counts extension calls in the lives of many Clusters: one for each event. */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneInitialized,
@@ -45,7 +45,7 @@ export async function* countedCalls(count: number, workers: number): AsyncIterab
   const names = Array.from({ length: count }, (_, index) => `c-${index}`)
   const each = (act: (name: string) => Promise<unknown>) => inParallel(count, 50, (index) => act(names[index]!))
   const all = (what: (name: string) => string) => Promise.all(names.map((name) => moments.of(what(name))))
-  /** What is called once too often comes late. */
+  /** Time to wait for superfluous calls. */
   const rest = () => sleep(systemClock, seconds(0.3))
   const key = (name: string) => ({ namespace: 'default', name })
   try {

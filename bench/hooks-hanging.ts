@@ -1,4 +1,4 @@
-/** Whether an extension that does not answer delays Clusters that it does not select. */
+/** Measures whether an unresponsive extension delays Clusters that it does not select. */
 import { BeforeClusterCreate, Cluster } from '@capstan/api'
 import { defineExtension, on } from '@capstan/extension'
 import { Namespace } from '@capstan/kube'
@@ -6,7 +6,7 @@ import type { Figure } from './figure.ts'
 import { median, now } from './figure.ts'
 import { aHookedCluster, startHooksPlane } from './hooks-plane.ts'
 
-/** Clusters come up at once in one namespace, first alone and then beside others whose BeforeClusterCreate hangs for 30 s. */
+/** Creates Clusters in one namespace, first alone and then beside others whose BeforeClusterCreate hangs for 30 s. */
 export async function* hangingExtension(short: boolean): AsyncIterable<Figure> {
   const [hanging, outside] = short ? [40, 10] : [200, 50]
   const alone = await broughtUp(0, outside)

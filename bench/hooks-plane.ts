@@ -1,4 +1,4 @@
-/** A whole plane with an extension behind a real socket, and when things happened first: for benches of what hooks do to clusters. */
+/** A whole management cluster with an extension behind a real socket, with the times of events, for benches of hooks. */
 import { Cluster, ExtensionConfig, waitingHooks } from '@capstan/api'
 import { type CallObserver, type Extension, extensionServer, listen } from '@capstan/extension'
 import {
@@ -26,7 +26,7 @@ export interface HooksPlane {
   close(): Promise<void>
 }
 
-/** When things happened for the first time, in milliseconds of `now()`. */
+/** First occurrence of each event, in milliseconds of `now()`. */
 export class Moments {
   readonly #known = new Map<string, PromiseWithResolvers<number>>()
 
@@ -119,7 +119,7 @@ export async function startHooksPlane(
   }
 }
 
-/** A Cluster with one control plane Machine and, unless there are to be none, one worker. */
+/** A Cluster with one control plane Machine and, by default, one worker. */
 export const aHookedCluster = (name: string, workers = 1) => ({
   metadata: { name, namespace: 'default' },
   spec: {

@@ -1,4 +1,4 @@
-/** The server that the bench of hooks calls: a process of its own, as an extension is run. */
+/** The server that the bench of hooks calls, as a child process. */
 import { BeforeClusterCreate } from '@capstan/api'
 import { defineExtension, on, proceedNow, runExtension } from '@capstan/extension'
 

@@ -14,12 +14,12 @@ export async function* hooksBench({ short }: BenchOptions): AsyncIterable<Figure
   yield* calls(short)
 }
 
-/** Apart from the others, since it waits for nothing but the plane. */
+/** Separate from the others, since it waits only for the management cluster. */
 export async function* hangingHooksBench({ short }: BenchOptions): AsyncIterable<Figure> {
   yield* hangingExtension(short)
 }
 
-/** One handler that answers at once, in a process of its own, called by both in turn: what else the machine does hits both alike. */
+/** One handler in a child process, called by both clients in turns, so that other load of the machine affects both equally. */
 async function* calls(short: boolean): AsyncIterable<Figure> {
   const [program] = await toolPaths('hooks-client').catch((err: unknown) => {
     throw new CannotRun(messageOf(err))

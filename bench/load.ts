@@ -20,7 +20,7 @@ export class Load {
     return new Load(await loadKubeconfig(kubeconfig))
   }
 
-  /** Sends all of `requests`, so many at a time. @returns the seconds until the last answer @throws Error for an answer that is not `status` */
+  /** Sends all requests with limited concurrency. @returns seconds until the last response @throws Error for a response with another status */
   async run(requests: readonly ApiRequest[], inFlight: number, status: number): Promise<number> {
     const bytes = requests.map((request) => this.#bytesOf(request))
     // A server closes those that have not been used for a while.
@@ -81,7 +81,7 @@ interface Watcher {
   ended(err: Error): void
 }
 
-/** Streams of events, of which it is counted how many have come. */
+/** Watch streams, whose events are counted. */
 class Watches {
   readonly #open: (resourceVersion: string | undefined, watcher: Watcher) => Promise<Connection>
   readonly #connections: Connection[] = []
@@ -132,7 +132,7 @@ class Watches {
 /** Counts ends of lines but for those of chunks, and keeps the last line. */
 class Lines {
   readonly #counted: (count: number) => void
-  /** What has come of the line that is not complete. */
+  /** The received part of an incomplete line. */
   #rest: Buffer = Buffer.alloc(0)
   #last: Buffer = Buffer.alloc(0)
 
@@ -170,7 +170,7 @@ function revisionIn(line: string): string | undefined {
   return /"resourceVersion":"(\d+)"/.exec(line.replaceAll(/\r\n[0-9a-f]+\r\n/g, ''))?.[1]
 }
 
-/** What has been read is looked at before anything else is: one piece of memory does for all connections. */
+/** Buffer shared by all connections: data is processed before the next read. */
 const room = Buffer.allocUnsafe(64 * 1024)
 
 /** HTTP/1.1 over TLS, one request after the other. */
@@ -261,11 +261,11 @@ function endOfHead(answer: Buffer): number {
   return end < 0 ? -1 : end + 4
 }
 
-/** An answer that is coming: small ones in one piece, long ones in a thousand. */
+/** State of a response that is being received, in one or many chunks. */
 class Answer {
   readonly #pieces: Buffer[] = []
   #length = 0
-  /** Set once the head is there: where the answer ends, if it says so. */
+  /** Set after the head: the end of the response, if it has a length. */
   #end: number | undefined
   #headEnded = false
 

@@ -46,7 +46,7 @@ for (const name of args.length > 0 ? args : Object.keys(benches)) {
   } catch (err) {
     if (!(err instanceof CannotRun)) throw err
     console.log(`  cannot run here: ${err.message}`)
-    // Where it belongs to what is checked, that is a failure.
+    // In CI, a missing tool is a failure.
     if (process.env.CI) code = 1
   }
 }

@@ -4,7 +4,7 @@ import { now } from './figure.ts'
 import { Load } from './load.ts'
 import { creation, installWidgets, startServer, Widget, widgets } from './server.ts'
 
-/** How many events a second reach many watchers of one kind, over HTTPS. */
+/** Measures the events per second to many watchers of one kind, over HTTPS. */
 export async function* watchBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const watchers = short ? 20 : 200
   const server = await startServer()

@@ -11,7 +11,7 @@ interface Report {
   readonly error?: { readonly summary?: string; readonly code?: string }
 }
 
-/** What the report of `npm audit --json` comes to. */
+/** Result of a report of `npm audit --json`. */
 export function judgeAudit(text: string): { readonly kind: 'clean' | 'weak' | 'unknown'; readonly lines: readonly string[] } {
   const report = parse(text)
   if (report?.vulnerabilities === undefined) {

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = `${root}.capstan/bundle-test`
 const manifest = `${folder}/dist/sources.json`
 
-/** An installation whose sources only say so. */
+/** An installation whose programs print only whether they run from sources. */
 beforeAll(async () => {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(`${folder}/src/envtest`, { recursive: true })
@@ -71,7 +71,7 @@ describe('a program', () => {
   })
 })
 
-test('every source of the programs is looked at, and nothing that comes with the installation but commander', () => {
+test('the bundle contains every source of the programs, and of other packages only commander', () => {
   const paths = sources().map(([path]) => path)
   expect(
     paths.filter((path) => path.endsWith('/cli/src/main.ts') || path.endsWith('/apiserver/src/http/body/yaml.ts')),

@@ -9,16 +9,16 @@ import { type Plugin, rolldown } from 'rolldown'
 
 const cli = fileURLToPath(new URL('../packages/cli/', import.meta.url))
 
-/** What `bin/` imports, by the name of its file in the bundle. */
+/** Entry points of `bin/` by the name of their file in the bundle. */
 const entries = { capstan: 'src/main.ts', envtest: 'src/envtest/main.ts' }
 
 /** Programs that a published command has no sources of. */
 const moreWhenPublished = { 'dev-child': 'src/dev/child-main.ts' }
 
-/** Our own, and what every start needs. Other packages stay where they are: most starts need none. */
+/** Bundled packages: ours, and those that every start needs. Other packages are loaded from node_modules, since most starts need none. */
 const isInside = (id: string): boolean => id.startsWith('.') || isAbsolute(id) || id.startsWith('@capstan/') || id === 'commander'
 
-/** Writes the bundle to `folder` and returns its sources. @throws when one says of itself what a bundle cannot */
+/** Writes the bundle to `folder` and returns its sources. @throws Error when a source cannot be bundled */
 export async function bundle(folder: string): Promise<readonly string[]> {
   const began = Date.now()
   const { sources } = await writeBundle(folder, entries, placesOfSources(folder))
@@ -78,10 +78,10 @@ const packageOf = (id: string): string =>
     .slice(0, id.startsWith('@') ? 2 : 1)
     .join('/')
 
-/** What a bundle asks for by `createRequire`, which the bundler does not see. */
+/** Modules loaded by `createRequire`, which the bundler does not detect. */
 const required = /\bcreateRequire\(new URL\([^()]*\)\.href\)\("([^"]+)"\)/g
 
-/** `new URL('./worker.ts', import.meta.url)`: a program of its own. */
+/** Matches `new URL('./worker.ts', import.meta.url)`, a separate program. */
 const ownProgram = /\bnew URL\(['"]([^'"`]+\.ts)['"], import\.meta\.url\)/g
 
 /** As in a package without sources: `placeOf` names the path that a source would have there. */
@@ -138,7 +138,7 @@ const builtinsInPart: Plugin = {
   },
 }
 
-/** By what `bin/run.js` sees that a source is the one that was bundled. One that was written meanwhile may not be: it is none. */
+/** Identifies a bundled source for `bin/run.js`. A source that was written during the bundling gets none. */
 function stateOf(path: string, folder: string, began: number): readonly [string, number, number] {
   const { mtimeMs, size } = statSync(path)
   return [relative(folder, path), mtimeMs < began ? mtimeMs : 0, size]

@@ -12,7 +12,7 @@ const titles: Readonly<Record<PageName, string>> = {
   clusterctl: 'clusterctl',
 }
 
-/** Rules of several pages have a section of their own. */
+/** Rules of several pages have a separate section. */
 const isShared = ({ pages }: Rule): boolean => pages.length > 1
 
 export function contractsPage(): string {

@@ -86,7 +86,7 @@ function pageOf({ page }: PageData): Page {
   return pages.get(file)!
 }
 
-/** Gives headings their anchors, and links of the repository their targets in the site. */
+/** Adds anchors to headings, and converts links of the repository to those of the site. */
 function changeTokens(tokens: readonly Token[], { file }: Page, copies: Set<string>): void {
   const anchorOf = anchorNamer()
   const changeLinks = (token: Token) => {

@@ -32,7 +32,7 @@ function isInstalled() {
   return existsSync(npmMarker) && sameVersions(JSON.parse(lock), JSON.parse(readFileSync(npmMarker, 'utf8')))
 }
 
-/** Every package that npm says it has installed is the one that the lock file names, and none but optional ones are missing. */
+/** Whether all installed packages match the lock file, and only optional ones are missing. */
 function sameVersions(wanted, installed) {
   return Object.entries(wanted.packages).every(([path, entry]) => {
     if (path === '' || entry.link || !path.includes('node_modules/')) return true

@@ -1,4 +1,4 @@
-/** Reference pages made from declarations: what the API promises cannot drift from what is written about it. */
+/** Generates reference pages from declarations, so that they match the API. */
 import * as api from '@capstan/api'
 import type { ConditionType, JSONSchema } from '@capstan/kube'
 import { hooksInOrder } from './hooks-in-order.ts'

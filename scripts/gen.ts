@@ -75,12 +75,12 @@ function withPrograms(page: string, folder: string): string {
   })
 }
 
-/** What is implemented, and what is not yet. */
+/** The table of implemented and missing features. */
 function withStatus(page: string): string {
   return page.replace(/(<!-- status[^>]*-->)[\s\S]*?(<!-- \/status -->)/, `$1\n${statusTable()}\n$2`)
 }
 
-/** The table of who may import whom, and a drawing of who really does. */
+/** The table of allowed imports between packages, and a graph of actual ones. */
 function withGraph(page: string): string {
   const edges = graph(root)
   const lines = Object.entries(edges).flatMap(([from, targets]) => targets.map((to) => `  ${from} --> ${to}`))

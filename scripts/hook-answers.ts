@@ -23,11 +23,11 @@ export interface AnswerCase {
   readonly hook: Hook
   /** Unique, and the name of its file. */
   readonly name: string
-  /** What is special about it, for the one who reads the list. */
+  /** Description of the response, for readers of the list. */
   readonly about: string
   /** 200 when absent. */
   readonly status?: number
-  /** The answer as it is sent, or an object that is sent as JSON. */
+  /** The body of the response, or an object that is sent as JSON. */
   readonly body: string | object
 }
 
@@ -181,7 +181,7 @@ export const acceptedAnswers: readonly AnswerCase[] = [
 ]
 
 export const refusedAnswers: readonly AnswerCase[] = [
-  // What HTTP says
+  // HTTP status and headers
   {
     hook: BeforeClusterCreate,
     name: 'status-500',
@@ -198,7 +198,7 @@ export const refusedAnswers: readonly AnswerCase[] = [
     status: 404,
     body: '404 page not found\n',
   },
-  // What is no JSON
+  // Invalid JSON
   { hook: BeforeClusterCreate, name: 'empty', about: 'An answer has a body.', body: '' },
   { hook: BeforeClusterCreate, name: 'truncated', about: 'A body that ends too early.', body: '{"status":"Success"' },
   {
@@ -225,7 +225,7 @@ export const refusedAnswers: readonly AnswerCase[] = [
     about: 'NaN is no JSON.',
     body: '{"status":"Success","retryAfterSeconds":NaN}',
   },
-  // What has the wrong shape
+  // JSON that does not match the schema
   { hook: BeforeClusterCreate, name: 'list', about: 'One object, not a list of them.', body: [success] },
   { hook: BeforeClusterCreate, name: 'no-status', about: 'The status must be there.', body: {} },
   { hook: BeforeClusterCreate, name: 'lower-case-status', about: 'Values do not differ in case.', body: { status: 'success' } },

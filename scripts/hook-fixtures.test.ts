@@ -7,13 +7,13 @@ import { hookFixtures } from './hook-fixtures.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-it('is what the files say, which are all that there are: npm run gen', async () => {
+it('matches exactly the generated files: npm run gen', async () => {
   const files = Object.fromEntries(await hookFixtures())
   const found = globSync('packages/extension/fixtures/**/*.json', { cwd: root })
   expect(Object.fromEntries(found.sort().map((path) => [path, readFileSync(`${root}${path}`, 'utf8')]))).toEqual(files)
 })
 
-test('every hook has a request and an answer, and each answer a name of its own', () => {
+test('every hook has a request and a response, and names of responses are unique', () => {
   const answered = new Set([...acceptedAnswers, ...refusedAnswers].map(({ hook }) => hook.name))
   const plain = [
     'BeforeControlPlaneUpgrade',
@@ -23,7 +23,7 @@ test('every hook has a request and an answer, and each answer a name of its own'
     'AfterClusterUpgrade',
     'BeforeClusterDelete',
   ]
-  // These are answered as BeforeClusterCreate is.
+  // These have the same responses as BeforeClusterCreate.
   expect(hookCatalog.map(({ name }) => name).filter((name) => !answered.has(name))).toEqual(plain)
   for (const list of [acceptedAnswers, refusedAnswers]) expect(new Set(list.map(({ name }) => name)).size).toBe(list.length)
 })

@@ -1,4 +1,4 @@
-/** Requests and answers of all hooks as files, with what core says of them: `packages/extension/fixtures`. */
+/** Generates `packages/extension/fixtures`: requests and responses of all hooks, with core's results. */
 import { type Hook, hookApiVersion, hookCatalog, hookPath } from '@capstan/api'
 import { hookAnswerEffects } from '@capstan/core'
 import { callServer, fixture, HookFailed, inProcess } from '@capstan/extension'
@@ -36,7 +36,7 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
   ]
 }
 
-/** The answers that core refuses, each with what it says. */
+/** Responses that core rejects, with the error. */
 export const refusedByCore = () =>
   Promise.all(
     refusedAnswers.map(async (one) => {
@@ -57,7 +57,7 @@ const requestOf = (hook: Hook): object => ({
 
 const textOf = ({ body }: AnswerCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
-/** What core says of the answer to the fixture of its hook: first the client, then whoever asked. */
+/** Returns core's result for a response to the fixture of its hook: of the client, then of the calling controller. */
 async function verdictOn(answer: AnswerCase): Promise<ReturnType<typeof hookAnswerEffects>> {
   const { hook, status = 200 } = answer
   const handler = 'gate.sample'

@@ -1,4 +1,4 @@
-/** What the page of hooks says beside the declarations: when each lifecycle hook is called, and how often. */
+/** Text of the page of hooks beside the declarations: when each lifecycle hook is called, and how often. */
 
 const moments: readonly (readonly [hook: string, done: string, open: string])[] = [
   ['BeforeClusterCreate', 'the Cluster exists', 'no object is created for it, and it refers to none'],

@@ -86,10 +86,10 @@ type Ending =
 
 const NameWidth = 22
 
-/** Minutes that a suite may take unless it says otherwise; none takes half as long on two cores without other work. */
+/** Default time limit of a suite in minutes; on two idle cores every suite takes less than half of it. */
 const Limit = 15
 
-/** Suites that may run a second time: when more have failed, it was not for want of a core. */
+/** Most suites that run a second time: more failures are not caused by load. */
 const MostRepeated = 5
 
 const { values: options, positionals: asked } = parseArgs({
@@ -149,7 +149,7 @@ function refuse(why: string): never {
   process.exit(2)
 }
 
-/** As many at once as there are jobs; what each prints stands together, in the order in which they end. */
+/** Runs as many suites concurrently as there are jobs; prints the output of each as a whole when it ends. */
 async function runAll(names: readonly string[], jobs: number): Promise<ReadonlyMap<string, Ending>> {
   const endings = new Map<string, Ending>()
   const left = [...names]
@@ -171,7 +171,7 @@ async function runAll(names: readonly string[], jobs: number): Promise<ReadonlyM
   return endings
 }
 
-/** In a process of its own, and where it needs one and the machine gives it, in a network of its own. */
+/** Runs a suite in a child process, if needed and possible in its own network namespace. */
 async function start(name: string, suite: Suite, printed: Buffer[] | undefined): Promise<Ending> {
   try {
     await prepare(suite)
@@ -187,7 +187,7 @@ async function start(name: string, suite: Suite, printed: Buffer[] | undefined):
   return runInside(name, [], printed)
 }
 
-/** Builds and fetches what it needs from elsewhere: minutes the first time on a machine, nothing afterwards. */
+/** Builds and downloads the tools of a suite, which takes minutes the first time on a machine. */
 async function prepare({ tools, prepare: more }: Suite): Promise<void> {
   if (tools.length > 0) await toolPaths(...tools)
   await more?.()

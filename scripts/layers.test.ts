@@ -19,7 +19,7 @@ test('core and local never import one another: they meet in the cluster', () => 
   expect(layers.local).not.toContain('core')
 })
 
-test('the generic server knows no built-in kinds: they import it', () => {
+test('the generic server imports no built-in kinds', () => {
   expect(layers.apiserver).toEqual(['kube'])
   expect(layers['kubernetes-kinds']).toEqual(['kube', 'apiserver'])
 })

@@ -1,4 +1,4 @@
-/** Who may import whom: the table of ARCHITECTURE.md as data, and the imports of the sources to hold against it. */
+/** Allowed imports between packages: the table of ARCHITECTURE.md as data, and the actual imports to compare with it. */
 import { readFileSync } from 'node:fs'
 import { globSync } from 'node:fs'
 
@@ -52,7 +52,7 @@ export function violations(root: string): string[] {
   return found
 }
 
-/** Packages in which no folder may import, by way of others or not, a folder that imports it. */
+/** Packages without import cycles between folders. */
 const withoutCycles = ['apiserver']
 
 /** Folders of a package that import one another in a circle, each circle as `a → b → a`, with an import for each step. */
@@ -99,7 +99,7 @@ function cyclesOf(imports: ReadonlyMap<string, ReadonlyMap<string, string>>): st
   return cycles
 }
 
-/** Packages with the ones each really imports: what the drawing in ARCHITECTURE.md shows. */
+/** Returns the actual imports of each package, for the graph in ARCHITECTURE.md. */
 export function graph(root: string): Record<string, string[]> {
   const edges: Record<string, Set<string>> = Object.fromEntries(Object.keys(layers).map((name) => [name, new Set<string>()]))
   for (const file of globSync('packages/*/src/**/*.ts', { cwd: root })) {

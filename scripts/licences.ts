@@ -1,4 +1,4 @@
-/** Licences of everything that `npm install` brings, held against those that we may ship or develop with. Reads the lock file: no network. */
+/** Checks the licences of all packages in the lock file against the allowed ones. Needs no network. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -29,7 +29,7 @@ export function licenceProblems(packages: Readonly<Record<string, LockedPackage>
   })
 }
 
-/** `(MIT OR GPL-3.0)` offers a choice; `MIT AND ISC` asks for both. */
+/** Evaluates SPDX expressions: one licence of `(MIT OR GPL-3.0)` must be allowed, both of `MIT AND ISC`. */
 function isAllowed(expression: string, allowed: ReadonlySet<string>): boolean {
   const plain = expression.replace(/^\((.*)\)$/, '$1')
   if (plain.includes(' OR ')) return plain.split(' OR ').some((part) => isAllowed(part.trim(), allowed))

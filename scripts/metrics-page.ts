@@ -1,4 +1,4 @@
-/** docs/reference/metrics.md: what a manager and an extension server count, asked of the registries that they fill. */
+/** Generates docs/reference/metrics.md from the metric registries of a manager and an extension server. */
 import { createCatalog, hookCatalog } from '@capstan/api'
 import { createManager } from '@capstan/controller'
 import { createExtensionConfigController } from '@capstan/core'

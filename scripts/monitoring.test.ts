@@ -26,7 +26,7 @@ test.each([
   for (const name of names.filter((one) => !one.startsWith('process_'))) expect(page).toContain(`| \`${name}\` |`)
 })
 
-test('the guide for operators says what to do about each alert', () => {
+test('the guide for operators has the remedy for each alert', () => {
   const guide = readFileSync(new URL('../docs/guides/operate.md', import.meta.url), 'utf8')
   for (const { alert } of rules) expect(guide).toContain(`| \`${alert}\` |`)
 })

@@ -1,4 +1,4 @@
-/** The table "implemented / not yet" of README.md, made from the declarations, so that it cannot promise more than there is. */
+/** Generates the table "implemented / not yet" of README.md from the declarations, so that it lists only existing features. */
 import { coreKinds } from '@capstan/api'
 import * as hooks from '@capstan/api/hooks'
 import { localKinds } from '@capstan/local'

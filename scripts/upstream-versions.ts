@@ -28,7 +28,7 @@ const [peer] = await toolPaths('conversion-peer')
 const types = JSON.parse(await output(peer, ['types'], { cwd: '.' })) as Types
 const bases = join(await moduleFolder('conversion-peer', 'sigs.k8s.io/cluster-api'), 'core/config/crd/bases')
 
-/** By struct and field: whether it is required, and what its schema has beyond what follows from its type. */
+/** By struct and field: whether it is required, and the schema keywords that do not follow from its type. */
 const facts = new Map<string, string>()
 
 function record(struct: string, schema: JSONSchema): void {

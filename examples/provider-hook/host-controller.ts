@@ -1,4 +1,4 @@
-/** Provisions Hosts, once no extension holds them back. */
+/** Provisions Hosts when no extension blocks them. */
 import {
   commitChanges,
   type Controller,
@@ -16,7 +16,7 @@ import { BeforeHostProvision } from './hooks.ts'
 import { Host, HostConditions } from './host.ts'
 
 export interface HostOptions {
-  /** Knows the handlers: the extension client that learns from ExtensionConfigs, or functions in a test. */
+  /** The runtime client: the extension client with handlers of ExtensionConfigs, or functions in a test. */
   readonly runtime: RuntimeClient
 }
 
@@ -39,7 +39,7 @@ export const createHostController = ({ runtime }: HostOptions): Controller =>
     reconcile: (key, io) => reconcileHost(key, io, runtime),
   })
 
-/** Not its own reports. An annotation will do to have a Host that waits asked about again at once. */
+/** Ignores its own status writes. Users can annotate a waiting Host to repeat the hook call at once. */
 const hostMatters: Predicate<Host> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
 
 const factsOf = (host: Host | undefined) =>
@@ -51,7 +51,7 @@ const waiting: Index<Host> = {
   values: ({ status }) => (status?.provisioned ? [] : ['']),
 }
 
-/** What one pass has come to. */
+/** Result of one reconcile. */
 interface Verdict {
   readonly condition: NewCondition
   readonly outcome: Outcome
@@ -62,7 +62,7 @@ interface Verdict {
 async function reconcileHost(key: ObjectKey, io: ReconcileContext, runtime: RuntimeClient): Promise<Outcome> {
   const before = io.cache.peek(Host, key)
   if (!before || isDeleting(before) || before.status?.provisioned) return proceed()
-  // Before every extension has been tried "no handler" means nothing.
+  // "No handler" is not reliable before every extension has been tried.
   if (!runtime.ready) return requeue(seconds(1), 'extensions to be known')
 
   const { condition, outcome, failure } = await ask(before, io.signal, runtime)

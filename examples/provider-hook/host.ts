@@ -1,7 +1,7 @@
 import type { ObjectOf } from '@capstan/kube'
 import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
 
-/** A Host is what this provider provisions; how, is of no interest here. */
+/** A Host, the resource that this example provisions. */
 export const Host = defineKind({
   group: 'provider.example.com',
   version: 'v1alpha1',

@@ -18,7 +18,7 @@ const releases = ['v0.1.0', 'v0.2.0', 'v0.3.0'].map(
   (release) => JSON.parse(readFileSync(new URL(`${release}.json`, import.meta.url), 'utf8')) as ReleasedCatalog,
 )
 
-it('keeps what its releases promised', () => {
+it('keeps the hooks of its earlier releases', () => {
   const now = releasedCatalog('v0.3.1', '2026-11-21', hostHooks)
   expect(catalogProblems(createCatalog(hostHooks), now, releases)).toEqual([])
 })
@@ -89,7 +89,7 @@ async function provider(inventory: Set<string>) {
 let env: { close(): Promise<void> }
 afterEach(() => env?.close())
 
-it('asks handlers of both versions, each in its own words', async () => {
+it('calls handlers of both versions, each with its own request', async () => {
   const world = await provider(new Set(['default/a']))
   env = world
   await world.create('a', 8)
@@ -118,7 +118,7 @@ it('asks handlers of both versions, each in its own words', async () => {
   ])
 })
 
-it('waits as long as the handlers say, and goes on when none of them holds it back', async () => {
+it('waits for the retry time of the handlers, and continues when none of them blocks', async () => {
   const inventory = new Set<string>()
   const world = await provider(inventory)
   env = world
@@ -134,7 +134,7 @@ it('waits as long as the handlers say, and goes on when none of them holds it ba
   expect(world.asked).toHaveLength(4)
   expect(await world.state('a')).toEqual(['False', 'HeldBack', 'BeforeHostProvision: 32 cores are more than 16'])
 
-  // Other settings: asked at once.
+  // Changed settings lead to a call at once.
   const body = { spec: { settings: { coresAtMost: '32' } } }
   await world.client.patch(ExtensionConfig, { name: 'cellar' }, { type: 'merge', body })
   await world.settle()
@@ -144,7 +144,7 @@ it('waits as long as the handlers say, and goes on when none of them holds it ba
   expect(world.asked).toEqual([])
 })
 
-it('is asked again at once when somebody annotates what waits', async () => {
+it('is called again at once when a user annotates the waiting Host', async () => {
   const inventory = new Set<string>()
   const world = await provider(inventory)
   env = world
@@ -156,7 +156,7 @@ it('is asked again at once when somebody annotates what waits', async () => {
   expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
 })
 
-it('says what failed, tries again, and goes on when the extension is back', async () => {
+it('reports a failure, retries, and continues when the extension recovers', async () => {
   const world = await provider(new Set(['default/a']))
   env = world
   world.world.isDown = true
@@ -171,7 +171,7 @@ it('says what failed, tries again, and goes on when the extension is back', asyn
   expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
 })
 
-it('is discovered by a core that was given the hooks, and refused by one that was not', async () => {
+it('is discovered by a core with these hooks, and rejected by one without', async () => {
   const discovered = async (providerHooks: typeof hostHooks) => {
     const plane = await planeEnv({
       providerHooks,

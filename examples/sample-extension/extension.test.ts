@@ -27,7 +27,7 @@ describe('the sample extension', () => {
     expect(await callHook(extension, BeforeClusterCreate, { cluster: clusterOf('2') })).toMatchObject(wait)
   })
 
-  it('waits as long as its settings say', async () => {
+  it('waits for the time in its settings', async () => {
     const request = { ...create, settings: { waitSeconds: '7' } }
     expect(await callHook(sampleExtension(), BeforeClusterCreate, request)).toMatchObject({ retryAfterSeconds: 7 })
   })
@@ -53,7 +53,7 @@ describe('the program', () => {
   }
   const firstLine = async () => ((await once(createInterface({ input: child.stdout! }), 'line')) as [string])[0]
 
-  it('serves over TLS what its one line says, and ends on SIGTERM', async () => {
+  it('serves over TLS at the printed URL, and ends on SIGTERM', async () => {
     start('--dev')
     const { url, caBundle } = JSON.parse(await firstLine()) as { url: string; caBundle: string }
     const client = createExtensionClient({
@@ -84,7 +84,7 @@ describe('the program', () => {
     client.close()
   })
 
-  it('ends with its parent when asked to', async () => {
+  it('ends with its parent when the flag is set', async () => {
     start('--dev', '--with-parent')
     await firstLine()
     child.stdin!.end()
@@ -98,7 +98,7 @@ describe('the program', () => {
       1,
       "sample: Cannot serve without a certificate: ENOENT: no such file or directory, open '/nowhere/tls.crt' (--dev makes one)\n",
     ],
-  ])('says what is wrong with %j', async (flags, code, complaint) => {
+  ])('reports the problem of %j', async (flags, code, complaint) => {
     start(...flags)
     let text = ''
     child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {

@@ -10,7 +10,7 @@ import {
 import { defineExtension, type Extension, holdFor, on, proceedNow } from '@capstan/extension'
 
 export function sampleExtension(): Extension {
-  /** Clusters that have waited, by uid: core calls again and again, and after the first time the answer is yes. */
+  /** Uids of Clusters that have waited: core repeats the call, and the second response allows to proceed. */
   const prepared = new Set<string>()
 
   return defineExtension({
@@ -51,7 +51,7 @@ export function sampleExtension(): Extension {
   })
 }
 
-/** `settings.waitSeconds` of the ExtensionConfig; two when there is none, or none that makes sense. */
+/** Returns `settings.waitSeconds` of the ExtensionConfig; 2 when it is missing or invalid. */
 function secondsToWait({ waitSeconds }: { readonly [name: string]: string }): number {
   const seconds = Number(waitSeconds)
   return Number.isInteger(seconds) && seconds > 0 && seconds <= 3600 ? seconds : 2

@@ -1,6 +1,6 @@
 /** Anchors of headings as GitHub derives them: lower case, punctuation dropped, spaces as hyphens, repeated ones numbered. */
 
-/** Returns a function that gives each heading of one page its anchor, in their order. */
+/** Returns a function that returns the anchor of each heading of a page, called in order. */
 export function anchorNamer(): (heading: string) => string {
   const seen = new Map<string, number>()
   return (heading) => {

@@ -36,7 +36,7 @@ function isConstantArray(node: Node, name: unknown): boolean {
   return false
 }
 
-/** Whether the source shows how many elements the spread list has at most. */
+/** Whether the source limits the number of elements of the spread list. */
 function isBounded(node: Node): boolean {
   switch (node.type) {
     case 'ArrayExpression':

@@ -145,7 +145,7 @@ function editsOf(node: Node, text: string): Edit[] {
       if (swapped === undefined) return []
       const between = text.slice(left.end, right.start)
       const at = left.end + between.indexOf(operator)
-      // Parentheses keep `a && b || c` what it was, apart from the operator.
+      // Parentheses keep the precedence in `a && b || c`.
       if (operator === '&&' || operator === '||')
         return [replace(`${operator} to ${swapped}`, node, `((${source(left)}) ${swapped} (${source(right)}))`)]
       return [{ operator: `${operator} to ${swapped}`, start: at, end: at + operator.length, replacement: swapped }]

@@ -1,4 +1,4 @@
-/** What `scripts/mutants.ts` and the process that runs tests for it exchange, as files. */
+/** Messages between `scripts/mutants.ts` and its test process, as files. */
 import type { Mutant } from './operators.ts'
 
 /** A mutant of one file, and the test files to run with it, nearest first. */

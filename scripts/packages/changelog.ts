@@ -5,7 +5,7 @@ export interface ReleaseNotes {
   readonly text: string
 }
 
-/** The section of a version or, before it is released, "Unreleased". `undefined` when there is neither, or nothing in it. */
+/** Returns the section of a version, or "Unreleased" before its release; `undefined` when neither exists or it is empty. */
 export function releaseNotes(changelog: string, version: string): ReleaseNotes | undefined {
   const sections = changelog.split(/^(?=## )/m).slice(1)
   for (const wanted of [version, 'Unreleased']) {

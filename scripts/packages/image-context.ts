@@ -1,4 +1,4 @@
-/** What the image of the command is made of: image/Dockerfile. */
+/** Creates the build context of the command's image: image/Dockerfile. */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ export async function imageContext(folder: string, wanted: readonly Architecture
   writeFileSync(join(folder, 'sbom.cdx.json'), billOfMaterials())
 }
 
-/** Where the packages and all that they need are, relative to the checkout: what `npm ci` installed there. */
+/** Returns the paths of the packages and their dependencies, relative to the checkout, as installed by `npm ci`. */
 function closureOf(lock: Lock, names: readonly string[]): string[] {
   const found = new Set<string>()
   const add = (name: string, from: string): void => {

@@ -1,4 +1,4 @@
-/** A library as it is published: JavaScript and declarations of what its exports reach, and the files that they read. */
+/** Builds a library for publication: JavaScript and declarations of the modules that its exports reach, and the files that they read. */
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { publishedManifest, root, type SourcePackage } from './manifests.ts'

@@ -11,7 +11,7 @@ export interface Tarball {
   readonly unpackedSize: number
 }
 
-/** Packs what `buildPackages` has written to `built`, dependencies before their dependents. */
+/** Packs the output of `buildPackages` in `built`, dependencies before their dependents. */
 export function packPackages(built: string, folder: string): Tarball[] {
   mkdirSync(folder, { recursive: true })
   const args = ['pack', '--json', '--pack-destination', folder]

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { root } from './manifests.ts'
 
-/** What the packages consist of, without what only development needs: CycloneDX, made by npm. */
+/** Creates the SBOM (CycloneDX) of the packages without development dependencies, by npm. */
 export function billOfMaterials(): string {
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--omit', 'dev', '--workspaces']
   return execFileSync('npm', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1 << 26 })

@@ -7,13 +7,13 @@ import { createInterface } from 'node:readline'
 import type { Component, ToolModule } from './components.ts'
 import { goMod } from './go-mod.ts'
 
-/** What a person can do something about: printed without a stack. */
+/** An error that the user can fix: printed without a stack. */
 export class ToolError extends Error {
   override readonly name = 'ToolError'
 }
 
 export interface BuildPlace {
-  /** Folder outside the tree that keeps what was built. */
+  /** Cache folder outside of the checkout for built programs. */
   readonly cache: string
   readonly env: NodeJS.ProcessEnv
   progress(line: string): void
@@ -100,7 +100,7 @@ function progressOf(name: string, place: BuildPlace): (line: string) => void {
   }
 }
 
-/** Runs a program to its end and gives what it printed; its last lines are part of the error when it fails. */
+/** Runs a program and returns its output. The error of a failed program contains the last lines. */
 async function run(
   command: string,
   args: readonly string[],

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** A Go module of our own, made in the cache, that pins where programs come from. */
+/** A generated Go module in the cache that pins the sources of programs. */
 export interface ToolModule {
   readonly name: string
   /** Its path when that counts: Go lets a module below another's path use the internal packages of that one. */
@@ -18,13 +18,13 @@ export interface ToolModule {
   readonly requires: readonly { readonly path: string; readonly version: string }[]
   /** Modules that `requires` names at v0.0.0, because upstream develops them beside it; published at this version. */
   readonly staging?: { readonly of: string; readonly version: string }
-  /** Versions that upstream's own replace directives give; those of a dependency do not count in our module. */
+  /** Versions of upstream's replace directives, which Go ignores in dependencies. */
   readonly replaces?: { readonly [path: string]: string }
   /** Values set by the linker, such as the version that the program reports. */
   readonly variables: { readonly [name: string]: string }
   /** Files of the module by name, for a program that upstream publishes as functions. */
   readonly sources?: { readonly [file: string]: string }
-  /** A `go` command that makes the rest of the files, such as `go run` of a generator. */
+  /** A `go` command that generates further files, such as `go run` of a generator. */
   readonly generate?: readonly string[]
 }
 
@@ -99,7 +99,7 @@ const hooksPeer: ToolModule = {
   ],
   variables: {},
   sources: hooksPeerSources,
-  // As upstream makes the definitions of its document.
+  // The way upstream generates the definitions of its document.
   generate: [
     'run',
     'k8s.io/kube-openapi/cmd/openapi-gen',
@@ -120,7 +120,7 @@ const hooksPeer: ToolModule = {
 
 const hooksClientSources = sourcesOf('hooks-client')
 
-/** Upstream's runtime client, which is internal to its module: a program of ours in a module whose path lies below. */
+/** A program with upstream's runtime client, which is internal to its module: our module's path is therefore below upstream's. */
 const hooksClient: ToolModule = {
   ...clusterApi,
   name: 'hooks-client',
@@ -158,19 +158,19 @@ export const components: readonly Component[] = [
   { name: 'conversion-peer', module: conversionPeer, package: '.' },
 ]
 
-/** The Go files of a program of ours, which stand beside this one. */
+/** Go files of our own programs, in the folder of this file. */
 function sourcesOf(program: string): { [file: string]: string } {
   const folder = new URL(`${program}/`, import.meta.url)
   const files = readdirSync(folder).filter((file) => file.endsWith('.go'))
   return Object.fromEntries(files.sort().map((file) => [file, readFileSync(new URL(file, folder), 'utf8')]))
 }
 
-/** What is built of other sources is another program. */
+/** Key of a built program, derived from its sources. */
 function digestOf(sources: { readonly [file: string]: string }): string {
   return createHash('sha256').update(JSON.stringify(sources)).digest('hex').slice(0, 12)
 }
 
-/** What `version` commands report. Nothing here is true of a commit, so none is named. */
+/** Version for `version` commands. No commit is set, because the programs are not built from one. */
 function versionVariables(of: string, version: { [name: string]: string }): { [name: string]: string } {
   const values = { ...version, gitTreeState: 'clean', gitCommit: '0'.repeat(40), buildDate: '2026-01-01T00:00:00Z' }
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${of}.${name}`, value]))

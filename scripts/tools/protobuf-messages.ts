@@ -33,17 +33,17 @@ const roots = new Set([
   'policy/v1.Eviction',
 ])
 
-/** Groups whose types are in the module of the server that implements them. */
+/** Groups whose types are in the module of their server. */
 const modules: { readonly [name: string]: { readonly module: string; readonly path: string } } = {
   'apiextensions/v1': { module: 'k8s.io/apiextensions-apiserver', path: 'pkg/apis/apiextensions/v1' },
   'apiregistration/v1': { module: 'k8s.io/kube-aggregator', path: 'pkg/apis/apiregistration/v1' },
 }
 const packages = new Map(served.map(packageOf).map((name) => [name, modules[name] ?? { module: 'k8s.io/api', path: name }]))
 packages.set('meta/v1', { module: 'k8s.io/apimachinery', path: 'pkg/apis/meta/v1' })
-/** What Go files call other packages. */
+/** Import names of other packages in Go files. */
 const aliases: { readonly [alias: string]: string } = { metav1: 'meta/v1', apiv1: 'core/v1', v1: 'core/v1', corev1: 'core/v1' }
 
-/** Types with a form of their own on the wire. */
+/** Types with a special wire format. */
 const special: { readonly [type: string]: string } = {
   'meta/v1.Time': 'Time',
   'meta/v1.MicroTime': 'MicroTime',

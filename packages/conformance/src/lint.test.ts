@@ -1,4 +1,4 @@
-/** The historic mistakes of providers, each made in manifests that break no rule otherwise. */
+/** Historic mistakes of providers, each in manifests that are otherwise valid. */
 import { expect, test } from 'vitest'
 import { lint } from './lint.ts'
 import { MalformedManifest, type Manifest, providerManifests } from './manifests.ts'
@@ -325,7 +325,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
   ['no short name', ({ FooCluster }) => void delete FooCluster.spec.names.categories, ['short-names']],
 ]
 
-test.each(mistakes)('%s is found by its rule alone', (_, make, expected) => {
+test.each(mistakes)('%s is found only by its rule', (_, make, expected) => {
   const kinds = provider()
   make(kinds)
   expect(findingsOf(Object.values(kinds)).map(({ rule }) => rule)).toEqual(expected)
@@ -400,7 +400,7 @@ test('a components file has labels, one namespace and a container called manager
   expect(found(secret)).toEqual(['clusterctl.provider-label', 'clusterctl.one-namespace'])
 })
 
-test('kinds that no contract knows, and core itself, are left alone', () => {
+test('kinds outside of the contracts, and core itself, are not checked', () => {
   const others = [
     crd(infrastructure, 'FooIdentity', {}, {}),
     crd('cluster.x-k8s.io', 'Machine', {}, {}),

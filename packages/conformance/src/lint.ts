@@ -11,7 +11,7 @@ export interface LintReport {
   readonly findings: readonly Finding[]
   /** Rules that were checked. */
   readonly checked: readonly Rule[]
-  /** Rules with a check that had nothing to look at: the manifests hold no such kind, no roles, no release metadata. */
+  /** Rules that were not applicable: the manifests contain no such kind, no roles or no release metadata. */
   readonly notApplicable: readonly Rule[]
 }
 

@@ -1,4 +1,4 @@
-/** The manifests of a provider, sorted by what the rules look at. */
+/** The manifests of a provider, grouped for the rules. */
 import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
 import type { CustomResourceDefinition, CustomResourceVersion, JSONSchema } from '@capstan/kube'
 
@@ -39,9 +39,9 @@ export interface Claim extends ProviderKind {
 
 export interface ProviderManifests {
   readonly kinds: readonly ProviderKind[]
-  /** Every manifest, also those of kinds that no rule knows. */
+  /** All manifests, including those of kinds without rules. */
   readonly all: readonly Manifest[]
-  /** Whether the manifests are what is applied to a cluster: a components file, not sources that kustomize completes. */
+  /** Whether the manifests are complete: a components file rather than sources for kustomize. */
   readonly isRendered: boolean
   /** Version of the release, when the user gave it: `v1.2.3`. */
   readonly release?: string
@@ -74,7 +74,7 @@ export interface ManifestMetadata {
   readonly labels: { readonly [key: string]: unknown }
 }
 
-/** Name, namespace and labels, whatever else `metadata` holds. */
+/** Returns name, namespace and labels of arbitrary `metadata`. */
 export function metadataOf({ object }: Manifest): ManifestMetadata {
   const { name, namespace, labels } = record(object.metadata)
   return {
@@ -143,7 +143,7 @@ const groups: Readonly<Record<string, readonly ContractName[]>> = {
   controlplane: ['ControlPlane'],
 }
 
-/** How the names of the kinds of a contract end. */
+/** Suffixes of the kind names of each contract. */
 const endings: Readonly<Record<ContractName, RegExp>> = {
   InfraCluster: /Cluster(Template)?$/,
   InfraMachine: /Machine(Template)?$/,

@@ -1,4 +1,4 @@
-/** What a rule of the provider contracts is: one declaration, from which lint and the reference page are made. */
+/** Declaration of a rule of the provider contracts, used by lint and for the reference page. */
 import type { ContractVersion } from '@capstan/api/contract'
 import type { LiveCheck } from './live/checks.ts'
 import type { ContractName, Manifest, ProviderManifests } from './manifests.ts'
@@ -16,16 +16,16 @@ export interface Problem {
   readonly manifest: Manifest
   /** Path of the field in the manifest, such as `metadata.labels`. */
   readonly path: string
-  /** What was found, and what was expected. */
+  /** The found and the expected value. */
   readonly message: string
-  /** What to change. */
+  /** The remedy. */
   readonly edit: string
 }
 
 export interface StaticCheck {
-  /** What the check looks at, in a sentence for the reference page. */
+  /** The checked manifests, in a sentence for the reference page. */
   readonly looksAt: string
-  /** All problems, or `undefined` when the manifests hold nothing that the rule applies to. */
+  /** Returns all problems, or `undefined` when the rule is not applicable to the manifests. */
   run(provider: ProviderManifests): Problem[] | undefined
 }
 
@@ -40,9 +40,9 @@ export interface Rule {
   readonly versions: readonly ContractVersion[]
   /** When the rule applies. */
   readonly applies: string
-  /** What the provider has to do. */
+  /** The requirement for the provider. */
   readonly sentence: string
-  /** What core or clusterctl does at run time when a provider breaks the rule. */
+  /** Effect in core or clusterctl when a provider violates the rule. */
   readonly why: string
   /** Reports of providers that broke the rule, or of core where it is at odds with its book. */
   readonly cases?: readonly string[]
@@ -61,7 +61,7 @@ const pageFiles: Readonly<Record<PageName, string>> = {
   clusterctl: 'clusterctl',
 }
 
-/** Where upstream's book states the rule: on the first of its pages, or on the one given. */
+/** Section of upstream's book with the rule, on the contract's first page unless a page is given. */
 export function linkOf({ pages, section }: Pick<Rule, 'pages' | 'section'>, page: PageName = pages[0]!): string {
   const anchor = section
     .toLowerCase()

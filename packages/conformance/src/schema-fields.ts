@@ -19,7 +19,7 @@ export function fieldAt(schema: JSONSchema, path: string): JSONSchema | 'any' | 
 
 export const hasField = (schema: JSONSchema, path: string): boolean => fieldAt(schema, path) !== undefined
 
-/** What is wrong with a field's type, or `undefined`. A field that is absent has nothing wrong. */
+/** Returns the problem of a field's type; `undefined` for a correct or absent field. */
 export function typeProblem(schema: JSONSchema, path: string, type: FieldType): string | undefined {
   const field = fieldAt(schema, path)
   if (field === undefined || field === 'any' || field.type === undefined || field.type === type) return undefined

@@ -39,7 +39,7 @@ describe('the chosen contract version', () => {
     expect(result.reason).toContain('cluster.x-k8s.io/v1beta2=v1alpha1, cluster.x-k8s.io/v1beta1=v1alpha1; v1beta2 is the newest')
   })
 
-  test('is absent without a label, and core reads nothing', () => {
+  test('is absent without a label, and core reads no field', () => {
     const result = look({ spec: { providerID: 'x' } }, { labels: { 'cluster.x-k8s.io/provider': 'x' } })
     expect(result.contractVersion).toBeUndefined()
     expect(result.reason).toMatch(/^cannot find any versions matching contract versions/)
@@ -92,18 +92,18 @@ test.each([
     'provisioned',
     'core fails: Cannot read status.initialization.provisioned: the parent of provisioned is not an object',
   ],
-])('says what core does about %s', (_, status, name, conclusion) => {
+])('reports how core handles %s', (_, status, name, conclusion) => {
   const result = look({ spec: { providerID: 'x' }, status }, { owner: machineOf({}, {}) })
   expect(row(result, name)).toMatchObject({ conclusion, isPending: true })
 })
 
-test('without an owner nothing is copied', () => {
+test('no field is copied without an owner', () => {
   expect(row(look({ spec: { providerID: 'x' } }), 'providerID').conclusion).toBe(
     'no owner: not copied to Machine.spec.providerID',
   )
 })
 
-test('a pool that reports status.ready alone is provisioned', () => {
+test('a pool that reports only status.ready is provisioned', () => {
   const owner = { apiVersion: '', kind: 'MachinePool', metadata: meta('m') } as KubeObject
   const result = look({ spec: { providerIDList: ['a'] }, status: { ready: true } }, { owner, kind: LocalMachinePool })
   expect(row(result, 'providerIDList').conclusion).toBe('MachinePool.spec.providerIDList is absent: not copied')

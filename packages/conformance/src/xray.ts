@@ -1,4 +1,4 @@
-/** What core reads from one object of a provider: which contract version it chooses and why, each field in both versions, and the result. */
+/** Explains how core reads a provider's object: the selected contract version with the reason, each field in both versions, the result. */
 import {
   BootstrapConfigContract,
   type ContractField,
@@ -101,12 +101,12 @@ const readings: Readonly<Record<ContractName, Readonly<Record<string, Reading>>>
   },
 }
 
-/** What a path holds in one contract version. */
+/** The value at the path of one contract version. */
 export interface Reached {
   readonly path: string
-  /** Absent when nothing is there. */
+  /** Absent when there is no value. */
   readonly value?: unknown
-  /** Why the path cannot be read: something on the way is not an object. */
+  /** Error when a parent of the path is not an object. */
   readonly error?: string
 }
 
@@ -115,7 +115,7 @@ export interface XrayRow {
   readonly doc: string
   readonly mandatory: boolean
   readonly versions: Readonly<Record<ContractVersion, Reached>>
-  /** What follows from the value in the version that core chooses. */
+  /** The effect of the value in the selected version. */
   readonly conclusion: string
   /** The owner does not have the value: core waits for something, or has not reconciled yet. */
   readonly isPending: boolean
@@ -235,7 +235,7 @@ function choice(provider: ProviderKind): Choice {
   }
 }
 
-/** What core does with a value, and whether the owner has it. */
+/** How core handles a value, and whether the owner has it. */
 function conclude(
   { field, to, isMilestone, isConverted }: Reading,
   reached: Reached | undefined,

@@ -1,4 +1,4 @@
-/** What a scenario works with: a namespace of its own, a recording of it, and waits with time limits. */
+/** Environment of a scenario: its own namespace, a recording of it, and waits with time limits. */
 import { Cluster, Machine, MachineDeployment, MachinePool, MachineSet, PausedAnnotation } from '@capstan/api'
 import type { ContractVersion } from '@capstan/api/contract'
 import {
@@ -26,9 +26,9 @@ import type { Target } from './target.ts'
 
 /** Times in milliseconds. */
 export interface Limits {
-  /** For each thing that must happen. */
+  /** Time limit of each wait, in milliseconds. */
   readonly wait: number
-  /** During which something must not happen. */
+  /** Time in which an unwanted event must not occur, in milliseconds. */
   readonly quiet: number
 }
 
@@ -61,7 +61,7 @@ export interface Snapshot {
   readonly object: UnknownObject
 }
 
-/** What a scenario leaves for the checks. */
+/** Record of a scenario, for the checks. */
 export interface Seen {
   readonly target: Target
   readonly versions: Versions
@@ -70,7 +70,7 @@ export interface Seen {
   /** Moments by name. */
   readonly marks: ReadonlyMap<string, Moment>
   readonly snapshots: readonly Snapshot[]
-  /** Answers to single requests, by name: the error's text, or `undefined` for success. */
+  /** Results of single requests, by name: the error message, or `undefined` for success. */
   readonly answers: ReadonlyMap<string, Answer>
   /** Why the scenario ended before its last step. */
   readonly stopped: string | undefined
@@ -144,7 +144,7 @@ export class Bench implements Seen {
       this.mark('stopped')
     }
     this.mark('end')
-    // What cleaning up changes is no longer the scenario.
+    // Changes during the cleanup are not part of the scenario.
     this.#over.abort()
   }
 
@@ -165,7 +165,7 @@ export class Bench implements Seen {
     await orAbsent(this.client.delete(kind, { namespace: this.namespace, name }, { ...options, signal: this.#means.signal }))
   }
 
-  /** Sends a request whose answer a check looks at. */
+  /** Sends a request and records its result for a check. */
   async ask(name: string, object: KubeObject, request: () => Promise<unknown>): Promise<void> {
     let error: string | undefined
     try {
@@ -195,7 +195,7 @@ export class Bench implements Seen {
     }
   }
 
-  /** Waits until something holds. @throws ScenarioStopped when it does not within the limit */
+  /** Waits until a condition is true. @throws ScenarioStopped after the time limit */
   async until(what: string, holds: () => boolean): Promise<void> {
     const deadline = this.now() + this.limits.wait
     this.#means.progress(`${this.namespace}: waiting until ${what}`)
@@ -206,20 +206,20 @@ export class Bench implements Seen {
     }
   }
 
-  /** Waits until something holds, at most until `deadline`; a check says whether it came to hold. */
+  /** Waits until a condition is true, at most until `deadline`; a check evaluates the result. */
   async untilOr(what: string, deadline: number, holds: () => boolean): Promise<void> {
     this.#means.progress(`${this.namespace}: waiting until ${what}`)
     while (!holds() && this.now() < deadline) await this.#changeOr(deadline - this.now())
   }
 
-  /** Lets time pass in which something must not happen. */
+  /** Waits for a time in which an event must not occur. */
   async quiet(): Promise<void> {
     await sleep(this.#means.clock, this.limits.quiet, this.#means.signal)
   }
 
-  /** Ends the recording, and removes everything. @returns objects whose finalizers had to be removed */
+  /** Ends the recording and deletes all objects. @returns objects whose finalizers had to be removed */
   async close(): Promise<string[]> {
-    // The run may have been interrupted; what it made goes all the same.
+    // Objects are deleted even if the run was interrupted.
     const signal = AbortSignal.timeout(seconds(120))
     try {
       await this.#unpause(signal)
@@ -242,7 +242,7 @@ export class Bench implements Seen {
     ]
   }
 
-  /** Nothing deletes what is paused. */
+  /** Unpauses objects, because controllers do not delete paused ones. */
   async #unpause(signal: AbortSignal): Promise<void> {
     const { namespace } = this
     for (const kind of [Cluster, ...this.targetKinds()] as Kind[]) {
@@ -260,7 +260,7 @@ export class Bench implements Seen {
     await this.client.deleteCollection(kind, { namespace: this.namespace }, { signal })
   }
 
-  /** Gives controllers time to release what is deleted, then removes finalizers until nothing is left. */
+  /** Gives controllers time to remove their finalizers, then removes the remaining ones until all objects are deleted. */
   async #release(kinds: readonly Kind[], signal: AbortSignal): Promise<string[]> {
     const { clock, limits } = this.#means
     const deadline = clock.now() + Math.min(limits.wait, seconds(60))

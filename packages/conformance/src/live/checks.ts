@@ -32,16 +32,16 @@ import type { ScenarioName } from './scenarios/index.ts'
 import { type LiveResult, type Observation, observation } from './verdict.ts'
 
 export interface LiveCheck {
-  /** What the check looks at, in a sentence for the reference page. */
+  /** The checked behavior, in a sentence for the reference page. */
   readonly looksAt: string
-  /** The scenario whose record it reads. */
+  /** The scenario whose record the check reads. */
   readonly scenario: ScenarioName
-  /** The contract whose kind it is about: without that kind the check is not applicable. */
+  /** The contract of the checked kind: without that kind the check is not applicable. */
   readonly contract?: ContractName
   run(seen: Seen): LiveResult
 }
 
-/** Which field says that initialization is completed. */
+/** The field that reports the completed initialization. */
 const initializedFields = {
   InfraCluster: InfraClusterContract.provisioned,
   InfraMachine: InfraMachineContract.provisioned,
@@ -82,12 +82,12 @@ function statesAt(seen: Seen, contract: ContractName, mark: string): readonly { 
 const orWhenStopped = ({ marks }: Seen, mark: string, after: string): string =>
   !marks.has(mark) && marks.has(after) ? 'stopped' : mark
 
-/** Why a check has nothing to compare: the scenario did not come so far. */
+/** Reason for a check without observations: the scenario stopped earlier. */
 const stoppedBefore = ({ stopped }: Seen, step: string): LiveResult => ({
   notTestable: stopped === undefined ? `there was no object to look at: ${step}` : `the scenario stopped: ${stopped}`,
 })
 
-/** The observations; where there are none, the reason. */
+/** Returns the observations, or the reason when there are none. */
 const orStopped = (seen: Seen, step: string, found: readonly Observation[]): LiveResult =>
   found.length > 0 ? found : stoppedBefore(seen, step)
 
@@ -122,7 +122,7 @@ export const initialization = (contract: ContractName): LiveCheck => ({
       const last = history.states.at(-1)!
       const field = path[chosen]
       if (!first) {
-        // Those that a scale down or a rollout deleted on the way had no time.
+        // Excludes objects that a scale down or a rollout deleted early.
         if (isDeleting(last.object) || history.deleted) continue
         const expected = `true within ${seen.limits.wait / 1000} s`
         found.push(observation({ object: last.object, field, at: last.at, expected, found: false, holds: false }))
@@ -168,7 +168,7 @@ export const conditions = (contract: ContractName): LiveCheck =>
     return [observation({ object, field, at, expected, found: wrong ?? all, holds })]
   })
 
-/** Nothing is provisioned for an object that nothing owns. */
+/** Checks that no infrastructure is provisioned for an object without owner. */
 export const ownerFirst = (contract: ContractName): LiveCheck => ({
   looksAt: 'An object without an owner.',
   scenario: 'orphans',
@@ -230,7 +230,7 @@ const pauses: readonly { names: readonly string[]; until: string; contracts: rea
   },
 ]
 
-/** Nothing happens to a paused object, and its condition Paused is True. */
+/** Checks that a paused object does not change, and that its condition Paused is True. */
 export const pausing = (contract: ContractName): LiveCheck => ({
   looksAt: 'Objects of a paused Cluster and objects with the annotation, which have owners and all that they need.',
   scenario: 'paused',
@@ -286,7 +286,7 @@ function pausedScale(seen: Seen): Observation[] {
   )
 }
 
-/** A restart changes nothing, and stops nothing. */
+/** Checks that a restart neither changes objects nor stops progress. */
 export const survivesRestart = (contract: ContractName): LiveCheck => ({
   looksAt: 'Objects before and after restarts of the provider during creation, when provisioned, and during deletion.',
   scenario: 'restarted',
@@ -583,7 +583,7 @@ export const poolReplicas: LiveCheck = {
   },
 }
 
-/** A scenario that stopped while it waited for the pool: its last state shows what is missing. */
+/** For a scenario that stopped while it waited for the pool: the last state shows the missing fields. */
 function poolStuck(seen: Seen): Observation[] {
   const stopped = seen.marks.get('stopped')
   const pool = seen.recording.histories(MachinePool)[0]?.states.at(-1)?.object

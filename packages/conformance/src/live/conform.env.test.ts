@@ -96,7 +96,7 @@ test('the local provider keeps every rule that can be tested by contract v1beta1
   expect(report.leftovers).toEqual([])
 })
 
-test('an infrastructure provider is tested alone: a stub stands in for the control plane', async () => {
+test('an infrastructure provider is tested alone, with a stub as control plane', async () => {
   env = await providerEnv(localProvider())
   const report = await run({ InfraCluster: 'LocalCluster.infrastructure.capstan.dev' })
   expect(report.scenarios.filter(({ stopped }) => stopped !== undefined)).toEqual([])
@@ -107,7 +107,7 @@ test('an infrastructure provider is tested alone: a stub stands in for the contr
   })
 })
 
-test('a provider that does nothing fails, with the object and the field as evidence', async () => {
+test('an inactive provider fails, with the object and the field as evidence', async () => {
   env = await providerEnv({ ...localProvider(), start: () => ({ controllers: [], close: async () => {} }) })
   const report = await run(
     { InfraCluster: 'LocalCluster' },
@@ -137,7 +137,7 @@ test('a provider that does nothing fails, with the object and the field as evide
   ])
 })
 
-test('an interrupted run removes what it made', async () => {
+test('an interrupted run deletes its objects', async () => {
   env = await providerEnv(localProvider())
   const interrupted = new AbortController()
   const progress = (line: string) => {

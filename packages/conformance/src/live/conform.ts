@@ -1,4 +1,4 @@
-/** Runs a provider through the scenarios, and holds what was recorded against the rules. */
+/** Runs the scenarios with a provider and checks their records against the rules. */
 import {
   type Client,
   type Clock,
@@ -25,7 +25,7 @@ export interface ConformOptions extends Means {
   readonly rules: readonly Rule[]
   /** Beginning of the names of the namespaces. */
   readonly prefix?: string
-  /** How many scenarios run at once. */
+  /** Number of concurrent scenarios. */
   readonly concurrency?: number
 }
 
@@ -45,7 +45,7 @@ export interface ScenarioResult {
 }
 
 export interface ConformReport {
-  /** Contract, kind and contract version of what was tested. */
+  /** Contract, kind and contract version of the tested kinds. */
   readonly target: readonly { readonly contract: ContractName; readonly kind: string; readonly contractVersion: string }[]
   readonly startedAt: number
   readonly endedAt: number
@@ -190,7 +190,7 @@ const kept = (rule: Rule, { kinds }: ProviderManifests, at: number): Observation
 const stubRole = 'capstan-conform'
 const aggregation = { 'cluster.x-k8s.io/aggregate-to-manager': 'true' }
 
-/** CustomResourceDefinitions and aggregated roles of what is under test. */
+/** CustomResourceDefinitions and aggregated roles of the provider under test. */
 async function manifestsOf(client: Client, { target, signal }: ConformOptions): Promise<ProviderManifests> {
   const manifest = (object: object): Manifest => ({ object: object as Manifest['object'], file: 'cluster', line: 1 })
   const crds = Object.values(target).flatMap(({ crd, template }) => [crd, ...(template ? [template.crd] : [])])
@@ -211,7 +211,7 @@ async function manifestsOf(client: Client, { target, signal }: ConformOptions): 
   )
 }
 
-/** Installs the kinds that stand in for providers that are not under test, with access for core. @returns removes them */
+/** Installs stub kinds for providers that are not under test, with access for core. @returns a function that removes them */
 async function installStubs({ client, clock, signal, limits, target }: ConformOptions): Promise<() => Promise<void>> {
   if (target.ControlPlane && target.BootstrapConfig) return async () => {}
   for (const stub of stubs) {

@@ -36,7 +36,7 @@ export async function createCluster(bench: Bench, name: string, options: Cluster
   } as Input<Cluster>)
 }
 
-/** Machines of control planes and MachineDeployments are made from these. */
+/** Templates for Machines of control planes and MachineDeployments. */
 async function createTemplates(bench: Bench, name: string): Promise<void> {
   for (const contract of ['InfraMachine', 'BootstrapConfig'] as const) await createTemplate(bench, contract, name)
 }
@@ -119,7 +119,7 @@ export async function bootstrapOf(bench: Bench, name: string, as: 'template' | '
   return { dataSecretName: await bootstrapSecret(bench, name) }
 }
 
-/** A Secret as a bootstrap provider makes it; the data are a script that does nothing. */
+/** A Secret of a bootstrap provider; its data is a script without effect. */
 export async function bootstrapSecret(bench: Bench, name: string): Promise<string> {
   const secretName = `${name}-bootstrap`
   if (!bench.recording.object(Secret, secretName)) {
@@ -148,7 +148,7 @@ export async function createWorkers(bench: Bench, name: string, replicas: number
   } as Input<MachineDeployment>)
 }
 
-/** The spec of Machines: from templates, or from objects of their own. */
+/** Spec of Machines, with references to templates or to objects. */
 export async function machineSpec(bench: Bench, cluster: string, as: 'template' | 'object', name = cluster) {
   const infra = bench.target.InfraMachine!
   return {
@@ -171,7 +171,7 @@ export async function createMachine(bench: Bench, cluster: string, name: string,
 /** A MachinePool; its objects have the same name. */
 export async function createPool(bench: Bench, cluster: string, name: string, replicas: number): Promise<MachinePool> {
   const infra = bench.target.InfraMachinePool!
-  // Its bootstrap config has a name of its own: a Machine may have the name of the pool.
+  // The bootstrap config has a separate name, because a Machine may have the name of the pool.
   const bootstrap = await bootstrapOf(bench, `${name}-pool`, 'object')
   const version = bench.versions.kubernetes
   return bench.create(MachinePool, {
@@ -216,7 +216,7 @@ export async function playControlPlane(bench: Bench, name: string): Promise<void
   await bench.patch(StubControlPlane as Kind, name, { status }, 'status')
 }
 
-/** The bootstrap data of a Machine whose config was missing: the config, or what stands for it. */
+/** Creates the missing bootstrap config of a Machine, or the stub for it. */
 export async function createBootstrap(bench: Bench, name: string): Promise<void> {
   if (bench.target.BootstrapConfig) {
     await createExample(bench, 'BootstrapConfig', { metadata: { name } })
@@ -237,7 +237,7 @@ export const bootstrapRef = ({ target }: Bench, name: string) => ({
   configRef: refOf(target.BootstrapConfig?.kind ?? StubBootstrapConfig, name),
 })
 
-/** Whether a Machine's infrastructure is provisioned, as core sees it. */
+/** Whether a Machine's infrastructure is provisioned, by core's condition. */
 export const isProvisioned = (machine: Machine | undefined): boolean =>
   machine?.status?.initialization?.infrastructureProvisioned === true
 

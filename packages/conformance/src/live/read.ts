@@ -5,7 +5,7 @@ import type { ContractName } from '../manifests.ts'
 import { fieldAt } from '../schema-fields.ts'
 import type { Seen } from './bench.ts'
 
-/** The value of a field; `undefined` also when something on the way has the wrong type. */
+/** Returns the value of a field; `undefined` also when a parent has the wrong type. */
 export function read<T>(
   { target }: Pick<Seen, 'target'>,
   contract: ContractName,

@@ -38,7 +38,7 @@ export interface RecordingOptions {
   readonly signal: AbortSignal
 }
 
-/** States per object of which the first and the last are kept when there are more: a provider that writes without end fills no memory. */
+/** Most recorded states per object. Of more, the first and the last are kept, so that endless writes do not fill the memory. */
 const mostStates = 2000
 
 export class Recording {
@@ -51,7 +51,7 @@ export class Recording {
     this.#clock = clock
   }
 
-  /** Follows kinds in a namespace until the signal aborts. Resolves once the watches have delivered what there is. */
+  /** Records kinds in a namespace until the signal aborts. Resolves when the watches have delivered the existing objects. */
   async follow(client: Client, kinds: readonly Kind[], namespace: string, options: RecordingOptions): Promise<void> {
     await Promise.all(
       kinds.map((kind) => {

@@ -20,7 +20,7 @@ export function formatReport(report: ConformReport, format: ReportFormat, versio
   }
 }
 
-/** How many rules have each verdict. */
+/** Number of rules by verdict. */
 export const countsOf = ({ results }: ConformReport): Readonly<Record<Verdict, number>> =>
   Object.fromEntries(Verdicts.map((verdict) => [verdict, results.filter((one) => one.verdict === verdict).length])) as Record<
     Verdict,
@@ -114,7 +114,7 @@ function junit(report: ConformReport): string {
   ].join('\n')
 }
 
-/** JUnit knows no warnings: a broken SHOULD or MAY passes, with the explanation as output. */
+/** Formats a result for JUnit, which has no warnings: a violated SHOULD or MAY passes, with the explanation as output. */
 function testcase(result: RuleResult): string[] {
   const { rule, verdict, reason } = result
   const open = `<testcase classname="${rule.pages[0]}" name="${escape(rule.id)}"`

@@ -1,4 +1,4 @@
-/** Kinds that stand in for a provider that is not under test. The driver writes their status. */
+/** Stub kinds for providers that are not under test. The driver writes their status. */
 import { defineKind, type DeclaredKind, s, type UnknownObject } from '@capstan/kube'
 
 const group = 'conform.capstan.dev'

@@ -1,13 +1,13 @@
-/** What a live check has seen, and the verdict that follows from it. */
+/** Observations of live checks and their verdicts. */
 import { type KubeObject, keyOf, keyText } from '@capstan/kube'
 import type { Level } from '../rule.ts'
 
-/** Of several checks of a rule, the verdict that comes first counts. */
+/** Verdicts by priority: of several checks of a rule, the first of this list counts. */
 export const Verdicts = ['fail', 'warn', 'not testable here', 'pass', 'not applicable'] as const
 /** `warn` is a broken rule of level SHOULD or MAY. */
 export type Verdict = (typeof Verdicts)[number]
 
-/** One comparison of what an object was with what a rule expects. */
+/** One comparison of an object's state with the expectation of a rule. */
 export interface Observation {
   readonly holds: boolean
   /** Kind and key of the object: `LocalMachine conform-life/a`. */
@@ -19,7 +19,7 @@ export interface Observation {
   readonly found: string
 }
 
-/** Comparisons, or the reason why there is none. */
+/** Comparisons, or the reason when there are none. */
 export type LiveResult = readonly Observation[] | { readonly notApplicable: string } | { readonly notTestable: string }
 
 export interface ObservationOf {
@@ -49,7 +49,7 @@ export function shown(value: unknown): string {
   return text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text
 }
 
-/** The verdict of one result for a rule of this level. A check that compared nothing has tested nothing. */
+/** Returns the verdict of a result for a rule of this level. A check without comparisons is not tested. */
 export function verdictOf(result: LiveResult, level: Level): Verdict {
   if ('notApplicable' in result) return 'not applicable'
   if ('notTestable' in result || result.length === 0) return 'not testable here'

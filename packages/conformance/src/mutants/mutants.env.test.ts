@@ -49,7 +49,7 @@ describe('lint catches mutants of declarations', () => {
   })
 })
 
-/** The provider's connection, with what the mutant changes on the way. */
+/** The provider's transport with the changes of the mutant. */
 function through(transport: Transport, { read, write }: Mutant, starts: () => number): Transport {
   const seen = (plural: string, object: Draft): Draft => {
     if (!read || object?.metadata === undefined) return object

@@ -34,7 +34,7 @@ export interface Mutant {
   write?(write: Write, starts: number): void
   /** Changes CustomResourceDefinitions; by plural. */
   crd?(plural: string, crd: Draft): void
-  /** Only the infrastructure is under test: other kinds of the provider would hide what the mutant does. */
+  /** Only the infrastructure is under test: other kinds of the provider would hide the mutation. */
   readonly infrastructureOnly?: true
   /** Why conform does not catch it. */
   readonly survives?: string
@@ -46,7 +46,7 @@ const pools = 'localmachinepools'
 const configs = 'localbootstrapconfigs'
 const controlPlanes = 'localcontrolplanes'
 
-/** Removes a field from whatever is written to objects of a kind. */
+/** Removes a field from all writes to objects of a kind. */
 const without =
   (plural: string, ...path: string[]) =>
   (write: Write): void => {
@@ -58,7 +58,7 @@ function remove(object: Draft, path: readonly string[]): void {
   if (parent) delete parent[path.at(-1)!]
 }
 
-/** Replaces a value wherever it is written. */
+/** Replaces a value in all writes. */
 const replaced =
   (plural: string, path: readonly string[], value: (before: Draft, write: Write) => unknown) =>
   (write: Write): void => {
@@ -298,7 +298,7 @@ const declared: readonly Mutant[] = [
   },
 ]
 
-/** Each of the kinds with a rule of its own for what all kinds share. */
+/** Kinds with their own rules for fields common to all kinds. */
 const shared = (
   [
     ['infra-cluster', clusters],
@@ -526,7 +526,7 @@ const behaving: readonly Mutant[] = [
   {
     rule: 'infra-cluster.restart',
     what: 'writes another spec after each start',
-    // Without the finalizer in what it sees, the provider writes the object again.
+    // The provider does not see the finalizer, and therefore writes the object again.
     read(plural, object) {
       if (plural === clusters && !object.metadata.deletionTimestamp) delete object.metadata.finalizers
     },

@@ -50,7 +50,7 @@ const verbsFor = ({ contract, isTemplate }: ProviderKind): readonly string[] =>
 
 const covers = (given: unknown, wanted: string): boolean => list(given).includes(wanted) || list(given).includes('*')
 
-/** Verbs that aggregated roles do not give core for a kind. */
+/** Returns verbs for a kind that core's aggregated roles lack. */
 function missingVerbs(kind: ProviderKind, roles: readonly Manifest[]): string[] {
   const { group, names } = kind.crd.spec
   const rules = roles.flatMap(({ object }) => list(object.rules).map(record))

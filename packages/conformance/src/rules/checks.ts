@@ -1,4 +1,4 @@
-/** Parts that checks are made of. */
+/** Building blocks of checks. */
 import type { ContractVersion } from '@capstan/api/contract'
 import { type Claim, claimsOf, type ContractName, type ProviderKind, schemaPath } from '../manifests.ts'
 import type { Problem, StaticCheck } from '../rule.ts'
@@ -73,7 +73,7 @@ export function optionalField(claim: Claim, path: string, type: FieldType): Prob
   return problem === undefined ? [] : [schemaProblem(claim, path, problem, `Change the type of ${path} to ${type}.`)]
 }
 
-/** The problem of a list whose items have another type than expected; none when it is absent. */
+/** Returns the problem of a list whose items have another type than expected; none for an absent list. */
 export function itemsOf(claim: Claim, path: string, items: string | undefined, type: FieldType): Problem[] {
   if (items === undefined || items === type) return []
   return [

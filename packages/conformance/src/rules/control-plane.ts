@@ -54,7 +54,7 @@ function scaleProblems({ manifest, crd, version }: Claim): Problem[] {
   return [{ manifest, path, message, edit }]
 }
 
-/** Control planes made of Machines have a template for them, or, before the contract named it, a reference to one. */
+/** Whether the control plane has Machines: its spec has a machine template, or in contract v1beta1 a reference to one. */
 const hasMachines = (claim: Claim): boolean =>
   ['spec.machineTemplate', 'spec.infrastructureTemplate', 'spec.infrastructureRef'].some((path) => has(claim, path))
 

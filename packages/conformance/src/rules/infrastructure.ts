@@ -312,7 +312,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
   dryRun('infra-machine-pool.dry-run', 'InfraMachinePool', 'InfraMachinePoolTemplate: support for SSA dry run'),
 ]
 
-/** Templates are immutable, except in the requests by which core finds out what would change. */
+/** Templates are immutable, except in core's dry-run requests. */
 export function dryRun(id: string, page: ContractName, section: string): Rule {
   return {
     id,

@@ -17,18 +17,18 @@ import { ofEachClaim, ofEachKind, optionalField, requiredField, schemaProblem } 
 
 const both = ContractVersions
 
-/** What of the contract's rules differs from contract to contract. */
+/** Parts of common rules that differ between contracts. */
 interface Differences {
   /** The beginning of ids: `infra-cluster`. */
   readonly id: string
   readonly initialized: ContractField<boolean>
   /** A field that core reads in its place: a provider may report either. */
   readonly also?: ContractField<boolean>
-  /** What core does not do before the contract's object is initialized. */
+  /** The step of core that waits until the contract's object is initialized. */
   readonly until: string
-  /** Whether providers must have templates whatever they are used for. */
+  /** Whether providers must have templates for all uses. */
   readonly templateLevel: 'MUST' | 'SHOULD'
-  /** The section on templates, where its heading is not made like the others. */
+  /** The section on templates, if its heading differs from the pattern of the others. */
   readonly templateSection?: string
   /** The condition that core copies. */
   readonly condition: 'Ready' | 'Available'
@@ -74,7 +74,7 @@ const differences: Readonly<Record<ContractName, Differences>> = {
   },
 }
 
-/** Machines of a pool are made by its provider, not from a template. */
+/** The provider creates the machines of a pool, without a template. */
 const needsTemplate = ({ crd }: ProviderKind): boolean => !crd.spec.names.kind.endsWith('MachinePoolMachine')
 
 function missingTemplate({ manifest, crd }: ProviderKind, all: readonly ProviderKind[]): Problem[] {

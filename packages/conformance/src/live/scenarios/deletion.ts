@@ -23,7 +23,7 @@ export async function deletion(bench: Bench): Promise<void> {
   }
 }
 
-/** By the name of the Cluster: what there is when it is deleted. */
+/** Expected objects at the deletion, by the name of the Cluster. */
 const phases: Readonly<Record<string, (bench: Bench, name: string) => Promise<void>>> = {
   async created(bench, name) {
     await createCluster(bench, name)
@@ -35,7 +35,7 @@ const phases: Readonly<Record<string, (bench: Bench, name: string) => Promise<vo
     if (bench.target.BootstrapConfig) await createExample(bench, 'BootstrapConfig', { metadata: { name } })
     await createPoolObjects(bench, name, name)
     await untilOwned(bench, name)
-    // Core cannot delete a Cluster whose infrastructure never came in another order than with it.
+    // Core deletes a Cluster without infrastructure in no particular order.
     await createExample(bench, 'InfraCluster', { metadata: { name } })
   },
   async 'waits-for-bootstrap-data'(bench, name) {

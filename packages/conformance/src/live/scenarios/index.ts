@@ -7,7 +7,7 @@ import { restarted } from './restarted.ts'
 import { templates } from './templates.ts'
 import { late, orphans } from './waiting.ts'
 
-/** What the driver does with a provider. Each has a namespace of its own, and its record is what live checks look at. */
+/** The scenarios, each in its own namespace. Live checks evaluate their records. */
 export const scenarios = {
   life,
   orphans,
@@ -16,7 +16,7 @@ export const scenarios = {
   deletion,
   templates,
   'externally-managed': externallyManaged,
-  /** Runs alone: it stops the provider. */
+  /** Runs without other scenarios, because it stops the provider. */
   restarted,
 } satisfies Readonly<Record<string, (bench: Bench) => Promise<void>>>
 

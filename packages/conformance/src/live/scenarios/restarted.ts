@@ -1,4 +1,4 @@
-/** A cluster during whose life the provider is stopped and started, once in each phase. */
+/** A cluster whose provider is restarted once in each phase of its life. */
 import { Cluster, Machine } from '@capstan/api'
 import type { Bench } from '../bench.ts'
 import {

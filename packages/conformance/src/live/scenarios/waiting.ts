@@ -1,4 +1,4 @@
-/** Objects whose preconditions come late: the owner never, the infrastructure of the Cluster and the bootstrap data after a while. */
+/** Objects with missing preconditions: the owner is never set, infrastructure of the Cluster and bootstrap data are ready later. */
 import { Cluster, Machine } from '@capstan/api'
 import type { Bench } from '../bench.ts'
 import {
