@@ -5,7 +5,7 @@ import { configureWebhooks, ConvertPath, removeWebhooks, webhookHandler, type We
 import { referenceVersions } from '@capstan/core'
 import type { Listening, ServingCertificate, WatchedFiles } from '@capstan/extension'
 import { keepOwnCertificate, listen, servingCertificateFrom, watchFiles } from '@capstan/extension'
-import type { Admission, Client, Clock, DeclaredKind, Logger, ObjectKey, WebhookClientConfig } from '@capstan/kube'
+import type { Admission, Client, Clock, DeclaredKind, Logger, ObjectKey, Reader, WebhookClientConfig } from '@capstan/kube'
 import { messageOf, orAbsent, resourceName, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { type ProviderName, providerKinds } from '@capstan/lab'
 import { InvalidArgumentError, Option, type Command } from 'commander'
@@ -101,6 +101,8 @@ export interface ManagerWebhooksOptions {
   readonly client: Client
   readonly providers: readonly ProviderName[]
   readonly admissions: readonly Admission[]
+  /** What admission and conversion read; the client when absent. */
+  readonly reader?: Reader
   /** Oldest version of TLS that clients may use. */
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly clock: Clock
@@ -141,15 +143,15 @@ export async function removeStaleWebhooks(client: Client, providers: readonly Pr
 
 /** @throws UsageError when the certificates cannot be used */
 export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhooksOptions): Promise<ManagerWebhooks> {
-  const { client, providers, clock, log } = options
+  const { client, providers, clock, log, reader = client } = options
   const configurations = providers.map((provider) => ({
     name: webhookConfiguration(provider),
     admissions: admissionsFor(providerKinds[provider], options.admissions),
   }))
   const handle = webhookHandler({
     kinds: providers.flatMap((provider) => providerKinds[provider]),
-    admission: { of: configurations.flatMap(({ admissions }) => admissions), reader: client },
-    apiVersionOf: referenceVersions(client),
+    admission: { of: configurations.flatMap(({ admissions }) => admissions), reader },
+    apiVersionOf: referenceVersions(reader),
   })
   let listening: Listening | undefined
   let bundle = ''

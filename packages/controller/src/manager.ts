@@ -56,7 +56,7 @@ export interface Manager {
   readonly metrics: ControllerMetrics
   /** For tests and `explain`: the reason for which each key waits, as `controller namespace/name: reason`. */
   waiting(): readonly string[]
-  /** For tests: every informer with the newest revision it has seen. */
+  /** Every informer with the newest revision it has seen. */
   informers(): readonly Informer[]
 }
 

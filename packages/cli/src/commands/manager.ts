@@ -40,6 +40,7 @@ import {
   type WebhookFlags,
   withWebhooks,
 } from '../manager-webhooks.ts'
+import { webhookReader } from '../webhook-reader.ts'
 import { registerProcessMetrics, requestCounter } from '../manager-metrics.ts'
 import type { LogLevel } from '../logger.ts'
 import { awaitKinds } from '../missing-kinds.ts'
@@ -189,6 +190,7 @@ async function manage(options: Options, io: Io): Promise<void> {
           providers: options.providers,
           minVersion: tlsVersion(options.tlsMinVersion),
           admissions,
+          reader: webhookReader(client, () => manager?.informers() ?? []),
           clock,
           log,
           isAlone: election === undefined,

@@ -1,0 +1,35 @@
+import { Cluster, ClusterClass } from '@capstan/api'
+import { Informer } from '@capstan/controller'
+import { type ApiRequest, createClient, CustomResourceDefinition, type Kind, type KubeObject } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { webhookReader } from './webhook-reader.ts'
+
+const key = { namespace: 'default', name: 'class' }
+const aClass = (observedGeneration: number, status = 'True') => ({
+  metadata: { ...key, generation: 2, uid: 'cached', resourceVersion: '1' },
+  status: { observedGeneration, conditions: [{ type: 'VariablesReady', status }] },
+})
+
+/** Reads with this in the cache; the server answers with the request. */
+async function read(kind: Kind, cached: object | undefined) {
+  const client = createClient({
+    send: ({ plural, verb }: ApiRequest) => Promise.resolve({ metadata: { uid: `${verb} ${plural}` } }),
+    watch: () => Promise.reject(new Error('not watched here')),
+    close() {},
+  })
+  const informer = new Informer(kind)
+  if (cached) informer.accept({ kind: 'replaced', objects: [cached as KubeObject], resourceVersion: '1' })
+  return (await webhookReader(client, () => [informer]).get(kind, key)).metadata.uid
+}
+
+test.each<[string, Kind, object | undefined, string]>([
+  ['a class in the cache', ClusterClass as Kind, aClass(2), 'cached'],
+  ['a class that has changed since it was reconciled', ClusterClass as Kind, aClass(1), 'get clusterclasses'],
+  ['a class with variables that are not ready', ClusterClass as Kind, aClass(2, 'False'), 'get clusterclasses'],
+  ['a class that is not in the cache', ClusterClass as Kind, undefined, 'get clusterclasses'],
+  ['a definition in the cache', CustomResourceDefinition as Kind, aClass(1), 'cached'],
+  ['a definition that is not in the cache', CustomResourceDefinition as Kind, undefined, 'get customresourcedefinitions'],
+  ['an object of another kind', Cluster as Kind, aClass(2), 'get clusters'],
+])('%s is read where it is current', async (_, kind, cached, from) => {
+  expect(await read(kind, cached)).toBe(from)
+})
