@@ -75,8 +75,8 @@ export function createManager(options: ManagerOptions): Manager {
     signal,
     ...(namespace === undefined ? {} : { namespace }),
   })
-  // Separate random streams: generated object names do not depend on the number of reconciles, events or reconnections, nor on whether
-  // managers elect a leader.
+  // Separate random streams: generated object names do not depend on the number of reconciles, events or reconnections. Without leader
+  // election no stream is made for it.
   const ids = forkRandom(random)
   const forEvents = forkRandom(random)
   const forElection = leaderElection ? forkRandom(random) : random

@@ -1,0 +1,124 @@
+/** A provider that serves a second version of its kinds, and names it in the label of its contract, while Clusters run. */
+import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { CustomResourceDefinition, type DeclaredKind, getCondition, type Kind, resourceName, seconds } from '@capstan/kube'
+import {
+  LocalBootstrapConfig,
+  LocalBootstrapConfigTemplate,
+  LocalControlPlane,
+  localKinds,
+  LocalMachine,
+  LocalMachineTemplate,
+} from '@capstan/local'
+import { afterEach, expect, test } from 'vitest'
+import { coreEnv } from './core-env.ts'
+import { aMachine } from './core-objects.ts'
+import { DevConfig, DevMachine } from './dev-provider.ts'
+import { applyDemo } from './manifests.ts'
+import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { scriptedRuntime } from './scripted-runtime.ts'
+
+let env: PlaneEnv
+const closers: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+
+const demo = { namespace: 'default', name: 'demo' }
+
+/** Names and UIDs of everything that a rollout would replace. */
+async function replaceable(): Promise<string[]> {
+  const kinds = [
+    MachineSet,
+    Machine,
+    LocalControlPlane,
+    LocalMachine,
+    LocalBootstrapConfig,
+    LocalMachineTemplate,
+    LocalBootstrapConfigTemplate,
+  ] as unknown as Kind[]
+  const all = await Promise.all(
+    kinds.map(async (kind) =>
+      (await env.client.list(kind)).items.map(({ metadata: { name, uid } }) => `${kind.kind} ${name} ${uid}`),
+    ),
+  )
+  return all.flat().toSorted()
+}
+
+/** Serves v1beta1 beside v1alpha1, with the same schema, and claims it for contract v1beta2. */
+async function serveSecondVersion(): Promise<void> {
+  for (const kind of localKinds as readonly DeclaredKind[]) {
+    const key = { name: resourceName(kind) }
+    const [version] = (await env.client.get(CustomResourceDefinition, key)).spec.versions
+    const body = {
+      metadata: { labels: { 'cluster.x-k8s.io/v1beta2': 'v1alpha1_v1beta1' } },
+      spec: { versions: [version, { ...version, name: 'v1beta1', storage: false }] },
+    }
+    await env.client.patch(CustomResourceDefinition, key, { type: 'merge', body })
+  }
+  // The controllers look at their objects again.
+  const metadata = { annotations: { 'example.com/touched': '' } }
+  for (const kind of [ClusterClass, Cluster] as unknown as Kind[]) {
+    await env.client.patch(kind, demo, { type: 'merge', body: { metadata } })
+  }
+  for (const { metadata: of } of (await env.client.list(MachineDeployment)).items) {
+    const key = { namespace: 'default', name: of.name }
+    await env.client.patch(MachineDeployment, key, { type: 'merge', body: { metadata } })
+  }
+}
+
+test('core follows the label to the new version and replaces no Machine', async () => {
+  env = await planeEnv({ runtime: scriptedRuntime({}) })
+  closers.push(() => env.close())
+  await applyDemo(env.client)
+  await env.advance(seconds(30))
+  const before = await replaceable()
+  expect(before.filter((line) => line.startsWith('Machine '))).toHaveLength(3)
+
+  await serveSecondVersion()
+  await env.advance(seconds(120))
+  expect(getCondition(await env.client.get(ClusterClass, demo), 'RefVersionsUpToDate')).toMatchObject({
+    status: 'False',
+    message: expect.stringContaining('LocalMachineTemplate demo-worker: current: v1alpha1, latest: v1beta1'),
+  })
+  expect(await replaceable()).toEqual(before)
+  expect(getCondition(await env.client.get(Cluster, demo), 'TopologyReconciled')).toMatchObject({ status: 'True' })
+
+  await env.client.patch(Cluster, demo, {
+    type: 'json',
+    operations: [{ op: 'replace', path: '/spec/topology/workers/machineDeployments/0/replicas', value: 2 }],
+  })
+  await env.advance(seconds(60))
+  const after = await replaceable()
+  expect(after).toEqual(expect.arrayContaining(before))
+  const added = after.filter((line) => !before.includes(line)).map((line) => line.split(' ')[0])
+  expect(added).toEqual(['LocalBootstrapConfig', 'LocalMachine', 'Machine'])
+  expect((await env.client.list(Machine)).items.map(({ status }) => status?.phase)).toEqual(Array(4).fill('Running'))
+})
+
+test('a provider that goes over to contract v1beta2 keeps its Machines, and core reads the new fields', async () => {
+  const core = await coreEnv({ contract: 'v1beta1' })
+  closers.push(() => core.close())
+  await core.provisionCluster()
+  await core.provisionMachine('m1')
+  const before = await core.get(Machine, 'm1')
+  expect(before.status?.phase).toBe('Running')
+
+  for (const kind of [DevMachine, DevConfig]) {
+    const labels = { 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta1' }
+    const key = { name: resourceName(kind) }
+    await core.client.patch(CustomResourceDefinition, key, { type: 'merge', body: { metadata: { labels } } })
+  }
+  await core.patch(Machine, 'm1', { metadata: { annotations: { 'example.com/touched': '' } } })
+  await core.advance(seconds(60))
+  const after = await core.get(Machine, 'm1')
+  expect(after.spec).toEqual(before.spec)
+  expect(after.status?.phase).toBe('Running')
+  expect(after.status?.conditions).toEqual(before.status?.conditions)
+
+  // A second Machine: status.ready, which the test's client still writes, does not count any more.
+  await core.create(DevMachine, 'm2')
+  await core.create(DevConfig, 'm2')
+  await core.create(Machine, 'm2', { spec: aMachine({ metadata: { name: 'm2' } }).spec })
+  await core.patch(DevMachine, 'm2', { spec: { providerID: 'dev:///m2' }, status: { initialization: { provisioned: true } } })
+  expect((await core.get(Machine, 'm2')).spec.providerID).toBeUndefined()
+})
