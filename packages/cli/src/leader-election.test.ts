@@ -57,7 +57,7 @@ test('one manager leads and installs the kinds; when it stops, the other one tak
 
   const second = start(['manager', ...flags, '--leader-elect', ...quick])
   await second.line(/Manager ready/)
-  await told(second, 'Another one leads')
+  await told(second, 'Another candidate holds the leader lease')
   expect(await first.interrupt()).toBe(0)
   await told(second, 'Successfully acquired leader lease')
   expect((await client.get(Lease, key)).spec).toMatchObject({ leaseTransitions: 1 })

@@ -229,7 +229,7 @@ export class LeaderElection {
   #logHolder(holder: string): void {
     if (holder === this.#loggedHolder) return
     this.#loggedHolder = holder
-    this.#dependencies.log.info('Another one leads', { lease: this.#text, holder })
+    this.#dependencies.log.info('Another candidate holds the leader lease', { lease: this.#text, holder })
   }
 
   /** Limits each request so that another attempt fits before the deadline. */

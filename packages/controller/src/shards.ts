@@ -160,7 +160,7 @@ export class Shards implements Partition {
         await this.#hold(shard, election, signal)
       } catch (err) {
         if (signal.aborted) return
-        this.#dependencies.log.warn('A shard was not kept', { shard, err })
+        this.#dependencies.log.warn('Cannot acquire or hold a shard', { shard, err })
         await sleep(clock, retryPeriod, signal).catch(() => {})
       }
       this.#elections[shard] = this.#newElection(shard)
@@ -171,7 +171,7 @@ export class Shards implements Partition {
     const { log } = this.#dependencies
     const over = new AbortController()
     const given = Promise.withResolvers<string>()
-    this.#giving.set(shard, () => given.resolve('another process asks for it'))
+    this.#giving.set(shard, () => given.resolve('another process requested it'))
     const lost = election.keep(AbortSignal.any([signal, over.signal]))
     lost.catch(() => {})
     let held: Held | undefined
@@ -302,7 +302,7 @@ export class Shards implements Partition {
       if (signal.aborted) return
       this.#refuseOthers()
       this.#give()
-      await this.#ask(signal).catch((err: unknown) => this.#dependencies.log.debug('Cannot ask for a shard', { err }))
+      await this.#ask(signal).catch((err: unknown) => this.#dependencies.log.debug('Cannot request a shard', { err }))
     }
   }
 
@@ -388,7 +388,7 @@ export async function outlived(
       shard++
       continue
     }
-    log.info('Waiting for a manager that shares its work', { lease: key.name, holder: holderOf(lease) })
+    log.info('Waiting for a manager of a former group with shards', { lease: key.name, holder: holderOf(lease) })
     await sleep(clock, retryPeriod, signal)
   }
 }

@@ -86,14 +86,14 @@ describe('a rule', () => {
 describe('of several versions of a resource', () => {
   const v1 = { group: 'shop.example.com', version: 'v1', plural: 'widgets' }
   const v2 = { ...v1, version: 'v2' }
-  const asked = { ...target, version: 'v2' }
+  const requested = { ...target, version: 'v2' }
   test.each<[what: string, more: Partial<Webhook>, version: string | undefined]>([
     ['the requested version is used when a rule names it', { rules: [rule, { ...rule, apiVersions: ['v2'] }] }, 'v2'],
     ['another version is used otherwise', {}, 'v1'],
     ['another version does not match with matchPolicy Exact', { matchPolicy: 'Exact' }, undefined],
     ['no version matches when no rule matches the write', { rules: [{ ...rule, operations: ['DELETE'] }] }, undefined],
   ])('%s', (_, more, version) => {
-    expect(matchedVersion(hookOf(more), asked, v2, () => [v1])?.version).toBe(version)
+    expect(matchedVersion(hookOf(more), requested, v2, () => [v1])?.version).toBe(version)
   })
 })
 

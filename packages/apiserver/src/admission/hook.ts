@@ -81,11 +81,11 @@ export const mayConcern = ({ webhook }: Hook, { group, plural }: { group: string
 export function matchedVersion<T extends GroupVersionResource>(
   { webhook }: Hook,
   target: Target,
-  asked: T,
+  requested: T,
   others: () => readonly T[],
 ): T | undefined {
   const { rules = [], matchPolicy = 'Equivalent' } = webhook
-  if (rules.some((rule) => matchesRule(rule, target))) return asked
+  if (rules.some((rule) => matchesRule(rule, target))) return requested
   if (matchPolicy !== 'Equivalent') return undefined
   return others().find((other) => {
     const { group, version, plural } = other

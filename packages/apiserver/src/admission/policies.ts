@@ -138,7 +138,7 @@ export class Policies {
   async #apply(policy: Policy, version: ResourceInfo, write: Write, denials: Denial[]): Promise<void> {
     const { store, authorizer, convert } = this.#options
     const isOther = !write.isView && version !== write.info
-    const shown = async (object: UnknownObject | undefined) => (object && isOther ? convert(version, object) : object)
+    const converted = async (object: UnknownObject | undefined) => (object && isOther ? convert(version, object) : object)
     if (policy.spec.paramKind) this.#kindOfParams(policy.spec.paramKind)
     let input: Omit<AdmissionInput, 'params'> | undefined
     for (const binding of policy.bindings) {
@@ -152,7 +152,7 @@ export class Policies {
       }
       if (!input) {
         const { namespace, plural, group } = write.target
-        const [object, oldObject] = [await shown(write.object), await shown(write.oldObject)]
+        const [object, oldObject] = [await converted(write.object), await converted(write.oldObject)]
         const kind = write.isView ? write.kind : version
         const isIn = namespace !== undefined && !(plural === 'namespaces' && group === '')
         input = {

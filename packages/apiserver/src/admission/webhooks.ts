@@ -103,7 +103,7 @@ export class Webhooks {
   async mutate(write: Write, settle: (document: Record<string, unknown>) => UnknownObject): Promise<UnknownObject | undefined> {
     let { object } = write
     const hooks = this.#of(write.info).mutating
-    const asked: Hook[] = []
+    const called: Hook[] = []
     const again = new Set<Hook>()
     for (const hook of hooks) {
       const outcome = await this.#ask(hook, { ...write, object })
@@ -111,9 +111,9 @@ export class Webhooks {
       const next = await this.#changed(hook, outcome, object, write, settle)
       if (next !== object) {
         object = next
-        for (const earlier of asked) again.add(earlier)
+        for (const earlier of called) again.add(earlier)
       }
-      if (hook.webhook.reinvocationPolicy === 'IfNeeded') asked.push(hook)
+      if (hook.webhook.reinvocationPolicy === 'IfNeeded') called.push(hook)
     }
     // Reinvocation: one more round for webhooks that want to see later changes.
     for (const hook of hooks) {
@@ -171,7 +171,7 @@ export class Webhooks {
     } catch (err) {
       const text = `failed calling webhook ${JSON.stringify(webhook.name)}: ${(err as Error).message}`
       if (webhook.failurePolicy !== 'Ignore' || write.signal?.aborted) throw internalError(text)
-      this.#options.log.warn('Webhook could not be asked, and its failure policy is to ignore that', {
+      this.#options.log.warn('Webhook call failed, and its failurePolicy is Ignore', {
         webhook: webhook.name,
         configuration: hook.configuration,
         why: (err as Error).message,

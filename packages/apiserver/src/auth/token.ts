@@ -25,9 +25,9 @@ export function staticTokens(tokens: ReadonlyMap<string, TokenUser> = new Map())
   const users = [...tokens].map(([token, user]) => ({ digest: digest(token), user }))
   return (token, audiences) => {
     // Comparing all digests in constant time reveals nothing about any token.
-    const asked = digest(token)
+    const given = digest(token)
     let user: User | undefined
-    for (const known of users) if (timingSafeEqual(known.digest, asked)) user = known.user
+    for (const known of users) if (timingSafeEqual(known.digest, given)) user = known.user
     return user ? { kind: 'known', user: withAuthenticated(user), audiences } : { kind: 'unknown' }
   }
 }

@@ -156,12 +156,12 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   async function write(current: CustomResourceDefinition, next: CustomResourceDefinition): Promise<void> {
     if (equal(current, next)) return
     const { name, deletionTimestamp, finalizers = [] } = next.metadata
-    const gone = deletionTimestamp !== undefined && finalizers.length === 0
+    const isDeleted = deletionTimestamp !== undefined && finalizers.length === 0
     if (finalizers.length === 0) delete next.metadata.finalizers
     const { apiVersion, schema } = registry.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')!
     updateManagedFields(current, next, { ...statusManager, apiVersion, schema, now: clock.now() })
     try {
-      await store.commit({ key: keyOfDefinition(name), previous: current, object: gone ? undefined : next })
+      await store.commit({ key: keyOfDefinition(name), previous: current, object: isDeleted ? undefined : next })
     } catch (err) {
       // A concurrent change has put the name into the queue again.
       if (!(err instanceof StoreConflict)) throw err
@@ -190,7 +190,7 @@ function nameConflict(
 ): { reason: string; message: string } | undefined {
   const taken = takenNames(spec.group, others)
   const { plural, singular, shortNames = [], kind, listKind } = spec.names
-  const asked: [reason: string, name: string | undefined, taken: ReadonlySet<string>][] = [
+  const requested: [reason: string, name: string | undefined, taken: ReadonlySet<string>][] = [
     ['PluralConflict', plural, taken.resources],
     ['SingularConflict', singular, taken.resources],
     ...shortNames.map((name): [string, string, ReadonlySet<string>] => ['ShortNamesConflict', name, taken.resources]),
@@ -198,7 +198,7 @@ function nameConflict(
     ['ListKindConflict', listKind, taken.kinds],
   ]
   // Upstream: of several conflicts, the last one is reported.
-  const clash = asked.findLast(([, name, names]) => name !== undefined && names.has(name))
+  const clash = requested.findLast(([, name, names]) => name !== undefined && names.has(name))
   return clash && { reason: clash[0], message: `"${clash[1]}" is already in use` }
 }
 

@@ -105,9 +105,9 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     const solid = found.length - waiting.length - absent.length
     if (solid > 0) {
       if (absent.length + waiting.length === 0) return
-      const gone = new Set([...absent, ...waiting].map(({ reference }) => reference.uid))
+      const deleted = new Set([...absent, ...waiting].map(({ reference }) => reference.uid))
       await patchMetadata(key, object, {
-        ownerReferences: references.filter(({ uid }) => !gone.has(uid)),
+        ownerReferences: references.filter(({ uid }) => !deleted.has(uid)),
       })
       return
     }

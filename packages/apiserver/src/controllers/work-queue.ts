@@ -85,7 +85,7 @@ export class WorkQueue {
     before?.timer.cancel()
     const count = (before?.count ?? 0) + 1
     const delay = Math.min(LastRetry, FirstRetry * 2 ** (count - 1))
-    log.error('controller of the API server failed', { controller: name, key, retryAfterSeconds: delay / 1000, err })
+    log.error('Controller of the API server failed', { controller: name, key, retryAfterSeconds: delay / 1000, err })
     this.#failures.set(key, { count, timer: clock.schedule(delay, () => this.add(key)) })
   }
 }

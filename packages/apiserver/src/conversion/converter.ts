@@ -21,17 +21,17 @@ export class Converter {
   /** Returns the object in the version, frozen. Calls the webhook only when conversion is needed. */
   async show<T extends KubeObject>(info: ResourceInfo, object: T): Promise<T> {
     if (!needsWebhook(info, object)) return inVersion(info, object)
-    const [shown] = await this.#convert(info, [object])
-    return shown as KubeObject as T
+    const [converted] = await this.#convert(info, [object])
+    return converted as KubeObject as T
   }
 
   /** Like `show` for many objects, with one webhook call for all that need conversion. */
   async showAll(info: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly KubeObject[]> {
     const foreign = objects.filter((object) => needsWebhook(info, object))
     if (foreign.length === 0) return objects.map((object) => inVersion(info, object))
-    const shown = await this.#convert(info, foreign)
+    const converted = await this.#convert(info, foreign)
     let next = 0
-    return objects.map((object) => (needsWebhook(info, object) ? shown[next++]! : inVersion(info, object)))
+    return objects.map((object) => (needsWebhook(info, object) ? converted[next++]! : inVersion(info, object)))
   }
 
   /** Like `show`, with the result shared between callers. Only for watches: a later read converts again. */

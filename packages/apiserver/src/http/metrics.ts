@@ -19,7 +19,7 @@ export class RequestCounts {
   text(): string {
     const series = [...this.#counts].map(([values, count]) => [labelsOf(JSON.parse(values) as string[]), count] as const)
     series.sort(([a], [b]) => (a < b ? -1 : 1))
-    return metric('apiserver_request_total', 'Requests that were answered, by what they were about.', 'counter', series)
+    return metric('apiserver_request_total', 'Completed requests by verb, resource and response code.', 'counter', series)
   }
 }
 
@@ -35,16 +35,16 @@ export async function healthMetrics(given: readonly HealthCheck[]): Promise<stri
   const series: [string, number][] = []
   for (const type of ['healthz', 'livez', 'readyz'] as const satisfies readonly HealthPath[]) {
     for (const { name, check } of checksOf(type, given)) {
-      let isWell = 1
+      let isHealthy = 1
       try {
         await check()
       } catch {
-        isWell = 0
+        isHealthy = 0
       }
-      series.push([labels({ name, type }), isWell])
+      series.push([labels({ name, type }), isHealthy])
     }
   }
-  return metric('kubernetes_healthcheck', 'Whether a check of health says that all is well.', 'gauge', series)
+  return metric('kubernetes_healthcheck', '1 if the health check succeeds, otherwise 0.', 'gauge', series)
 }
 
 export const metricsAnswer = (text: string): HttpAnswer => ({

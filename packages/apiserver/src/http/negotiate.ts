@@ -73,7 +73,7 @@ export const acceptsAggregatedDiscovery = (accept: string | undefined): boolean 
 
 /** Reports whether to pretty-print: for curl and browsers. */
 export const wantsPretty = (query: URLSearchParams, userAgent = ''): boolean => {
-  const asked = query.get('pretty')
-  if (asked !== null) return asked !== 'false' && asked !== '0'
+  const pretty = query.get('pretty')
+  if (pretty !== null) return pretty !== 'false' && pretty !== '0'
   return userAgent.startsWith('curl') || userAgent.startsWith('Wget') || userAgent.startsWith('Mozilla/5.0')
 }

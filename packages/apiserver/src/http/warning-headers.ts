@@ -11,16 +11,16 @@ export function warningHeaders(texts: readonly string[]): string[] {
   let total = 0
   const tooMuch = all.findIndex((text) => (total += text.length) > most)
   if (tooMuch < 0) return all.map(headerOf)
-  const shown: string[] = []
+  const headers: string[] = []
   let length = 0
   for (const [index, text] of all.entries()) {
     // Upstream keeps all texts up to the one that exceeded the maximum.
     if (index > tooMuch && length >= most) break
     const shortened = text.slice(0, part)
     length += shortened.length
-    shown.push(headerOf(shortened))
+    headers.push(headerOf(shortened))
   }
-  return shown
+  return headers
 }
 
 /** Encodes a text as UTF-8 bytes in a Latin-1 string, because Node writes headers as Latin-1. */

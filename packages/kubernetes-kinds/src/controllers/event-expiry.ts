@@ -34,7 +34,7 @@ export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clo
     timer = schedule()
   }
   const unlessConflict = (err: unknown) => {
-    if (!(err instanceof StoreConflict)) log.warn('An event that is past its time cannot be deleted', { err })
+    if (!(err instanceof StoreConflict)) log.warn('Cannot delete an expired event', { err })
   }
   const old = store.list('events').map((object) => ({ object, written: Date.parse(object.metadata.creationTimestamp) }))
   for (const { object, written } of old.sort((a, b) => a.written - b.written)) {

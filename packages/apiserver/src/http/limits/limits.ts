@@ -25,18 +25,18 @@ export const defaultLimits: Limits = {
 type Work = (request: HttpRequest) => Promise<HttpAnswer>
 
 /** Runs the work of a request within limits. */
-export type Limited = (asked: Attributes, request: HttpRequest, query: URLSearchParams, work: Work) => Promise<HttpAnswer>
+export type Limited = (attributes: Attributes, request: HttpRequest, query: URLSearchParams, work: Work) => Promise<HttpAnswer>
 
 export function limited(clock: Clock, options: Partial<Limits> = {}, isMemoryFull = memoryCeiling(clock)): Limited {
   const limits = { ...defaultLimits, ...options }
   const flow = flowControl(limits, clock, limits.requestTimeout / 4)
   let watches = 0
 
-  async function seated(asked: Attributes, request: HttpRequest, ending: Ending, work: Work): Promise<HttpAnswer> {
-    const requester = flow.requester(asked)
+  async function seated(attributes: Attributes, request: HttpRequest, ending: Ending, work: Work): Promise<HttpAnswer> {
+    const requester = flow.requester(attributes)
     if (!requester.isExempt && isMemoryFull()) throw new TooManyRequests()
     const received = await withBody(request, requester, ending)
-    const release = await flow.seat(asked, requester, request.signal)
+    const release = await flow.seat(attributes, requester, request.signal)
     try {
       return await work(received)
     } finally {
@@ -44,15 +44,15 @@ export function limited(clock: Clock, options: Partial<Limits> = {}, isMemoryFul
     }
   }
 
-  return async (asked, request, query, work) => {
-    if (asked.kind === 'resource' && asked.verb === 'watch') {
+  return async (attributes, request, query, work) => {
+    if (attributes.kind === 'resource' && attributes.verb === 'watch') {
       if (Number(query.get('timeoutSeconds')) <= 0) query.set('timeoutSeconds', String(watchSeconds(limits, watches++)))
       return work(request)
     }
     const timeout = timeoutOf(query, limits.requestTimeout)
     const ending = new Ending(request.signal)
     try {
-      return await within(clock, timeout, seated(asked, request, ending, work), () => ending.end())
+      return await within(clock, timeout, seated(attributes, request, ending, work), () => ending.end())
     } catch (err) {
       if (err instanceof TooManyRequests) return tooManyRequests
       throw err
@@ -67,11 +67,11 @@ const goldenRatio = 0.618034
 
 /** @throws StatusError BadRequest. Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go. */
 function timeoutOf(query: URLSearchParams, longest: number): number {
-  const asked = query.get('timeout')
-  if (asked === null || asked === '') return longest
+  const given = query.get('timeout')
+  if (given === null || given === '') return longest
   let timeout: number
   try {
-    timeout = parseDuration(asked)
+    timeout = parseDuration(given)
   } catch (err) {
     throw badRequest(`invalid timeout specified in the request URL - ${messageOf(err)}`)
   }
@@ -89,20 +89,20 @@ async function withBody(request: HttpRequest, requester: Requester, ending: Endi
   return { ...request, body: () => body, requester, ended: () => ending.signal }
 }
 
-/** The end of a request, as a signal that is made only for work that must not outlive the request. */
+/** Provides a signal that aborts when the request ends. It is created on first use, since most requests need none. */
 class Ending {
-  readonly #gone: AbortSignal
+  readonly #disconnected: AbortSignal
   #timedOut: AbortController | undefined
   #isOver = false
 
-  constructor(gone: AbortSignal) {
-    this.#gone = gone
+  constructor(disconnected: AbortSignal) {
+    this.#disconnected = disconnected
   }
 
   get signal(): AbortSignal {
     this.#timedOut ??= new AbortController()
     if (this.#isOver) this.#timedOut.abort()
-    return AbortSignal.any([this.#gone, this.#timedOut.signal])
+    return AbortSignal.any([this.#disconnected, this.#timedOut.signal])
   }
 
   end(): void {

@@ -10,40 +10,36 @@ const refTo = (kind: string) => ({ $ref: `#/components/schemas/${meta}.${kind}` 
 export const metaSchemas = {
   [`${meta}.ObjectMeta`]: {
     type: 'object',
-    description: 'What every stored object has: its names, its labels, and what the server keeps about it.',
+    description: 'Metadata of every stored object.',
     properties: {
-      annotations: texts('Data of tools and libraries. It is not indexed and cannot be selected by.'),
-      creationTimestamp: time('When the object was created. Set by the server.'),
+      annotations: texts('Arbitrary data of tools and libraries. It is not indexed, and selectors cannot match it.'),
+      creationTimestamp: time('Time of the creation of the object. Set by the server.'),
       deletionGracePeriodSeconds: {
         type: 'integer',
         format: 'int64',
-        description: 'Seconds the object has to end in good order once its deletion was asked for.',
+        description: 'Seconds for graceful termination after a deletion request. Set by the server.',
       },
       deletionTimestamp: time(
-        'When the object goes away. Set by the server once deletion was asked for; finalizers may hold the object longer.',
+        'Time at which the object is to be deleted. Set by the server on a deletion request; finalizers delay the removal.',
       ),
       finalizers: list(
-        'What must be done before the object goes away; each controller takes its own entry off.',
+        'Must be empty before the object is removed. Each controller removes its own entry after its cleanup.',
         { type: 'string' },
         {
           'x-kubernetes-list-type': 'set',
           'x-kubernetes-patch-strategy': 'merge',
         },
       ),
-      generateName: text('Prefix of a name that the server completes, used when name is empty.'),
+      generateName: text('Prefix of a name that the server generates, used when name is empty.'),
       generation: { type: 'integer', format: 'int64', description: 'Counts changes of the desired state. Set by the server.' },
-      labels: texts('Keys and values that objects are grouped and selected by.'),
-      managedFields: list(
-        'Which manager owns which fields, for server-side apply. Kept by the server.',
-        refTo('ManagedFieldsEntry'),
-        {
-          'x-kubernetes-list-type': 'atomic',
-        },
-      ),
-      name: text('Name of the object, unique among its kind and namespace. Cannot be changed.'),
-      namespace: text('Namespace that the name is unique within. Cannot be changed.'),
+      labels: texts('Keys and values by which selectors match objects.'),
+      managedFields: list('Fields by owning manager, for server-side apply. Set by the server.', refTo('ManagedFieldsEntry'), {
+        'x-kubernetes-list-type': 'atomic',
+      }),
+      name: text('Name of the object, unique within its kind and namespace. Cannot be changed.'),
+      namespace: text('Namespace within which the name is unique. Cannot be changed.'),
       ownerReferences: list(
-        'Objects that this one depends on: it is deleted when all of them are gone.',
+        'Objects on which this one depends. It is deleted when all of them have been deleted.',
         refTo('OwnerReference'),
         {
           'x-kubernetes-list-type': 'map',
@@ -52,14 +48,14 @@ export const metaSchemas = {
           'x-kubernetes-patch-strategy': 'merge',
         },
       ),
-      resourceVersion: text('Opaque version of the object, for watches and for detecting that somebody else wrote first.'),
-      selfLink: text('No longer filled in.'),
+      resourceVersion: text('Opaque version of the object, for watches and optimistic concurrency.'),
+      selfLink: text('Deprecated: the server no longer sets it.'),
       uid: text('Unique in time and space. Set by the server.'),
     },
   },
   [`${meta}.OwnerReference`]: {
     type: 'object',
-    description: 'Points to an object that another depends on.',
+    description: 'Reference to an object on which another one depends.',
     required: ['apiVersion', 'kind', 'name', 'uid'],
     properties: {
       apiVersion: text('API version of the owner.'),
@@ -75,25 +71,25 @@ export const metaSchemas = {
     type: 'object',
     description: 'The fields that one manager owns.',
     properties: {
-      apiVersion: text('Version of the schema that the fields are named in.'),
+      apiVersion: text('Version of the resource to which the fields belong.'),
       fieldsType: text('Format of the fields: FieldsV1.'),
       fieldsV1: { description: 'The set of fields.', allOf: [refTo('FieldsV1')] },
       manager: text('Name of the manager.'),
       operation: text('Apply or Update.'),
-      subresource: text('Subresource that was written to, if any.'),
-      time: time('When the entry last changed.'),
+      subresource: text('Subresource of the write; empty for the object itself.'),
+      time: time('Time of the last change of the entry.'),
     },
   },
-  [`${meta}.FieldsV1`]: { type: 'object', description: 'Fields as a trie: names and keys lead to what is below them.' },
+  [`${meta}.FieldsV1`]: { type: 'object', description: 'A set of fields as a tree, keyed by field names and list keys.' },
   [`${meta}.ListMeta`]: {
     type: 'object',
-    description: 'What a list has beside its items.',
+    description: 'Metadata of a list.',
     properties: {
-      continue: text('Token to ask for the next page with; empty on the last one.'),
-      remainingItemCount: { type: 'integer', format: 'int64', description: 'Items that follow this page.' },
-      resourceVersion: text('Version of the store that the list shows.'),
-      selfLink: text('No longer filled in.'),
+      continue: text('Token of a request for the next page; empty on the last page.'),
+      remainingItemCount: { type: 'integer', format: 'int64', description: 'Number of items after this page.' },
+      resourceVersion: text('Revision of the store at which the list was read.'),
+      selfLink: text('Deprecated: the server no longer sets it.'),
     },
   },
-  [`${meta}.Patch`]: { type: 'object', description: 'A patch in the format that the content type names.' },
+  [`${meta}.Patch`]: { type: 'object', description: 'A patch in the format of the content type.' },
 }

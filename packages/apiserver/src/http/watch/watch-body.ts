@@ -128,8 +128,8 @@ function lineOf(
   return ({ type, object }) => {
     const table = tableOf(resource, object, tableOptions())
     // Upstream sends the columns only once; kubectl keeps them.
-    const shown = isFirst ? table : { ...table, columnDefinitions: null }
+    const sent = isFirst ? table : { ...table, columnDefinitions: null }
     isFirst = false
-    return eventBytes(type, shown)
+    return eventBytes(type, sent)
   }
 }
