@@ -60,19 +60,33 @@ function decodeChildren(fields: Record<string, unknown>, owned: boolean): FieldS
 /** Sets that were encoded last: entries of one manager are often equal in all objects of a kind. */
 const recent: FieldSet[] = []
 const MostRecent = 16
+/** Nodes of a set that is kept: sixteen sets of 200,000 fields would occupy hundreds of megabytes. */
+const MostNodes = 2000
 
 /** Encodes a set as FieldsV1, elements in order. Frozen, and the same object for the same set. */
 export function encodeFields(set: FieldSet): FieldsV1 {
   const known = encoded.get(set)
   if (known) return known
-  const twin = recent.find((one) => sameSet(one, set))
+  const isKept = nodesLeft(set, MostNodes) >= 0
+  const twin = isKept ? recent.find((one) => sameSet(one, set)) : undefined
   if (twin) return encoded.get(twin)!
   const fields = freeze(encode(set))
   encoded.set(set, fields)
   decoded.set(fields, set)
+  if (!isKept) return fields
   recent.unshift(set)
   if (recent.length > MostRecent) recent.pop()
   return fields
+}
+
+/** Returns how many of `nodes` are left when those of the set are taken; stops below zero. */
+function nodesLeft(set: FieldSet, nodes: number): number {
+  let left = nodes - set.children.size
+  for (const child of set.children.values()) {
+    if (left < 0) return left
+    left = nodesLeft(child, left)
+  }
+  return left
 }
 
 function encode(set: FieldSet): FieldsV1 {

@@ -331,3 +331,17 @@ describe('set algebra', () => {
     )
   })
 })
+
+describe('the cache of encoded sets', () => {
+  const aSet = (count: number) =>
+    decodeFields(Object.fromEntries(Array.from({ length: count }, (_, index) => [`f:n${index}`, {}])))
+
+  test('returns one object for equal small sets', () => {
+    expect(encodeFields(aSet(1000))).toBe(encodeFields(aSet(1000)))
+  })
+
+  test('does not keep large sets', () => {
+    expect(encodeFields(aSet(3000))).not.toBe(encodeFields(aSet(3000)))
+    expect(encodeFields(aSet(3000))).toEqual(encodeFields(aSet(3000)))
+  })
+})
