@@ -3,6 +3,7 @@
  * one is written in README.md. Nothing is asserted here: machines differ.
  */
 import { writeFileSync } from 'node:fs'
+import { abuseBench } from './abuse.ts'
 import { apiserverBench } from './apiserver.ts'
 import { besideBench } from './beside.ts'
 import { CannotRun } from '../interop/suite.ts'
@@ -20,6 +21,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<
   memory: memoryBench,
   apiserver: apiserverBench,
   watch: watchBench,
+  abuse: abuseBench,
   clusters: clustersBench,
   planes: planesBench,
   'dev-reload': devReloadBench,

@@ -2,13 +2,10 @@
  * Hostile inputs on our server and on a real one, side by side: both must answer with the same status, neither may end, and other users
  * must not wait longer than twice as long as on the real server. Run by `npm run interop -- abuse`.
  */
-import { Agent, request } from 'node:https'
-import { readFileSync } from 'node:fs'
-import { ConfigMap } from '@capstan/kube'
-import { type HostileInput, hostileInputs } from './abuse/inputs.ts'
 import { explained } from './abuse/explained.ts'
+import { hostileInputs, largestInputs } from './abuse/inputs.ts'
+import { type Observed, observed } from './abuse/observe.ts'
 import { startCapstanPlane } from './capstan-plane.ts'
-import type { ServedPlane } from './plane.ts'
 import { startRealPlane } from './real-plane.ts'
 import type { Outcome, Suite, SuiteOptions } from './suite.ts'
 
@@ -23,20 +20,14 @@ export const abuseSuite: Suite = {
 /** Milliseconds that others may wait whatever the real server does. */
 const Tolerated = 250
 
-interface Observed {
-  /** 0 when the connection ended without an answer. */
-  readonly status: number
-  /** The longest that the other user waited for a small request meanwhile, in milliseconds. */
-  readonly delay: number
-}
-
-async function run({ only }: SuiteOptions = {}): Promise<Outcome> {
+async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
   const parts = only?.split(',')
-  const inputs = hostileInputs().filter(({ name }) => !parts || parts.some((part) => name.includes(part)))
+  const every = all ? [...hostileInputs(), ...largestInputs()] : hostileInputs()
+  const inputs = every.filter(({ name }) => !parts || parts.some((part) => name.includes(part)))
   const users = { users: [{ name: 'other' }] }
   await using ours = await startCapstanPlane(users)
   await using real = await startRealPlane(users)
-  const sides = await Promise.all([ours, real].map(prepare))
+  const sides = await Promise.all([ours, real].map(observed))
   let [passed, failed] = [0, 0]
   let worst = { name: 'none', delay: 0, real: 0 }
   for (const input of inputs) {
@@ -80,59 +71,3 @@ async function run({ only }: SuiteOptions = {}): Promise<Outcome> {
 const median = (...three: [number, number, number]): number => three.toSorted((a, b) => a - b)[1]!
 
 const isTooLong = (mine: Observed, theirs: Observed): boolean => mine.delay > Math.max(Tolerated, 2 * theirs.delay)
-
-interface Side {
-  readonly plane: ServedPlane
-  observe(input: HostileInput): Promise<Observed>
-  close(): void
-}
-
-async function prepare(plane: ServedPlane): Promise<Side> {
-  await plane.client().create(ConfigMap, { metadata: { name: 'target', namespace: 'default' }, data: { a: '1' } })
-  const agents = [new Agent({ ca: plane.ca, keepAlive: true }), new Agent({ ca: plane.ca, keepAlive: true })] as const
-  const other = /token: (\S+)/.exec(readFileSync(plane.kubeconfigOf('other'), 'utf8'))![1]!
-  const small: HostileInput = { name: 'small', method: 'GET', path: '/version' }
-  return {
-    plane,
-    async observe(input) {
-      let isOver = false
-      let delay = 0
-      const others = (async () => {
-        do {
-          const started = performance.now()
-          await send(plane, agents[1], other, small)
-          delay = Math.max(delay, performance.now() - started)
-        } while (!isOver)
-      })()
-      const status = await send(plane, agents[0], plane.token, input)
-      isOver = true
-      await others
-      return { status, delay }
-    },
-    close: () => agents.forEach((agent) => agent.destroy()),
-  }
-}
-
-function send(
-  { url }: ServedPlane,
-  agent: Agent,
-  token: string,
-  { method, path, type, accept, body }: HostileInput,
-): Promise<number> {
-  return new Promise((resolve) => {
-    const headers = {
-      authorization: `Bearer ${token}`,
-      ...(type === undefined ? {} : { 'content-type': type }),
-      ...(accept === undefined ? {} : { accept }),
-      ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
-    }
-    const sent = request(new URL(url), { method, path, agent, headers }, (answer) => {
-      answer
-        .resume()
-        .on('end', () => resolve(answer.statusCode ?? 0))
-        .on('error', () => resolve(0))
-    })
-    sent.on('error', () => resolve(0))
-    sent.end(body)
-  })
-}

@@ -305,9 +305,58 @@ const TextSizes = [10, 10_000, 1_000_000]
 const PatchSizes = [10, 300, 3_000]
 const QuerySizes = [1, 30, 100, 500, 1_500]
 
+/** Bytes of the largest body that is accepted. */
+const MostBytes = 3 * 2 ** 20
+
+/** A body of a shape with at most this many bytes, and not many less. */
+function largest(most: number, make: (size: number) => string): string {
+  const perItem = (make(200).length - make(100).length) / 100
+  // Numbers have more digits in a longer list.
+  for (let size = Math.floor((most * 0.85) / Math.max(perItem, 0.5)); ; size = Math.floor(size * 0.9)) {
+    const body = make(size)
+    if (body.length <= most) return body
+  }
+}
+
+const dryRun = (path: string): string => `${path}${path.includes('?') ? '&' : '?'}dryRun=All`
+
+/** Each list, map and text as long as a request may be: the most work that one request causes. */
+export function largestInputs(most = MostBytes): HostileInput[] {
+  return [
+    ...objects.map(
+      ([what, path, make]): HostileInput => ({
+        name: `the most ${what}`,
+        method: 'POST',
+        path: path === reviews ? path : dryRun(path),
+        type: 'application/json',
+        body: largest(most, (size) => JSON.stringify(make(size))),
+      }),
+    ),
+    ...texts.flatMap(([what, make]) =>
+      types.map(
+        (type): HostileInput => ({
+          name: `the most ${what} as ${type}`,
+          method: 'POST',
+          path: reviews,
+          type,
+          body: largest(most, make),
+        }),
+      ),
+    ),
+    ...patches.map(
+      ([what, type, make]): HostileInput => ({
+        name: `a patch of the most ${what}`,
+        method: 'PATCH',
+        path: dryRun(`${namespace}/configmaps/target?fieldManager=hostile`),
+        type,
+        body: largest(most, (size) => JSON.stringify(make(size))),
+      }),
+    ),
+  ]
+}
+
 /** All inputs. Each leaves the servers as they were: writes are dry runs, or are refused. */
 export function hostileInputs(): HostileInput[] {
-  const dryRun = (path: string) => `${path}${path.includes('?') ? '&' : '?'}dryRun=All`
   return [
     ...objects.flatMap(([what, path, make]) =>
       ObjectSizes.map(

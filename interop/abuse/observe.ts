@@ -1,0 +1,86 @@
+/** Sends hostile inputs to a server, and measures how long small requests of another user wait meanwhile. */
+import { readFileSync } from 'node:fs'
+import { Agent, request } from 'node:https'
+import { ConfigMap } from '@capstan/kube'
+import type { ServedPlane } from '../plane.ts'
+import type { HostileInput } from './inputs.ts'
+
+export interface Observed {
+  /** 0 when the connection ended without an answer. */
+  readonly status: number
+  /** The longest that the other user waited for a small request meanwhile, in milliseconds. */
+  readonly delay: number
+}
+
+export interface Side {
+  readonly plane: ServedPlane
+  observe(input: HostileInput): Promise<Observed>
+  close(): void
+}
+
+/** Small requests that every user may send. */
+const small: readonly HostileInput[] = [
+  { name: 'health', method: 'GET', path: '/readyz' },
+  { name: 'version', method: 'GET', path: '/version' },
+  {
+    name: 'a review',
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    type: 'application/json',
+    body: JSON.stringify({
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: { verb: 'list', resource: 'pods' } },
+    }),
+  },
+]
+
+/** Prepares a server that has the user `other`. */
+export async function observed(plane: ServedPlane): Promise<Side> {
+  await plane.client().create(ConfigMap, { metadata: { name: 'target', namespace: 'default' }, data: { a: '1' } })
+  const agents = [new Agent({ ca: plane.ca, keepAlive: true }), new Agent({ ca: plane.ca, keepAlive: true })] as const
+  const other = /token: (\S+)/.exec(readFileSync(plane.kubeconfigOf('other'), 'utf8'))![1]!
+  return {
+    plane,
+    async observe(input) {
+      let isOver = false
+      let delay = 0
+      const others = (async () => {
+        for (let index = 0; index === 0 || !isOver; index++) {
+          const started = performance.now()
+          await send(plane, agents[1], other, small[index % small.length]!)
+          delay = Math.max(delay, performance.now() - started)
+        }
+      })()
+      const status = await send(plane, agents[0], plane.token, input)
+      isOver = true
+      await others
+      return { status, delay }
+    },
+    close: () => agents.forEach((agent) => agent.destroy()),
+  }
+}
+
+function send(
+  { url }: ServedPlane,
+  agent: Agent,
+  token: string,
+  { method, path, type, accept, body }: HostileInput,
+): Promise<number> {
+  return new Promise((resolve) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(type === undefined ? {} : { 'content-type': type }),
+      ...(accept === undefined ? {} : { accept }),
+      ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+    }
+    const sent = request(new URL(url), { method, path, agent, headers }, (answer) => {
+      answer
+        .resume()
+        .on('end', () => resolve(answer.statusCode ?? 0))
+        .on('error', () => resolve(0))
+    })
+    sent.on('error', () => resolve(0))
+    sent.end(body)
+  })
+}
