@@ -2,12 +2,14 @@
 export interface Figure {
   readonly name: string
   readonly value: number
-  readonly unit: 'ms' | 's' | 'MB' | 'KB' | '/s' | '%' | 'times'
+  readonly unit: 'ms' | 's' | 'MB' | 'KB' | '/s' | '%' | 'times' | 'requests'
 }
 
 export interface BenchOptions {
   /** Fewer objects and rounds: for CI, where only "does it run" counts. */
   readonly short: boolean
+  /** How many Clusters, for benches of managers, instead of their own choice. */
+  readonly clusters?: readonly number[]
 }
 
 export const now = (): number => performance.now()

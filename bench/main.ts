@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --short] [-- --json FILE] [NAME…]`: figures that matter, each measured on this machine in one run. What bounds each
+ * `npm run bench [-- --short] [-- --json FILE] [-- --clusters N,…] [NAME…]`: figures that matter, each measured on this machine in one run. What bounds each
  * one is written in README.md. Nothing is asserted here: machines differ.
  */
 import { writeFileSync } from 'node:fs'
@@ -12,6 +12,7 @@ import { coldStartBench } from './cold-start.ts'
 import { devReloadBench } from './dev-reload.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { hangingHooksBench, hooksBench } from './hooks.ts'
+import { managersBench } from './managers.ts'
 import { memoryBench } from './memory.ts'
 import { planesBench } from './planes.ts'
 import { watchBench } from './watch.ts'
@@ -28,11 +29,13 @@ const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<
   hooks: hooksBench,
   'hanging-extension': hangingHooksBench,
   beside: besideBench,
+  managers: managersBench,
 }
 
 const args = process.argv.slice(2)
 const short = take('--short') !== undefined
 const file = take('--json', true)
+const clusters = take('--clusters', true)?.split(',').map(Number)
 const unknown = args.filter((name) => !benches[name])
 if (unknown.length > 0) {
   console.error(`There is no bench ${unknown.join(', ')}: there are ${Object.keys(benches).join(', ')}`)
@@ -56,7 +59,7 @@ if (file) writeFileSync(file, `${JSON.stringify({ node: process.version, short, 
 process.exit(code)
 
 async function measure(name: string): Promise<void> {
-  for await (const figure of benches[name]!({ short })) {
+  for await (const figure of benches[name]!({ short, ...(clusters ? { clusters } : {}) })) {
     figures.push(figure)
     console.log(
       `  ${figure.name.padEnd(64)} ${figure.value.toLocaleString('en', { maximumFractionDigits: 2 }).padStart(12)} ${figure.unit}`,

@@ -95,6 +95,16 @@ export interface ManagersOptions {
   readonly flags?: readonly string[]
 }
 
+/** Lets the managers do everything. */
+export async function allowManagers(client: Client): Promise<void> {
+  const binding = {
+    metadata: { name: 'interop-managers' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+    subjects: managersUser.groups!.map((name) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name })),
+  }
+  await client.apply(ClusterRoleBinding, binding, { fieldManager })
+}
+
 /** Installs everything and resolves when all of it serves. */
 export async function startManagers(
   plane: ServedPlane,
@@ -102,12 +112,7 @@ export async function startManagers(
   { components: chosen = components, gates = allGates, flags = [] }: ManagersOptions = {},
 ): Promise<Managers> {
   const client = plane.client()
-  const binding = {
-    metadata: { name: 'interop-managers' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-    subjects: managersUser.groups!.map((name) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name })),
-  }
-  await client.apply(ClusterRoleBinding, binding, { fieldManager })
+  await allowManagers(client)
   const ports = await freePorts(chosen.length * 3)
   const placed = chosen.map((component, i) => ({
     ...component,

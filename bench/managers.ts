@@ -1,0 +1,249 @@
+/**
+ * `capstan manager` and upstream's Go managers, each on a kube-apiserver with etcd of its own, one after the other in one run: Clusters
+ * of one control plane machine and two workers from apply to Available, an upgrade of all, idle, deletion. Requests are counted in the
+ * API server's audit log.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Cluster, ClusterClass, Machine } from '@capstan/api'
+import { type Client, isTrue, seconds, sleep, systemClock } from '@capstan/kube'
+import { type CapstanProcess, startCapstan } from '../interop/capstan-process.ts'
+import { createFile } from '../interop/life/life.ts'
+import { type AuditEvent, auditPolicy, readAudit } from '../interop/manifests/audit.ts'
+import type { ServedPlane } from '../interop/plane.ts'
+import { startRealPlane } from '../interop/real-plane.ts'
+import { CannotRun } from '../interop/suite.ts'
+import { toolPaths } from '../interop/tools.ts'
+import { until } from '../interop/until.ts'
+import { allowManagers, components, managersUser, startManagers } from '../interop/upstream/managers.ts'
+import type { BenchOptions, Figure } from './figure.ts'
+import { inParallel, megabytes, now } from './figure.ts'
+
+/** Managers that run, and what their Clusters are made of. */
+interface Side {
+  readonly name: string
+  readonly className: string
+  /** Relative to `interop/life`. */
+  readonly classFile: string
+  start(plane: ServedPlane): Promise<Running>
+}
+
+interface Running {
+  readonly pids: readonly number[]
+  stop(): Promise<void>
+}
+
+const namespace = 'default'
+const versions = { first: 'v1.35.0', second: 'v1.36.0' }
+const machinesOfCluster = 3
+/** Seconds that a step may take: upstream needs ten minutes for a hundred Clusters. */
+const Limit = 1800
+
+const capstan: Side = {
+  name: 'capstan',
+  className: 'bench',
+  classFile: '../../bench/clusterclass.yaml',
+  async start(plane) {
+    await allowManagers(plane.client())
+    const common = ['--kubeconfig', plane.kubeconfigOf(managersUser.name), '--diagnostics-port', '0', '--webhook-port', '0']
+    const processes: CapstanProcess[] = []
+    for (const provider of ['core', 'local']) {
+      const args = ['manager', '--providers', provider, ...common, '--log-level', 'error']
+      processes.push(await startCapstan(args, /Manager ready/))
+    }
+    return {
+      pids: processes.map(({ pid }) => pid),
+      stop: async () => void (await Promise.all(processes.map((one) => one.stop()))),
+    }
+  },
+}
+
+const upstream: Side = {
+  name: 'upstream',
+  className: 'memory',
+  classFile: '../upstream/class.yaml',
+  async start(plane) {
+    const managers = await startManagers(plane, () => {})
+    return {
+      pids: managers.programs.map(({ pid }) => pid),
+      async stop() {
+        await managers.removeWebhooks()
+        await managers[Symbol.asyncDispose]()
+      },
+    }
+  },
+}
+
+export async function* managersBench({ short, clusters = short ? [1] : [1, 20] }: BenchOptions): AsyncIterable<Figure> {
+  await needTools(...components.map(({ tool }) => tool))
+  for (const side of [capstan, upstream]) for (const count of clusters) yield* measure(side, { count, short })
+}
+
+async function needTools(...more: readonly string[]): Promise<void> {
+  try {
+    await toolPaths('etcd', 'kube-apiserver', 'kube-controller-manager', ...more)
+  } catch (err) {
+    throw new CannotRun(String(err))
+  }
+}
+
+interface Scale {
+  readonly count: number
+  readonly short: boolean
+}
+
+async function* measure(side: Side, { count, short }: Scale): AsyncIterable<Figure> {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'))
+  const audit = join(folder, 'audit.log')
+  const policy = join(folder, 'policy.json')
+  writeFileSync(policy, JSON.stringify(auditPolicy([managersUser.name])))
+  const flags = [`--audit-policy-file=${policy}`, `--audit-log-path=${audit}`]
+  await using plane = await startRealPlane({ users: [managersUser], flags })
+  const running = await side.start(plane)
+  const what = `${side.name}, ${count} cluster${count === 1 ? '' : 's'}`
+  const meter = new Meter(running, plane, audit)
+  try {
+    const client = plane.client()
+    await createFile({ client, namespace }, side.classFile)
+    await until(client, ClusterClass, 'class accepted', ([one]) => one !== undefined && isTrue(one, 'VariablesReady'))
+    const keyOf = (index: number) => ({ namespace, name: `c-${index}` })
+
+    let start = meter.read()
+    await inParallel(count, 20, (index) => client.create(Cluster, aCluster(keyOf(index), side.className)))
+    await untilClusters(client, 'Available', (all) => all.length === count && all.every((one) => isTrue(one, 'Available')))
+    yield* meter.figures(`${what}: apply to Available`, start, count)
+    yield { name: `${what}: resident memory of the managers`, value: megabytes(meter.residentBytes()), unit: 'MB' }
+
+    start = meter.read()
+    const operations = [{ op: 'replace' as const, path: '/spec/topology/version', value: versions.second }]
+    await inParallel(count, 20, (index) => client.patch(Cluster, keyOf(index), { type: 'json', operations }))
+    await until(client, Machine, 'upgraded', isUpgraded(count * machinesOfCluster), { seconds: Limit })
+    await untilClusters(client, 'settled', (all) => all.every(isSettled))
+    yield* meter.figures(`${what}: upgrade of all`, start, count)
+
+    await sleep(systemClock, seconds(short ? 2 : 10))
+    start = meter.read()
+    await sleep(systemClock, seconds(short ? 2 : 20))
+    const idle = meter.since(start)
+    yield { name: `${what}: CPU of the managers when idle, of one core`, value: (idle.managers / idle.wall) * 100, unit: '%' }
+    yield { name: `${what}: requests when idle`, value: idle.events.length / idle.wall, unit: '/s' }
+
+    start = meter.read()
+    await inParallel(count, 20, (index) => client.delete(Cluster, keyOf(index)))
+    await untilClusters(client, 'deleted', (all) => all.length === 0)
+    yield* meter.figures(`${what}: deletion of all`, start, count)
+  } finally {
+    await running.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const untilClusters = (client: Client, what: string, holds: (all: readonly Cluster[]) => boolean) =>
+  until(client, Cluster, what, holds, { seconds: Limit })
+
+const isUpgraded = (count: number) => (machines: readonly Machine[]) =>
+  machines.length === count && machines.every((one) => one.spec.version === versions.second && isTrue(one, 'Available'))
+
+const isSettled = (one: Cluster): boolean =>
+  isTrue(one, 'Available') && isTrue(one, 'TopologyReconciled') && isFalse(one, 'RollingOut') && isFalse(one, 'ScalingDown')
+const isFalse = ({ status }: Cluster, type: string): boolean =>
+  status?.conditions?.some((one) => one.type === type && one.status === 'False') ?? false
+
+const aCluster = (key: { readonly namespace: string; readonly name: string }, className: string) => ({
+  metadata: key,
+  spec: {
+    clusterNetwork: { services: { cidrBlocks: ['10.128.0.0/12'] }, pods: { cidrBlocks: ['192.168.0.0/16'] } },
+    topology: {
+      classRef: { name: className },
+      version: versions.first,
+      controlPlane: { replicas: 1 },
+      workers: { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: machinesOfCluster - 1 }] },
+    },
+  },
+})
+
+interface Reading {
+  readonly at: number
+  /** CPU seconds so far. */
+  readonly managers: number
+  readonly server: number
+  /** Requests so far. */
+  readonly events: number
+}
+
+/** Reads CPU time, memory and the audit log. */
+class Meter {
+  readonly #running: Running
+  readonly #plane: ServedPlane
+  readonly #audit: string
+
+  constructor(running: Running, plane: ServedPlane, audit: string) {
+    this.#running = running
+    this.#plane = plane
+    this.#audit = audit
+  }
+
+  read(): Reading {
+    const servers = this.#plane.programs.map(({ pid }) => pid)
+    return {
+      at: now(),
+      managers: sum(this.#running.pids.map(cpuSeconds)),
+      server: sum(servers.map(cpuSeconds)),
+      events: this.#events().length,
+    }
+  }
+
+  since(before: Reading) {
+    const after = this.read()
+    return {
+      wall: (after.at - before.at) / 1000,
+      managers: after.managers - before.managers,
+      server: after.server - before.server,
+      events: this.#events().slice(before.events, after.events),
+    }
+  }
+
+  residentBytes(): number {
+    return sum(this.#running.pids.map((pid) => Number(/VmRSS:\s+(\d+)/.exec(readProc(pid, 'status'))?.[1] ?? 0) * 1024))
+  }
+
+  *figures(what: string, before: Reading, count: number): Iterable<Figure> {
+    const { wall, managers, server, events } = this.since(before)
+    yield { name: what, value: wall, unit: 's' }
+    yield { name: `${what}: CPU of the managers for each cluster`, value: managers / count, unit: 's' }
+    yield { name: `${what}: CPU of the server for each cluster`, value: server / count, unit: 's' }
+    yield { name: `${what}: requests for each cluster`, value: events.length / count, unit: 'requests' }
+    for (const [verb, number] of counted(events, ({ verb }) => verb))
+      yield { name: `${what}: requests for each cluster, ${verb}`, value: number / count, unit: 'requests' }
+    const conflicts = events.filter(({ responseStatus }) => responseStatus?.code === 409).length
+    yield { name: `${what}: conflicts (409) for each cluster`, value: conflicts / count, unit: 'requests' }
+    for (const [target, number] of counted(events, targetOf).slice(0, 10))
+      console.log(`    ${(number / count).toFixed(1).padStart(6)} ${target}`)
+  }
+
+  #events(): AuditEvent[] {
+    const text = readFileSync(this.#audit, 'utf8')
+    // The last line may be incomplete.
+    return readAudit(text.slice(0, text.lastIndexOf('\n') + 1))
+  }
+}
+
+const targetOf = ({ verb, objectRef }: AuditEvent): string =>
+  `${verb} ${objectRef?.resource ?? 'other'}${objectRef?.subresource ? `/${objectRef.subresource}` : ''}`
+
+function counted(events: readonly AuditEvent[], nameOf: (event: AuditEvent) => string): [string, number][] {
+  const counts = new Map<string, number>()
+  for (const event of events) counts.set(nameOf(event), (counts.get(nameOf(event)) ?? 0) + 1)
+  return [...counts].sort(([, a], [, b]) => b - a)
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
+const readProc = (pid: number, file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8')
+/** User and system time; clock ticks are hundredths of a second on Linux. */
+const cpuSeconds = (pid: number): number => {
+  const [, , ...fields] = readProc(pid, 'stat')
+    .replace(/^.*\) /, 'pid name ')
+    .split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
