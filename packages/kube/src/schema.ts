@@ -194,27 +194,24 @@ export const s = {
     s
       .list<Condition>(
         s.object({
-          lastTransitionTime: s.timestamp().doc('When the status last changed.'),
-          message: s.string({ maxLength: 32768 }).doc('What is so, in words for a person. May be empty.'),
-          observedGeneration: s
-            .int64({ minimum: 0 })
-            .optional()
-            .doc('The metadata.generation that the condition was computed for.'),
+          lastTransitionTime: s.timestamp().doc('Time of the last change of the status.'),
+          message: s.string({ maxLength: 32768 }).doc('Human-readable details. May be empty.'),
+          observedGeneration: s.int64({ minimum: 0 }).optional().doc('The metadata.generation on which the condition is based.'),
           reason: s
             .string({ minLength: 1, maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' })
-            .doc('Why, in one CamelCase word for programs.'),
-          status: s.enum('True', 'False', 'Unknown').doc('Whether the condition holds.'),
+            .doc('Machine-readable reason for the status, one CamelCase word.'),
+          status: s.enum('True', 'False', 'Unknown').doc('Status of the condition: True, False or Unknown.'),
           type: s
             .string({
               maxLength: 316,
               pattern:
                 '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$',
             })
-            .doc('Name of the condition, CamelCase or with a domain in front.'),
+            .doc('Type of the condition in CamelCase, with an optional domain prefix.'),
         }),
         limits,
       )
       .listMap('type')
-      .doc('What is so about this object at this moment.')
+      .doc('Observations of the current state of the object.')
       .optional(),
 }

@@ -22,7 +22,7 @@ export const SelfSubjectReview = defineKind({
   plural: 'selfsubjectreviews',
   scope: 'Cluster',
   statusSubresource: false,
-  doc: 'Asks who the caller is to the server.',
+  doc: 'Returns the user attributes of the requester.',
   status: s.object({ userInfo: userInfo.optional() }),
 })
 export type SelfSubjectReview = ObjectOf<typeof SelfSubjectReview>
@@ -34,7 +34,7 @@ export const TokenReview = defineKind({
   plural: 'tokenreviews',
   scope: 'Cluster',
   statusSubresource: false,
-  doc: 'Asks whose token it is.',
+  doc: 'Authenticates a token and returns its user.',
   spec: s.object({ token: s.string().optional(), audiences: s.list(s.string()).atomic().optional() }),
   default: emptySpec,
   status: s.object({
@@ -54,7 +54,7 @@ export const TokenRequest = defineKind({
   plural: 'tokenrequests',
   scope: 'Namespaced',
   statusSubresource: false,
-  doc: 'Asks for a token of a service account.',
+  doc: 'Requests a token of a service account.',
   spec: s.object({
     audiences: s.list(s.string()).atomic().optional(),
     expirationSeconds: s.int64().optional(),

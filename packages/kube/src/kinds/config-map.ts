@@ -11,14 +11,14 @@ export const ConfigMap = defineKind({
   plural: 'configmaps',
   shortNames: ['cm'],
   scope: 'Namespaced',
-  doc: 'Configuration for others to read.',
+  doc: 'Configuration data for other objects and programs.',
   fields: {
-    data: s.map(s.string()).optional().doc('Texts by key.'),
+    data: s.map(s.string()).optional().doc('Text values by key.'),
     binaryData: s
       .map(s.string({ format: 'byte' }))
       .optional()
-      .doc('Bytes by key, base64.'),
-    immutable: s.boolean().optional().doc('Nothing but metadata can change any more.'),
+      .doc('Binary values by key, base64-encoded.'),
+    immutable: s.boolean().optional().doc('If true, the data is immutable; only metadata can change.'),
   },
   validate(configMap, { oldObject }) {
     const errors: FieldError[] = []

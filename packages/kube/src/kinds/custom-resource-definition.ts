@@ -25,7 +25,7 @@ const declared = defineKind({
   shortNames: ['crd', 'crds'],
   categories: ['api-extensions'],
   scope: 'Cluster',
-  doc: 'A resource that the API server serves in addition to its own. Its name is <plural>.<group>.',
+  doc: 'Defines a custom resource. The name must be <plural>.<group>.',
   spec: s.object({
     group: s.string(),
     names: names(),

@@ -7,13 +7,13 @@ export const Lease = defineKind({
   kind: 'Lease',
   plural: 'leases',
   scope: 'Namespaced',
-  doc: 'Says who holds something, and until when.',
+  doc: 'A lock with an expiration time, such as for leader election.',
   spec: s
     .object({
       holderIdentity: s.string().optional(),
       leaseDurationSeconds: s.int32().optional(),
-      acquireTime: s.timestamp().optional().doc('RFC 3339 with microseconds.'),
-      renewTime: s.timestamp().optional().doc('RFC 3339 with microseconds.'),
+      acquireTime: s.timestamp().optional().doc('Time in RFC 3339 format with microseconds.'),
+      renewTime: s.timestamp().optional().doc('Time in RFC 3339 format with microseconds.'),
       leaseTransitions: s.int32().optional(),
       strategy: s.string().optional(),
       preferredHolder: s.string().optional(),

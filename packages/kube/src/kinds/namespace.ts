@@ -8,10 +8,10 @@ export const Namespace = defineKind({
   plural: 'namespaces',
   shortNames: ['ns'],
   scope: 'Cluster',
-  doc: 'A scope for names. Deleting it deletes what is in it.',
+  doc: 'A scope for names of objects. Deleting a namespace deletes all its objects.',
   spec: s
     .object({
-      finalizers: s.list(s.string()).atomic().optional().doc('Who must be done before the namespace is gone.'),
+      finalizers: s.list(s.string()).atomic().optional().doc('Must be empty before the namespace is removed.'),
     })
     .optional(),
   status: s.object({

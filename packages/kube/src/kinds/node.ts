@@ -10,10 +10,10 @@ export const Node = defineKind({
   plural: 'nodes',
   shortNames: ['no'],
   scope: 'Cluster',
-  doc: 'A machine that has joined the cluster.',
+  doc: 'A worker or control plane machine of the cluster.',
   spec: s
     .object({
-      providerID: s.string().optional().doc('Names the machine to its infrastructure: <provider>://<id>.'),
+      providerID: s.string().optional().doc('ID of the machine at its infrastructure provider: <provider>://<id>.'),
       podCIDR: s.string().optional(),
       podCIDRs: s.list(s.string()).listSet().optional(),
       unschedulable: s.boolean().optional(),

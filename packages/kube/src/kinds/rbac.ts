@@ -13,11 +13,13 @@ export const rbacGroup = 'rbac.authorization.k8s.io'
 const strings = () => s.list(s.string()).atomic()
 
 const policyRule = s.object({
-  verbs: strings().doc('What may be done; `*` is everything.'),
-  apiGroups: strings().optional().doc('Groups of the resources; the empty one is the core group, `*` is all.'),
-  resources: strings().optional().doc('Plural names, subresources as `pods/log`; `*` is all.'),
-  resourceNames: strings().optional().doc('Only objects of these names.'),
-  nonResourceURLs: strings().optional().doc('Paths that are no resources; a last `*` stands for any rest. Only in ClusterRoles.'),
+  verbs: strings().doc('Allowed verbs; `*` matches all.'),
+  apiGroups: strings().optional().doc('API groups of the resources; the empty string is the core group, `*` matches all.'),
+  resources: strings().optional().doc('Plural names of resources, subresources as `pods/log`; `*` matches all.'),
+  resourceNames: strings().optional().doc('Names of the allowed objects; empty allows all.'),
+  nonResourceURLs: strings()
+    .optional()
+    .doc('URL paths outside of the resource API; a trailing `*` matches any suffix. Only in ClusterRoles.'),
 })
 export type PolicyRule = Infer<typeof policyRule>
 
@@ -25,7 +27,7 @@ const subject = s.object({
   kind: s.string().doc('`User`, `Group` or `ServiceAccount`.'),
   apiGroup: s.string().optional(),
   name: s.string(),
-  namespace: s.string().optional().doc('Of a service account.'),
+  namespace: s.string().optional().doc('Namespace of a service account.'),
 })
 export type Subject = Infer<typeof subject>
 
@@ -46,7 +48,7 @@ export const Role = defineKind({
   kind: 'Role',
   plural: 'roles',
   scope: 'Namespaced',
-  doc: 'What may be done within a namespace.',
+  doc: 'A set of permissions within a namespace.',
   fields: { rules: rules() },
   validate: (role) => (role.rules ?? []).flatMap((rule, index) => ruleErrors(rule, `rules[${index}]`, { namespaced: true })),
 })
@@ -58,13 +60,13 @@ export const ClusterRole = defineKind({
   kind: 'ClusterRole',
   plural: 'clusterroles',
   scope: 'Cluster',
-  doc: 'What may be done, in one namespace or in all of them.',
+  doc: 'A set of permissions for one namespace or the whole cluster.',
   fields: {
     rules: rules(),
     aggregationRule: s
       .object({ clusterRoleSelectors: s.list(labelSelector).atomic().optional() })
       .optional()
-      .doc('The rules are those of all ClusterRoles with these labels, gathered by the server.'),
+      .doc('Selects ClusterRoles by label; the server sets the rules to the union of theirs.'),
   },
   validate({ rules, aggregationRule }) {
     const errors = (rules ?? []).flatMap((rule, index) => ruleErrors(rule, `rules[${index}]`, { namespaced: false }))
@@ -90,7 +92,7 @@ export const RoleBinding = defineKind({
   kind: 'RoleBinding',
   plural: 'rolebindings',
   scope: 'Namespaced',
-  doc: 'Gives a role to subjects within a namespace.',
+  doc: 'Grants a Role or ClusterRole to subjects within a namespace.',
   fields: { subjects: subjects(), roleRef },
   default: (binding) => defaultGroups(binding),
   validate: (binding, { oldObject }) => bindingErrors(binding, oldObject, ['Role', 'ClusterRole']),
@@ -103,7 +105,7 @@ export const ClusterRoleBinding = defineKind({
   kind: 'ClusterRoleBinding',
   plural: 'clusterrolebindings',
   scope: 'Cluster',
-  doc: 'Gives a ClusterRole to subjects, everywhere.',
+  doc: 'Grants a ClusterRole to subjects in the whole cluster.',
   fields: { subjects: subjects(), roleRef },
   default: (binding) => defaultGroups(binding),
   validate: (binding, { oldObject }) => bindingErrors(binding, oldObject, ['ClusterRole']),

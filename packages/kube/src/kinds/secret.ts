@@ -11,15 +11,15 @@ export const Secret = defineKind({
   kind: 'Secret',
   plural: 'secrets',
   scope: 'Namespaced',
-  doc: 'Confidential data for others to read.',
+  doc: 'Confidential data for other objects and programs.',
   fields: {
     data: s
       .map(s.string({ format: 'byte' }))
       .optional()
-      .doc('Bytes by key, base64.'),
-    stringData: s.map(s.string()).optional().doc('Texts by key, for writing only: the server moves them to data.'),
-    type: s.string().optional().doc('Says which keys to expect; `Opaque` promises nothing.'),
-    immutable: s.boolean().optional().doc('Nothing but metadata can change any more.'),
+      .doc('Values by key, base64-encoded.'),
+    stringData: s.map(s.string()).optional().doc('Text values by key. Write-only: the server merges them into data.'),
+    type: s.string().optional().doc('Type of the data, which determines the required keys; `Opaque` requires none.'),
+    immutable: s.boolean().optional().doc('If true, the data is immutable; only metadata can change.'),
   },
   default(secret) {
     if (secret.stringData) {

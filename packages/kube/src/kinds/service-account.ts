@@ -8,7 +8,7 @@ export const ServiceAccount = defineKind({
   plural: 'serviceaccounts',
   shortNames: ['sa'],
   scope: 'Namespaced',
-  doc: 'Who a process is to the API server.',
+  doc: 'Identity of a process that uses the API server.',
   fields: {
     secrets: s.list(s.object({ name: s.string().optional() }).with({ 'x-kubernetes-preserve-unknown-fields': true })).optional(),
     imagePullSecrets: s.list(s.object({ name: s.string().optional() })).optional(),

@@ -19,5 +19,8 @@ export const webhookClientConfig = s.object({
       port: s.int32().optional(),
     })
     .optional(),
-  caBundle: s.string({ format: 'byte' }).optional().doc('Certificates that vouch for the webhook, PEM.'),
+  caBundle: s
+    .string({ format: 'byte' })
+    .optional()
+    .doc('CA certificates in PEM format that verify the certificate of the webhook.'),
 })

@@ -42,7 +42,7 @@ export interface Webhook {
 const texts = () => s.list(s.string()).atomic().optional()
 
 const webhook = {
-  name: s.string().doc('Fully qualified, such as default.widget.example.com.'),
+  name: s.string().doc('Fully qualified name, such as default.widget.example.com.'),
   clientConfig: webhookClientConfig,
   rules: s
     .list(
@@ -56,9 +56,9 @@ const webhook = {
     )
     .atomic()
     .optional()
-    .doc('Writes that the webhook is asked about.'),
-  failurePolicy: s.string().optional().doc('What a webhook that cannot be asked means: Fail or Ignore.'),
-  matchPolicy: s.string().optional().doc('Whether rules mean other versions of a resource, too: Equivalent or Exact.'),
+    .doc('Operations and resources for which the webhook is called.'),
+  failurePolicy: s.string().optional().doc('Handling of failed webhook calls: Fail or Ignore.'),
+  matchPolicy: s.string().optional().doc('Whether rules also match other versions of a resource: Equivalent or Exact.'),
   namespaceSelector: labelSelector.optional(),
   objectSelector: labelSelector.optional(),
   sideEffects: s.string().optional(),
@@ -84,11 +84,17 @@ const declaredMutating = defineKind({
   plural: 'mutatingwebhookconfigurations',
   categories: ['api-extensions'],
   scope: 'Cluster',
-  doc: 'Webhooks that may change what is written.',
+  doc: 'Webhooks that can change objects in write requests.',
   fields: {
     webhooks: s
       .list(
-        s.object({ ...webhook, reinvocationPolicy: s.string().optional().doc('Never, or IfNeeded: when others changed it.') }),
+        s.object({
+          ...webhook,
+          reinvocationPolicy: s
+            .string()
+            .optional()
+            .doc('Never, or IfNeeded: the webhook is called again when a later plugin changed the object.'),
+        }),
       )
       .listMap('name')
       .optional(),
@@ -110,7 +116,7 @@ const declaredValidating = defineKind({
   plural: 'validatingwebhookconfigurations',
   categories: ['api-extensions'],
   scope: 'Cluster',
-  doc: 'Webhooks that may refuse what is written.',
+  doc: 'Webhooks that can reject write requests.',
   fields: { webhooks: s.list(s.object(webhook)).listMap('name').optional() },
   default({ webhooks = [] }) {
     for (const one of webhooks as Webhook[]) setDefaults(one)

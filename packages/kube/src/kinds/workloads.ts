@@ -58,7 +58,7 @@ export const Pod = defineKind({
   shortNames: ['po'],
   categories: ['all'],
   scope: 'Namespaced',
-  doc: 'Containers that run together on a node.',
+  doc: 'A group of containers that run on the same node.',
   spec: podSpec().optional(),
   status: open(
     s.object({
@@ -82,7 +82,7 @@ export const DaemonSet = defineKind({
   shortNames: ['ds'],
   categories: ['all'],
   scope: 'Namespaced',
-  doc: 'Keeps one pod running on every node.',
+  doc: 'Runs one pod on every node.',
   spec: open(
     s.object({
       selector: labelSelector,
