@@ -122,7 +122,8 @@ const life: Case = async (options) => {
   const firsts = scene.stage.calls.filter(({ hook }, at, all) => all.findIndex((one) => one.hook === hook) === at)
   for (const { hook, request } of firsts) {
     scene.tell(`request of ${hook}`, withoutIdentity(request))
-    if (isRecord(request['cluster']))
+    // Upstream can write the mark of AfterClusterUpgrade again after it has removed it, so what comes later may have it.
+    if (isRecord(request['cluster']) && hook !== 'BeforeClusterDelete')
       scene.tell(`marks in the request of ${hook}`, [...pendingHooks(request['cluster'] as unknown as Cluster)].sort())
   }
   scene.tell('order', firsts.map(({ hook }) => hook).join(' '))
