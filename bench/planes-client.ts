@@ -8,12 +8,12 @@ export interface Asked {
   readonly planes: readonly { readonly servername: string; readonly authority: string; readonly admin: CertifiedKey }[]
 }
 
-export type Told = { readonly seconds: number } | { readonly error: string }
+export type Reply = { readonly seconds: number } | { readonly error: string }
 
 process.on('message', ({ port, planes }: Asked) => {
   inParallel(planes.length, 8, (index) => get(port, planes[index]!)).then(
-    (seconds) => process.send?.({ seconds } satisfies Told),
-    (err: Error) => process.send?.({ error: err.message } satisfies Told),
+    (seconds) => process.send?.({ seconds } satisfies Reply),
+    (err: Error) => process.send?.({ error: err.message } satisfies Reply),
   )
 })
 

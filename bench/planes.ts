@@ -10,7 +10,7 @@ import { memoryStores } from '@capstan/lab'
 import { createWorkloads, serverNameOf } from '@capstan/local'
 import type { BenchOptions, Figure } from './figure.ts'
 import { median, now } from './figure.ts'
-import type { Asked, Told } from './planes-client.ts'
+import type { Asked, Reply } from './planes-client.ts'
 
 interface Cluster {
   readonly key: { readonly namespace: string; readonly name: string }
@@ -105,9 +105,9 @@ function startClient(port: number) {
         authority: authority.certificate,
         admin,
       }))
-      const told = once(child, 'message')
+      const replied = once(child, 'message')
       child.send({ port, planes } satisfies Asked)
-      const [answer] = (await told) as [Told]
+      const [answer] = (await replied) as [Reply]
       if ('error' in answer) throw new Error(answer.error)
       return clusters.length / answer.seconds
     },

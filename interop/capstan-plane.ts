@@ -7,7 +7,7 @@ import { freePorts, Programs } from './programs.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 export interface CapstanPlaneOptions extends PlaneOptions {
-  /** Names of kube-controller-manager's controllers. Default: all that there are. */
+  /** Names of kube-controller-manager's controllers. Default: all. */
   readonly controllers?: readonly string[]
 }
 

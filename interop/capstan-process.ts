@@ -1,4 +1,4 @@
-/** `capstan` as a process of its own, and what a suite asks of it. */
+/** Runs `capstan` as a child process for suites. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,13 +10,13 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 export interface CapstanProcess {
   readonly pid: number
-  /** What it printed when it was ready. */
+  /** Output of the ready process. */
   readonly ready: string
-  /** Ctrl-C; resolves with the exit code and what it complained about. */
+  /** Sends SIGINT; resolves with the exit code and stderr. */
   stop(): Promise<{ code: number | null; complaints: string }>
   /** SIGKILL. */
   kill(): Promise<void>
-  /** Resolves when it has ended, however that came. */
+  /** Resolves when the process has ended. */
   ended(): Promise<{ code: number | null; complaints: string }>
 }
 
@@ -56,7 +56,7 @@ export function startCapstan(argv: readonly string[], ready: RegExp, prefix: rea
   })
 }
 
-/** A command that ends by itself. */
+/** Runs a command to its end. */
 export async function runCapstan(argv: readonly string[]): Promise<{ code: number | null; complaints: string }> {
   const child = spawn(process.execPath, [join(root, 'packages/cli/bin/capstan.js'), ...argv], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -83,7 +83,7 @@ export async function withClient<T>(kubeconfig: string, use: (client: Client) =>
   }
 }
 
-/** Counts what held, and prints what did not. */
+/** Counts passed checks, and prints failed ones. */
 export class Checks {
   passed = 0
   failed = 0

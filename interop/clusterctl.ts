@@ -73,7 +73,7 @@ async function runOn(started: ServedPlane): Promise<Map<string, Step>> {
   for (const [name, ...args] of [
     ['init', ...providers.flatMap(({ name: provider, flag }) => [flag, `${provider}:${version}`])],
     ['upgrade', 'plan'],
-    // Not the definitions: on a real server their kinds go one by one, while clusterctl still asks for each.
+    // Not the CustomResourceDefinitions: a real server stops serving their kinds one by one, while clusterctl still lists each.
     ['delete', '--all'],
   ] as const) {
     const begun = performance.now()
@@ -84,7 +84,7 @@ async function runOn(started: ServedPlane): Promise<Map<string, Step>> {
   return steps
 }
 
-/** A folder as `clusterctl init` wants it, made of what the released modules hold. @returns the path of its configuration */
+/** Creates a repository folder for `clusterctl init` from the released modules. @returns the path of its configuration */
 async function repository(folder: string): Promise<string> {
   const [kubectl] = await toolPaths('kubectl')
   const config: object[] = []
@@ -130,7 +130,7 @@ const kind = (group: string, name: string, plural: string, scope: Kind['scope'] 
 const rbac = 'rbac.authorization.k8s.io'
 const admission = 'admissionregistration.k8s.io'
 
-/** Everything that the manifests hold. */
+/** Returns all objects of the manifests. */
 const kinds: readonly Kind[] = [
   kind('', 'Namespace', 'namespaces', 'Cluster'),
   kind('', 'Service', 'services'),
@@ -176,7 +176,7 @@ function plain(object: KubeObject): Json {
   return JSON.parse(JSON.stringify({ ...rest, ...(rest.spec ? { spec } : {}), metadata: { ...kept, managers } })) as Json
 }
 
-/** Providers are worked on at the same time: their lines come in any order. */
+/** Sorts lines, because clusterctl handles providers concurrently. */
 const sorted = (text: string): string => text.split('\n').sort().join('\n')
 
 const difference = (ours: readonly string[], real: readonly string[]) => ({

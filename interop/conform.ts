@@ -53,7 +53,7 @@ interface Report {
 
 async function onLocalProvider(checks: Checks): Promise<void> {
   await using plane = await startCapstanPlane({ progress: console.log })
-  // The provider watches Clusters and Machines, and is not ready before there are such kinds.
+  // The provider watches Clusters and Machines, and is not ready before these kinds exist.
   await installKinds(plane.client(), coreKinds, { clock: systemClock, random: systemRandom })
   const flags = ['--kubeconfig', plane.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error', '--providers', 'local']
   const unchecked = ['--no-webhooks', '--data', join(plane.folder, 'local')]

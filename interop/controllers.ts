@@ -22,7 +22,7 @@ const files = [
 /** A cluster's whole life. It always runs. */
 const story = 'packages/testing/src/lifecycle.env.test.ts'
 
-/** Tests that ask for what only the embedded server can give, with what that is. */
+/** Tests that need the embedded server, with the reason. */
 const embeddedOnly: { readonly [test: string]: string } = {
   'a MachineDeployment > creates a MachineSet and reports progress':
     'generated names stand in its texts: chance is drawn in the order in which events arrive',
@@ -51,7 +51,7 @@ export const controllersSuite: Suite = {
     // Each test installs and removes all kinds: on two cores the whole takes longer than CI has.
     const chosen = all ? [story, ...files] : [story, ...chosenByCommit(files, 2)]
     console.log(`${chosen.length} of ${files.length + 1} files${all ? '' : ': --all runs every one'}`)
-    // Lists go to etcd itself, so that an answer is never older than what was asked for before.
+    // Lists are read from etcd, so that a response is never older than an earlier one.
     await using plane = await startRealPlane({ flags: ['--watch-cache=false'], progress: console.log })
     const patterns = Object.keys(embeddedOnly).map((name) =>
       name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(' > ', '( > | )'),
@@ -61,7 +61,7 @@ export const controllersSuite: Suite = {
         ...chosen,
         // One server, so one test at a time.
         '--no-file-parallelism',
-        // What a test that took too long still does must not reach the next file.
+        // A test that timed out must not affect the next file.
         '--isolate',
         '--pool=forks',
         `--testNamePattern=^(?!(${patterns.join('|')})$)`,

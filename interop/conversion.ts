@@ -86,7 +86,7 @@ async function comparePair(
 
 type Outcome = { readonly object: KubeObject } | { readonly error: string }
 
-/** As upstream's answer: the version of every reference is the same made-up one. */
+/** Normalizes references as in upstream's response: all have the same fictitious version. */
 function convertedByUs(kind: DeclaredKind, version: KindVersion, object: KubeObject, apiVersion: string): Outcome {
   const apiVersionOf = ({ group }: GroupKind) => (group === '' ? 'v1beta9' : `${group}/v1beta9`)
   try {
@@ -100,7 +100,7 @@ function convertedByUs(kind: DeclaredKind, version: KindVersion, object: KubeObj
   }
 }
 
-/** An object as a client leaves it: some of its booleans and numbers are others, or are gone. */
+/** Returns an object as changed by a client: some of its booleans and numbers are changed or removed. */
 function changed(object: KubeObject, seed: number): KubeObject {
   let count = 0
   const change = (value: unknown): unknown => {
@@ -119,7 +119,7 @@ function changed(object: KubeObject, seed: number): KubeObject {
   return { ...(change(body) as object), metadata } as KubeObject
 }
 
-/** Upstream's conversions: a line asks, a line answers. */
+/** Runs upstream's conversions in a process: one line per request and response. */
 class Peer {
   readonly #child
   readonly #answers

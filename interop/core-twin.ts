@@ -26,12 +26,12 @@ const gates = 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true,MachineP
 
 const allCases: Cases = { ...cases, ...restartCases }
 
-/** Cases under way at once. */
+/** Number of concurrent cases. */
 const Most = 16
 
 export const coreTwinSuite: Suite = {
   shows: "upstream's core and ours on the same scripts: the same objects, events and answers",
-  // There are cases whose differences are neither fixed nor explained.
+  // Some cases have differences that are neither fixed nor explained.
   ci: false,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'capi-core'],
   ownNetwork: true,
@@ -51,7 +51,7 @@ export const coreTwinSuite: Suite = {
   },
 }
 
-/** All, those whose names contain a text, or a third that the commit chooses. */
+/** Returns all cases, those whose names contain a text, or a third selected by the commit. */
 function chosenCases({ all, only }: SuiteOptions): string[] {
   const names = Object.keys(allCases)
   if (only !== undefined) return namesWith(names, only)

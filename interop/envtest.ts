@@ -29,7 +29,7 @@ export const envtestSuite: Suite = {
 const testsProgram = async (): Promise<string> => join(dirname((await toolPaths('etcd'))[0]), '../interop-go.test')
 
 async function compile(): Promise<void> {
-  // As scripts/tools builds, so that what was compiled for those is not compiled again.
+  // The flags of scripts/tools, so that Go's build cache is reused.
   await go(
     project,
     'test',
@@ -78,7 +78,7 @@ async function runBoth(): Promise<Outcome> {
   return checks
 }
 
-/** What it complained about: all but the names of tests, and of those that passed. */
+/** Returns the errors in the output, without the names of tests. */
 const said = ({ lines }: Run): string[] => lines.filter((line) => !/^(=== RUN|--- PASS|PASS$|[IW]\d{4} )/.test(line)).slice(-40)
 
 interface Run {
@@ -130,7 +130,7 @@ function childrenOf(parent: number): number[] {
   }
 }
 
-/** Fields of /proc/PID/stat; what comes before the state may hold spaces. */
+/** Returns the fields of /proc/PID/stat from the state on; the command name before it may contain spaces. */
 function readStat(pid: string): string[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -150,7 +150,7 @@ function peakOf(pid: number): number | undefined {
   }
 }
 
-/** Runs the go command in a folder. @throws with the end of what it said */
+/** Runs the go command in a folder. @throws Error with the end of its output */
 export async function go(cwd: string, ...args: string[]): Promise<{ lines: string[] }> {
   const env = { ...process.env, GOTOOLCHAIN: 'local', GOWORK: 'off', GOFLAGS: '', CGO_ENABLED: '0' }
   const { code, lines } = await finished(spawn('go', args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })).catch(

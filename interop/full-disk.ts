@@ -37,7 +37,7 @@ async function fullDisk(): Promise<Outcome> {
       if (end === 'stop') {
         const { code } = await server.stop()
         checks.check('the server stops cleanly on a full disk', code === 0, { code })
-        // A start needs some room as well. Where the stop has left none, that is said.
+        // A start also needs some space. If the stop has left none, the server reports it.
         const refusal = await start().then((started) => started.kill(), messageOf)
         const isClear = refusal === undefined || /Cannot open data folder .*\/db: .*space left/i.test(refusal)
         checks.check('on one, it starts or says why it does not', isClear, refusal)
@@ -56,7 +56,7 @@ async function fullDisk(): Promise<Outcome> {
   return checks
 }
 
-/** Writes until nothing can be stored any more, and looks at what the server says and does meanwhile. */
+/** Writes until the disk is full, and checks the behavior of the server meanwhile. */
 async function fillUp(
   client: Client,
   kubeconfig: string,
@@ -85,7 +85,7 @@ async function fillUp(
   checks.check('readyz and healthz say so, livez does not', health.join() === 'false,false,true', health)
   const { items } = await client.list(ConfigMap, { namespace })
   checks.check('reads go on', includesAll(items, known))
-  // Asked for again ten times by the client, a second apart, as any client of Kubernetes does.
+  // Retried ten times by the client, a second apart, as any Kubernetes client does.
   const others = await Promise.all([1, 2, 3].map(() => write(client, known)))
   const areClear = others.every((one) => one !== undefined && [500, 503].includes(one.code) && disk.full.test(one.message))
   checks.check('later ones are refused, too, and say why', areClear, others.map(messageOf))
@@ -98,7 +98,7 @@ async function fillUp(
   })
 }
 
-/** There is room again: without a restart, writes are stored within a few seconds. */
+/** Checks that writes succeed within a few seconds after space was freed, without a restart. */
 async function goOn(client: Client, kubeconfig: string, known: Known, checks: Checks): Promise<void> {
   const refusal = await write(client, known)
   checks.check('writes go on once there is room', refusal === undefined, refusal?.message)
@@ -128,7 +128,7 @@ interface Known {
 
 let count = 0
 
-/** Creates one; gives the refusal when it is refused. */
+/** Creates an object; returns the error when it is rejected. */
 async function write(client: Client, known: Known): Promise<StatusError | undefined> {
   const name = `object-${count++}`
   try {

@@ -28,14 +28,14 @@ export const goldenSuite: Suite = {
   run,
 }
 
-/** What a real server does not say again: by file, by reason. */
+/** Recorded responses that a real server does not repeat, by file and reason. */
 const unrepeatable: { readonly [file: string]: { readonly [reason: string]: readonly string[] } } = {}
 
 async function run(): Promise<Outcome> {
   let passed = 0
   let failed = 0
   for (const file of recordings()) {
-    // Both at once: most of a recording is waiting for what a watch does not say.
+    // Concurrent, because most time is spent waiting for watches without events.
     for (const { lines, ...one } of await Promise.all([replayOn(startCapstanPlane, file), replayOn(startRealPlane, file)])) {
       for (const line of lines) console.log(line)
       failed += one.failed
@@ -65,7 +65,7 @@ async function replayOn(
   }
 }
 
-/** What a request shows of who sends it. */
+/** Credentials of a request. */
 interface Identity {
   readonly headers?: { readonly [name: string]: string }
   readonly agent?: Agent

@@ -91,7 +91,7 @@ async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Pro
   await createCluster(scene, 'classy', wanted)
   progress('a cluster is Available')
 
-  /** Something is done to the leader while there is work; another one ends it. */
+  /** Disturbs the leader during work, which another replica must complete. */
   const lose = async (what: string, workers: number, act: (leader: Pod) => Promise<void> | void) => {
     const leader = await replicas.leader()
     const old = (await client.get(Lease, lease)).spec?.holderIdentity
@@ -138,7 +138,7 @@ async function ended({ program }: Pod): Promise<void> {
   while (program.ending === undefined && performance.now() < end) await new Promise((resolve) => void setTimeout(resolve, 50))
 }
 
-/** The replicas of core, each with its own way to the API server, and one of local. */
+/** Replicas of core, each with its own proxy to the API server, and one of local. */
 class Replicas {
   readonly network: Wires
   readonly #plane: ServedPlane
@@ -170,7 +170,7 @@ class Replicas {
     await this.#route()
   }
 
-  /** The one whose log says so. */
+  /** Returns the replica that leads, by its log. */
   async leader(): Promise<Pod> {
     const { spec } = await this.#plane.client().get(Lease, lease)
     const leader = this.#running.find(({ program }) => program.tail(100_000).includes(`identity="${spec?.holderIdentity}"`))
@@ -193,7 +193,7 @@ class Replicas {
   }
 }
 
-/** A TCP proxy for each replica, which can be cut: nothing arrives any more, and no connection is closed. */
+/** A TCP proxy for each replica that can be cut: it forwards no data any more, and closes no connection. */
 class Wires {
   readonly #server: URL
   readonly #cut = new Set<string>()
@@ -246,7 +246,7 @@ class Wires {
 }
 
 interface Turn {
-  /** Of the token with which a manager writes: each has one of its own. */
+  /** User of a manager's token; each manager has its own. */
   readonly credential: string
   readonly from: string
   readonly to: string
@@ -255,10 +255,10 @@ interface Turn {
 
 const CredentialId = 'authentication.kubernetes.io/credential-id'
 const writing = ['create', 'update', 'patch', 'delete', 'deletecollection']
-/** What replicas write that do not lead: for the Lease, and to know who asks for metrics. */
+/** Writes of replicas that do not lead: for the Lease, and to authenticate clients of metrics. */
 const ofAll = ['leases', 'tokenreviews', 'subjectaccessreviews']
 
-/** Who wrote from when to when: successful writes in the order in which they were done. */
+/** Returns the writers with the time of their writes, from the successful writes in order. */
 function turnsOf(events: readonly AuditEvent[]): Turn[] {
   const writes = events
     .filter(({ verb, objectRef, responseStatus }) => {

@@ -39,7 +39,7 @@ import type { Suite } from './suite.ts'
 import { until } from './until.ts'
 
 const megabyte = 1_000_000
-/** Most that the image may take, as registries hold it. */
+/** Largest compressed size of the image. */
 const MostPacked = 120 * megabyte
 
 const [core, local] = providers
@@ -88,7 +88,7 @@ export const imageSuite: Suite = {
   },
 }
 
-/** What the runtime takes away is away. */
+/** Checks that the runtime has removed capabilities and write access. */
 async function checkContainer(programs: Programs, image: BuiltImage, checks: Checks): Promise<void> {
   const securityContext: SecurityContext = {
     runAsUser: 65532,
@@ -128,7 +128,7 @@ async function live(plane: ServedPlane, programs: Programs, image: BuiltImage, p
   const progress = progressSince()
   const client = plane.client()
   const coreDeployment = await install(plane, programs, core, { addresses: coreAddresses, flags: ['--replicas', '2'] })
-  // Its certificates come in files, as cert-manager would write them.
+  // The certificates are files, as cert-manager mounts them.
   const localDeployment = await install(plane, programs, local)
   const certificates = new MountedCertificates(plane, join(programs.folder, 'serving-certs'))
   await certificates.renew()
@@ -261,7 +261,7 @@ const serialAt = (host: string): Promise<string> =>
     socket.once('error', reject)
   })
 
-/** @throws when it does not hold within a minute */
+/** Waits until a condition is true. @throws Error after a minute */
 async function eventually(holds: () => Promise<boolean>): Promise<void> {
   for (const end = performance.now() + 60_000; performance.now() < end; ) {
     if (await holds()) return

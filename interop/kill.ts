@@ -18,11 +18,11 @@ const namespace = 'default'
 interface Known {
   /** By name of the ConfigMap: its last acknowledged state. */
   readonly acknowledged: Map<string, { revision: number; count: number }>
-  /** By name: what the watch saw last. */
+  /** The last watched object, by name. */
   readonly watched: Map<string, number>
   /** The newest resourceVersion that a client has received. */
   newest: number
-  /** Up to where the watch has seen everything. */
+  /** The revision up to which the watch has delivered all events. */
   seen: number
 }
 
@@ -165,7 +165,7 @@ async function writeUntilKilled(client: Client, server: CapstanProcess, known: K
       }
     }
   }
-  // Each writer ends with the failure of the request that was under way: its result is unknown.
+  // Each writer ends with the failure of its pending request, whose result is unknown.
   await Promise.all([killed.promise, ...Array.from({ length: InFlight }, (_, id) => writer(id).catch(() => {}))])
   ended.abort()
   await watching

@@ -91,7 +91,7 @@ async function compareKubectl(
   return results
 }
 
-/** A shell whose kubectl asks one plane. */
+/** A shell whose kubectl uses one of the servers. */
 class Shell {
   readonly #env: NodeJS.ProcessEnv
 

@@ -15,9 +15,9 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 interface Step {
   readonly name: string
   readonly command: string
-  /** What the output must show; a function says what is wrong with it. */
+  /** Expected output; a function returns the problem. */
   readonly expect: RegExp | ((output: string) => string | undefined)
-  /** Runs until it is stopped, so that its exit code says nothing. */
+  /** The command runs until it is stopped, so its exit code is ignored. */
   readonly endless?: boolean
   /** Expected exit code; 0 when absent. */
   readonly code?: number

@@ -137,7 +137,7 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
 
 const demo = { namespace: 'default', name: 'demo' }
 
-/** Three managers, one of which works: the first is killed, the second stands still for too long. */
+/** Three managers with one leader: the first is killed, the second is suspended for too long. */
 async function checkLeaderElection(plane: ServedPlane, running: Set<CapstanProcess>, checks: Checks): Promise<void> {
   const terms = [
     '--leader-elect-lease-duration',

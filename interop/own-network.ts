@@ -1,4 +1,4 @@
-/** A network namespace with nothing but loopback, for programs that can only listen on every address. */
+/** A network namespace with only loopback, for programs that can only listen on all addresses. */
 import { spawnSync } from 'node:child_process'
 
 /** Command line to put before another, which then runs there; or why there is none. */

@@ -51,7 +51,7 @@ export interface ServedPlane extends AsyncDisposable {
   readonly folder: string
   /** Its processes; the API server is called `apiserver`. */
   readonly programs: readonly Program[]
-  /** Seconds from the first process to an API that answers. */
+  /** Seconds from the start of the first process to the first response of the API server. */
   readonly readyAfter: number
   /** Writes a kubeconfig for one of the `users`. @returns its path */
   kubeconfigOf(user: string): string
@@ -155,7 +155,7 @@ const flagName = (flag: string): string => flag.split('=', 1)[0]!
 export interface Serving extends Pick<ServedPlane, 'name' | 'url'> {
   /** When the first process started, of `performance.now()`. */
   readonly since: number
-  /** Whether another server finds what this one has stored. */
+  /** Whether another server can use the stored state of this one. */
   readonly isDurable: boolean
   readonly start: () => Program
 }

@@ -34,7 +34,7 @@ export interface ProgramOptions {
 /** Characters of a log line that are enough to see what it is about. */
 const LongLine = 400
 
-/** Milliseconds that a program has to end by itself. */
+/** Milliseconds for a program to end after SIGTERM. */
 const Grace = 10_000
 
 /**

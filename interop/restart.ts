@@ -37,7 +37,7 @@ async function run(): Promise<Outcome> {
       const watchers = Array.from({ length: Watchers }, () => new Watcher(client))
       await write(client, 'before')
       for (const watcher of watchers) await watcher.hasSeen('before')
-      await write(client, 'just') // Not all of it has been told when the server dies.
+      await write(client, 'just') // Not all events are delivered when the server dies.
       await server.kill()
       server = await start()
       await write(client, 'after')
@@ -54,8 +54,8 @@ async function run(): Promise<Outcome> {
         lists.every((count) => count === 1),
         lists,
       )
-      const twice = watchers.flatMap((watcher) => watcher.toldTwice)
-      checks.check('nothing was told twice', twice.length === 0, twice)
+      const twice = watchers.flatMap((watcher) => watcher.receivedTwice)
+      checks.check('no event was delivered twice', twice.length === 0, twice)
       console.log(`${Watchers} watchers, ${Objects * 3} objects: ${lists.reduce((sum, count) => sum + count, 0)} lists in all`)
     })
     const { code, complaints } = await server.stop()
@@ -73,8 +73,8 @@ async function write(client: Client, prefix: string): Promise<void> {
 /** Watches ConfigMaps, and records the events. */
 class Watcher {
   lists = 0
-  readonly toldTwice: string[] = []
-  readonly #told = new Set<string>()
+  readonly receivedTwice: string[] = []
+  readonly #received = new Set<string>()
   readonly #gone = new Set<string>()
   readonly #stopped = new AbortController()
   #change = Promise.withResolvers<void>()
@@ -88,7 +88,9 @@ class Watcher {
   }
 
   hasSeen(prefix: string): Promise<void> {
-    return this.#until(() => Array.from({ length: Objects }, (_, i) => `${prefix}-${i}`).every((name) => this.#told.has(name)))
+    return this.#until(() =>
+      Array.from({ length: Objects }, (_, i) => `${prefix}-${i}`).every((name) => this.#received.has(name)),
+    )
   }
 
   hasSeenTheEndOf(name: string): Promise<void> {
@@ -101,7 +103,7 @@ class Watcher {
     // A rejected promise without a handler must not end the process.
     tooLate.promise.catch(() => {})
     const timer = setTimeout(
-      () => tooLate.reject(new Error(`a watcher was told ${this.#told.size} of ${Objects * 3} objects`)),
+      () => tooLate.reject(new Error(`a watcher received ${this.#received.size} of ${Objects * 3} objects`)),
       30_000,
     )
     try {
@@ -116,11 +118,11 @@ class Watcher {
     for await (const event of watchObjects(client, ConfigMap, options)) {
       if (event.kind === 'replaced') {
         this.lists++
-        for (const { metadata } of event.objects) this.#told.add(metadata.name)
+        for (const { metadata } of event.objects) this.#received.add(metadata.name)
       } else if (event.kind === 'applied') {
         const { name } = event.object.metadata
-        if (this.#told.has(name)) this.toldTwice.push(name)
-        this.#told.add(name)
+        if (this.#received.has(name)) this.receivedTwice.push(name)
+        this.#received.add(name)
       } else if (event.kind === 'deleted') this.#gone.add(event.object.metadata.name)
       this.#change.resolve()
       this.#change = Promise.withResolvers()

@@ -12,10 +12,10 @@ import { Checks, startCapstan } from './capstan-process.ts'
 import type { ServedPlane } from './plane.ts'
 import { startRealPlane } from './real-plane.ts'
 import { cases } from './runtime-extension/cases.ts'
-import { Scene, type SceneOptions, type Told } from './runtime-extension/scene.ts'
+import { Scene, type SceneOptions, type Observations } from './runtime-extension/scene.ts'
 import { startStagedExtension } from './runtime-extension/staged-extension.ts'
 import { playProviders, stubDefinitions } from './runtime-extension/stub-providers.ts'
-import { compareTold } from './runtime-extension/told.ts'
+import { compareObservations } from './runtime-extension/compare-observations.ts'
 import { namesWith, type Suite, type SuiteOptions } from './suite.ts'
 import { moduleFolder } from './tools.ts'
 import { components, install, managersUser, startManagers } from './upstream/managers.ts'
@@ -36,14 +36,14 @@ export const runtimeExtensionSuite: Suite = {
     const onCapstan = await withGoCore(startCapstanPlane, names, checks)
     const onKubernetes = await withGoCore(startRealPlane, names, checks)
     const ours = await withOurCore(names, checks)
-    compareTold({ onCapstan, onKubernetes, ours }, checks, { all: only === undefined })
+    compareObservations({ onCapstan, onKubernetes, ours }, checks, { all: only === undefined })
     return checks
   },
 }
 
 type Start = typeof startCapstanPlane | typeof startRealPlane
 
-async function withGoCore(start: Start, names: readonly string[], checks: Checks): Promise<Told> {
+async function withGoCore(start: Start, names: readonly string[], checks: Checks): Promise<Observations> {
   await using plane = await start({ users: [managersUser] })
   const certified = await clientCertificateFlags(plane)
   await using managers = await startManagers(plane, () => {}, {
@@ -51,12 +51,12 @@ async function withGoCore(start: Start, names: readonly string[], checks: Checks
     gates: 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true',
     flags: certified,
   })
-  return await tellAll(`upstream's core on ${plane.name}`, plane, names, checks, () =>
+  return await observeAll(`upstream's core on ${plane.name}`, plane, names, checks, () =>
     managers.programs.map((one) => one.tail(40)).join('\n'),
   )
 }
 
-async function withOurCore(names: readonly string[], checks: Checks): Promise<Told> {
+async function withOurCore(names: readonly string[], checks: Checks): Promise<Observations> {
   await using plane = await startCapstanPlane()
   const flags = [
     // Some of what cases write is rejected by webhooks.
@@ -72,7 +72,7 @@ async function withOurCore(names: readonly string[], checks: Checks): Promise<To
   const certified = await clientCertificateFlags(plane)
   const manager = await startCapstan(['manager', ...flags, ...certified, '--log-level', 'error'], /Manager ready/)
   try {
-    return await tellAll('our core', plane, names, checks, () => '')
+    return await observeAll('our core', plane, names, checks, () => '')
   } finally {
     await manager.kill()
   }
@@ -88,21 +88,21 @@ async function clientCertificateFlags({ authority, folder }: ServedPlane): Promi
 }
 
 /** Runs all cases at once. */
-async function tellAll(
+async function observeAll(
   of: string,
   plane: ServedPlane,
   names: readonly string[],
   checks: Checks,
   log: () => string,
-): Promise<Told> {
+): Promise<Observations> {
   const begun = performance.now()
   const client: Client = plane.client()
   await install(client, stubDefinitions)
   const ended = new AbortController()
   const providers = playProviders(client, ended.signal)
-  const told: Told = new Map()
+  const observed: Observations = new Map()
   await using extension = await startStagedExtension(plane.authority)
-  const options = { client, extension, ca: plane.ca, told, clients: plane.authority }
+  const options = { client, extension, ca: plane.ca, observed, clients: plane.authority }
   await untilCalling(options)
   const results = await Promise.allSettled(names.map((name) => cases[name]!(options)))
   results.forEach((result, index) => {
@@ -117,7 +117,7 @@ async function tellAll(
   await providers
   console.log(`${of}: ${names.length} cases in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
   if (results.some(({ status }) => status === 'rejected')) console.log(log())
-  return told
+  return observed
 }
 
 /** Upstream calls no extension until it has discovered every ExtensionConfig, and some of the cases' cannot be discovered. */

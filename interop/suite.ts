@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 
-/** What `npm run interop` runs. */
+/** A suite of `npm run interop`. */
 export interface Suite {
-  /** What it shows, in a line. */
+  /** The verified behavior, in a line. */
   readonly shows: string
   /** Whether CI is to fail when it does not run. */
   readonly ci: boolean

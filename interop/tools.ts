@@ -5,7 +5,7 @@ import { components } from '../scripts/tools/components.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Where programs are that are not ours, in the order asked for; built now if the machine has them not. @throws naming what is missing */
+/** Returns the paths of external programs in the given order; builds missing ones. @throws CannotRun that names the missing program */
 export async function toolPaths<const Names extends readonly string[]>(...names: Names): Promise<{ [I in keyof Names]: string }> {
   const out = await output(process.execPath, ['scripts/tools/main.ts', ...names], { cwd: root })
   return out.trim().split('\n') as { [I in keyof Names]: string }

@@ -2,7 +2,7 @@ import { type Client, type Kind, keyOf, keyText, type KubeObject, systemClock, s
 
 export interface UntilOptions {
   readonly namespace?: string
-  /** How long it may take; a minute when absent. */
+  /** Time limit. Default: one minute. */
   readonly seconds?: number
 }
 

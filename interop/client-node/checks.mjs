@@ -202,7 +202,7 @@ spec:
     spec: { containers: [{ name: main, image: example.com/app }] }
 `
 
-/** Asks until it holds; one that throws does not hold yet. */
+/** Repeats a check until it returns true; errors count as false. */
 async function until(holds) {
   const end = performance.now() + 30_000
   for (;;) {

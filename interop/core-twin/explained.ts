@@ -1,4 +1,4 @@
-/** Differences from upstream that are there on purpose. `docs/reference/differences.md` is made from this list by `npm run gen`. */
+/** Intended differences from upstream. `npm run gen` generates `docs/reference/differences.md` from this list. */
 import type { Difference } from './normalize.ts'
 
 export interface Explained {
@@ -6,12 +6,12 @@ export interface Explained {
   readonly what: string
   /** Why Capstan does it otherwise. */
   readonly reason: string
-  /** What a user sees. */
+  /** The difference as visible to users. */
   readonly seen: string
   /** The cases that show it; every case when absent. */
   readonly cases?: readonly string[]
   matches(difference: Difference, name: string): boolean
-  /** Explains an answer as a whole: upstream's message and Capstan's. */
+  /** Explains a whole response: upstream's message and Capstan's. */
   readonly answers?: (theirs: string, ours: string) => boolean
 }
 

@@ -1,4 +1,4 @@
-/** What is compared of the objects in a namespace: every field by its path, without identities, times and random suffixes. */
+/** Normalizes the objects of a namespace for the comparison: fields by path, without identities, times and random suffixes. */
 import { type Machine, NodeOutdatedRevisionTaint } from '@capstan/api'
 import { isRecord, type KubeObject, type Node } from '@capstan/kube'
 import type { Seen } from './side.ts'
@@ -17,7 +17,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
 
 export const normalText = (text: string): string => replacements.reduce((now, [pattern, by]) => now.replace(pattern, by), text)
 
-/** All objects at one moment. Those whose names differ by a random suffix alone are numbered in the order of their content. */
+/** Normalizes all objects. Those whose names differ only by a random suffix are numbered in the order of their content. */
 export function pictureOf({ objects }: Seen): Picture {
   const named = new Map<string, Map<string, string>[]>()
   const events = new Map<string, string>()
@@ -135,7 +135,7 @@ function distinctCauses({ details }: { readonly details?: unknown }): object {
   return { details: { ...details, causes: details.causes.filter((_, index) => texts.indexOf(texts[index]!) === index) } }
 }
 
-/** The answer to a request, as the fields of one object. */
+/** Converts a response to fields of an object. */
 export const pictureOfAnswer = (name: string, answer: { code: number; warnings: readonly string[]; body: unknown }): Picture => {
   const body = isRecord(answer.body) ? answer.body : {}
   const object = { metadata: {}, ...body, ...distinctCauses(body), 'HTTP code': answer.code, warnings: answer.warnings }
@@ -145,7 +145,7 @@ export const pictureOfAnswer = (name: string, answer: { code: number; warnings: 
 export interface Difference {
   readonly object: string
   readonly path: string
-  /** What upstream's core has there; `undefined`: nothing. */
+  /** Upstream's value; `undefined` when it has none. */
   readonly theirs: string | undefined
   readonly ours: string | undefined
 }
@@ -176,7 +176,7 @@ export const textOf = ({ object, path, theirs, ours }: Difference): string =>
 /** Paths of one field manager that are listed before the rest is counted. */
 const MostPaths = 8
 
-/** Differences for people: those of the fields that one field manager owns stand together. */
+/** Formats differences; those of one field manager are grouped. */
 export function report(differences: readonly Difference[]): string {
   const lines: string[] = []
   const owned = new Map<string, { theirs: string[]; ours: string[] }>()

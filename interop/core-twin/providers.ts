@@ -1,4 +1,4 @@
-/** What stub providers report. A case changes single roles with `twin.behave`. */
+/** Status reported by stub providers. A case changes single roles with `twin.behave`. */
 import type { Behaviour, Behaviours } from './side.ts'
 
 /** The provider has not looked at its object yet. */

@@ -72,7 +72,7 @@ export interface Seen {
   changed: number
 }
 
-/** What a stub provider reports of an object: fields of its status, and of its spec. `undefined`: it has not looked at it yet. */
+/** Returns the status and spec fields that a stub provider reports for an object; `undefined`: not reconciled yet. */
 export interface Report {
   readonly status?: { readonly [field: string]: unknown }
   readonly spec?: { readonly [field: string]: unknown }
@@ -86,7 +86,7 @@ export interface Theatre {
   readonly registersNodes: boolean
 }
 
-/** A request to an API server, and its answer with the warnings, which `Client` does not return. */
+/** Sends a request and returns the response with its warnings, which `Client` does not return. */
 export interface RawRequest {
   readonly method: 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
@@ -170,7 +170,7 @@ export class Side implements AsyncDisposable {
     return [...this.seen(namespace).objects.values()].filter((one) => one.kind === idOf(kind)).map(({ object }) => object as T)
   }
 
-  /** Has stub providers look at everything in the namespace, from now on this way. */
+  /** Changes the behavior of the stub providers and reconciles all objects of the namespace. */
   async play(namespace: string, theatre: Theatre): Promise<void> {
     this.#theatres.set(namespace, theatre)
     for (const kinds of [stub, oldStub])
@@ -252,7 +252,7 @@ export class Side implements AsyncDisposable {
     return client
   }
 
-  /** Ends the API server of a workload cluster: connections to it are refused. */
+  /** Stops the API server of a workload cluster: connections to it are refused. */
   stopWorkload(cluster: ObjectKey): Promise<void> {
     return this.#workloads.leave(cluster, 'twin')
   }
@@ -284,7 +284,7 @@ export class Side implements AsyncDisposable {
     this.#watches.push(run())
   }
 
-  /** Adds something to what is compared; `undefined`: it is not there. */
+  /** Adds a value to the comparison; `undefined`: absent. */
   note(namespace: string, name: string, object: KubeObject | undefined): void {
     if (object) this.seen(namespace).objects.set(name, { kind: name, object })
     else this.seen(namespace).objects.delete(name)
@@ -329,7 +329,7 @@ export class Side implements AsyncDisposable {
       if (report[part] === undefined || contains(object[part], report[part])) return
       const patch = { type: 'merge', body: { [part]: report[part] } } as const
       const options = { fieldManager: 'stub', ...(part === 'status' ? { subresource: 'status' as const } : {}) }
-      // It may be gone by now.
+      // The object may have been deleted meanwhile.
       await this.client.patch(kinds[role], keyOf(object), patch, options).catch(() => undefined)
     }
     await write('spec')
@@ -345,7 +345,7 @@ export class Side implements AsyncDisposable {
     // Core has not adopted it yet.
     if (cluster === undefined) return
     const version = this.#versionOf(namespace, name)
-    // Nothing has made it a Machine's yet; that will be seen as a change of it.
+    // It has no Machine as owner yet; setting the owner triggers a change event.
     if (version === undefined) return
     const client = this.#workloads.clientFor({ namespace, name: cluster })
     // The case has stopped it: no kubelet can register a Node.

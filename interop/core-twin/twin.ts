@@ -1,4 +1,4 @@
-/** What a case is written with: every action is done on both sides, and at rest both sides are compared. */
+/** API of cases: performs every action on both sides, and compares them when both are idle. */
 import {
   type Client,
   type Input,
@@ -24,7 +24,7 @@ import { everythingReady } from './providers.ts'
 
 /** Milliseconds. */
 const Wait = {
-  /** Nothing changed for that long and both sides are equal: they are at rest. */
+  /** Both sides are idle when they are equal and have not changed for this time. */
   equal: 2_000,
   /**
    * Nothing changed for that long, and the state is not reached or the sides are not equal: Machines and objects that sum up others are
@@ -34,7 +34,7 @@ const Wait = {
   refresh: 10_000,
   /** Between the refresh of objects and that of others, which sum them up. */
   stage: 1_500,
-  /** Nothing changed for that long after it, and they are not equal: another refresh, or they will not become so. */
+  /** Time without changes after a refresh until the next refresh, or until the sides count as different. */
   different: 6_000,
   /** Longest wait for one step: a busy machine needs more time, and a side that reaches the state of the other ends the wait. */
   most: 180_000,
@@ -58,7 +58,7 @@ export interface Found {
 /** The name of an object, or how to find it: among the objects of its kind in the order of their creation. */
 export type Target<T extends KubeObject> = string | ((objects: readonly T[]) => T | undefined)
 
-/** A request whose answer is compared. */
+/** A request whose responses are compared. */
 export interface Asked {
   readonly what: string
   readonly method: 'POST' | 'PATCH' | 'DELETE'
@@ -69,7 +69,7 @@ export interface Asked {
 }
 
 export class Twin {
-  /** Requests whose answers were compared. */
+  /** Requests whose responses were compared. */
   asked = 0
   readonly namespace: string
   readonly found: Found[] = []
@@ -122,7 +122,7 @@ export class Twin {
     await this.#play()
   }
 
-  /** Creates an object; the answers are compared. */
+  /** Creates an object and compares the responses. */
   async create<T extends KubeObject>(kind: Kind<T>, object: Input<T>): Promise<void> {
     const metadata = { ...object.metadata, namespace: this.namespace }
     await this.#answered(`create ${kind.kind} ${object.metadata.name}`, async (side) => {
@@ -132,7 +132,7 @@ export class Twin {
     })
   }
 
-  /** Applies a JSON merge patch; the answers are compared. */
+  /** Applies a JSON merge patch and compares the responses. */
   async patch<T extends KubeObject>(kind: Kind<T>, target: Target<T>, body: object, subresource?: 'status'): Promise<void> {
     const options = subresource === undefined ? {} : { subresource }
     await this.#answered(`patch ${kind.kind}`, (side) =>
@@ -150,7 +150,7 @@ export class Twin {
     await this.#answered(`delete ${kind.kind}`, (side) => side.client.delete(kind, this.#keyOn(side, kind, target)))
   }
 
-  /** Changes what stub providers report; other roles stay as they are. */
+  /** Changes the status that stub providers of some roles report. */
   async behave(behaviours: { readonly [R in Role]?: Behaviour }): Promise<void> {
     this.#behaviours = { ...this.#behaviours, ...behaviours }
     await this.#play()
@@ -171,7 +171,7 @@ export class Twin {
     await this.#play()
   }
 
-  /** Connections to the workload API server are refused from now on. */
+  /** Stops the workload API server, so that connections are refused. */
   async stopWorkload(cluster: string): Promise<void> {
     await this.#both((side) => side.stopWorkload({ namespace: this.namespace, name: cluster }))
   }
@@ -181,7 +181,7 @@ export class Twin {
     await this.#both((side) => act(side.workload({ namespace: this.namespace, name: cluster }), side))
   }
 
-  /** Sends requests to both in dry runs, one after the other, and compares the whole answers. */
+  /** Sends dry-run requests to both sides, one after the other, and compares the whole responses. */
   async ask<T extends KubeObject>(kind: Kind<T>, requests: readonly Asked[]): Promise<void> {
     const { group, version, plural, kind: name, scope } = kind
     const folder = `/apis/${group}/${version}${scope === 'Namespaced' ? `/namespaces/${this.namespace}` : ''}/${plural}`
@@ -199,7 +199,7 @@ export class Twin {
     }
   }
 
-  /** Does what the other methods cannot. What it returns is compared, when it returns something. */
+  /** Runs a custom action on both sides; compares its results if there are any. */
   async raw(what: string, act: (client: Client, side: Side) => Promise<unknown>): Promise<void> {
     await this.#answered(what, (side) => act(side.client, side), true)
   }
@@ -256,7 +256,7 @@ export class Twin {
         kinds.flatMap((kind) => side.objects(this.namespace, kind).map((object) => ({ kind, key: keyOf(object) })))
       if (this.#sides.every((side) => objects(side).length === 0)) continue
       await this.#both(async (side) => {
-        // One may be gone by now.
+        // An object may have been deleted meanwhile.
         for (const { kind, key } of objects(side))
           await side.client.patch(kind, key, { type: 'merge', body }).catch(() => undefined)
       })
@@ -314,6 +314,6 @@ export class Twin {
 
 const messageIn = ({ body }: RawAnswer): string => (isRecord(body) && typeof body.message === 'string' ? body.message : '')
 
-/** A case: named after what it shows. */
+/** A case; its name states the behavior. */
 export type Case = (twin: Twin) => Promise<void>
 export type Cases = { readonly [name: string]: Case }

@@ -32,7 +32,7 @@ const large = {
   },
 }
 
-/** What is wrong with every one of them in the same way. */
+/** Errors common to all of these kinds. */
 const badTemplates = [
   { spec: { selector: null } },
   { spec: { selector: { matchLabels: null } } },

@@ -43,7 +43,7 @@ const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const customs = (version: string, plural: string) => `/apis/clients.example.com/${version}/namespaces/default/${plural}`
 const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
 
-/** How long a real server takes to serve a new definition, or to know a new policy. */
+/** Time until a real server serves a new CustomResourceDefinition or evaluates a new policy. */
 const Settled = 3000
 
 const scaled = {

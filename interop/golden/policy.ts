@@ -1,4 +1,4 @@
-/** PodDisruptionBudgets, and evictions that they are in the way of. */
+/** PodDisruptionBudgets, and evictions that they reject. */
 import { columnsOf, mergePatch, post, refused, remove, type Scenario } from './step.ts'
 
 const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets'

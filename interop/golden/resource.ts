@@ -14,7 +14,7 @@ const select = (expression: string) => ({ cel: { expression } })
 const selectors = (...expressions: string[]) => ({ spec: { selectors: expressions.map(select) } })
 const opaque = (more: object = {}) => ({ opaque: { driver: 'gpu.example.com', parameters: { kind: 'Config' }, ...more } })
 
-/** Whose cost grows by the power of how deep it is. */
+/** An expression whose cost grows exponentially with its depth. */
 const nested = (depth: number): string =>
   depth === 0 ? 'true' : `device.attributes["gpu.example.com"].all(a${depth}, ${nested(depth - 1)})`
 
@@ -29,7 +29,7 @@ const requests = (...more: object[]) => devices({ requests: more })
 const claim = of('ResourceClaim', requests(exactly()))
 const tolerating = (toleration: object) => requests(exactly({ tolerations: [toleration] }))
 
-/** What claims and templates refuse alike. */
+/** Errors common to claims and templates. */
 const badDevices: readonly object[] = [
   requests({ name: 'gpu' }),
   requests({ ...exactly(), ...first({}) }),
@@ -134,7 +134,7 @@ const grant = (name: string, rule: object): Step[] => {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
       subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: robot }],
     }),
-    // Until everybody knows.
+    // Waits until all caches have the object.
     { sleepMs: 500 },
   ]
 }

@@ -1,4 +1,4 @@
-/** What the recorder sends: the form of the recordings, without answers. */
+/** Steps of the recorder: recordings without responses. */
 export interface Sent {
   readonly method: string
   readonly path: string
@@ -7,13 +7,13 @@ export interface Sent {
 }
 
 export interface Step {
-  /** Its answer is recorded. */
+  /** The response is recorded. */
   readonly request?: Sent
-  /** Its answer is not looked at, but it has to succeed. */
+  /** The response is ignored, but the request must succeed. */
   readonly prepare?: Sent
   readonly save?: { readonly [variable: string]: string }
   readonly sleepMs?: number
-  /** Its answer differs from one server to the next: only its status says something. */
+  /** The response differs between servers: only its status is recorded. */
   readonly unstable?: true
 }
 
@@ -41,7 +41,7 @@ const sent = (method: string, path: string, body?: unknown, headers?: Sent['head
   request: { method, path, ...(headers ? { headers } : {}), ...(body === undefined ? {} : { body }) },
 })
 
-/** Objects that a server has to refuse: `good` with one change, named after it. A null removes a member. */
+/** Objects that a server must reject: `good` with one change, named after it. A null removes a member. */
 export const refused = (path: string, good: object, changes: readonly object[]): Step[] =>
   changes.map((change, index) => post(path, merged(good, { metadata: { name: `bad-${index}` }, ...change })))
 

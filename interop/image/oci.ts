@@ -16,18 +16,18 @@ const execute = promisify(execFile)
 /** Packages of the distribution: they build images, run containers, and make the base image. */
 const needed = ['buildah', 'runc', 'mmdebstrap']
 
-/** What Node needs of a system. */
+/** System libraries that Node needs. */
 const basePackages = ['libc6', 'libstdc++6', 'libgcc-s1']
 const Debian = 'bookworm'
 
-/** The base image, made once per machine. */
+/** The base image, created once per machine. */
 const baseRoot = join(
   process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools'),
   `image-base-${Debian}-${process.arch}`,
   'root.tar',
 )
 
-/** Installs what is missing, and makes the base image: this needs a network. @throws CannotRun saying what */
+/** Installs missing packages and creates the base image, which needs a network. @throws CannotRun that names the missing tool */
 export async function installImageTools(): Promise<void> {
   const missing = needed.filter((name) => spawnSync(name, ['--version']).error !== undefined)
   if (missing.length > 0) await installPackages(missing)

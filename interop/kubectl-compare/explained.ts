@@ -1,7 +1,7 @@
-/** Differences that are known and have a reason. Each says how to look past it, so that all the rest is compared all the same. */
+/** Known differences with their reasons. Each removes its difference from the output, so that the rest is compared. */
 export interface Explanation {
   readonly reason: string
-  /** What is left of an output when the difference is taken out. */
+  /** Returns the output without the difference. */
   readonly mask: (output: string) => string
 }
 

@@ -1,4 +1,4 @@
-/** What must differ between two servers, made alike: identities, times, counters, addresses, chance. */
+/** Normalizes values that must differ between two servers: identities, times, counters, addresses, random values. */
 
 import { isRecord } from '@capstan/kube'
 
@@ -33,7 +33,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/\b\d+ seconds? ago\b/g, 'AGE ago'],
 ]
 
-/** The output of a command without what must differ. Columns are separated by blanks, whose number depends on the widths. */
+/** Normalizes the output of a command. The number of blanks between columns depends on their widths. */
 export function normalized(output: string): string {
   const json = sortedJSON(output)
   if (json !== undefined) return normalized(json)

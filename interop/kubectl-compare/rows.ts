@@ -7,9 +7,9 @@ import { podSecurity } from './pod-security.ts'
 
 export interface Row {
   readonly run: string
-  /** What may differ, by name. */
+  /** Names of allowed differences. */
   readonly but?: readonly Explained[]
-  /** Lines whose order says nothing: several objects were asked for at once. */
+  /** The order of lines is ignored: several objects were requested together. */
   readonly anyOrder?: boolean
 }
 

@@ -50,7 +50,7 @@ export interface Scene {
   readonly kit: Kit
   readonly checks: Checks
   readonly progress: (line: string) => void
-  /** Seconds that no single step takes longer than, on a machine that is busy with other things as well. */
+  /** Time limit of a single step in seconds, with reserve for a busy machine. */
   readonly limit: number
 }
 

@@ -1,4 +1,4 @@
-/** What an audit log of kube-apiserver says about rights: which requests were forbidden, and which granted rights were used. */
+/** Reads from an audit log of kube-apiserver which requests were forbidden, and which permissions were used. */
 import type { PolicyRule } from '@capstan/kube'
 
 /** An event of the audit log, as far as it is read. */
@@ -33,7 +33,7 @@ export const readAudit = (text: string): AuditEvent[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as AuditEvent)
 
-/** Requests that were answered with 403, each once. */
+/** Returns the requests with status 403, each once. */
 export function forbidden(events: readonly AuditEvent[]): string[] {
   const refused = events.filter(
     ({ responseStatus, annotations }) =>

@@ -74,7 +74,7 @@ export async function routeTo(client: Client, { namespace, service }: Provider, 
 
 const endpointsOf = (addresses: readonly string[]) => addresses.map((one) => ({ addresses: [one], conditions: { ready: true } }))
 
-/** Resolves once the managers have told the API server which authority signs their webhooks. */
+/** Resolves when the managers have written the CA bundle to their webhook configurations. */
 export async function configured(client: Client): Promise<void> {
   for (const { provider } of providers)
     await until(client, MutatingWebhookConfiguration, `webhooks of ${provider}`, (all) =>

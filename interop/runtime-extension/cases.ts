@@ -1,4 +1,4 @@
-/** The cases, each in a namespace of its own, side by side. A case records what it sees; a comparison decides whether that is right. */
+/** The cases, each in its own namespace and concurrent. A case records observations, which are compared afterwards. */
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, pendingHooks } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
 import { type Clock, getCondition, hours, isRecord, keyOf, messageOf, Secret, systemClock } from '@capstan/kube'
@@ -86,7 +86,7 @@ const mergePatch = (uid: string, body: object) => ({ uid, patchType: 'JSONMergeP
 const region = { op: 'add', path: '/spec/template/spec/region', value: 'eu' }
 const controlPlane = 'StubControlPlaneTemplate'
 
-/** Every hook is held, and let go once the Cluster says so. */
+/** Every hook blocks until the Cluster reports it, and then proceeds. */
 const life: Case = async (options) => {
   const scene = await Scene.open('life', options)
   const isTold = (one: ExtensionConfig) => one.metadata.name === 'life' && one.status?.handlers !== undefined
@@ -129,7 +129,7 @@ const life: Case = async (options) => {
   scene.tell('order', firsts.map(({ hook }) => hook).join(' '))
 }
 
-/** Every hook fails, until the Cluster says so. */
+/** Every hook fails until the Cluster reports it. */
 const failing: Case = async (options) => {
   const scene = await Scene.open('failing', options)
   const failed = async (hook: string) => {
@@ -160,7 +160,7 @@ const lifeHooks = ['BeforeClusterCreate', 'AfterControlPlaneInitialized', ...upg
 /** Without Machines, which would need a workload cluster. */
 const oneDeployment = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 0 }] }
 
-/** Two extensions hold the same hook. */
+/** Two extensions block the same hook. */
 const joined: Case = async (options) => {
   const scene = await Scene.open('joined', options)
   const other = options.extension.stage('joined-too')
@@ -322,11 +322,11 @@ async function tellUndiscovered(options: SceneOptions, name: string, url: string
     // Our core does not continue before it has discovered every extension.
     spec: { clientConfig: { url, caBundle }, namespaceSelector: { matchLabels: { name: 'nobody' } } },
   })
-  options.told.set(`${name}: discovered`, await discoveredText(options, name))
+  options.observed.set(`${name}: discovered`, await discoveredText(options, name))
   await options.client.delete(ExtensionConfig, { name })
 }
 
-/** What discovery says of servers that it cannot talk to. */
+/** Discovery of unreachable or invalid servers. */
 const unheard: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'heard' })
   const other = await makeAuthority(systemClock, { commonName: 'other' })
@@ -450,12 +450,12 @@ const unreachable: Case = async (options) => {
   goesOn.tell('condition', await goesOn.reconciled('True'))
 }
 
-/** Only who shows a certificate is let in. */
+/** An extension that requires client certificates. */
 const mutual: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'mutual' })
   await using extension = await startStagedExtension(authority, options.clients.certificate)
   await Scene.open('mutual', { ...options, extension, ca: authority.certificate })
-  options.told.set('mutual: discovered', 'True')
+  options.observed.set('mutual: discovered', 'True')
 }
 
 /** A plan for an upgrade over several versions. */
@@ -494,7 +494,7 @@ const stepped: Case = async (options) => {
   await scene.called('AfterClusterUpgrade', 1)
   scene.tell('then', await scene.reconciled('True'))
   const calls = scene.stage.calls.filter(({ hook }) => upgradeHooks.includes(hook))
-  // A core whose copy of the Cluster is behind asks once more.
+  // A core with a stale copy of the Cluster repeats the call.
   const order = calls.map(({ hook, request }) => `${hook} ${JSON.stringify(versionsOf({ request }))}`)
   scene.tell(
     'order',

@@ -7,7 +7,7 @@ import type { Stage, StagedExtension } from './staged-extension.ts'
 import { stubVersion, templates } from './stub-providers.ts'
 
 /** What the cases see of a core, by what it is: the same of every core. */
-export type Told = Map<string, string>
+export type Observations = Map<string, string>
 
 /** Seconds that any single thing may take on a machine that is busy with other things as well. */
 const Limit = 180
@@ -17,7 +17,7 @@ export interface SceneOptions {
   readonly extension: StagedExtension
   /** Of the extension, PEM. */
   readonly ca: string
-  readonly told: Told
+  readonly observed: Observations
 }
 
 export type Topology = NonNullable<Cluster['spec']['topology']>
@@ -47,7 +47,7 @@ export class Scene {
 
   /** Objects are recorded with their fields in alphabetical order. */
   tell(what: string, seen: unknown): void {
-    this.#options.told.set(`${this.name}: ${what}`, typeof seen === 'string' ? seen : JSON.stringify(sorted(seen)))
+    this.#options.observed.set(`${this.name}: ${what}`, typeof seen === 'string' ? seen : JSON.stringify(sorted(seen)))
   }
 
   get key(): { namespace: string; name: string } {

@@ -6,7 +6,7 @@ import type { ServedPlane } from '../plane.ts'
 import { toolPaths } from '../tools.ts'
 
 export interface Clusterctl {
-  /** What it prints. @throws with what it complained about when it fails */
+  /** Returns the output. @throws Error with stderr when clusterctl fails */
   run(...args: readonly string[]): Promise<{ out: string; complaints: string }>
 }
 

@@ -1,4 +1,4 @@
-/** What managers log as errors, in a form in which two runs can be compared. */
+/** Normalizes the errors in logs of managers, so that two runs can be compared. */
 import { readFileSync } from 'node:fs'
 import type { Program } from '../programs.ts'
 

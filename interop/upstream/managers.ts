@@ -1,4 +1,4 @@
-/** Upstream's managers as processes on a plane: which there are, and how they are started without pods, kustomize and cert-manager. */
+/** Runs upstream's managers as processes, without Pods, kustomize and cert-manager. */
 import { writeFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import {

@@ -69,7 +69,7 @@ const conditions: { readonly [name: string]: object } = {
   nonsense: { status: 'Maybe', reason: 'Odd' },
 }
 
-/** What the provider of the infrastructure, or of the control plane, reports as its condition. */
+/** Conditions reported by the infrastructure or control plane provider. */
 const mirroring =
   (role: 'cluster' | 'controlPlane', type: string, reported: object, kinds = stub): Case =>
   async (twin) => {
@@ -111,7 +111,7 @@ const deletedBehind =
     await twin.settle('the Cluster is deleted')
   }
 
-/** Reports of the infrastructure that core takes over. */
+/** Fields of the infrastructure that core copies. */
 const reports =
   (...steps: (readonly [name: string, report: Report])[]): Case =>
   async (twin) => {

@@ -44,7 +44,7 @@ interface Given {
   readonly before?: (twin: Twin) => Promise<void>
 }
 
-/** A Machine that is deleted while Pods run on its Node, and what remains once the kubelet has ended them. */
+/** A Machine that is deleted while Pods run on its Node, and the state after the kubelet has ended them. */
 const drained =
   ({ pods, rules = [], annotations = {}, spec = {}, before }: Given): Case =>
   async (twin) => {

@@ -18,7 +18,7 @@ const healthCheck = (spec: object = {}, metadata: object = {}) => ({
   spec: { clusterName, selector, checks, ...spec },
 })
 
-/** A MachineSet whose Machines run, and a health check. */
+/** A MachineSet with running Machines, and a health check. */
 async function checked(twin: Twin, spec: object = {}, replicas = 2, metadata: object = {}): Promise<void> {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -61,7 +61,7 @@ async function nodesReport(twin: Twin, ready: string, count = 1): Promise<void> 
   })
 }
 
-/** So that both see all reports at once. */
+/** Reports of all Nodes while the health check is paused, so that both sides evaluate them together. */
 async function nodesReportAtOnce(twin: Twin, ready: string, count: number): Promise<void> {
   await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
   await twin.settle('checks are paused')

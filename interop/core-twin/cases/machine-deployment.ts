@@ -65,7 +65,7 @@ const stuck: Case = async (twin) => {
   await twin.settle('resumed')
 }
 
-/** Provisions as many machines as it is told to, one after the other, so that both sides take the same steps. */
+/** Provisions the given number of machines one after the other, so that both sides perform the same steps. */
 export class Gate {
   #open = 0
   /** By the Cluster, which is another on each side. */

@@ -28,7 +28,7 @@ const pool = (spec: object = {}, template: object = {}, metadata: object = {}): 
     },
   }) as Input<MachinePool>
 
-/** What the provider of the group of machines reports. */
+/** Status reported by the provider of the pool. */
 const reported = (ids: readonly string[], more: object = {}): Report => ({
   spec: { providerIDList: ids },
   status: { ready: true, initialization: { provisioned: true }, replicas: ids.length, ...more },

@@ -25,7 +25,7 @@ const scale: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-/** A set whose preflight checks meet a control plane like this. */
+/** A set with preflight checks against this control plane. */
 const preflight =
   (version: string, controlPlane: Report, metadata: object = {}): Case =>
   async (twin) => {
@@ -46,7 +46,7 @@ const controlPlane = (version: string, more: { spec?: object; status?: object } 
 
 const skip = (checks: string) => ({ annotations: { 'machineset.cluster.x-k8s.io/skip-preflight-checks': checks } })
 
-/** A Machine that nothing controls. */
+/** A Machine without controller. */
 export async function orphan(twin: Twin, name: string, labels: { [key: string]: string }, more: object = {}): Promise<void> {
   await twin.create(stub.config, named(name, { spec: {} }))
   await twin.create(stub.machine, named(name, { spec: {} }))
@@ -116,7 +116,7 @@ const paused: Case = async (twin) => {
   await twin.settle('resumed')
 }
 
-/** Which Machine goes when one is too many. */
+/** Selects the Machine to delete when there is one too many. */
 const deletes =
   (order: string, mark: boolean): Case =>
   async (twin) => {

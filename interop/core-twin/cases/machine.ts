@@ -88,7 +88,7 @@ const conditionOf = (status: string, more: object = {}) => ({
   conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...more }],
 })
 
-/** What the kubelet reports. */
+/** Node status reported by the kubelet. */
 const nodeReports =
   (...reported: (readonly [type: string, status: string, message?: string])[]): Case =>
   async (twin) => {
@@ -123,7 +123,7 @@ const nodeDeleted: Case = async (twin) => {
   await twin.settle('the Machine is deleted')
 }
 
-/** Metadata of the Machine that its Node takes over, and gives up again. */
+/** Metadata of the Machine that is copied to its Node and removed again. */
 const nodeMetadata: Case = async (twin) => {
   const labels = { 'node.cluster.x-k8s.io/pool': 'a', 'node-role.kubernetes.io/worker': '', other: 'stays' }
   await readyMachine(twin, { labels, annotations: { 'node.cluster.x-k8s.io/note': 'n' } })

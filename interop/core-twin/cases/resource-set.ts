@@ -26,7 +26,7 @@ const secret = (name: string) => ({ kind: 'Secret', name })
 
 const source = (twin: Twin, name: string, data: { [key: string]: string }) => twin.create(ConfigMap, { metadata: { name }, data })
 
-/** What the set has made in the workload cluster. */
+/** Returns the objects that the set has created in the workload cluster. */
 const applied = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client, side) => {
     for (const name of names) {

@@ -86,7 +86,7 @@ export const aCluster = ({ topology, controlPlane, workers = [worker('a')], meta
 const connected = (objects: readonly KubeObject[]) =>
   objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'RemoteConnectionProbe'))
 
-/** What providers of contract v1beta1 report. */
+/** Status reported by providers of contract v1beta1. */
 async function speakOldContract(twin: Twin): Promise<void> {
   const { cluster, controlPlane, machine, config } = everythingReady
   const also =
@@ -103,7 +103,7 @@ async function speakOldContract(twin: Twin): Promise<void> {
   })
 }
 
-/** A Cluster made from a class, at rest. */
+/** A reconciled Cluster of a class. */
 export async function created(twin: Twin, ofClass: ClassOptions = {}, of: TopologyOptions = {}): Promise<void> {
   if (ofClass.kinds === oldStub) await speakOldContract(twin)
   await templates(twin, 'quick', ofClass.kinds)
@@ -119,7 +119,7 @@ export const workers = (...machineDeployments: readonly object[]) => topology({ 
 
 type Steps = readonly (readonly [name: string, patch: object])[]
 
-/** A Cluster made from a class, and changes of it. */
+/** A Cluster of a class, with changes. */
 const cluster =
   (ofClass: ClassOptions, of: TopologyOptions, ...steps: Steps): Case =>
   async (twin) => {

@@ -2,14 +2,14 @@
 import { applyMergePatch, type Input, type Kind, type KubeObject } from '@capstan/kube'
 import type { Asked, Case, Twin } from '../../twin.ts'
 
-/** A merge patch of the valid object, and what it tries. */
+/** A merge patch of the valid object, and its purpose. */
 export type Change = readonly [what: string, patch: object]
 
 export interface AdmissionTable<T extends KubeObject> {
   readonly kind: Kind<T>
   readonly valid: Input<T>
   readonly changes: readonly Change[]
-  /** Creates what the object needs. */
+  /** Creates the objects on which the object depends. */
   readonly before?: (twin: Twin) => Promise<void>
 }
 
@@ -18,7 +18,7 @@ const paused = { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } }
 export function admission<T extends KubeObject>({ kind, valid, changes, before }: AdmissionTable<T>): Case {
   return async (twin) => {
     await before?.(twin)
-    // No controller changes it while it is asked about.
+    // Paused, so that no controller changes it meanwhile.
     const existing = merged(valid, paused)
     await twin.create(kind, existing as Input<T>)
     await twin.settle('an object exists')
@@ -39,7 +39,7 @@ const merged = (object: object, patch: object): object => applyMergePatch(object
 export const each = (what: string, values: readonly unknown[], patch: (value: unknown) => object): Change[] =>
   values.map((value) => [`${what} ${JSON.stringify(value)}`, patch(value)])
 
-/** Changes of a MachineSpec, wherever the kind has it. */
+/** Changes of a MachineSpec, at the kind's path. */
 export const machineSpecChanges = (at: (spec: object) => object): Change[] => {
   const specs = (what: string, values: readonly unknown[], spec: (value: unknown) => object) =>
     each(what, values, (value) => at(spec(value)))
@@ -197,7 +197,7 @@ export const selectorChanges: readonly Change[] = [
   ),
 ]
 
-/** Names of the Machines that are made. */
+/** Naming templates of Machines. */
 export const namingChanges: readonly Change[] = each(
   'machineNaming',
   [

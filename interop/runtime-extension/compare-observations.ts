@@ -1,6 +1,6 @@
 /** What the cases saw of each core, held against each other: upstream's on both servers, and ours against upstream's. */
 import type { Checks } from '../capstan-process.ts'
-import type { Told } from './scene.ts'
+import type { Observations } from './scene.ts'
 
 interface Difference {
   /** Applies to these records; to all when absent. */
@@ -10,7 +10,7 @@ interface Difference {
   alike(text: string): string
 }
 
-/** Where our core says something else than upstream's, with the reason. */
+/** Observations of our core that differ from upstream's, with the reason. */
 const explained: readonly Difference[] = [
   {
     what: /: discovered$/,
@@ -46,8 +46,12 @@ const explained: readonly Difference[] = [
 ]
 
 /** `all`: with the records of all cases. Then each of `explained` must apply. */
-export function compareTold(told: { readonly [core: string]: Told }, checks: Checks, { all: whole }: { all: boolean }): void {
-  const { onCapstan = new Map(), onKubernetes = new Map(), ours = new Map() } = told
+export function compareObservations(
+  observed: { readonly [core: string]: Observations },
+  checks: Checks,
+  { all: whole }: { all: boolean },
+): void {
+  const { onCapstan = new Map(), onKubernetes = new Map(), ours = new Map() } = observed
   const reasons = new Set<string>()
   const all = new Set([...onKubernetes.keys(), ...onCapstan.keys(), ...ours.keys()])
   for (const what of all) {
