@@ -17,6 +17,7 @@ const unnoticed = new Set([
   'MaxAgents',
   'MaxInt32',
   'MaxBatch',
+  'MaxPause',
   'MaxPrefix',
   'MostUnsettled',
   'MostMembers',
