@@ -17,7 +17,7 @@ import {
   StatusError,
   VirtualClock,
 } from '@capstan/kube'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { commitChanges } from './commit.ts'
 import { controller, watches } from './controller.ts'
 import { proceed, requeue, wait } from './outcome.ts'
@@ -167,6 +167,45 @@ describe('a controller', () => {
     failing = false
     await env.advance(seconds(10))
     expect((await env.client.list(Child)).items).toHaveLength(1)
+  })
+
+  describe('that creates and deletes an object and then fails', () => {
+    const reconciles: number[] = []
+    const failing = controller({
+      name: 'failing',
+      for: Parent,
+      owns: [Child],
+      async reconcile(key, { cache, client, clock }) {
+        const parent = cache.peek(Parent, key)!
+        reconciles.push(clock.now())
+        const owner = { apiVersion: 'test.dev/v1', kind: 'Parent', name: key.name, uid: parent.metadata.uid, controller: true }
+        const metadata = { name: 'x', namespace: key.namespace!, ownerReferences: [owner] }
+        await client.create(Child, { metadata, spec: { of: key.name } })
+        await client.patch(Child, { namespace: key.namespace!, name: 'x' }, { type: 'merge', body: { spec: { of: 'b' } } })
+        await client.delete(Child, { namespace: key.namespace!, name: 'x' })
+        throw new Error('no quota')
+      },
+    })
+    beforeEach(async () => {
+      reconciles.length = 0
+      env = await testEnv({ kinds, controllers: [failing] })
+      await env.client.create(Parent, aParent('a', 1))
+      await env.advance(minutes(10))
+    })
+
+    test('waits for its backoff: its own changes do not run it', () => expect(reconciles.length).toBeLessThan(20))
+
+    test('runs at once when another client changes an object that it owns', async () => {
+      const before = reconciles.length
+      const { uid } = (await env.client.get(Parent, { namespace: 'default', name: 'a' })).metadata
+      const owner = { apiVersion: 'test.dev/v1', kind: 'Parent', name: 'a', uid, controller: true }
+      await env.client.create(Child, {
+        metadata: { name: 'y', namespace: 'default', ownerReferences: [owner] },
+        spec: { of: 'a' },
+      })
+      await env.settle()
+      expect(reconciles.length).toBe(before + 1)
+    })
   })
 
   test('counts what its queue does, under the names of controller-runtime', async () => {

@@ -45,7 +45,7 @@ const OwnWritesTimeout = 10_000
 export class Loop {
   readonly controller: Controller
   readonly #options: LoopOptions
-  readonly #queue: Queue
+  readonly #queue: Queue<ObjectChange>
   readonly #log: Logger
   readonly #watched = new Map<string, Promise<void>>()
   #holding = 0
@@ -129,14 +129,14 @@ export class Loop {
   }
 
   /** Enqueues a key, unless another process reconciles it and the controller has no `elsewhere`. */
-  #add(key: ObjectKey, options?: { lowPriority?: boolean }): void {
+  #add(key: ObjectKey, options?: { lowPriority: boolean; change?: ObjectChange }): void {
     const { partition } = this.#options
     if (!partition || this.controller.elsewhere || partition.partOf(key)) this.#queue.add(keyText(key), options)
   }
 
   async #follow(kind: Kind, map: MapFunction, when?: Predicate): Promise<void> {
     const informer = this.#options.informers.start(kind)
-    const deliver = (event: InformerEvent) => this.#deliver(event, map, when)
+    const deliver = (event: InformerEvent) => this.#deliver(kind, event, map, when)
     informer.subscribe(deliver)
     if (informer.isSynced) {
       for (const object of informer.list())
@@ -145,7 +145,8 @@ export class Loop {
     await informer.synced
   }
 
-  #deliver({ previous, object, initial }: InformerEvent, map: MapFunction, when: Predicate | undefined): void {
+  #deliver(kind: Kind, event: InformerEvent, map: MapFunction, when: Predicate | undefined): void {
+    const { previous, object, initial } = event
     const { partition, informers } = this.#options
     const isAccepted = !when || when({ previous, object })
     if (!isAccepted && !(partition && this.controller.elsewhere)) return
@@ -156,7 +157,7 @@ export class Loop {
     }
     for (const key of keys.values()) {
       // `when` applies only to objects that this process reconciles; `elsewhere` gets every change.
-      if (isAccepted || !partition?.partOf(key)) this.#add(key, { lowPriority: initial })
+      if (isAccepted || !partition?.partOf(key)) this.#add(key, { lowPriority: initial, change: { kind, event } })
     }
   }
 
@@ -239,11 +240,16 @@ export class Loop {
     metrics.reconciled(this.controller.name, result, clock.now() - started, isFinal)
 
     const unseen = writes.seen()
+    const failed = failure !== undefined && !isFinal
+    // A failed reconcile may have written something, for example created and deleted an object. These changes must not bypass its backoff,
+    // or it would fail again at once, without end.
+    const ignores = failed ? ({ kind, event }: ObjectChange) => writes.made(kind, event) : undefined
     this.#queue.done(key, {
       changed: writes.changed,
-      failed: failure !== undefined && !isFinal,
+      failed,
       held: unseen !== undefined,
       ...(outcome.kind === 'requeue' ? { after: outcome.after } : {}),
+      ignores,
     })
     if (unseen) await this.#hold(key, unseen)
   }
@@ -301,6 +307,12 @@ export class Loop {
     this.#watched.set(name, listed)
     await unlessAborted(listed, signal)
   }
+}
+
+/** A change for which the queue may ask whether a reconcile made it. */
+interface ObjectChange {
+  readonly kind: Kind
+  readonly event: InformerEvent
 }
 
 const keyOfMeta = ({ namespace, name }: { namespace?: string; name: string }): ObjectKey =>

@@ -5,6 +5,7 @@
 import type { ApiRequest, Client, Clock, Kind, KubeObject, ObjectKey, Transport } from '@capstan/kube'
 import { createClient, isReason, keyOf, keyText } from '@capstan/kube'
 import type { Informers } from './cache.ts'
+import type { InformerEvent } from './informer.ts'
 
 interface OwnWrite {
   readonly group: string
@@ -20,6 +21,8 @@ export interface OwnWrites {
   readonly changed: boolean
   /** Errors of rejected status writes. Without them users would see a stale status without its cause. */
   readonly rejectedStatus: readonly unknown[]
+  /** Whether a change of an object of `kind` is the result of a write of the reconcile. */
+  made(kind: Kind, change: Pick<InformerEvent, 'key' | 'object'>): boolean
   /** Resolves when the cache contains every write of the reconcile; `undefined` when it already does. */
   seen(): Promise<void> | undefined
 }
@@ -33,6 +36,8 @@ const isRejected = (err: unknown): boolean => isReason(err, 'Invalid', 'Forbidde
 /** Wraps `client` for one reconcile and records its writes. */
 export function recordWrites(client: Client, informers: Informers): OwnWrites {
   const writes: OwnWrite[] = []
+  /** Stored changes, by resource, key and resourceVersion; completed deletions without resourceVersion. */
+  const made = new Set<string>()
   const { transport } = client
   const rejectedStatus: unknown[] = []
   let changed = false
@@ -52,9 +57,11 @@ export function recordWrites(client: Client, informers: Informers): OwnWrites {
       const revision = answer.kind === 'Status' ? undefined : answer.metadata?.resourceVersion
       if (revision !== undefined && revision === known) return answer
       changed = true
+      const key = keyText(revision === undefined ? targetOf(request) : keyOf(answer))
+      made.add(changeText(kindOf(request), key, revision))
       // A completed deletion returns a Status, which has no revision to wait for.
       if (informer && revision !== undefined) {
-        writes.push({ ...kindOf(request), key: keyText(keyOf(answer)), revision: Number(revision) })
+        writes.push({ ...kindOf(request), key, revision: Number(revision) })
       }
       return answer
     },
@@ -65,12 +72,16 @@ export function recordWrites(client: Client, informers: Informers): OwnWrites {
       return changed
     },
     rejectedStatus,
+    made: (kind, { key, object }) => made.has(changeText(kind, keyText(key), object?.metadata.resourceVersion)),
     seen() {
       const waiting = writes.flatMap((write) => informers.find(kindOf(write))?.seen(write.key, write.revision) ?? [])
       return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => undefined)
     },
   }
 }
+
+const changeText = ({ group, plural }: Pick<Kind, 'group' | 'plural'>, key: string, revision: string | undefined): string =>
+  `${group}/${plural} ${key} ${revision ?? 'deleted'}`
 
 const targetOf = ({ namespace, name = '' }: ApiRequest): ObjectKey => (namespace === undefined ? { name } : { namespace, name })
 

@@ -82,6 +82,23 @@ describe('Queue', () => {
     expect(queue.take()).toBe('a')
   })
 
+  test.each([
+    ['its own change', 'own', undefined],
+    ["another client's change", 'other', 'a'],
+  ])('after a failed reconcile, %s bypasses the backoff or not', (_, change, next) => {
+    for (const when of ['while running', 'on hold', 'after release']) {
+      const { queue, finish } = setup()
+      queue.add('a')
+      queue.take()
+      if (when === 'while running') queue.add('a', { change })
+      finish('a', { failed: true, held: true, ignores: (one) => one === 'own' })
+      if (when === 'on hold') queue.add('a', { change })
+      queue.release('a')
+      if (when === 'after release') queue.add('a', { change })
+      expect([when, queue.take()]).toEqual([when, next])
+    }
+  })
+
   test('failures are retried after 5 ms, doubled each time, and a success resets the delay', () => {
     const { clock, queue, finish, at } = setup({ burst: 100 })
     const times: number[] = []

@@ -18,12 +18,19 @@ export interface QueueOptions {
 /** Upstream: ReconcilerRateLimiting, 5 ms doubled per failure in a row, at most 1000 s. */
 const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_000)
 
+/** Most changes that a running entry keeps; with more, it is dirty. */
+const MostChanges = 100
+
 type State = 'idle' | 'delayed' | 'ready' | 'running'
 
-interface Entry {
+interface Entry<Change> {
   state: State
   /** Added again while running or on hold. */
   dirty: boolean
+  /** Changes that added it while it was running; whether they make it dirty is known at the end of the run. */
+  changes: Change[]
+  /** Changes that the last run made itself, when it failed: they do not bypass its backoff. */
+  ignores: ((change: Change) => boolean) | undefined
   held: boolean
   failures: number
   /** Reconciles left before the key is rate-limited, as of `at`. */
@@ -35,13 +42,13 @@ interface Entry {
   since: number
 }
 
-export class Queue {
+export class Queue<Change = unknown> {
   readonly #clock: Clock
   readonly #burst: number
   readonly #interval: number
   readonly #onReady: () => void
   readonly #metrics: QueueMetrics | undefined
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, Entry<Change>>()
   readonly #ready: string[] = []
   readonly #later: string[] = []
   #running = 0
@@ -76,9 +83,14 @@ export class Queue {
     return count
   }
 
-  /** Enqueues a key as soon as its rate limit allows. Keys of the initial list have low priority: keys of changed objects run first. */
-  add(key: string, options: { lowPriority?: boolean } = {}): void {
+  /** Enqueues a key as soon as its rate limit allows. Keys of the initial list have low priority: changes go first. */
+  add(key: string, { lowPriority = false, change }: { lowPriority?: boolean; change?: Change } = {}): void {
     const entry = this.#entry(key)
+    if (change !== undefined && entry.state === 'running' && entry.changes.length < MostChanges) {
+      entry.changes.push(change)
+      return
+    }
+    if (change !== undefined && entry.ignores?.(change)) return
     if (entry.state === 'running' || entry.held) {
       entry.dirty = true
       return
@@ -86,7 +98,7 @@ export class Queue {
     if (entry.state === 'ready') return
     const wait = this.#throttle(entry)
     if (wait > 0) this.#delay(key, entry, wait)
-    else this.#enqueue(key, entry, options.lowPriority ?? false)
+    else this.#enqueue(key, entry, lowPriority)
   }
 
   /** Enqueues a key after `ms`; keeps an earlier time that is already set. */
@@ -109,13 +121,26 @@ export class Queue {
     const now = this.#clock.now()
     this.#metrics?.taken(now - entry.since)
     entry.state = 'running'
+    entry.ignores = undefined
     entry.since = now
     this.#running++
     return key
   }
 
-  /** Ends a run. Only reconciles that changed nothing count against the key's rate limit. */
-  done(key: string, result: { changed: boolean; failed: boolean; after?: number; held: boolean }): void {
+  /**
+   * Ends a run. Only reconciles that changed nothing count against the key's rate limit. Until the next run, changes for which `ignores`
+   * returns true do not add the key.
+   */
+  done(
+    key: string,
+    result: {
+      changed: boolean
+      failed: boolean
+      after?: number
+      held: boolean
+      ignores?: ((change: Change) => boolean) | undefined
+    },
+  ): void {
     const entry = this.#entry(key)
     this.#running--
     this.#metrics?.done(this.#clock.now() - entry.since)
@@ -125,6 +150,9 @@ export class Queue {
     if (result.failed || !result.changed) this.#spend(entry)
     if (result.failed) this.addAfter(key, backoff(entry.failures - 1))
     else if (result.after !== undefined) this.#delay(key, entry, Math.max(result.after, this.#throttle(entry)))
+    if (entry.changes.some((change) => !result.ignores?.(change))) entry.dirty = true
+    entry.changes = []
+    entry.ignores = result.ignores
     if (entry.dirty && !entry.held) {
       entry.dirty = false
       this.add(key)
@@ -152,12 +180,14 @@ export class Queue {
     this.#later.length = 0
   }
 
-  #entry(key: string): Entry {
+  #entry(key: string): Entry<Change> {
     let entry = this.#entries.get(key)
     if (!entry) {
       entry = {
         state: 'idle',
         dirty: false,
+        changes: [],
+        ignores: undefined,
         held: false,
         failures: 0,
         tokens: this.#burst,
@@ -171,7 +201,7 @@ export class Queue {
     return entry
   }
 
-  #enqueue(key: string, entry: Entry, lowPriority: boolean): void {
+  #enqueue(key: string, entry: Entry<Change>, lowPriority: boolean): void {
     if (this.#closed) return
     entry.timer?.cancel()
     entry.timer = undefined
@@ -182,7 +212,7 @@ export class Queue {
     this.#onReady()
   }
 
-  #delay(key: string, entry: Entry, ms: number): void {
+  #delay(key: string, entry: Entry<Change>, ms: number): void {
     if (this.#closed) return
     const due = this.#clock.now() + ms
     if (entry.state === 'ready' || (entry.state === 'delayed' && entry.due <= due)) return
@@ -196,29 +226,29 @@ export class Queue {
     })
   }
 
-  #promote(key: string, entry: Entry): void {
+  #promote(key: string, entry: Entry<Change>): void {
     if (entry.state === 'delayed') this.#enqueue(key, entry, false)
   }
 
-  #refill(entry: Entry): void {
+  #refill(entry: Entry<Change>): void {
     const now = this.#clock.now()
     entry.tokens = Math.min(this.#burst, entry.tokens + (now - entry.at) / this.#interval)
     entry.at = now
   }
 
-  #spend(entry: Entry): void {
+  #spend(entry: Entry<Change>): void {
     this.#refill(entry)
     entry.tokens -= 1
   }
 
   /** Delay from the key's rate limit. */
-  #throttle(entry: Entry): number {
+  #throttle(entry: Entry<Change>): number {
     this.#refill(entry)
     return entry.tokens >= 0 ? 0 : Math.ceil(-entry.tokens * this.#interval)
   }
 
   /** Drops the entry of an idle key when it equals a new one, so that idle keys use no memory. */
-  #forgetIdle(key: string, entry: Entry): void {
+  #forgetIdle(key: string, entry: Entry<Change>): void {
     if (entry.state !== 'idle' || entry.held || entry.dirty || entry.failures > 0) return
     this.#refill(entry)
     if (entry.tokens >= this.#burst - 1) this.#entries.delete(key)

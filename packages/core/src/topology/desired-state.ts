@@ -81,7 +81,7 @@ export function desiredState(
 ): DesiredState {
   const machineTemplate = controlPlaneMachineTemplate(cluster, blueprint, current)
   const desiredControlPlane = controlPlane(cluster, blueprint, current, versions.controlPlane, machineTemplate)
-  return {
+  const desired = {
     infrastructureCluster: infrastructureCluster(cluster, blueprint, current),
     controlPlane: desiredControlPlane,
     controlPlaneMachineTemplate: machineTemplate,
@@ -109,6 +109,27 @@ export function desiredState(
         versions.pools.find((pool) => pool.name === topology.name)!.version,
       ),
     ),
+  }
+  assertDistinctNames('MachineDeployment', desired.machineDeployments)
+  assertDistinctNames('MachinePool', desired.machinePools)
+  return desired
+}
+
+/**
+ * A naming template without the topology name can render one name for several topologies. Upstream then writes the object for each of them
+ * in turn, without end.
+ */
+function assertDistinctNames(kind: string, workers: readonly (DesiredMachineDeployment | DesiredMachinePool)[]): void {
+  const topologyOf = new Map<string, string>()
+  for (const { topology, object } of workers) {
+    const { name } = object.metadata
+    const other = topologyOf.get(name)
+    if (other !== undefined)
+      throw new Error(
+        `${kind} topologies ${JSON.stringify(other)} and ${JSON.stringify(topology.name)} have the same name ${JSON.stringify(name)}: ` +
+          'the naming template of their class must contain .random or the name of the topology',
+      )
+    topologyOf.set(name, topology.name)
   }
 }
 

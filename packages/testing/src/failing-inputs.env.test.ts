@@ -1,0 +1,541 @@
+/**
+ * Failing inputs: mistakes in classes, templates and topologies, name clashes, denied writes, providers and extensions that misbehave. Once
+ * ten minutes have passed, the controllers write nothing, create no further objects, and no condition changes its text.
+ */
+import {
+  BeforeClusterCreate,
+  BeforeClusterDelete,
+  BeforeClusterUpgrade,
+  Cluster,
+  ClusterClass,
+  ClusterResourceSet,
+  coreKinds,
+  GeneratePatches,
+  Machine,
+  MachineDeployment,
+  MachineHealthCheck,
+  ValidateTopology,
+} from '@capstan/api'
+import { ConfigMap, type KubeObject, minutes, Secret, StatusError, type Transport } from '@capstan/kube'
+import { demoFolder } from '@capstan/lab'
+import {
+  LocalBootstrapConfig,
+  LocalCluster,
+  LocalControlPlane,
+  localKinds,
+  LocalMachine,
+  LocalMachineTemplate,
+} from '@capstan/local'
+import { readFileSync } from 'node:fs'
+import { afterEach, describe, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
+
+const demo = { namespace: 'default', name: 'demo' }
+
+/** Objects of the demo, by kind and name, to be changed before they are created. */
+type Manifests = Record<string, any>
+
+interface FailingInput {
+  readonly name: string
+  readonly runtime?: HookScript
+  /** Changes the manifests of the demo. */
+  readonly change?: (manifests: Manifests) => void
+  /** Before the demo is created. */
+  readonly before?: (env: PlaneEnv) => Promise<unknown>
+  /** One minute after the demo was created. */
+  readonly later?: (env: PlaneEnv) => Promise<unknown>
+  /** Writes of one call of a blocking hook: the controllers record until when it blocks. */
+  readonly writesPerCall?: number
+  /** Most writes of the attempts in half an hour: the controllers create objects, then delete them after a failure. Default 0. */
+  readonly writesOfRetries?: number
+}
+
+const load = (file: string): Manifests =>
+  Object.fromEntries(
+    parseAllDocuments(readFileSync(new URL(file, demoFolder), 'utf8')).map((document) => {
+      const object = document.toJS() as KubeObject & { kind: string }
+      return [`${object.kind} ${object.metadata.name}`, object]
+    }),
+  )
+
+const declared = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind as string, kind]))
+
+async function createAll(env: PlaneEnv, manifests: Manifests): Promise<void> {
+  for (const object of Object.values(manifests)) await env.client.create(declared.get(object.kind)!, object)
+}
+
+const user = { name: 'user', groups: ['system:masters'], agent: 'kubectl' }
+
+/** Creates an object of a kind that only the server knows. */
+const create = (env: PlaneEnv, group: string, plural: string, body: object, namespace?: string) =>
+  env.plane.server.engine.execute(
+    { verb: 'create', group, version: 'v1', plural, body, ...(namespace === undefined ? {} : { namespace }) },
+    user,
+  )
+
+const refOf = (kind: string, name: string) => ({ apiVersion: 'infrastructure.capstan.dev/v1alpha1', kind, name })
+
+const keyOf = ({ metadata }: KubeObject) => ({ namespace: metadata.namespace!, name: metadata.name })
+const otherOwner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'other', uid: 'other', controller: true }
+const machineDeployment = (clusterName: string, template: string): any => ({
+  clusterName,
+  replicas: 1,
+  selector: { matchLabels: { a: 'b' } },
+  template: {
+    metadata: { labels: { a: 'b' } },
+    spec: {
+      clusterName,
+      version: 'v1.36.0',
+      bootstrap: { configRef: { apiGroup: 'bootstrap.capstan.dev', kind: 'LocalBootstrapConfigTemplate', name: template } },
+      infrastructureRef: { apiGroup: 'infrastructure.capstan.dev', kind: 'LocalMachineTemplate', name: template },
+    },
+  },
+})
+const changeClass = async (env: PlaneEnv, change: (spec: any) => void) => {
+  const spec = structuredClone((await env.client.get(ClusterClass, demo)).spec)
+  change(spec)
+  await env.client.patch(ClusterClass, demo, { type: 'merge', body: { spec: spec as never } })
+}
+const externalPatch = (all: Manifests) =>
+  classOf(all).patches.push({
+    name: 'external',
+    external: { generatePatchesExtension: 'scripted.test', validateTopologyExtension: 'scripted.test' },
+  })
+/** A JSON patch of the first template of a request. */
+const patched = (request: Record<string, any>, value: string, path = '/spec/template/spec/simulated/nodeDelay') => {
+  const item = request.items.find(({ object }: any) => object.kind === 'LocalMachineTemplate')
+  return [
+    {
+      uid: item.uid,
+      patchType: 'JSONPatch',
+      patch: Buffer.from(JSON.stringify([{ op: 'replace', path, value }])).toString('base64'),
+    },
+  ]
+}
+
+/** A policy that denies writes to resources. */
+const deny = async (env: PlaneEnv, group: string, resources: readonly string[], operations: readonly string[]) => {
+  const group_ = 'admissionregistration.k8s.io'
+  const metadata = { name: 'deny' }
+  await create(env, group_, 'validatingadmissionpolicies', {
+    apiVersion: `${group_}/v1`,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata,
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: { resourceRules: [{ apiGroups: [group], apiVersions: ['*'], operations, resources }] },
+      validations: [{ expression: 'false', message: 'not on a Sunday' }],
+    },
+  })
+  await create(env, group_, 'validatingadmissionpolicybindings', {
+    apiVersion: `${group_}/v1`,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata,
+    spec: { policyName: 'deny', validationActions: ['Deny'] },
+  })
+}
+
+const quota = (env: PlaneEnv, hard: Record<string, string>) =>
+  create(
+    env,
+    '',
+    'resourcequotas',
+    { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'q' }, spec: { hard } },
+    'default',
+  )
+
+const patchOfWorkers = (jsonPatches: object[]) => ({
+  name: 'broken',
+  definitions: [
+    {
+      selector: {
+        apiVersion: 'infrastructure.capstan.dev/v1alpha1',
+        kind: 'LocalMachineTemplate',
+        matchResources: { machineDeploymentClass: { names: ['worker'] } },
+      },
+      jsonPatches,
+    },
+  ],
+})
+const classOf = (manifests: Manifests) => manifests['ClusterClass demo'].spec
+const workerOf = (manifests: Manifests) => manifests['LocalMachineTemplate demo-worker'].spec.template.spec
+const topology = (env: PlaneEnv, change: object) =>
+  env.client.patch(Cluster, demo, { type: 'merge', body: { spec: { topology: change } } })
+const only = async <T extends KubeObject>(env: PlaneEnv, kind: Parameters<typeof env.client.list<T>>[0], part = '') => {
+  const { items } = await env.client.list(kind, { namespace: 'default' })
+  return items.find(({ metadata }) => metadata.name.includes(part))!
+}
+
+const inputs: readonly FailingInput[] = [
+  // Classes and their templates
+  {
+    name: 'a patch that removes a missing path',
+    change: (all) => classOf(all).patches.push(patchOfWorkers([{ op: 'remove', path: '/spec/template/spec/missing' }])),
+  },
+  {
+    name: 'a patch with a value that the schema of the template rejects',
+    writesOfRetries: 2,
+    change: (all) =>
+      classOf(all).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated', value: 'text' }])),
+  },
+  {
+    name: 'a patch with a field that the schema of the template does not have',
+    writesOfRetries: 2,
+    change: (all) => classOf(all).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/colour', value: 'red' }])),
+  },
+  {
+    name: 'a patch with a duration that the provider cannot parse',
+    writesOfRetries: 4,
+    change: (all) =>
+      classOf(all).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated/nodeDelay', value: 'soon' }])),
+  },
+  {
+    name: 'a patch whose Go template fails when it is rendered',
+    change: (all) =>
+      classOf(all).patches.push(
+        patchOfWorkers([
+          {
+            op: 'add',
+            path: '/spec/template/spec/simulated/nodeDelay',
+            valueFrom: { template: '{{ .builtin.cluster.name.first }}' },
+          },
+        ]),
+      ),
+  },
+  {
+    name: 'a patch whose result is not YAML',
+    change: (all) =>
+      classOf(all).patches.push(
+        patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated/nodeDelay', valueFrom: { template: '{a: [' } }]),
+      ),
+  },
+  ...[
+    'LocalClusterTemplate demo',
+    'LocalControlPlaneTemplate demo',
+    'LocalMachineTemplate demo-control-plane',
+    'LocalMachineTemplate demo-worker',
+    'LocalBootstrapConfigTemplate demo-worker',
+  ].map((template): FailingInput => ({ name: `a missing ${template}`, change: (all) => void delete all[template] })),
+  {
+    name: 'a template of a kind that has no CRD',
+    change: (all) => (classOf(all).workers.machineDeployments[0].bootstrap.templateRef = refOf('NoSuchTemplate', 'x')),
+  },
+  { name: 'a missing ClusterClass', change: (all) => void delete all['ClusterClass demo'] },
+  {
+    name: 'a naming template that renders an invalid name for this Cluster',
+    writesOfRetries: 8,
+    change: (all) =>
+      (classOf(all).workers.machineDeployments[0].naming.template =
+        '{{ .cluster.name }}-{{ if eq .cluster.name "demo" }}X{{ end }}{{ .random }}'),
+  },
+  {
+    name: 'a naming template that renders the same name for two MachineDeployments',
+    change: (all) => (classOf(all).workers.machineDeployments[0].naming.template = '{{ .cluster.name }}-same'),
+  },
+  {
+    name: 'a variable that becomes required after the Cluster was created',
+    later: (env) =>
+      changeClass(env, (spec) =>
+        spec.variables.push({ name: 'zone', required: true, schema: { openAPIV3Schema: { type: 'string' } } }),
+      ),
+  },
+  {
+    name: 'a class whose worker class is removed while it is used',
+    later: (env) => changeClass(env, (spec) => (spec.workers.machineDeployments = [])).catch(() => {}),
+  },
+  {
+    name: 'a template that is deleted while it is used',
+    later: (env) => env.client.delete(LocalMachineTemplate, { namespace: 'default', name: 'demo-worker' }),
+  },
+
+  // Objects that are in the way
+  {
+    name: 'an infrastructure cluster of the same name that belongs to another Cluster',
+    before: (env) => env.client.create(LocalCluster, { metadata: { ...demo, ownerReferences: [otherOwner] }, spec: {} }),
+  },
+  {
+    name: 'a MachineDeployment of the same name that belongs to another Cluster',
+    writesOfRetries: 4,
+    before: (env) =>
+      env.client.create(MachineDeployment, {
+        metadata: { namespace: 'default', name: 'demo-steady' },
+        spec: machineDeployment('other', 'demo-worker'),
+      }),
+  },
+  {
+    name: 'a kubeconfig Secret of the same name that contains garbage',
+    before: (env) =>
+      env.client.create(Secret, { metadata: { namespace: 'default', name: 'demo-kubeconfig' }, data: { value: 'Z2FyYmFnZQ==' } }),
+  },
+
+  // Writes that are denied
+  { name: 'a policy that denies Machines', before: (env) => deny(env, 'cluster.x-k8s.io', ['machines'], ['CREATE']) },
+  { name: 'a policy that denies MachineSets', before: (env) => deny(env, 'cluster.x-k8s.io', ['machinesets'], ['CREATE']) },
+  {
+    name: 'a policy that denies updates of MachineDeployments',
+    before: (env) => deny(env, 'cluster.x-k8s.io', ['machinedeployments'], ['UPDATE']),
+  },
+  {
+    name: 'a policy that denies status of MachineSets',
+    before: (env) => deny(env, 'cluster.x-k8s.io', ['machinesets/status'], ['UPDATE']),
+  },
+  {
+    name: 'a policy that denies infrastructure machines',
+    before: (env) => deny(env, 'infrastructure.capstan.dev', ['localmachines'], ['CREATE']),
+  },
+  {
+    name: 'a policy that denies bootstrap configs',
+    before: (env) => deny(env, 'bootstrap.capstan.dev', ['localbootstrapconfigs'], ['CREATE']),
+  },
+  { name: 'a policy that denies Secrets', before: (env) => deny(env, '', ['secrets'], ['CREATE']) },
+  {
+    name: 'a policy that denies the deletion of Machines',
+    before: (env) => deny(env, 'cluster.x-k8s.io', ['machines'], ['DELETE']),
+    later: (env) => topology(env, { version: 'v1.36.1' }),
+  },
+  {
+    name: 'a quota of one Machine',
+    writesOfRetries: 40,
+    before: (env) => quota(env, { 'count/machines.cluster.x-k8s.io': '1' }),
+  },
+  {
+    name: 'a quota of one infrastructure machine',
+    writesOfRetries: 40,
+    before: (env) => quota(env, { 'count/localmachines.infrastructure.capstan.dev': '1' }),
+  },
+
+  // Providers
+  {
+    name: 'an infrastructure cluster that is never provisioned',
+    change: (all) => (all['LocalClusterTemplate demo'].spec.template.spec = { simulated: { provisioningDelay: '1000h' } }),
+  },
+  {
+    name: 'a control plane that is never initialized',
+    change: (all) => (all['LocalControlPlaneTemplate demo'].spec.template.spec = { simulated: { initializationDelay: '1000h' } }),
+  },
+  {
+    name: 'Machines that are never provisioned',
+    change: (all) => (workerOf(all).simulated.provisioningDelay = '1000h'),
+  },
+  {
+    name: 'Machines whose Node never appears',
+    change: (all) => (workerOf(all).simulated.failure = { at: 'node', message: 'no kubelet' }),
+  },
+  {
+    name: 'Machines whose Node is NotReady',
+    change: (all) => (workerOf(all).simulated.failure = { at: 'kubelet', message: 'no CNI' }),
+  },
+  {
+    name: 'an infrastructure cluster that takes provisioned back',
+    later: async (env) => {
+      for (const provisioned of [false, true, false, true, false])
+        await env.client.patch(
+          LocalCluster,
+          demo,
+          { type: 'merge', body: { status: { initialization: { provisioned } } } },
+          { subresource: 'status' },
+        )
+    },
+  },
+  {
+    name: 'an infrastructure machine that is deleted by a user',
+    later: async (env) => env.client.delete(LocalMachine, keyOf(await only(env, LocalMachine, 'steady'))),
+  },
+  {
+    name: 'a bootstrap config that is deleted by a user',
+    later: async (env) => env.client.delete(LocalBootstrapConfig, keyOf(await only(env, LocalBootstrapConfig, 'steady'))),
+  },
+  {
+    name: 'a kubeconfig Secret that is deleted by a user',
+    later: (env) => env.client.delete(Secret, { namespace: 'default', name: 'demo-kubeconfig' }),
+  },
+  {
+    name: 'a control plane that is deleted by a user',
+    later: (env) => env.client.delete(LocalControlPlane, { namespace: 'default', name: 'demo-control-plane' }),
+  },
+
+  // Deletions that do not end
+  {
+    name: 'a Machine with a pre-drain hook that is never removed',
+    later: async (env) => {
+      const key = keyOf(await only(env, Machine, 'steady'))
+      const annotations = { 'pre-drain.delete.hook.machine.cluster.x-k8s.io/x': 'y' }
+      await env.client.patch(Machine, key, { type: 'merge', body: { metadata: { annotations } } })
+      await env.client.delete(Machine, key)
+    },
+  },
+  {
+    name: 'a foreign finalizer on the infrastructure of a deleted Cluster',
+    later: async (env) => {
+      const finalizers = [...((await env.client.get(LocalCluster, demo)).metadata.finalizers ?? []), 'example.com/x']
+      await env.client.patch(LocalCluster, demo, { type: 'merge', body: { metadata: { finalizers } } })
+      await env.client.delete(Cluster, demo)
+    },
+  },
+
+  // Objects of users
+  {
+    name: 'a MachineDeployment whose template does not exist',
+    later: (env) =>
+      env.client.create(MachineDeployment, {
+        metadata: { namespace: 'default', name: 'mine' },
+        spec: machineDeployment('demo', 'missing'),
+      }),
+  },
+  {
+    name: 'a MachineDeployment of a Cluster that does not exist',
+    later: (env) =>
+      env.client.create(MachineDeployment, {
+        metadata: { namespace: 'default', name: 'mine' },
+        spec: machineDeployment('missing', 'demo-worker'),
+      }),
+  },
+  {
+    name: 'a MachineHealthCheck that finds every control plane Machine unhealthy',
+    later: (env) =>
+      env.client.create(MachineHealthCheck, {
+        metadata: { namespace: 'default', name: 'mine' },
+        spec: {
+          clusterName: 'demo',
+          selector: { matchLabels: { 'cluster.x-k8s.io/control-plane': '' } },
+          checks: {
+            nodeStartupTimeoutSeconds: 60,
+            unhealthyNodeConditions: [{ type: 'Ready', status: 'True', timeoutSeconds: 60 }],
+          },
+        },
+      } as never),
+  },
+  {
+    name: 'a ClusterResourceSet whose ConfigMap contains no manifest',
+    later: async (env) => {
+      await env.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'garbage' }, data: { a: 'a: [' } })
+      await env.client.create(ClusterResourceSet, {
+        metadata: { namespace: 'default', name: 'mine' },
+        spec: {
+          clusterSelector: { matchLabels: { a: 'b' } },
+          resources: [{ kind: 'ConfigMap', name: 'garbage' }],
+          strategy: 'Reconcile',
+        },
+      })
+      await env.client.patch(Cluster, demo, { type: 'merge', body: { metadata: { labels: { a: 'b' } } } })
+    },
+  },
+
+  // Extensions
+  {
+    name: 'BeforeClusterCreate that blocks with another message at each call',
+    runtime: { [BeforeClusterCreate.name]: ({ nth }) => ({ wait: 30, message: `call ${nth}` }) },
+    writesPerCall: 2,
+  },
+  {
+    name: 'BeforeClusterUpgrade that blocks with another message at each call',
+    runtime: { [BeforeClusterUpgrade.name]: ({ nth }) => ({ wait: 30, message: `call ${nth}` }) },
+    writesPerCall: 3,
+    later: (env) => topology(env, { version: 'v1.36.1' }),
+  },
+  {
+    name: 'BeforeClusterDelete that blocks',
+    runtime: { [BeforeClusterDelete.name]: () => ({ wait: 30, message: 'backup first' }) },
+    writesPerCall: 1,
+    later: (env) => env.client.delete(Cluster, demo),
+  },
+  {
+    name: 'GeneratePatches that fails',
+    change: externalPatch,
+    runtime: { [GeneratePatches.name]: ({ nth }) => ({ response: { status: 'Failure', message: `failure ${nth}` } }) },
+  },
+  {
+    name: 'GeneratePatches with a patch that cannot be applied',
+    change: externalPatch,
+    runtime: { [GeneratePatches.name]: ({ request }) => ({ response: { items: patched(request, '1s', '/spec/none/at/all') } }) },
+  },
+  {
+    name: 'ValidateTopology that fails',
+    change: externalPatch,
+    runtime: {
+      [GeneratePatches.name]: () => ({ response: { items: [] } }),
+      [ValidateTopology.name]: ({ nth }) => ({ response: { status: 'Failure', message: `failure ${nth}` } }),
+    },
+  },
+]
+
+/** Requests of the controllers that change something, Events apart. */
+interface Writes {
+  readonly reach: (transport: Transport) => Transport
+  /** Those that the server stored. */
+  stored: string[]
+  /** Those that it rejected. */
+  rejected: string[]
+}
+
+/** Ends a loop that writes without waiting: the clock of the test would never advance. */
+const MostWrites = 600
+
+function countWrites(): Writes {
+  const writes: Writes = {
+    stored: [],
+    rejected: [],
+    reach: (transport) => ({
+      close: () => transport.close(),
+      watch: (request, signal) => transport.watch(request, signal),
+      async send(request, signal) {
+        const { verb, plural, name = '', subresource = '', options } = request
+        if (verb === 'get' || verb === 'list' || plural === 'events' || options?.dryRun) return transport.send(request, signal)
+        if (writes.stored.length >= MostWrites) throw new StatusError('TooManyRequests', 'too many writes')
+        const text = `${verb} ${plural}/${name} ${subresource}`
+        try {
+          const response = await transport.send(request, signal)
+          writes.stored.push(text)
+          return response
+        } catch (err) {
+          writes.rejected.push(text)
+          throw err
+        }
+      },
+    }),
+  }
+  return writes
+}
+
+let env: PlaneEnv
+afterEach(() => env.close())
+
+/** Number of objects that the controllers make, and the conditions of all of them. */
+async function objects(): Promise<{ count: number; conditions: string[] }> {
+  const lists = await Promise.all([...declared.values()].map((kind) => env.client.list(kind as typeof Cluster, {})))
+  const items = lists.flatMap((list) => list.items)
+  const conditions = items.flatMap(({ kind, metadata, status }) =>
+    (status?.conditions ?? []).map(
+      ({ type, reason, message }) =>
+        `${kind}/${metadata.name} ${type} ${reason}: ${message.replace(/-[a-z0-9]{5}\b/g, '-xxxxx')}`,
+    ),
+  )
+  return { count: items.length, conditions }
+}
+
+describe('the controllers come to rest after', () => {
+  for (const { name, runtime = {}, change, before, later, writesPerCall = 0, writesOfRetries = 0 } of inputs)
+    test(name, async () => {
+      const writes = countWrites()
+      env = await planeEnv({ runtime: scriptedRuntime(runtime), reach: (_, transport) => writes.reach(transport) })
+      await before?.(env)
+      const manifests = { ...load('class.yaml'), ...load('cluster.yaml') }
+      change?.(manifests)
+      await createAll(env, manifests)
+      await env.advance(minutes(1))
+      await later?.(env)
+      await env.advance(minutes(10))
+      const first = await objects()
+      ;[writes.stored, writes.rejected] = [[], []]
+      await env.advance(minutes(30))
+      const calls = (30 * 60) / 30
+      expect(writes.stored.length).toBeLessThanOrEqual(writesPerCall * calls + writesOfRetries)
+      // The longest backoff is 1000 seconds: each failing object is tried once or twice more.
+      expect(writes.rejected.length).toBeLessThan(20)
+      const then = await objects()
+      expect(then.count).toBe(first.count)
+      if (writesPerCall === 0) expect(then.conditions).toEqual(first.conditions)
+    }, 30_000)
+})
