@@ -54,6 +54,12 @@ const rollout: Case = async (twin) => {
   await twin.settle('rolled out')
 }
 
+/** Upstream reconciles a Machine again some time after it has connected to the workload cluster. */
+const machinesObserved = (objects: readonly KubeObject[]) =>
+  objects
+    .filter((one): one is Machine => one.kind === Machine.kind)
+    .every(({ metadata, status }) => status?.observedGeneration === metadata.generation)
+
 const scaled: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -61,7 +67,7 @@ const scaled: Case = async (twin) => {
   await twin.settle('one Machine')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 4 } })
   await twin.whileStopped(nothing)
-  await twin.settle('scaled up')
+  await twin.settle('scaled up', machinesObserved)
 }
 
 /** The finalizer of the infrastructure is removed while no manager runs. */
