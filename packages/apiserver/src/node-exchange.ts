@@ -123,8 +123,10 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
   if (isEmpty) res.end()
   else if (!isStream) {
     // An ASCII body is joined with the head, and both are encoded at once: heads are Latin-1.
-    if (typeof body === 'string' && body.length === length) res.end(body, 'latin1')
-    else res.end(body)
+    const isASCII = typeof body === 'string' && body.length === length
+    const rest = await sendFirstPart(body, isASCII, req, res, delivery)
+    if (isASCII) res.end(rest, 'latin1')
+    else res.end(rest)
   } else {
     // Clients wait for the head before they treat a watch as started.
     res.flushHeaders()
@@ -138,6 +140,31 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
   if (!res.writableFinished && !delivery.gone.aborted) await patiently(res, delivery, (done) => res.once('finish', done))
   // A client that gets an early response need not send the rest of its body.
   if (isUnread && 'stream' in req) (res as unknown as Http2ServerResponse).stream.close(constants.NGHTTP2_NO_ERROR)
+}
+
+/** Bytes of a long response that are sent last. */
+const LastPart = 1024
+
+/**
+ * Sends all of a long HTTP/1.1 response but its end, and waits until the socket has taken it. Returns the rest. While a response waits for
+ * the socket, Node pauses the parser of a request that follows, and fails when its body arrives (HPE_PAUSED): a client that has the whole
+ * response sends its next request at once.
+ */
+async function sendFirstPart(
+  body: string | Buffer,
+  isASCII: boolean,
+  req: Req,
+  res: Res,
+  delivery: Delivery,
+): Promise<string | Buffer> {
+  if (req.httpVersionMajor !== 1 || body.length < (res.socket?.writableHighWaterMark ?? 0)) return body
+  const bytes = isASCII || Buffer.isBuffer(body) ? body : Buffer.from(body)
+  const end = bytes.length - LastPart
+  if (end <= 0) return bytes
+  const first = bytes.slice(0, end)
+  const isTaken = typeof first === 'string' ? res.write(first, 'latin1') : res.write(first)
+  if (!isTaken && !delivery.gone.aborted) await patiently(res, delivery, (done) => res.once('drain', done))
+  return bytes.slice(end)
 }
 
 /** Reports whether part of the body has not arrived yet. */
