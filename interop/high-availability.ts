@@ -1,11 +1,14 @@
 /**
  * Three replicas of the core manager on a real kube-apiserver, while a Cluster is scaled: the leader is killed, frozen for longer than its
  * Lease, and cut off from the API server. The audit log then shows that no replica wrote anything after another one had begun to.
+ * Then replicas share the work of several namespaces, while one joins, one is killed, another one joins, and one is stopped: in each
+ * namespace no replica wrote again after another one had.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { Cluster } from '@capstan/api'
+import { shardLease, shardOf } from '@capstan/controller'
 import { Lease, Namespace } from '@capstan/kube'
 import { Checks } from './capstan-process.ts'
 import {
@@ -34,7 +37,7 @@ const addresses = [core.address, '10.1.0.3', '10.1.0.4']
 const lease = { namespace: core.namespace, name: 'controller-leader-election-capi' }
 
 export const highAvailabilitySuite: Suite = {
-  shows: 'three managers on a real kube-apiserver: the leader killed, frozen, cut off; never two that write',
+  shows: 'three managers on a real kube-apiserver: the leader killed, frozen, cut off; shards handed over; never two that write',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
   ownNetwork: true,
@@ -56,22 +59,22 @@ export const highAvailabilitySuite: Suite = {
       ],
     })
     const replicas = new Replicas(plane, programs)
+    const events = () => readAudit(readFileSync(audit, 'utf8'))
     try {
       await live(plane, replicas, checks)
+      const turns = turnsOf(events())
+      for (const { credential, from, to, writes } of turns) console.log(`  ${credential} wrote ${writes} times, ${from} to ${to}`)
+      checks.check('four managers led', turns.length === 4, turns)
+      checks.check('no manager wrote again after another one had', isEachOnce(turns), turns)
+      await replicas.stop()
+      await share(plane, replicas, checks)
+      judgeShares(events(), checks)
     } catch (err) {
       for (const program of programs.all) console.log(`--- ${program.name} ${program.ending ?? ''}\n${program.tail(40)}`)
       throw err
     } finally {
       replicas.network.close()
     }
-    const turns = turnsOf(readAudit(readFileSync(audit, 'utf8')))
-    for (const { credential, from, to, writes } of turns) console.log(`  ${credential} wrote ${writes} times, ${from} to ${to}`)
-    checks.check('four managers led', turns.length === 4, turns)
-    checks.check(
-      'no manager wrote again after another one had',
-      new Set(turns.map(({ credential }) => credential)).size === turns.length,
-      turns,
-    )
     return checks
   },
 }
@@ -138,6 +141,98 @@ async function ended({ program }: Pod): Promise<void> {
   while (program.ending === undefined && performance.now() < end) await new Promise((resolve) => void setTimeout(resolve, 50))
 }
 
+const shards = 4
+/** One namespace of each shard. */
+const sharedNamespaces = Array.from({ length: shards }, (_, shard) => {
+  for (let i = 0; ; i++) if (shardOf({ namespace: `shared-${i}` }, shards) === shard) return `shared-${i}`
+})
+
+/** Replicas join, are killed and stopped, while there is work in every namespace. None gets back what it has given away. */
+async function share(plane: ServedPlane, replicas: Replicas, checks: Checks): Promise<void> {
+  const progress = progressSince()
+  const client = plane.client()
+  const args = [`--leader-elect-shards=${shards}`]
+  /** Resolves when the Leases of all shards are divided like this, largest share first. */
+  const divided = (what: string, ...wanted: readonly number[]) =>
+    until(client, Lease, what, (all) => {
+      const names = Array.from({ length: shards }, (_, shard) => shardLease(lease.name, shard, shards))
+      const holders = all.filter(({ metadata }) => names.includes(metadata.name)).map(({ spec }) => spec?.holderIdentity ?? '')
+      const counts = [...new Set(holders)].map((one) => holders.filter((other) => other === one).length)
+      return holders.length === shards && !holders.includes('') && counts.sort((a, b) => b - a).join() === wanted.join()
+    })
+  const scenes = sharedNamespaces.map(
+    (namespace): Scene => ({ client, namespace, kit: localKit, checks, progress: () => {}, limit: 180 }),
+  )
+  const everywhere = (act: (scene: Scene) => Promise<unknown>) => Promise.all(scenes.map(act))
+  /** Begins to scale everywhere. Resolves once the changes are written: a webhook that is stopped would reject them. */
+  const beginToScale = async (workers: number): Promise<{ readonly done: Promise<unknown> }> => {
+    const done = everywhere((scene) => scale(scene, 'classy', { version: 'v1.33.0', controlPlane: 1, workers }))
+    done.catch(() => {})
+    await until(client, Cluster, 'the changes are written', (all) =>
+      sharedNamespaces.every((namespace) =>
+        all.some(
+          ({ metadata, spec }) =>
+            metadata.namespace === namespace && spec.topology?.workers?.machineDeployments?.[0]?.replicas === workers,
+        ),
+      ),
+    )
+    return { done }
+  }
+
+  const [first] = await replicas.start(1, args)
+  await divided('one manager has all shards', shards)
+  const before = new Map<Scene, string[]>()
+  await everywhere(async (scene) => {
+    await client.create(Namespace, { metadata: { name: scene.namespace } })
+    await createClass(scene)
+    before.set(scene, await inventory(scene))
+    await createCluster(scene, 'classy', { version: 'v1.33.0', controlPlane: 1, workers: 2 })
+  })
+  progress(`one manager of ${shards} shards: a cluster is Available in each namespace`)
+
+  let work = await beginToScale(1)
+  const [second] = await replicas.start(1, args)
+  await divided('the second manager has half of the shards', shards / 2, shards / 2)
+  await work.done
+  progress('a second manager joined amid work, and has half of the shards')
+
+  await replicas.route(first!)
+  work = await beginToScale(3)
+  let at = performance.now()
+  await first!.kill()
+  await divided('the second manager has all shards', shards)
+  progress(`the first manager was killed: after ${((performance.now() - at) / 1000).toFixed(1)} s the second has all shards`)
+  await work.done
+
+  work = await beginToScale(2)
+  await replicas.start(1, args)
+  await divided('the third manager has half of the shards', shards / 2, shards / 2)
+  await replicas.route(second!)
+  at = performance.now()
+  await second!.program.stop()
+  await divided('the third manager has all shards', shards)
+  progress(`the second manager was stopped: after ${((performance.now() - at) / 1000).toFixed(1)} s the third has all shards`)
+  await work.done
+  await everywhere(async (scene) => {
+    await remove(scene, 'classy')
+    const left = await leftBehind(scene, before.get(scene)!)
+    checks.check(`${scene.namespace}: a deleted Cluster leaves nothing behind`, left.length === 0, left)
+  })
+  progress('deleted')
+}
+
+function judgeShares(events: readonly AuditEvent[], checks: Checks): void {
+  const writers = new Set<string>()
+  for (const namespace of sharedNamespaces) {
+    const turns = turnsOf(events.filter(({ objectRef }) => objectRef?.namespace === namespace))
+    for (const { credential } of turns) writers.add(credential)
+    const text = turns.map(({ credential, writes }) => `${credential.slice(-8)} ${writes}`).join(', ')
+    console.log(`  writes in ${namespace}: ${text}`)
+    checks.check(`${namespace}: no manager wrote again after another one had`, isEachOnce(turns), turns)
+  }
+  checks.check('three managers shared the work', writers.size === 3, [...writers])
+}
+
 /** Replicas of core, each with its own proxy to the API server, and one of local. */
 class Replicas {
   readonly network: Wires
@@ -153,7 +248,8 @@ class Replicas {
     this.network = new Wires(new URL(plane.url))
   }
 
-  async start(count: number): Promise<void> {
+  async start(count: number, more: readonly string[] = []): Promise<Pod[]> {
+    const started: Pod[] = []
     const [plane, programs] = [this.#plane, this.#programs]
     if (!this.#deployment) {
       this.#deployment = await install(plane, programs, core, { flags: ['--replicas', '3'], addresses })
@@ -162,12 +258,19 @@ class Replicas {
     }
     for (const address of addresses.filter((one) => !this.#running.some((pod) => pod.address === one)).slice(0, count)) {
       const server = await this.network.wire(address)
-      const args = ['--logging-format=text']
-      this.#running.push(
+      const args = ['--logging-format=text', ...more]
+      started.push(
         await startPod({ plane, programs, deployment: this.#deployment, address, replica: this.#started++, server, args }),
       )
     }
+    this.#running.push(...started)
     await this.#route()
+    return started
+  }
+
+  /** Ends all replicas of core. */
+  async stop(): Promise<void> {
+    for (const { program } of this.#running.splice(0)) await program.stop()
   }
 
   /** Returns the replica that leads, by its log. */
@@ -257,6 +360,8 @@ const CredentialId = 'authentication.kubernetes.io/credential-id'
 const writing = ['create', 'update', 'patch', 'delete', 'deletecollection']
 /** Writes of replicas that do not lead: for the Lease, and to authenticate clients of metrics. */
 const ofAll = ['leases', 'tokenreviews', 'subjectaccessreviews']
+
+const isEachOnce = (turns: readonly Turn[]): boolean => new Set(turns.map(({ credential }) => credential)).size === turns.length
 
 /** Returns the writers with the time of their writes, from the successful writes in order. */
 function turnsOf(events: readonly AuditEvent[]): Turn[] {
