@@ -12,7 +12,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { authenticator } from './auth/authenticate.ts'
 import type { HttpHandler } from './http/exchange.ts'
 import { listen, type Listener, type Timeouts } from './listen.ts'
-import { BodyBudget } from './node-exchange.ts'
+import { BodyBudget } from './body-budget.ts'
 
 let ca: string
 let serving: CertifiedKey

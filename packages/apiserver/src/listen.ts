@@ -10,7 +10,8 @@ import type { Clock, Logger } from '@capstan/kube'
 import { seconds, silent, StatusError } from '@capstan/kube'
 import type { Authenticate, Credentials } from './auth/authenticate.ts'
 import type { HttpHandler, HttpRequest } from './http/exchange.ts'
-import { BodyBudget, type BodyShare, clientGone, readBody, type Req, type Res, respond } from './node-exchange.ts'
+import { BodyBudget, type BodyShare } from './body-budget.ts'
+import { clientGone, readBody, type Req, type Res, respond } from './node-exchange.ts'
 
 /**
  * Responds to malformed HTTP/1.1 and closes the connection. Node would close it at once, mostly before the response is sent. Remaining

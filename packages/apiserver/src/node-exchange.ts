@@ -3,70 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Clock } from '@capstan/kube'
-import type { Requester, HttpAnswer } from './http/exchange.ts'
+import type { BodyShare } from './body-budget.ts'
+import type { HttpAnswer, Requester } from './http/exchange.ts'
 import { BodyTooLarge, TooManyRequests } from './http/exchange.ts'
 
 export type Req = Http2ServerRequest | IncomingMessage
 /** Node's HTTP/2 responses have the same methods, but their types differ too much to call a union of both. */
 export type Res = ServerResponse
-
-/** The part of a budget that one request uses. */
-export interface BodyShare {
-  /** Takes part of the budget for the user of the request; returns false when the user's share is used up. */
-  take(bytes: number, requester?: Requester): boolean
-  /** Returns the taken part to the budget. */
-  free(): void
-}
-
-/**
- * Budget for the bodies of all requests together. A priority level may use as much as it leaves free, and a user of it half as much. So
- * even if many use their full share, some is left for the next level and for the next user. Exempt requests are never rejected.
- */
-export class BodyBudget {
-  #left: number
-  /** Bytes in use, by level and by user of a level. */
-  readonly #used = new Map<string, number>()
-
-  constructor(bytes: number) {
-    this.#left = bytes
-  }
-
-  /** Share of one request. */
-  share(): BodyShare {
-    const taken = new Map<string, number>()
-    const add = (to: Map<string, number>, key: string, bytes: number) => {
-      const sum = (to.get(key) ?? 0) + bytes
-      if (sum > 0) to.set(key, sum)
-      else to.delete(key)
-    }
-    return {
-      take: (bytes, requester) => {
-        if (requester?.isExempt) return true
-        const [level, flow] = [requester?.level ?? '', `${requester?.level ?? ''}/${requester?.flow ?? ''}`]
-        const left = this.#left - bytes
-        if (left < 0 || this.#of(level) + bytes > left || this.#of(flow) + bytes > left / 2) return false
-        this.#left = left
-        for (const key of [level, flow]) {
-          add(this.#used, key, bytes)
-          add(taken, key, bytes)
-        }
-        return true
-      },
-      free: () => {
-        // Each byte is counted twice, for the level and for the user.
-        for (const [key, bytes] of taken) {
-          add(this.#used, key, -bytes)
-          this.#left += bytes / 2
-        }
-        taken.clear()
-      },
-    }
-  }
-
-  #of(key: string): number {
-    return this.#used.get(key) ?? 0
-  }
-}
 
 /** A body that is too long is read up to this many times its limit, so that clients that send before they read get the response. */
 const Drained = 8
