@@ -1,6 +1,6 @@
 /**
  * A controller-runtime project (`interop/go`) runs its tests as its author would, with `KUBEBUILDER_ASSETS` naming first Capstan's
- * launchers, then the real programs: what holds on one must hold on the other. Prints what each took.
+ * launchers, then the real programs: the results must be the same. Prints what each took.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
  * Three replicas of the core manager on a real kube-apiserver, while a Cluster is scaled: the leader is killed, frozen for longer than its
- * Lease, and cut off from the API server. The audit log then shows that no replica wrote anything after another one had begun to.
+ * Lease, and cut off from the API server. The audit log then shows that no replica wrote after the next leader's first write.
  * Then replicas share the work of several namespaces, while one joins, one is killed, another one joins, and one is stopped: in each
  * namespace no replica wrote again after another one had.
  */
@@ -98,7 +98,7 @@ async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Pro
   const lose = async (what: string, workers: number, act: (leader: Pod) => Promise<void> | void) => {
     const leader = await replicas.leader()
     const old = (await client.get(Lease, lease)).spec?.holderIdentity
-    // Webhooks go to the others before anything happens, so that only the loss of the leader is measured.
+    // The other replicas serve the webhooks from now on, so that only the loss of the leader is measured.
     await replicas.route(leader)
     wanted = { ...wanted, workers }
     const scaled = scale(scene, 'classy', wanted)
@@ -281,7 +281,7 @@ class Replicas {
     return leader
   }
 
-  /** Webhooks go to the others from now on. */
+  /** Lets the other replicas serve the webhooks. */
   async route(without: Pod): Promise<void> {
     this.#running.splice(this.#running.indexOf(without), 1)
     await this.#route()

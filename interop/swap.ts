@@ -56,7 +56,7 @@ const cells: { readonly [name: string]: Cell } = {
   'our-provider-on-capstan': { server: 'capstan', ours: ['local'], theirs: ['capi-core'], kit: localKit },
   'our-provider-on-kubernetes': { server: 'kubernetes', ours: ['local'], theirs: ['capi-core'], kit: localKit },
 }
-/** Not cells, but the same managers one after the other. */
+/** Cases in which managers take over a Cluster from each other. */
 const takeOvers: { readonly [name: string]: Cell['server'] } = {
   'take-over-on-capstan': 'capstan',
   'take-over-on-kubernetes': 'kubernetes',
@@ -93,7 +93,7 @@ function chosenOf(names: readonly string[], { all, only }: SuiteOptions): readon
   return all ? names : ofCI
 }
 
-/** One that breaks off counts as one failure, and the next begins. */
+/** Runs one cell. An error that ends it counts as one failed check. */
 async function runCell(name: string): Promise<Outcome> {
   const checks = new Checks()
   const begun = performance.now()

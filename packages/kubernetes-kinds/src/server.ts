@@ -57,7 +57,7 @@ export interface ApiServerOptions {
   readonly store?: Store
   /** Validation and defaulting of kinds beyond their schemas. */
   readonly admission?: readonly Admission[]
-  /** CustomResourceDefinitions that exist, as given here, once `ready` resolves. */
+  /** CustomResourceDefinitions to create or update before `ready` resolves. */
   readonly customResources?: readonly Input<CustomResourceDefinition>[]
   /** Controllers that run in the server; default: all except those marked otherwise. */
   readonly controllers?: {

@@ -44,7 +44,7 @@ function lockOn(path: string): DatabaseSync {
     return held(path)
   } catch (err) {
     if (codeOf(err) !== NotADatabase) throw err
-    // The file was overwritten. No process had the lock at that time, and one that has taken it since needs an empty file as well.
+    // The file was overwritten, so no process had the lock then. A process that has acquired it since also started from an empty file.
     truncateSync(path)
     return held(path)
   }

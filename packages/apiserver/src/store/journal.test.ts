@@ -122,7 +122,7 @@ function verify(store: Store, known: Known, where: string): void {
     const isLater = known.open.get(name)?.has(found?.data.text) === true
     expect(isAsAcknowledged || isLater, `${where}: ${name} was ${text?.slice(0, 5)} at ${revision}`).toBe(true)
   }
-  // The found state is known now, and the history leads to it without a gap.
+  // From here on the found state is the expected one. The history must contain every revision up to it.
   known.open.clear()
   for (const [name, { revision }] of known.acknowledged) {
     const found = store.get(at(name)) as { metadata: { resourceVersion: string }; data: { text: string } } | undefined

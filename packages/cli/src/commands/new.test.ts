@@ -37,7 +37,7 @@ const projectFiles = [
   'manifests/60-extension-config.yaml',
 ]
 
-test('templates are these, one for each hook', () => {
+test('lists one template for each hook', () => {
   expect([...extensionTemplates().keys()]).toEqual(
     [
       'Dockerfile',
@@ -188,7 +188,7 @@ describe('manifests', () => {
   })
   afterAll(() => judge.close())
 
-  test.each(['cert-manager', 'self-made'])('with certificates %s are accepted to the last field', async (certificates) => {
+  test.each(['cert-manager', 'self-made'])('with certificates %s have no unknown or invalid field', async (certificates) => {
     const name = `m-${certificates}`
     await create(name, '--certificates', certificates, '--hook', everyHook.join(','))
     const namespace = `${name}-system`
@@ -209,7 +209,7 @@ describe('manifests', () => {
     ])
   })
 
-  test('of a certificate are printed anew, for the same names', async () => {
+  test('print a renewed certificate for the same names', async () => {
     const { code, out } = await ended(['new', 'certificate', 'quota'])
     expect(code).toBe(0)
     expect(parseAllDocuments(out)[0]!.toJS()).toMatchObject({

@@ -22,9 +22,9 @@ export interface ReloaderOptions {
   watch(files: readonly string[]): void
 }
 
-/** Editors write a file in several steps, and people save several files at once: a load begins when it has been quiet so long. */
+/** Editors write a file in several steps, and users save several files at once: a reload starts after this time without a change. */
 const Quiet = 40
-/** Something that writes without end must not keep the new one away. */
+/** Longest delay of a reload, for a folder whose files change all the time. */
 const LongestWait = 200
 /** An extension that ends its own process is not started in a hot loop. */
 const AfterEnd = seconds(1)

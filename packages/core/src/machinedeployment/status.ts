@@ -73,7 +73,7 @@ export function reportStatus(scope: MachineDeploymentScope, now: number): Outcom
   status.conditions = setConditions(status.conditions, conditions, { now, generation, order: ConditionOrder })
   reportLegacyStatus(scope, now)
   const next = machines && nextReport(machines, now)
-  return next === undefined ? proceed() : requeue(next - now, 'to tell of Machines that take long')
+  return next === undefined ? proceed() : requeue(next - now, 'to report Machines that take long')
 }
 
 const scalingOf = ({ machineDeployment, machineSets }: MachineDeploymentScope) => ({

@@ -62,7 +62,7 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   const next = moments.length === 0 ? undefined : smallest(moments)
   return next === undefined
     ? proceed()
-    : requeue(next - now, 'to tell of Machines that take long, or have been ready for long enough')
+    : requeue(next - now, 'to report Machines that take long, or have been ready for long enough')
 }
 
 const scalingOf = ({ machineSet, machines }: MachineSetScope) => ({

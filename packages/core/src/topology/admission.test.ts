@@ -166,13 +166,13 @@ describe('a Cluster beside its class', () => {
 describe('a change of class', () => {
   test.each([
     [
-      'to a class, from none',
+      'adds a class to a Cluster without one',
       withoutTopology(),
       {},
       ['spec.topology.class: Forbidden: classRef cannot be set on an existing Cluster'],
     ],
     [
-      'to a class, from none, unchecked',
+      'adds a class to a Cluster without one, with the check disabled',
       withoutTopology(),
       { annotations: { 'unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check': '' } },
       [],
