@@ -103,7 +103,7 @@ export interface GenericServer {
   /** Authenticates credentials, for `listen`. */
   readonly authenticate: Authenticate
   /**
-   * Sends requests in-process: responses contain the stored objects themselves, frozen. With `authorized`, each request is authorized
+   * Sends requests in-process, once the server is ready: responses contain the stored objects themselves, frozen. With `authorized`, each request is authorized
    * first, as requests over the network are.
    */
   transport(caller?: Partial<Caller>, options?: { readonly authorized?: boolean }): Transport
@@ -186,7 +186,7 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
     registry,
     ready,
     authenticate: authenticator(authenticateToken, apiAudiences),
-    transport,
+    transport: (...args) => whenReady(transport(...args), ready),
     async close() {
       closing.abort()
       for (const stop of stops.reverse()) stop()
@@ -208,6 +208,18 @@ const inProcess = (engine: Engine, caller: Caller, clock: Clock): Transport => (
   watch: (request, signal) => engine.watch(request, caller, signal),
   close() {},
 })
+
+/** Holds requests back until the server is ready: before, the default namespaces may be missing. */
+function whenReady({ send, watch, close }: Transport, ready: Promise<void>): Transport {
+  let isReady = false
+  const becomesReady = ready.then(() => void (isReady = true))
+  becomesReady.catch(() => {})
+  return {
+    send: (request, signal) => (isReady ? send(request, signal) : becomesReady.then(() => send(request, signal))),
+    watch: (request, signal) => (isReady ? watch(request, signal) : becomesReady.then(() => watch(request, signal))),
+    close,
+  }
+}
 
 /** Responds to a discovery request for the resources of a group and version. */
 function discovered({ resources }: Engine, { group, version }: ApiRequest): object {
