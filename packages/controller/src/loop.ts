@@ -277,7 +277,7 @@ export class Loop {
   /** Keeps the key from running until the cache contains the writes of its reconcile. */
   async #hold(key: string, unseen: Promise<void>): Promise<void> {
     this.#holding++
-    const result = await within(unseen, OwnWritesTimeout, this.#options.clock)
+    const result = await within(unseen, OwnWritesTimeout, this.#options.clock, this.#options.signal)
     this.#holding--
     if (result === 'late') this.#log.warn('Own writes have not been seen by the watch', { key, waitedMs: OwnWritesTimeout })
     this.#queue.release(key)

@@ -1,11 +1,11 @@
-import { ConfigMap, seededRandom, silent } from '@capstan/kube'
+import { ConfigMap, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import { testServer } from '@capstan/kubernetes-kinds/test-server'
 import { afterEach, expect, test } from 'vitest'
 import { Informers } from './cache.ts'
-import { recordWrites } from './own-writes.ts'
+import { recordWrites, within } from './own-writes.ts'
 
-let stop: AbortController
-afterEach(() => stop.abort())
+let stop: AbortController | undefined
+afterEach(() => stop?.abort())
 
 async function start() {
   stop = new AbortController()
@@ -30,4 +30,13 @@ test('a reconcile waits until the cache contains the created object', async () =
   expect(writes.changed).toBe(true)
   await writes.seen()
   expect(writes.seen()).toBeUndefined()
+})
+
+test('a wait ends with its signal, and leaves no timer that keeps the process running', async () => {
+  const clock = new VirtualClock()
+  const stopping = new AbortController()
+  const waited = within(new Promise(() => {}), 10_000, clock, stopping.signal)
+  stopping.abort()
+  expect(await waited).toBe('done')
+  expect(clock.nextDue).toBeUndefined()
 })

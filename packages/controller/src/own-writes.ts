@@ -93,13 +93,20 @@ const kindOf = ({ group, version, plural }: { group: string; version: string; pl
   scope: 'Namespaced',
 })
 
-/** Resolves with `promise` or after `ms`, whichever comes first: a broken watch must not block a key forever. */
-export function within(promise: Promise<void>, ms: number, clock: Clock): Promise<'done' | 'late'> {
+/**
+ * Resolves when `promise` does, or when `signal` aborts: `done`. Otherwise resolves after `ms`: `late`. A broken watch must not block a key
+ * forever, nor a process that stops.
+ */
+export function within(promise: Promise<void>, ms: number, clock: Clock, signal?: AbortSignal): Promise<'done' | 'late'> {
   return new Promise((resolve) => {
-    const timer = clock.schedule(ms, () => resolve('late'))
-    void promise.then(() => {
+    const end = (result: 'done' | 'late') => {
       timer.cancel()
-      resolve('done')
-    })
+      signal?.removeEventListener('abort', done)
+      resolve(result)
+    }
+    const done = () => end('done')
+    const timer = clock.schedule(ms, () => end('late'))
+    signal?.addEventListener('abort', done, { once: true })
+    void promise.then(done)
   })
 }
