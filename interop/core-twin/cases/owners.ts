@@ -52,7 +52,7 @@ const goingMachine: Case = async (twin) => {
   await twin.settle('it is not adopted')
 }
 
-/** Machines of another Cluster are left alone, whatever their labels are. */
+/** Machines of another Cluster are not adopted, even if their labels match the selector. */
 const otherCluster: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)

@@ -36,9 +36,9 @@ export const InterruptibleLabel = 'cluster.x-k8s.io/interruptible'
 
 // Annotations set by users
 
-/** Pauses the reconciliation of one object, whatever the value. */
+/** Pauses the reconciliation of one object. The value is ignored. */
 export const PausedAnnotation = 'cluster.x-k8s.io/paused'
-/** On an infrastructure cluster: it is managed externally, not by its controller, whatever the value. */
+/** On an infrastructure cluster: it is managed externally, not by its controller. The value is ignored. */
 export const ManagedByAnnotation = 'cluster.x-k8s.io/managed-by'
 /** On a MachinePool: its replicas are managed externally, unless the value is `false`. */
 export const ReplicasManagedByAnnotation = 'cluster.x-k8s.io/replicas-managed-by'

@@ -377,7 +377,7 @@ function warningsOf({ bindAddress, authorizationMode }: Options): string[] {
   ]
 }
 
-/** The authorities of client certificates. Each that is not valid now is reported: it authenticates nobody. */
+/** Authorities of client certificates. Reports each one that is not valid now: its certificates are rejected. */
 async function clientAuthorities(file: string, now: number, warn: (text: string) => void): Promise<string> {
   const all = await readFlag('--client-ca-file', file, certificatePem)
   for (const [one] of all.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)) {

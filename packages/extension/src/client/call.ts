@@ -31,7 +31,7 @@ interface CallMeans {
   onAttempt?(): void
 }
 
-/** Calls a handler; returns the decoded response, whatever its status. @throws HookFailed */
+/** Calls a handler and returns the decoded response, which may have status Failure. @throws HookFailed */
 export async function callHandler(
   { hook, target, timeoutSeconds, request }: Call,
   { transport, clock, signal, headers, onStatus, onAttempt }: CallMeans,

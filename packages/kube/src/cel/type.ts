@@ -85,7 +85,7 @@ export function fits(wanted: Type, given: Type, bindings: Bindings): boolean {
   return fits(wanted.key, key, bindings) && fits(wanted.value, value, bindings)
 }
 
-/** Upstream: scalars, lists and maps are never null, whatever their schema declares. */
+/** Upstream: scalars, lists and maps are never null, even if their schema is nullable. */
 const mayBeNull = ({ kind }: Type): boolean =>
   kind === 'null' || kind === 'object' || kind === 'opaque' || kind === 'optional' || kind === 'timestamp' || kind === 'duration'
 
