@@ -9,7 +9,6 @@ import {
   Cluster,
   ClusterClass,
   ClusterResourceSet,
-  coreKinds,
   GeneratePatches,
   Machine,
   MachineDeployment,
@@ -18,17 +17,9 @@ import {
 } from '@capstan/api'
 import { ConfigMap, type KubeObject, minutes, Secret, StatusError, type Transport } from '@capstan/kube'
 import { demoFolder } from '@capstan/lab'
-import {
-  LocalBootstrapConfig,
-  LocalCluster,
-  LocalControlPlane,
-  localKinds,
-  LocalMachine,
-  LocalMachineTemplate,
-} from '@capstan/local'
-import { readFileSync } from 'node:fs'
+import { LocalBootstrapConfig, LocalCluster, LocalControlPlane, LocalMachine, LocalMachineTemplate } from '@capstan/local'
 import { afterEach, describe, expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { manifestKinds, readManifests } from './manifests.ts'
 import { type PlaneEnv, planeEnv } from './plane-env.ts'
 import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
 
@@ -53,17 +44,10 @@ interface FailingInput {
 }
 
 const load = (file: string): Manifests =>
-  Object.fromEntries(
-    parseAllDocuments(readFileSync(new URL(file, demoFolder), 'utf8')).map((document) => {
-      const object = document.toJS() as KubeObject & { kind: string }
-      return [`${object.kind} ${object.metadata.name}`, object]
-    }),
-  )
-
-const declared = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind as string, kind]))
+  Object.fromEntries(readManifests(new URL(file, demoFolder)).map((object) => [`${object.kind} ${object.metadata.name}`, object]))
 
 async function createAll(env: PlaneEnv, manifests: Manifests): Promise<void> {
-  for (const object of Object.values(manifests)) await env.client.create(declared.get(object.kind)!, object)
+  for (const object of Object.values(manifests)) await env.client.create(manifestKinds.get(object.kind)!, object)
 }
 
 const user = { name: 'user', groups: ['system:masters'], agent: 'kubectl' }
@@ -504,7 +488,7 @@ afterEach(() => env.close())
 
 /** Number of objects that the controllers make, and the conditions of all of them. */
 async function objects(): Promise<{ count: number; conditions: string[] }> {
-  const lists = await Promise.all([...declared.values()].map((kind) => env.client.list(kind as typeof Cluster, {})))
+  const lists = await Promise.all([...manifestKinds.values()].map((kind) => env.client.list(kind as typeof Cluster, {})))
   const items = lists.flatMap((list) => list.items)
   const conditions = items.flatMap(({ kind, metadata, status }) =>
     (status?.conditions ?? []).map(

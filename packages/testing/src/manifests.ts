@@ -7,13 +7,19 @@ import { demoFolder } from '@capstan/lab'
 import { localKinds } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
 
-const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
+/** The kinds that manifests may contain, by name. */
+export const manifestKinds: ReadonlyMap<string, DeclaredKind> = new Map(
+  [...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]),
+)
+
+/** Returns the objects of a manifest file. */
+export const readManifests = (path: URL) =>
+  parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS() as Input<KubeObject> & { kind: string })
 
 /** Creates the objects of a manifest file. */
 export async function createFrom(client: Client, path: URL): Promise<void> {
-  for (const document of parseAllDocuments(readFileSync(path, 'utf8'))) {
-    const object = document.toJS() as Input<KubeObject> & { kind: string }
-    const kind = kinds.get(object.kind)
+  for (const object of readManifests(path)) {
+    const kind = manifestKinds.get(object.kind)
     if (!kind) throw new Error(`Cannot create ${object.kind} from ${path.pathname}: the kind is not known`)
     try {
       await client.create(kind, object)
