@@ -163,7 +163,6 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     ...server,
     issuer: tokens,
     async advertise(endpoint) {
-      await server.ready
       await publishService(createClient(server.transport({ agent: 'kube-apiserver' })), serviceAddresses.range, endpoint)
     },
   }
