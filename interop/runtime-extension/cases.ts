@@ -1,4 +1,9 @@
 /** The cases, each in its own namespace and concurrent. A case records observations, which are compared afterwards. */
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { text as requestText } from 'node:stream/consumers'
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, pendingHooks } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
 import { type Clock, getCondition, hours, isRecord, keyOf, messageOf, Secret, systemClock } from '@capstan/kube'
@@ -53,6 +58,49 @@ const negative: Case = async (options) => {
   scene.tell('condition', await scene.reconciled(/BeforeClusterCreate: below zero|Invalid value: -5/))
   const { items } = await scene.client.list(StubCluster, { namespace: scene.name })
   scene.tell('objects', String(items.length))
+}
+
+/**
+ * The extension closes a kept-alive connection after it has read a request. It may have acted on the request, so the call fails; the client
+ * must not send the request again within the call.
+ */
+const closedAfterReading: Case = async (options) => {
+  const scene = await Scene.open('closed-after-reading', options)
+  await options.client.delete(ExtensionConfig, { name: scene.name })
+  const isFailureShown = Promise.withResolvers<void>()
+  scene.stage.answer('BeforeClusterCreate', () => holdFor(60, 'held'))
+  let requests = 0
+  const { certificate: cert, key } = await servingCertificateOf(options.clients)
+  const server = createServer({ cert, key })
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await requestText(request)
+    if (request.url!.includes('beforeclustercreate')) {
+      requests++
+      if (requests === 1) return request.socket.destroy()
+      // A second request of the same call would get no response in time.
+      await isFailureShown.promise
+    }
+    const answer = await options.extension.handle(new Request(`https://x${request.url}`, { method: 'POST', body }))
+    return response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+  }
+  server.on('request', (request, response) => void respond(request, response).catch((err) => response.destroy(err)))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    const { port } = server.address() as AddressInfo
+    await scene.announce('closing', { ...scene.stage, url: `https://127.0.0.1:${port}/${scene.name}` })
+    await scene.discovered('closing', 'True')
+    await scene.createClass()
+    await scene.createCluster()
+    scene.tell('condition after the first request', (await scene.reconciled(callFailed)).replaceAll(String(port), 'PORT'))
+    isFailureShown.resolve()
+    scene.tell('condition after the next call', await scene.reconciled(/held/))
+    await options.client.delete(ExtensionConfig, { name: 'closing' })
+  } finally {
+    isFailureShown.resolve()
+    server.close()
+    server.closeAllConnections()
+  }
 }
 
 /** An external patch is answered so: what comes of the objects, or what the Cluster says. */
@@ -667,6 +715,7 @@ export const cases: { readonly [name: string]: Case } = {
   elsewhere,
   anotherVersion,
   negative,
+  closedAfterReading,
   failure: refused('failure', () => fail('not today'), /not today/),
   status500: refused('status-500', page('it broke\n', 500), callFailed),
   status301: refused('status-301', page('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),

@@ -38,6 +38,8 @@ export interface Stage {
 
 export interface StagedExtension extends AsyncDisposable {
   readonly listening: Listening
+  /** Handles requests for all stages, for a server of the case's own. */
+  readonly handle: FetchHandler
   /** `handlers`: what is announced of each of them. */
   stage(name: string, handlers?: Omit<HandlerOptions, 'name'>): Stage
 }
@@ -53,6 +55,7 @@ export async function startStagedExtension(authority: CertifiedKey, clientCA?: s
   const listening = await listen(route, { ...certified, ...(clientCA === undefined ? {} : { clientCA }) })
   return {
     listening,
+    handle: route,
     stage(name, handlers = {}) {
       const { server, ...stage } = stageOf(`${listening.url}/${name}`, handlers)
       servers.set(name, server)

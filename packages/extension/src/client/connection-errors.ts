@@ -25,7 +25,8 @@ export function asGoSaysIt(err: NodeError, url: URL): Error {
   const port = url.port === '' ? (url.protocol === 'http:' ? '80' : '443') : url.port
   const known = knownErrors[err.code ?? ''] ?? (err.code?.startsWith('HPE_') ? malformed(err) : undefined)
   if (!known) return err
-  const [problem, text] = known({ host: url.hostname, port, names: err.cert?.subjectaltname ?? '', message: err.message })
+  const names = err.cert?.subjectaltname ?? ''
+  const [problem, text] = known({ host: url.hostname, port, names, message: err.message, syscall: err.syscall })
   return new NoAnswer(problem, text, { cause: err })
 }
 
@@ -43,7 +44,14 @@ export function asGoSaysItOfProxy(err: NodeError, proxy: URL, url: URL): Error {
 /** Error for a response that ended too early. */
 export const unexpectedEnd = (cause?: unknown): NoAnswer => new NoAnswer('ConnectionReset', 'unexpected EOF', { cause })
 
-type KnownError = (of: { host: string; port: string; names: string; message: string }) => readonly [HookProblem, string]
+interface FailedCall {
+  readonly host: string
+  readonly port: string
+  readonly names: string
+  readonly message: string
+  readonly syscall: string | undefined
+}
+type KnownError = (of: FailedCall) => readonly [HookProblem, string]
 const notVerified = 'tls: failed to verify certificate: x509:'
 const unverified: KnownError = () => ['UnknownAuthority', `${notVerified} certificate signed by unknown authority`]
 const expired: KnownError = () => ['CertificateExpired', `${notVerified} certificate has expired or is not yet valid`]
@@ -58,7 +66,8 @@ const refused =
 
 const knownErrors: { readonly [code: string]: KnownError } = {
   ECONNREFUSED: ({ host, port }) => ['ConnectionRefused', `dial tcp ${host}:${port}: connect: connection refused`],
-  ECONNRESET: () => ['ConnectionReset', 'connection reset by peer'],
+  // Node has the same code for a connection that the server closed in order, without a system call that failed.
+  ECONNRESET: ({ syscall }) => ['ConnectionReset', syscall === undefined ? 'EOF' : 'connection reset by peer'],
   EPIPE: () => ['ConnectionReset', 'write: broken pipe'],
   ETIMEDOUT: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: connection timed out`],
   EHOSTUNREACH: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: no route to host`],

@@ -140,7 +140,12 @@ describe('a call that fails at once', () => {
     [
       'because its connection is closed before TLS',
       () => tcp((socket) => socket.once('data', () => socket.end())),
-      ['unreachable', 'ConnectionReset', 'connection reset by peer'],
+      ['unreachable', 'ConnectionReset', 'EOF'],
+    ],
+    [
+      'because its connection is closed before headers',
+      () => tls((socket) => socket.end()),
+      ['unreachable', 'ConnectionReset', 'EOF'],
     ],
     [
       'because its connection is reset before headers',
