@@ -5,7 +5,7 @@ import { field } from './field.ts'
 export const BootstrapConfigContract = {
   dataSecretCreated: field<boolean>(
     { v1beta1: 'status.ready', v1beta2: 'status.initialization.dataSecretCreated' },
-    'True once the Secret with the bootstrap data is there.',
+    'True once the Secret with the bootstrap data is created.',
     { mandatory: true },
   ),
   dataSecretName: field<string>('status.dataSecretName', 'Name of the Secret with the bootstrap data, under the key `value`.', {

@@ -15,13 +15,19 @@ export interface ContractEndpoint {
 
 /** Reason and message of a terminal failure. Deprecated; providers of contract v1beta2 must not set them. */
 export const failureFields = {
-  failureReason: field<string>('status.failureReason', 'Deprecated: why it failed for good, in one word for programs.'),
-  failureMessage: field<string>('status.failureMessage', 'Deprecated: why it failed for good, in words for people.'),
+  failureReason: field<string>('status.failureReason', 'Deprecated: reason of a terminal failure, one word for programs.'),
+  failureMessage: field<string>('status.failureMessage', 'Deprecated: message of a terminal failure, for people.'),
 }
 
 export const templateFields = {
-  metadata: field<ContractMetadata>('spec.template.metadata', 'Labels and annotations for what is made from the template.', {
+  metadata: field<ContractMetadata>(
+    'spec.template.metadata',
+    'Labels and annotations of the objects created from the template.',
+    {
+      mandatory: true,
+    },
+  ),
+  spec: field<{ [name: string]: unknown }>('spec.template.spec', 'Spec of the objects created from the template.', {
     mandatory: true,
   }),
-  spec: field<{ [name: string]: unknown }>('spec.template.spec', 'Spec of what is made from the template.', { mandatory: true }),
 }

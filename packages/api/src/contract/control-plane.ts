@@ -24,41 +24,41 @@ type Timeout = number | string
 const timeout = (v1beta1: string, what: string) =>
   field<Timeout>(
     { v1beta1: `spec.machineTemplate.${v1beta1}`, v1beta2: `spec.machineTemplate.spec.deletion.${v1beta1}Seconds` },
-    `How long ${what} may take when a control plane Machine is deleted; 0 means for ever.`,
+    `Timeout of ${what} when a control plane Machine is deleted; 0 means without limit.`,
   )
 
 export const ControlPlaneContract = {
   initialized: field<boolean>(
     { v1beta1: 'status.initialized', v1beta2: 'status.initialization.controlPlaneInitialized' },
-    'True once the API server answers for the first time. Core never takes the milestone back.',
+    'True once the API server accepted requests for the first time. Core never resets the milestone.',
     { mandatory: true },
   ),
   controlPlaneEndpoint: field<ContractEndpoint>(
     'spec.controlPlaneEndpoint',
-    'Where the API server is reached, when it is the control plane that knows.',
+    'Host and port of the API server, for control planes that provide them.',
   ),
-  specReplicas: field<number>('spec.replicas', 'How many Machines there should be. Absent for control planes without Machines.'),
-  replicas: field<number>('status.replicas', 'How many Machines there are.'),
-  readyReplicas: field<number>('status.readyReplicas', 'How many of them are Ready.'),
+  specReplicas: field<number>('spec.replicas', 'Desired number of Machines. Absent for control planes without Machines.'),
+  replicas: field<number>('status.replicas', 'Number of Machines.'),
+  readyReplicas: field<number>('status.readyReplicas', 'Number of Ready Machines.'),
   availableReplicas: field<number>(
     'status.availableReplicas',
-    'How many of them are Available; contract v1beta1 tells the others, see availableReplicasOf.',
+    'Number of Available Machines. Contract v1beta1 has unavailableReplicas instead, see availableReplicasOf.',
   ),
-  unavailableReplicas: field<number>('status.unavailableReplicas', 'Contract v1beta1 only: how many are not available.'),
+  unavailableReplicas: field<number>('status.unavailableReplicas', 'Contract v1beta1 only: number of unavailable Machines.'),
   upToDateReplicas: field<number>(
     { v1beta1: 'status.updatedReplicas', v1beta2: 'status.upToDateReplicas' },
-    'How many of them are as the spec says.',
+    'Number of Machines that are up to date with the spec.',
   ),
-  selector: field<string>('status.selector', 'Selects the Machines: of the scale subresource.'),
+  selector: field<string>('status.selector', 'Label selector of the Machines as text, for the scale subresource.'),
   version: field<string>('spec.version', 'Kubernetes version to run. Mandatory when used in a ClusterClass.'),
-  statusVersion: field<string>('status.version', 'Lowest Kubernetes version that runs; `status.versions` is preferred.'),
+  statusVersion: field<string>('status.version', 'Lowest Kubernetes version of the Machines; `status.versions` is preferred.'),
   statusVersions: field<ReplicasOfVersion[]>(
     'status.versions',
-    'Kubernetes versions that run, from old to new, with how many replicas.',
+    'Kubernetes versions in use, from old to new, with the number of replicas of each.',
   ),
   machineTemplateMetadata: field<ContractMetadata>(
     'spec.machineTemplate.metadata',
-    'Labels and annotations for the control plane Machines.',
+    'Labels and annotations of the control plane Machines.',
   ),
   machineInfrastructureRef: field<ContractVersionedObjectReference | V1Beta1ObjectReference>(
     { v1beta1: 'spec.machineTemplate.infrastructureRef', v1beta2: 'spec.machineTemplate.spec.infrastructureRef' },
@@ -69,16 +69,16 @@ export const ControlPlaneContract = {
   nodeDeletionTimeout: timeout('nodeDeletionTimeout', 'deleting the Node'),
   readinessGates: field<ConditionGate[]>(
     { v1beta1: 'spec.machineTemplate.readinessGates', v1beta2: 'spec.machineTemplate.spec.readinessGates' },
-    'Further conditions that control plane Machines need to be Ready.',
+    'Additional conditions that must be met for control plane Machines to be Ready.',
   ),
   taints: field<MachineTaint[]>(
     { v1beta1: 'spec.machineTemplate.taints', v1beta2: 'spec.machineTemplate.spec.taints' },
     'Taints of the Nodes of control plane Machines.',
   ),
-  rolloutAfter: field<string>('spec.rollout.after', 'Machines made before this time are replaced once it has come.'),
+  rolloutAfter: field<string>('spec.rollout.after', 'Machines created before this time are replaced once the time is reached.'),
   externalManagedControlPlane: field<boolean>(
     'status.externalManagedControlPlane',
-    'True when no Machine runs the control plane: deletion of Machines then need not spare the last member.',
+    'True when the control plane does not run on Machines. The last control plane Machine can then be deleted.',
   ),
   ...failureFields,
 }
@@ -87,7 +87,7 @@ export const ControlPlaneTemplateContract = {
   ...templateFields,
   machineTemplateMetadata: field<ContractMetadata>(
     'spec.template.spec.machineTemplate.metadata',
-    'Labels and annotations for the control plane Machines.',
+    'Labels and annotations of the control plane Machines.',
   ),
 }
 

@@ -11,16 +11,16 @@ type FailureDomainMap = { [name: string]: { controlPlane?: boolean; attributes?:
 export const InfraClusterContract = {
   provisioned: field<boolean>(
     { v1beta1: 'status.ready', v1beta2: 'status.initialization.provisioned' },
-    'True once the infrastructure is there. Core then copies endpoint and failure domains; it never takes the milestone back.',
+    'True once the infrastructure is provisioned. Core then copies endpoint and failure domains; it never resets the milestone.',
     { mandatory: true },
   ),
   controlPlaneEndpoint: field<ContractEndpoint>(
     'spec.controlPlaneEndpoint',
-    'Where the API server will be reached. Mandatory unless the control plane or the user provides it.',
+    'Host and port of the API server. Mandatory unless the control plane or the user provides them.',
   ),
   failureDomains: field<FailureDomain[] | FailureDomainMap>(
     'status.failureDomains',
-    'Where Machines can be placed: a list in contract v1beta2, a map by name in v1beta1.',
+    'Failure domains of the Machines: a list in contract v1beta2, a map by name in v1beta1.',
   ),
   ...failureFields,
 }

@@ -8,7 +8,7 @@ import { type ContractField, type ContractVersion, field, readField } from './fi
 export const InfraMachinePoolContract = {
   provisioned: field<boolean>(
     { v1beta1: 'status.ready', v1beta2: 'status.initialization.provisioned' },
-    'True while the pool is provisioned. Until then core copies nothing else.',
+    'True while the pool is provisioned. Until then core copies no other field.',
     { mandatory: true },
   ),
   ready: field<boolean>(
@@ -20,10 +20,10 @@ export const InfraMachinePoolContract = {
     'Provider IDs of the machines: each equals the spec.providerID of its Node. The Node of an ID that is removed is deleted.',
     { mandatory: true },
   ),
-  replicas: field<number>('status.replicas', 'How many machines there are.', { mandatory: true }),
+  replicas: field<number>('status.replicas', 'Number of machines.', { mandatory: true }),
   infrastructureMachineKind: field<string>(
     'status.infrastructureMachineKind',
-    'Kind of the objects that stand for single machines of the pool: core creates a Machine for each. Without it there are no Machines.',
+    'Kind of the infrastructure objects of single machines of the pool: core creates a Machine for each. Without it, core creates no Machines.',
   ),
   providerID: field<string>('spec.providerID', 'Identifies the pool at its provider. Core does not read it.'),
   instances: field<object[]>('status.instances', 'Details of each machine, for people. Core does not read it.'),

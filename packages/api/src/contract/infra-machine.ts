@@ -6,23 +6,22 @@ import { field } from './field.ts'
 export const InfraMachineContract = {
   provisioned: field<boolean>(
     { v1beta1: 'status.ready', v1beta2: 'status.initialization.provisioned' },
-    'True once the host is there. Until then core copies nothing else.',
+    'True once the host is provisioned. Until then core copies no other field.',
     { mandatory: true },
   ),
-  providerID: field<string>(
-    'spec.providerID',
-    'Names the host among all of its provider; equals the spec.providerID of its Node.',
-    {
-      mandatory: true,
-    },
-  ),
+  providerID: field<string>('spec.providerID', 'Identifies the host at its provider; equals the spec.providerID of its Node.', {
+    mandatory: true,
+  }),
   specFailureDomain: field<string>(
     'spec.failureDomain',
-    'Deprecated: where the host was placed. Core writes it into the Machine spec.',
+    'Deprecated: failure domain of the host. Core writes it into the Machine spec.',
   ),
-  failureDomain: field<string>('status.failureDomain', 'Where the host was placed.'),
+  failureDomain: field<string>('status.failureDomain', 'Failure domain of the host.'),
   addresses: field<MachineAddress[]>('status.addresses', 'Addresses of the host.'),
-  interruptible: field<boolean>('status.interruptible', 'True when the infrastructure may take the host away at any time.'),
+  interruptible: field<boolean>(
+    'status.interruptible',
+    'True when the infrastructure may remove the host at any time, as spot instances are.',
+  ),
   ...failureFields,
 }
 
@@ -30,6 +29,6 @@ export const InfraMachineTemplateContract = {
   ...templateFields,
   capacity: field<{ [resource: string]: string }>(
     'status.capacity',
-    'What hosts of the template offer, for the cluster autoscaler.',
+    'Capacity of the hosts of the template, for the cluster autoscaler.',
   ),
 }

@@ -6,7 +6,7 @@ import type { Cloud } from './cloud.ts'
 import { byCluster, clusterMatters, endpoint, labels, ofCluster, reconcileWith, templateOf } from './frame.ts'
 
 const spec = s.object({
-  controlPlaneEndpoint: endpoint().optional().doc('Where the API server is reached. Set by the provider unless you do.'),
+  controlPlaneEndpoint: endpoint().optional().doc('Endpoint of the API server. Set by the provider, unless you set it.'),
 })
 
 export const SampleCluster = defineKind({
@@ -44,7 +44,7 @@ export const SampleClusterTemplate = defineKind({
   plural: 'sampleclustertemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'SampleClusterTemplate is what ClusterClasses make SampleClusters from.',
+  doc: 'SampleClusterTemplate is the template from which SampleClusters of a ClusterClass are created.',
   labels,
   spec: templateOf(spec),
   columns: [age()],

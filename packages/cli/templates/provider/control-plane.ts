@@ -34,7 +34,7 @@ export const SampleControlPlane = defineKind({
   status: s.object({
     initialization: s.object({ controlPlaneInitialized: s.boolean().optional() }).optional(),
     version: s.string().optional().doc('Kubernetes version that runs.'),
-    externalManagedControlPlane: s.boolean().optional().doc('True: no Machine runs the control plane.'),
+    externalManagedControlPlane: s.boolean().optional().doc('Always true: the control plane does not run on Machines.'),
     conditions: s.conditions(),
   }),
   columns: [
@@ -53,7 +53,7 @@ export const SampleControlPlaneTemplate = defineKind({
   plural: 'samplecontrolplanetemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'SampleControlPlaneTemplate is what ClusterClasses make SampleControlPlanes from.',
+  doc: 'SampleControlPlaneTemplate is the template from which SampleControlPlanes of a ClusterClass are created.',
   labels,
   spec: templateOf(s.object({})),
   columns: [age()],

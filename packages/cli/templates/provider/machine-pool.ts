@@ -25,7 +25,10 @@ export const SampleMachinePool = defineKind({
   labels,
   spec: spec.optional(),
   status: s.object({
-    ready: s.boolean().optional().doc('As initialization.provisioned; core v1.14 of upstream reads this one.'),
+    ready: s
+      .boolean()
+      .optional()
+      .doc('The same as initialization.provisioned; the core provider of upstream v1.14 reads this field.'),
     initialization: s.object({ provisioned: s.boolean().optional() }).optional(),
     replicas: s.int32().optional(),
     conditions: s.conditions(),
@@ -46,7 +49,7 @@ export const SampleMachinePoolTemplate = defineKind({
   plural: 'samplemachinepooltemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'SampleMachinePoolTemplate is what ClusterClasses make SampleMachinePools from.',
+  doc: 'SampleMachinePoolTemplate is the template from which SampleMachinePools of a ClusterClass are created.',
   labels,
   spec: templateOf(spec),
   columns: [age()],

@@ -45,7 +45,7 @@ export const SampleMachineTemplate = defineKind({
   plural: 'samplemachinetemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'SampleMachineTemplate is what core makes SampleMachines from.',
+  doc: 'SampleMachineTemplate is the template from which core creates SampleMachines.',
   labels,
   spec: templateOf(spec),
   columns: [age()],

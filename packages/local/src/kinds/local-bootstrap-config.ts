@@ -11,16 +11,16 @@ export const bootstrapConfigSpec = s.object({
       s.object({
         key: s.string({ minLength: 1, maxLength: 317 }).doc('Key of the taint.'),
         value: s.string({ maxLength: 63 }).optional().doc('Value of the taint.'),
-        effect: s.enum('NoSchedule', 'PreferNoSchedule', 'NoExecute').doc('What the taint does to pods.'),
+        effect: s.enum('NoSchedule', 'PreferNoSchedule', 'NoExecute').doc('Effect on Pods that do not tolerate the taint.'),
       }),
       { maxItems: 64 },
     )
     .atomic()
     .optional()
-    .doc('Taints with which the Node registers, beside those of its role.'),
+    .doc('Taints with which the Node registers, in addition to those of its role.'),
   simulated: s
     .object({
-      delay: duration().optional().doc('How long it takes to make the data. Default 0s.'),
+      delay: duration().optional().doc('Duration of the creation of the data. Default 0s.'),
       failure: failure('data'),
     })
     .optional()
@@ -36,19 +36,19 @@ export const LocalBootstrapConfig = defineKind({
   shortNames: ['lbc'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalBootstrapConfig makes the bootstrap data of one Machine.',
+  doc: 'LocalBootstrapConfig creates the bootstrap data of one Machine.',
   labels: contractLabels('bootstrap'),
   spec: bootstrapConfigSpec.optional(),
   status: s.object({
     initialization: s
-      .object({ dataSecretCreated: s.boolean().optional().doc('True once the data secret is there; never taken back.') })
+      .object({ dataSecretCreated: s.boolean().optional().doc('True once the data Secret is created; never false again.') })
       .optional()
-      .doc('How far bootstrapping has come; Cluster API orchestrates by it.'),
+      .doc('Milestones of bootstrapping that Cluster API waits for.'),
     dataSecretName: s.string({ minLength: 1, maxLength: 253 }).optional().doc('Secret that holds the bootstrap data.'),
     timeline: s
-      .object({ started: s.timestamp().optional().doc('When all that the data is made from was there.') })
+      .object({ started: s.timestamp().optional().doc('When all inputs of the bootstrap data existed.') })
       .optional()
-      .doc('When things happened: delays count from here, also after a restart of the provider.'),
+      .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
     conditions: s.conditions(),
   }),
   columns: [
@@ -75,7 +75,7 @@ export const LocalBootstrapConfigTemplate = defineKind({
   plural: 'localbootstrapconfigtemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalBootstrapConfigTemplate is what MachineSets make LocalBootstrapConfigs from.',
+  doc: 'LocalBootstrapConfigTemplate is the template from which MachineSets create LocalBootstrapConfigs.',
   labels: contractLabels('bootstrap'),
   spec: templateOf(bootstrapConfigSpec),
   columns: [age()],

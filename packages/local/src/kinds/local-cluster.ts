@@ -6,14 +6,14 @@ import { immutableTemplate } from './template.ts'
 const spec = s.object({
   controlPlaneEndpoint: endpoint()
     .optional()
-    .doc('Where the control plane is reached. Filled in by the provider; set it yourself to bring your own load balancer.'),
+    .doc('Endpoint of the control plane. Set by the provider, unless you set it to use your own load balancer.'),
   failureDomains: failureDomains()
     .optional()
-    .doc('Failure domains to offer. Absent: a, b and c, all of them fit for control plane machines.'),
+    .doc('Simulated failure domains. Default: a, b and c, all of them for control plane machines too.'),
   simulated: s
     .object({
-      provisioningDelay: duration().optional().doc('How long it takes to provision. Default 0s.'),
-      deletionDelay: duration().optional().doc('How long it takes to take everything down. Default 0s.'),
+      provisioningDelay: duration().optional().doc('Duration of provisioning. Default 0s.'),
+      deletionDelay: duration().optional().doc('Duration of the deletion. Default 0s.'),
       failure: failure('provisioning', 'deletion'),
     })
     .optional()
@@ -34,14 +34,14 @@ export const LocalCluster = defineKind({
   spec: spec.optional(),
   status: s.object({
     initialization: s
-      .object({ provisioned: s.boolean().optional().doc('True once the infrastructure is there; never taken back.') })
+      .object({ provisioned: s.boolean().optional().doc('True once the infrastructure is provisioned; never false again.') })
       .optional()
-      .doc('How far provisioning has come; Cluster API orchestrates by it.'),
-    failureDomains: failureDomains().optional().doc('Where machines can be placed.'),
+      .doc('Milestones of provisioning that Cluster API waits for.'),
+    failureDomains: failureDomains().optional().doc('Failure domains in which machines can be placed.'),
     timeline: s
       .object({ provisioningStarted: s.timestamp().optional().doc('When provisioning began.') })
       .optional()
-      .doc('When things happened: delays count from here, also after a restart of the provider.'),
+      .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
     conditions: s.conditions(),
   }),
   columns: [
@@ -73,7 +73,7 @@ export const LocalClusterTemplate = defineKind({
   plural: 'localclustertemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalClusterTemplate is what a ClusterClass makes LocalClusters from.',
+  doc: 'LocalClusterTemplate is the template from which LocalClusters of a ClusterClass are created.',
   labels: contractLabels('infrastructure'),
   spec: templateOf(spec),
   columns: [age()],

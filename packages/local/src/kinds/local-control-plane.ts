@@ -19,24 +19,27 @@ const common = {
   machineNaming: s
     .object({ template: s.string({ minLength: 1, maxLength: 256 }).optional() }, { minProperties: 1 })
     .optional()
-    .doc('How Machines are named. Variables: .cluster.name, .localControlPlane.name, .random.'),
+    .doc('How Machines are named: a Go template with the variables .cluster.name, .localControlPlane.name and .random.'),
   rollout: s
     .object(
       {
-        after: s.timestamp().optional().doc('Machines older than this are replaced once the time has come.'),
+        after: s.timestamp().optional().doc('Machines created before this time are replaced once the time is reached.'),
         strategy: s
           .object(
             {
-              type: s.enum('RollingUpdate').doc('One machine after the other.'),
+              type: s.enum('RollingUpdate').doc('RollingUpdate replaces one machine after the other.'),
               rollingUpdate: s
                 .object(
                   {
-                    maxSurge: s.intOrString().optional().doc('Machines above spec.replicas during a rollout: 1 (default) or 0.'),
+                    maxSurge: s
+                      .intOrString()
+                      .optional()
+                      .doc('Number of Machines above spec.replicas during a rollout: 1 (default) or 0.'),
                   },
                   { minProperties: 1 },
                 )
                 .optional()
-                .doc('How many at once.'),
+                .doc('Limits of a rollout.'),
             },
             { minProperties: 1 },
           )
@@ -47,10 +50,12 @@ const common = {
     )
     .optional()
     .doc('When and how machines are replaced.'),
-  bootstrapConfigSpec: bootstrapConfigSpec.optional().doc('Spec of the LocalBootstrapConfigs; a change rolls the machines.'),
+  bootstrapConfigSpec: bootstrapConfigSpec.optional().doc('Spec of the LocalBootstrapConfigs. A change replaces the machines.'),
   simulated: s
     .object({
-      initializationDelay: duration().optional().doc('From the first Node to an initialized control plane. Default 0s.'),
+      initializationDelay: duration()
+        .optional()
+        .doc('Time from the first Node until the control plane is initialized. Default 0s.'),
       failure: failure('initialization'),
     })
     .optional()
@@ -70,7 +75,7 @@ export const LocalControlPlane = defineKind({
   labels: contractLabels('control-plane'),
   spec: s.object({
     ...common,
-    replicas: s.int32().optional().doc('How many machines: an odd number. Default 1.'),
+    replicas: s.int32().optional().doc('Desired number of machines: an odd number. Default 1.'),
     version: s.string({ minLength: 1, maxLength: 256 }).doc('Kubernetes version, such as v1.36.0.'),
     machineTemplate: s
       .object({
@@ -79,41 +84,44 @@ export const LocalControlPlane = defineKind({
           .object({
             ...machinePolicy,
             readinessGates: readinessGates(),
-            infrastructureRef: contractRef().doc('Template of the machines; a change rolls them.'),
+            infrastructureRef: contractRef().doc('Template of the infrastructure machines. A change replaces the machines.'),
           })
           .doc('Spec of the Machines.'),
       })
-      .doc('How Machines are made.'),
+      .doc('Template of the Machines.'),
   }),
   status: s.object({
     initialization: s
       .object({
-        controlPlaneInitialized: s.boolean().optional().doc('True once the API server accepts requests; never taken back.'),
+        controlPlaneInitialized: s.boolean().optional().doc('True once the API server accepts requests; never false again.'),
       })
       .optional()
-      .doc('How far provisioning has come; Cluster API orchestrates by it.'),
+      .doc('Milestones of provisioning that Cluster API waits for.'),
     selector: s.string({ minLength: 1, maxLength: 4096 }).optional().doc('Selects the Machines of this control plane.'),
-    replicas: s.int32().optional().doc('Machines there are.'),
-    readyReplicas: s.int32().optional().doc('Machines whose Ready condition is True.'),
-    availableReplicas: s.int32().optional().doc('Machines whose Available condition is True.'),
-    upToDateReplicas: s.int32().optional().doc('Machines whose UpToDate condition is True.'),
+    replicas: s.int32().optional().doc('Number of Machines.'),
+    readyReplicas: s.int32().optional().doc('Number of Machines whose Ready condition is True.'),
+    availableReplicas: s.int32().optional().doc('Number of Machines whose Available condition is True.'),
+    upToDateReplicas: s.int32().optional().doc('Number of Machines whose UpToDate condition is True.'),
     version: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Lowest version among the Machines.'),
     versions: s
       .list(
         s.object({
           version: s.string({ minLength: 1, maxLength: 256 }).doc('A Kubernetes version.'),
-          replicas: s.int32().optional().doc('Machines that run it.'),
+          replicas: s.int32().optional().doc('Number of Machines with this version.'),
         }),
         { minItems: 1, maxItems: 100 },
       )
       .listMap('version')
       .optional()
-      .doc('Versions that run, from old to new.'),
+      .doc('Kubernetes versions in use, from old to new.'),
     timeline: s
-      .object({ apiServerReached: s.timestamp().optional().doc('When the API server was reached for the first time.') })
+      .object({ apiServerReached: s.timestamp().optional().doc('When the API server was first reached.') })
       .optional()
-      .doc('When things happened: delays count from here, also after a restart of the provider.'),
-    observedGeneration: s.int64({ minimum: 1 }).optional().doc('Generation that was last acted on without an error.'),
+      .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
+    observedGeneration: s
+      .int64({ minimum: 1 })
+      .optional()
+      .doc('The metadata.generation that was last reconciled without an error.'),
     conditions: s.conditions(),
   }),
   scale: {
@@ -201,7 +209,7 @@ export const LocalControlPlaneTemplate = defineKind({
   plural: 'localcontrolplanetemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalControlPlaneTemplate is what a ClusterClass makes LocalControlPlanes from. What the Cluster decides is not in it.',
+  doc: 'LocalControlPlaneTemplate is the template from which LocalControlPlanes of a ClusterClass are created. It lacks the fields that the Cluster sets.',
   labels: contractLabels('control-plane'),
   spec: templateOf(
     s.object({
@@ -215,7 +223,7 @@ export const LocalControlPlaneTemplate = defineKind({
           { minProperties: 1 },
         )
         .optional()
-        .doc('How Machines are made.'),
+        .doc('Template of the Machines.'),
     }),
   ),
   columns: [age()],

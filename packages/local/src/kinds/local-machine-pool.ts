@@ -7,38 +7,42 @@ import { immutableTemplate } from './template.ts'
 const providerID = () => s.string({ minLength: 1, maxLength: 512 })
 
 const spec = s.object({
-  providerID: providerID().optional().doc('Identity of the pool. Set by the provider.'),
+  providerID: providerID().optional().doc('Provider ID of the pool. Set by the provider.'),
   providerIDList: s
     .list(providerID(), { maxItems: 10000 })
     .atomic()
     .optional()
-    .doc('Identities of the machines, the same as on their Nodes. Set by the provider.'),
+    .doc('Provider IDs of the machines, the same as on their Nodes. Set by the provider.'),
   machines: s
     .boolean()
     .optional()
-    .doc('Whether core makes a Machine for each machine of the pool (MachinePool Machines). It should not change.'),
+    .doc('Whether core creates a Machine for each machine of the pool (MachinePool Machines). It should not change.'),
   template: s
     .object({ simulated: simulatedMachine() })
     .optional()
-    .doc('What each machine is like. When it changes, machines are replaced one by one.'),
+    .doc('Settings of each machine. When they change, machines are replaced one by one.'),
   simulated: s
     .object({
-      provisioningDelay: duration().optional().doc('How long it takes until the pool can have machines. Default 0s.'),
-      listDelay: duration().optional().doc('How long providerIDList lags behind a machine that runs. Default 0s.'),
+      provisioningDelay: duration().optional().doc('Time until the pool is provisioned and can have machines. Default 0s.'),
+      listDelay: duration()
+        .optional()
+        .doc('Delay between the start of a machine and its provider ID in providerIDList. Default 0s.'),
       ghosts: s
         .list(providerID(), { maxItems: 100 })
         .atomic()
         .optional()
-        .doc('Provider IDs in providerIDList that no machine has.'),
+        .doc('Additional provider IDs in providerIDList that belong to no machine.'),
       lost: s
         .list(s.string({ minLength: 1, maxLength: 253 }), { maxItems: 100 })
         .atomic()
         .optional()
-        .doc('Names of machines that are taken away without a drain, as spot machines are.'),
+        .doc('Names of machines that are removed without a drain, as spot instances are.'),
       replicas: s
         .int32({ minimum: 0 })
         .optional()
-        .doc('How many machines an autoscaler of this provider wants: for MachinePools with the annotation replicas-managed-by.'),
+        .doc(
+          'Number of machines that a simulated autoscaler of the provider requests, for MachinePools with the annotation cluster.x-k8s.io/replicas-managed-by.',
+        ),
       failure: failure('provisioning'),
     })
     .optional()
@@ -58,21 +62,21 @@ export const LocalMachinePool = defineKind({
   labels: contractLabels('infrastructure'),
   spec: spec.optional(),
   status: s.object({
-    ready: s.boolean().optional().doc('The same as initialization.provisioned, for readers of contract v1beta1.'),
+    ready: s.boolean().optional().doc('The same as initialization.provisioned, for clients of contract v1beta1.'),
     initialization: s
-      .object({ provisioned: s.boolean().optional().doc('True once the pool can have machines; never taken back.') })
+      .object({ provisioned: s.boolean().optional().doc('True once the pool can have machines; never false again.') })
       .optional()
-      .doc('How far provisioning has come; Cluster API orchestrates by it.'),
-    replicas: s.int32().optional().doc('How many machines there are.'),
-    infrastructureMachineKind: s.string().optional().doc('Kind of the objects that stand for single machines.'),
+      .doc('Milestones of provisioning that Cluster API waits for.'),
+    replicas: s.int32().optional().doc('Number of machines.'),
+    infrastructureMachineKind: s.string().optional().doc('Kind of the infrastructure objects of the single machines.'),
     instances: s
       .list(
         s.object({
           instanceName: s.string().doc('Name of the LocalMachine, and of its Node.'),
-          providerID: providerID().optional().doc('Identity of the machine.'),
+          providerID: providerID().optional().doc('Provider ID of the machine.'),
           version: s.string().optional().doc('Kubernetes version.'),
-          failureDomain: s.string().optional().doc('Where the machine was placed.'),
-          ready: s.boolean().doc('Whether the machine runs and its Node is there.'),
+          failureDomain: s.string().optional().doc('Failure domain of the machine.'),
+          ready: s.boolean().doc('Whether the machine runs and its Node is registered.'),
         }),
         { maxItems: 10000 },
       )
@@ -82,7 +86,7 @@ export const LocalMachinePool = defineKind({
     timeline: s
       .object({ provisioningStarted: s.timestamp().optional().doc('When provisioning began.') })
       .optional()
-      .doc('When things happened: delays count from here, also after a restart of the provider.'),
+      .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
     conditions: s.conditions(),
   }),
   columns: [
@@ -115,7 +119,7 @@ export const LocalMachinePoolTemplate = defineKind({
   plural: 'localmachinepooltemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalMachinePoolTemplate is what ClusterClasses make LocalMachinePools from.',
+  doc: 'LocalMachinePoolTemplate is the template from which LocalMachinePools of a ClusterClass are created.',
   labels: contractLabels('infrastructure'),
   spec: templateOf(spec),
   columns: [age()],

@@ -6,11 +6,15 @@ import { immutableTemplate } from './template.ts'
 export const simulatedMachine = () =>
   s
     .object({
-      provisioningDelay: duration().optional().doc('From bootstrap data to a running machine. Default 0s.'),
+      provisioningDelay: duration()
+        .optional()
+        .doc('Time from the creation of the bootstrap data until the machine runs. Default 0s.'),
       nodeDelay: duration()
         .optional()
-        .doc('From a running machine to its Node (and, on a control plane, its API server). Default 0s.'),
-      deletionDelay: duration().optional().doc('How long it takes to take the machine down. Default 0s.'),
+        .doc(
+          'Time from the start of the machine until its Node registers and, on a control plane, its API server runs. Default 0s.',
+        ),
+      deletionDelay: duration().optional().doc('Duration of the deletion of the machine. Default 0s.'),
       failure: failure('provisioning', 'node', 'kubelet', 'deletion'),
     })
     .optional()
@@ -20,16 +24,16 @@ const spec = s.object({
   providerID: s
     .string({ minLength: 1, maxLength: 512 })
     .optional()
-    .doc('Identity of the machine, the same as on its Node. Set by the provider.'),
+    .doc('Provider ID of the machine, the same as on its Node. Set by the provider.'),
   simulated: simulatedMachine(),
   pool: s
     .object({
       dataSecretName: s.string({ minLength: 1, maxLength: 253 }).doc('Secret with the bootstrap data.'),
       version: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Kubernetes version.'),
-      failureDomain: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Where the machine is placed.'),
+      failureDomain: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Failure domain of the machine.'),
     })
     .optional()
-    .doc('What a machine of a LocalMachinePool boots with; other machines take it from their Machine. Set by the provider.'),
+    .doc('Boot settings of a machine of a LocalMachinePool; other machines take them from their Machine. Set by the provider.'),
 })
 
 /** A LocalMachine is one simulated machine: it boots from bootstrap data and registers a Node in its cluster. */
@@ -46,14 +50,14 @@ export const LocalMachine = defineKind({
   spec: spec.optional(),
   status: s.object({
     initialization: s
-      .object({ provisioned: s.boolean().optional().doc('True once the machine runs; never taken back.') })
+      .object({ provisioned: s.boolean().optional().doc('True once the machine runs; never false again.') })
       .optional()
-      .doc('How far provisioning has come; Cluster API orchestrates by it.'),
-    failureDomain: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Where the machine was placed.'),
+      .doc('Milestones of provisioning that Cluster API waits for.'),
+    failureDomain: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Failure domain of the machine.'),
     addresses: s
       .list(
         s.object({
-          type: s.enum('Hostname', 'ExternalIP', 'InternalIP', 'ExternalDNS', 'InternalDNS').doc('What kind of address.'),
+          type: s.enum('Hostname', 'ExternalIP', 'InternalIP', 'ExternalDNS', 'InternalDNS').doc('Type of the address.'),
           address: s.string({ minLength: 1, maxLength: 256 }).doc('The address.'),
         }),
         { maxItems: 256 },
@@ -63,11 +67,11 @@ export const LocalMachine = defineKind({
       .doc('Addresses of the machine.'),
     timeline: s
       .object({
-        provisioningStarted: s.timestamp().optional().doc('When bootstrap data was there and provisioning began.'),
-        provisioned: s.timestamp().optional().doc('When the machine ran.'),
+        provisioningStarted: s.timestamp().optional().doc('When the bootstrap data existed and provisioning began.'),
+        provisioned: s.timestamp().optional().doc('When the machine started to run.'),
       })
       .optional()
-      .doc('When things happened: delays count from here, also after a restart of the provider.'),
+      .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
     conditions: s.conditions(),
   }),
   columns: [
@@ -116,7 +120,7 @@ export const LocalMachineTemplate = defineKind({
   plural: 'localmachinetemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalMachineTemplate is what control planes and MachineSets make LocalMachines from.',
+  doc: 'LocalMachineTemplate is the template from which control planes and MachineSets create LocalMachines.',
   labels: contractLabels('infrastructure'),
   spec: templateOf(spec),
   columns: [age()],

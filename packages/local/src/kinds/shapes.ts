@@ -24,15 +24,17 @@ export const duration = () => s.string({ pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h
 export const failure = <const Stages extends readonly string[]>(...stages: Stages) =>
   s
     .object({
-      at: s.enum(...stages).doc('What fails.'),
-      message: s.string({ minLength: 1, maxLength: 1024 }).doc('What the condition will say.'),
+      at: s.enum(...stages).doc('The step that fails.'),
+      message: s.string({ minLength: 1, maxLength: 1024 }).doc('Message of the condition.'),
       times: s
         .int32({ minimum: 1, maximum: 1000 })
         .optional()
-        .doc('How many attempts fail before one succeeds. Absent: all of them, until the failure is taken out of the spec.'),
+        .doc(
+          'Number of attempts that fail before one succeeds. When absent, all fail until the failure is removed from the spec.',
+        ),
     })
     .optional()
-    .doc('A failure to play.')
+    .doc('A simulated failure.')
 
 export const endpoint = () =>
   s.object(
@@ -54,18 +56,20 @@ export const templateMetadata = () =>
   s
     .object(
       {
-        labels: s.map(s.string()).optional().doc('Labels of the objects made from this template.'),
-        annotations: s.map(s.string()).optional().doc('Annotations of the objects made from this template.'),
+        labels: s.map(s.string()).optional().doc('Labels of the objects created from this template.'),
+        annotations: s.map(s.string()).optional().doc('Annotations of the objects created from this template.'),
       },
       { minProperties: 1 },
     )
     .optional()
-    .doc('Labels and annotations of the objects made from this template.')
+    .doc('Labels and annotations of the objects created from this template.')
 
 /** `spec` of a `…Template` kind: metadata and spec of the objects that are cloned from it. */
 export const templateOf = <T>(spec: Schema<T>) =>
   s.object({
-    template: s.object({ metadata: templateMetadata(), spec: spec as Schema<T, false> }).doc('What is cloned.'),
+    template: s
+      .object({ metadata: templateMetadata(), spec: spec as Schema<T, false> })
+      .doc('Metadata and spec of the created objects.'),
   })
 
 export const failureDomains = () =>
@@ -74,7 +78,7 @@ export const failureDomains = () =>
       s.object({
         name: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the failure domain.'),
         controlPlane: s.boolean().optional().doc('Whether control plane machines may be placed here.'),
-        attributes: s.map(s.string()).optional().doc('Free attributes for users.'),
+        attributes: s.map(s.string()).optional().doc('Attributes, without meaning to Cluster API.'),
       }),
       { minItems: 1, maxItems: 100 },
     )
@@ -85,9 +89,15 @@ export const machinePolicy = {
   deletion: s
     .object(
       {
-        nodeDrainTimeoutSeconds: s.int32({ minimum: 0 }).optional().doc('How long draining may take; 0 is for ever.'),
-        nodeVolumeDetachTimeoutSeconds: s.int32({ minimum: 0 }).optional().doc('How long to wait for volumes; 0 is for ever.'),
-        nodeDeletionTimeoutSeconds: s.int32({ minimum: 0 }).optional().doc('How long to retry deleting the Node; 0 is for ever.'),
+        nodeDrainTimeoutSeconds: s.int32({ minimum: 0 }).optional().doc('Timeout of draining the Node; 0 means without limit.'),
+        nodeVolumeDetachTimeoutSeconds: s
+          .int32({ minimum: 0 })
+          .optional()
+          .doc('Timeout of detaching the volumes; 0 means without limit.'),
+        nodeDeletionTimeoutSeconds: s
+          .int32({ minimum: 0 })
+          .optional()
+          .doc('Timeout of deleting the Node; 0 means without limit.'),
       },
       { minProperties: 1 },
     )
@@ -98,8 +108,10 @@ export const machinePolicy = {
       s.object({
         key: s.string({ minLength: 1, maxLength: 317, pattern: qualifiedName }).doc('Key of the taint.'),
         value: s.string({ minLength: 1, maxLength: 63, pattern: labelValue }).optional().doc('Value of the taint.'),
-        effect: s.enum('NoSchedule', 'PreferNoSchedule', 'NoExecute').doc('What the taint does to pods.'),
-        propagation: s.enum('Always', 'OnInitialization').doc('Whether the taint is kept on the Node or set once.'),
+        effect: s.enum('NoSchedule', 'PreferNoSchedule', 'NoExecute').doc('Effect on Pods that do not tolerate the taint.'),
+        propagation: s
+          .enum('Always', 'OnInitialization')
+          .doc('Always keeps the taint on the Node; OnInitialization adds it once.'),
       }),
       { minItems: 1, maxItems: 64 },
     )
@@ -112,11 +124,16 @@ export const readinessGates = () =>
   s
     .list(
       s.object({
-        conditionType: s.string({ minLength: 1, maxLength: 316, pattern: conditionType }).doc('Condition of the Machine.'),
-        polarity: s.enum('Positive', 'Negative').optional().doc('Negative: the Machine is ready while the condition is False.'),
+        conditionType: s
+          .string({ minLength: 1, maxLength: 316, pattern: conditionType })
+          .doc('Type of a condition of the Machine.'),
+        polarity: s
+          .enum('Positive', 'Negative')
+          .optional()
+          .doc('Positive (the default): the gate passes while the condition is True. Negative: while it is False.'),
       }),
       { minItems: 1, maxItems: 32 },
     )
     .listMap('conditionType')
     .optional()
-    .doc('Further conditions that a Machine must meet to be Ready.')
+    .doc('Additional conditions that must be met for a Machine to be Ready.')

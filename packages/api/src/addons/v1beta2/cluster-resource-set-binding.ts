@@ -16,7 +16,7 @@ const resourceBinding = s
     ...resourceReferenceFields,
     applied: s.boolean().doc('Whether all objects of the resource were applied.'),
     hash: s.string(word).optional().doc('Hash of the content that was applied last.'),
-    lastAppliedTime: s.timestamp().optional().doc('When the resource was last applied, or tried to be.'),
+    lastAppliedTime: s.timestamp().optional().doc('Time of the last attempt to apply the resource.'),
   })
   .doc('The state of one Secret or ConfigMap in the Cluster.')
 export interface ResourceBinding extends Infer<typeof resourceBinding> {}
@@ -30,7 +30,7 @@ const resourceSetBinding = s
       .optional()
       .doc('State of the resources of the ClusterResourceSet.'),
   })
-  .doc('What one ClusterResourceSet has applied to the Cluster.')
+  .doc('State of the resources of one ClusterResourceSet in the Cluster.')
 export interface ResourceSetBinding extends Infer<typeof resourceSetBinding> {}
 
 const clusterResourceSetBindingSpec = s.object({

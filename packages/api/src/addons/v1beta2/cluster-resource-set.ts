@@ -26,7 +26,9 @@ const resourceReference = s
 export interface ResourceRef extends Infer<typeof resourceReference> {}
 
 const clusterResourceSetSpec = s.object({
-  clusterSelector: labelSelector.doc('Labels of the Clusters in the namespace. It must not be empty and cannot change.'),
+  clusterSelector: labelSelector.doc(
+    'Selects Clusters in the namespace by their labels. It must not be empty and cannot change.',
+  ),
   resources: s
     .list(resourceReference, { minItems: 1, maxItems: 100 })
     .atomic()

@@ -25,7 +25,7 @@ const extensionHandler = s.string({ minLength: 1, maxLength: 512 })
 
 const classNames = s
   .object({ names: s.list(s.string(word), { maxItems: 100 }).atomic().optional() })
-  .doc('Names of classes; each may begin or end with an asterisk.')
+  .doc('Names of classes. A name may begin or end with an asterisk, which matches any text.')
 
 const patchSelector = s
   .object({
@@ -34,38 +34,41 @@ const patchSelector = s
     matchResources: s
       .object(
         {
-          controlPlane: s.boolean().optional().doc('The control plane, or the infrastructure of its Machines.'),
-          infrastructureCluster: s.boolean().optional().doc('The infrastructure of the Cluster.'),
+          controlPlane: s
+            .boolean()
+            .optional()
+            .doc('Selects the template of the control plane, or that of the infrastructure of its Machines.'),
+          infrastructureCluster: s.boolean().optional().doc('Selects the template of the infrastructure of the Cluster.'),
           machineDeploymentClass: classNames.optional(),
           machinePoolClass: classNames.optional(),
         },
         nonEmpty,
       )
-      .doc('Which parts of the class the template belongs to.'),
+      .doc('Selects the parts of the class that refer to the template.'),
   })
-  .doc('Which templates a patch changes.')
+  .doc('Selects the templates that a patch changes.')
 export interface PatchSelector extends Infer<typeof patchSelector> {}
 
 const jsonPatch = s
   .object({
-    op: s.enum('add', 'replace', 'remove').doc('What happens at the path.'),
-    path: s.string({ minLength: 1, maxLength: 512 }).doc('Where, as a JSON pointer below /spec.'),
+    op: s.enum('add', 'replace', 'remove').doc('Operation at the path.'),
+    path: s.string({ minLength: 1, maxLength: 512 }).doc('JSON pointer to a field below /spec.'),
     value: s.any().optional().doc('A fixed value.'),
     valueFrom: s
       .object({
         variable: s.string(word).optional().doc('Path of a variable, such as builtin.cluster.name.'),
-        template: s.string({ minLength: 1, maxLength: 10240 }).optional().doc('Go template that gives YAML.'),
+        template: s.string({ minLength: 1, maxLength: 10240 }).optional().doc('Go template whose output is YAML.'),
       })
       .optional()
-      .doc('A value from a variable, or from a Go template over the variables.'),
+      .doc('A value from a variable, or from a Go template with the variables.'),
   })
-  .doc('One operation on a template.')
+  .doc('One JSON patch operation on a template.')
 export interface JSONPatch extends Infer<typeof jsonPatch> {}
 
 const patchDefinition = s
   .object({
     selector: patchSelector,
-    jsonPatches: s.list(jsonPatch, { minItems: 1, maxItems: 100 }).atomic().doc('What changes.'),
+    jsonPatches: s.list(jsonPatch, { minItems: 1, maxItems: 100 }).atomic().doc('JSON patch operations, in order.'),
   })
   .doc('Operations on the templates that the selector matches.')
 export interface PatchDefinition extends Infer<typeof patchDefinition> {}
@@ -74,8 +77,8 @@ const externalPatch = s
   .object({
     generatePatchesExtension: extensionHandler.optional().doc('Handler that computes the patch.'),
     validateTopologyExtension: extensionHandler.optional().doc('Handler that checks the topology after all patches.'),
-    discoverVariablesExtension: extensionHandler.optional().doc('Handler that tells which variables there are.'),
-    settings: s.map(s.string()).optional().doc('Given to the extension with every call.'),
+    discoverVariablesExtension: extensionHandler.optional().doc('Handler that declares variables.'),
+    settings: s.map(s.string()).optional().doc('Settings that are sent to the extension with every call.'),
   })
   .doc('A patch computed by a Runtime Extension.')
 export interface ExternalPatchDefinition extends Infer<typeof externalPatch> {}
@@ -83,12 +86,16 @@ export interface ExternalPatchDefinition extends Infer<typeof externalPatch> {}
 const classPatch = s
   .object({
     name: s.string(word).doc('Unique within the class.'),
-    description: s.string({ minLength: 1, maxLength: 1024 }).optional().doc('What the patch is for.'),
+    description: s.string({ minLength: 1, maxLength: 1024 }).optional().doc('Purpose of the patch.'),
     enabledIf: s
       .string(word)
       .optional()
-      .doc('Go template over the variables: the patch applies when it gives true. Always when absent.'),
-    definitions: s.list(patchDefinition, { maxItems: 100 }).atomic().optional().doc('Inline changes. Either these or external.'),
+      .doc('Go template with the variables: the patch applies if the output is true. Always when absent.'),
+    definitions: s
+      .list(patchDefinition, { maxItems: 100 })
+      .atomic()
+      .optional()
+      .doc('Inline patches. Either definitions or external must be set.'),
     external: externalPatch.optional(),
   })
   .doc('One patch: inline or external.')
@@ -98,8 +105,8 @@ export interface ClusterClassPatch extends Infer<typeof classPatch> {}
 
 const classVariable = s
   .object({
-    name: s.string(word).doc('Name, without dots; builtin is taken.'),
-    required: s.boolean().doc('Whether Clusters must set it.'),
+    name: s.string(word).doc('Name of the variable, without dots; `builtin` is reserved.'),
+    required: s.boolean().doc('Whether Clusters must set the variable.'),
     schema: variableSchema,
     deprecatedV1Beta1Metadata: objectMeta.optional().doc('Metadata of the variable, for v1beta1.'),
   })
@@ -113,8 +120,8 @@ const statusVariable = s
     definitions: s
       .list(
         s.object({
-          from: s.string(word).doc('inline, or the name of the patch whose extension defines it.'),
-          required: s.boolean().doc('Whether Clusters must set it.'),
+          from: s.string(word).doc('`inline`, or the name of the patch whose extension defines the variable.'),
+          required: s.boolean().doc('Whether Clusters must set the variable.'),
           schema: variableSchema,
           deprecatedV1Beta1Metadata: objectMeta.optional().doc('Metadata of the variable, for v1beta1.'),
         }),
@@ -153,8 +160,8 @@ export interface ControlPlaneClass extends Infer<typeof controlPlaneClass> {}
 const workersClass = {
   class: s.string(word).doc('Name of the class, unique within the ClusterClass.'),
   metadata: objectMeta.optional(),
-  bootstrap: fromTemplate.doc('What makes the bootstrap data of Machines.'),
-  infrastructure: fromTemplate.doc('Infrastructure of Machines.'),
+  bootstrap: fromTemplate.doc('Template of the bootstrap configs of Machines.'),
+  infrastructure: fromTemplate.doc('Template of the infrastructure of Machines.'),
   naming: naming.optional(),
   minReadySeconds,
   taints: machineTaints.optional(),
@@ -169,7 +176,7 @@ const machineDeploymentClass = s
     readinessGates: conditionGates.optional(),
     rollout: machineDeploymentClassRollout,
   })
-  .doc('A kind of MachineDeployment that Clusters of this class can have.')
+  .doc('A class of MachineDeployments, for Clusters of this class.')
 export interface MachineDeploymentClass extends Infer<typeof machineDeploymentClass> {}
 
 const machinePoolClass = s
@@ -179,10 +186,10 @@ const machinePoolClass = s
       .list(s.string(word), { maxItems: 100 })
       .atomic()
       .optional()
-      .doc('Where Machines are placed, among the failure domains of the Cluster.'),
+      .doc('Failure domains in which machines are placed, of those in the status of the Cluster.'),
     deletion: machineDeletion.optional(),
   })
-  .doc('A kind of MachinePool that Clusters of this class can have.')
+  .doc('A class of MachinePools, for Clusters of this class.')
 export interface MachinePoolClass extends Infer<typeof machinePoolClass> {}
 
 const upgrade = s
@@ -190,7 +197,7 @@ const upgrade = s
     {
       external: s
         .object(
-          { generateUpgradePlanExtension: extensionHandler.optional().doc('Handler that tells the steps of an upgrade.') },
+          { generateUpgradePlanExtension: extensionHandler.optional().doc('Handler that returns the steps of an upgrade.') },
           nonEmpty,
         )
         .optional(),
@@ -220,19 +227,23 @@ const clusterClassSpec = s.object({
       nonEmpty,
     )
     .optional()
-    .doc('The worker Machines that Clusters of this class can have, in groups.'),
+    .doc('Classes of worker Machines, for Clusters of this class.'),
   variables: s
     .list(classVariable, { minItems: 1, maxItems: 1000 })
     .atomic()
     .optional()
     .doc('Variables that Clusters set and patches read.'),
-  patches: s.list(classPatch, { minItems: 1, maxItems: 1000 }).atomic().optional().doc('Changes of the templates, in order.'),
+  patches: s
+    .list(classPatch, { minItems: 1, maxItems: 1000 })
+    .atomic()
+    .optional()
+    .doc('Patches of the templates, applied in order.'),
   upgrade: upgrade.optional(),
   kubernetesVersions: s
     .list(s.string(word), { minItems: 1, maxItems: 100 })
     .atomic()
     .optional()
-    .doc('Versions that Clusters of the class may have, ascending. They are also the steps of upgrades.'),
+    .doc('Kubernetes versions that Clusters of the class may have, ascending. Upgrades go through them step by step.'),
 })
 export interface ClusterClassSpec extends Infer<typeof clusterClassSpec> {}
 
@@ -265,7 +276,7 @@ export const ClusterClass = defineKind({
   shortNames: ['cc'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'A class of Clusters: the templates they are made from, the variables they set, and how these change the templates.',
+  doc: 'A class of Clusters: the templates from which their objects are created, the variables that they set, and the patches that apply the variables to the templates.',
   spec: clusterClassSpec,
   status: clusterClassStatus,
   columns: [

@@ -25,7 +25,7 @@ const networkRanges = s.object({
   cidrBlocks: s
     .list(s.string({ minLength: 1, maxLength: 43 }), { minItems: 1, maxItems: 100 })
     .atomic()
-    .doc('Ranges such as 10.128.0.0/12, at most one per address family in practice.'),
+    .doc('Address ranges in CIDR notation, such as 10.128.0.0/12: usually one for each address family.'),
 })
 export interface NetworkRanges extends Infer<typeof networkRanges> {}
 
@@ -35,24 +35,24 @@ const clusterNetwork = s
       apiServerPort: s
         .int32({ minimum: 1, maximum: 65535 })
         .optional()
-        .doc('Port that API servers should listen on; providers have a default of their own.'),
-      services: networkRanges.optional().doc('Addresses of Services.'),
-      pods: networkRanges.optional().doc('Addresses of Pods.'),
+        .doc('Port that API servers should listen on. The default depends on the provider.'),
+      services: networkRanges.optional().doc('Address ranges of Services.'),
+      pods: networkRanges.optional().doc('Address ranges of Pods.'),
       serviceDomain: s.string({ minLength: 1, maxLength: 253 }).optional().doc('Domain name of Services, such as cluster.local.'),
     },
     nonEmpty,
   )
-  .doc('Addresses and names within the cluster.')
+  .doc('Network settings of the workload cluster.')
 
 const apiEndpoint = s
   .object(
     {
-      host: s.string({ minLength: 1, maxLength: 512 }).optional().doc('Name or address.'),
+      host: s.string({ minLength: 1, maxLength: 512 }).optional().doc('Host name or IP address.'),
       port: s.int32({ minimum: 1, maximum: 65535 }).optional(),
     },
     nonEmpty,
   )
-  .doc('Where the API server of the workload cluster is reached.')
+  .doc('Host and port of the API server of the workload cluster.')
 export interface APIEndpoint extends Infer<typeof apiEndpoint> {}
 
 // Topology
@@ -61,7 +61,7 @@ const controlPlaneTopology = s
   .object(
     {
       metadata: objectMeta.optional(),
-      replicas: s.int32().optional().doc('How many control plane Machines there should be.'),
+      replicas: s.int32().optional().doc('Desired number of control plane Machines.'),
       rollout: controlPlaneRollout,
       healthCheck: controlPlaneHealthCheck,
       deletion: machineDeletion.optional(),
@@ -75,15 +75,15 @@ const controlPlaneTopology = s
 export interface ControlPlaneTopology extends Infer<typeof controlPlaneTopology> {}
 
 const workersOfClass = {
-  class: s.string(word).doc('Name of the class in the ClusterClass it is made from.'),
+  class: s.string(word).doc('Name of the class in the ClusterClass.'),
   name: s
     .string({ minLength: 1, maxLength: 63, pattern: dnsSubdomain })
-    .doc('Identifies it within the topology; the name of its object is generated.'),
+    .doc('Name within the topology; the name of the created object is generated.'),
   metadata: objectMeta.optional(),
   replicas: s
     .int32()
     .optional()
-    .doc('How many Machines there should be. When absent, an autoscaler may decide; otherwise there is one.'),
+    .doc('Desired number of Machines. When absent, an autoscaler can set it; without an autoscaler it is one.'),
   minReadySeconds,
   taints: machineTaints.optional(),
   variables: variableOverrides.optional(),
@@ -108,7 +108,7 @@ const machinePoolTopology = s
       .list(s.string(word), { minItems: 1, maxItems: 100 })
       .atomic()
       .optional()
-      .doc('Where Machines are placed, among the failure domains of the Cluster.'),
+      .doc('Failure domains in which machines are placed, of those in the status of the Cluster.'),
     deletion: machineDeletion.optional(),
   })
   .doc('One MachinePool of a managed topology.')
@@ -136,12 +136,12 @@ const topology = s
             .list(machineDeploymentTopology, { minItems: 1, maxItems: 2000 })
             .listMap('name')
             .optional()
-            .doc('Groups of Machines that MachineDeployments manage.'),
+            .doc('Groups of worker Machines, each managed by a MachineDeployment.'),
           machinePools: s
             .list(machinePoolTopology, { minItems: 1, maxItems: 2000 })
             .listMap('name')
             .optional()
-            .doc('Groups of Machines that MachinePools manage.'),
+            .doc('Groups of worker Machines, each managed by a MachinePool.'),
         },
         nonEmpty,
       )
@@ -149,16 +149,16 @@ const topology = s
       .doc('The worker Machines, in groups.'),
     variables: variableValues.optional(),
   })
-  .doc('A cluster described by a ClusterClass: its objects are made and kept by the topology controller.')
+  .doc('Managed topology: the topology controller creates and updates the objects of the Cluster from a ClusterClass.')
 export interface ClusterTopology extends Infer<typeof topology> {}
 
 const clusterSpec = s.object(
   {
-    paused: s.boolean().optional().doc('While true, nothing of the Cluster is reconciled.'),
+    paused: s.boolean().optional().doc('While true, the Cluster and its objects are not reconciled.'),
     clusterNetwork: clusterNetwork.optional(),
     controlPlaneEndpoint: apiEndpoint.optional(),
-    controlPlaneRef: contractReference.optional().doc('The provider object that is its control plane.'),
-    infrastructureRef: contractReference.optional().doc('The provider object that is its infrastructure.'),
+    controlPlaneRef: contractReference.optional().doc('The provider object of the control plane.'),
+    infrastructureRef: contractReference.optional().doc('The provider object of the infrastructure.'),
     topology: topology.optional(),
     availabilityGates: conditionGates.optional(),
   },
@@ -173,16 +173,16 @@ export interface ClusterSpec extends Infer<typeof clusterSpec> {
 const initialization = s
   .object(
     {
-      infrastructureProvisioned: s.boolean().optional().doc('True once the infrastructure was there.'),
-      controlPlaneInitialized: s.boolean().optional().doc('True once the API server answered for the first time.'),
+      infrastructureProvisioned: s.boolean().optional().doc('True once the infrastructure was provisioned.'),
+      controlPlaneInitialized: s.boolean().optional().doc('True once the API server accepted requests for the first time.'),
     },
     nonEmpty,
   )
-  .doc('Milestones of provisioning. They never go back.')
+  .doc('Milestones of provisioning. They never become false again.')
 export interface ClusterInitialization extends Infer<typeof initialization> {}
 
 const clusterReplicas = s.object({
-  desiredReplicas: s.int32().optional().doc('How many Machines there should be.'),
+  desiredReplicas: s.int32().optional().doc('Desired number of Machines.'),
   ...machineCounts,
   versions: replicasOfVersion.optional(),
   upgradePlan: upgradePlan.optional(),
@@ -194,12 +194,12 @@ const failureDomains = s
     s.object({
       name: s.string(word).doc('Name of the failure domain.'),
       controlPlane: s.boolean().optional().doc('Whether control plane Machines can be placed there.'),
-      attributes: s.map(s.string()).optional().doc('What the provider wants to say about it.'),
+      attributes: s.map(s.string()).optional().doc('Attributes of the failure domain, set by the provider.'),
     }),
     { minItems: 1, maxItems: 100 },
   )
   .listMap('name')
-  .doc('Where Machines can be placed so that they do not fail together.')
+  .doc('Failure domains: Machines in different ones do not fail together.')
 export type FailureDomain = Infer<typeof failureDomains>[number]
 
 const clusterStatus = s.object(
@@ -207,8 +207,8 @@ const clusterStatus = s.object(
     conditions: s.conditions(),
     phase: phase('Pending', 'Provisioning', 'Provisioned', 'Deleting', 'Failed', 'Unknown'),
     initialization: initialization.optional(),
-    controlPlane: clusterReplicas.optional().doc('How many control plane Machines there are and should be.'),
-    workers: clusterReplicas.optional().doc('How many worker Machines there are and should be.'),
+    controlPlane: clusterReplicas.optional().doc('Current and desired numbers of control plane Machines.'),
+    workers: clusterReplicas.optional().doc('Current and desired numbers of worker Machines.'),
     failureDomains: failureDomains.optional(),
     observedGeneration,
     deprecated: legacyStatus(legacyFailure),
@@ -267,11 +267,11 @@ function replicaColumns(prefix: string, path: string, machines: string): Column[
   const count = (name: string, member: string, which: string, more: { priority?: number } = {}) =>
     column(`${prefix} ${name}`, `${path}.${member}`, { type: 'integer', ...more, description: `${machines} that ${which}` })
   return [
-    count('Desired', 'desiredReplicas', 'there should be'),
-    count('Current', 'replicas', 'there are', { priority: 10 }),
+    count('Desired', 'desiredReplicas', 'are desired'),
+    count('Current', 'replicas', 'exist', { priority: 10 }),
     count('Ready', 'readyReplicas', 'are Ready', { priority: 10 }),
     count('Available', 'availableReplicas', 'are Available'),
-    count('Up-to-date', 'upToDateReplicas', 'are as the spec says'),
+    count('Up-to-date', 'upToDateReplicas', 'are up to date with the spec'),
   ]
 }
 
@@ -287,7 +287,7 @@ export const Cluster = defineKind({
   spec: clusterSpec,
   status: clusterStatus,
   columns: [
-    column('ClusterClass', '.spec.topology.classRef.name', { description: 'The class it is made from; empty when it has none' }),
+    column('ClusterClass', '.spec.topology.classRef.name', { description: 'The ClusterClass; empty without a managed topology' }),
     availableColumn,
     ...replicaColumns('CP', '.status.controlPlane', 'Control plane Machines'),
     ...replicaColumns('W', '.status.workers', 'Worker Machines'),

@@ -22,14 +22,16 @@ const machineDeploymentSpec = s.object({
   replicas: s
     .int32()
     .optional()
-    .doc('How many Machines there should be; one when absent, or what the annotations of the cluster autoscaler say.'),
-  selector: labelSelector.doc('Which Machines belong to it. Must select those of its template.'),
+    .doc(
+      'Desired number of Machines. When absent: the number that the annotations of the cluster autoscaler set, otherwise one.',
+    ),
+  selector: labelSelector.doc('Selects the Machines of this object. It must match the labels of the template.'),
   template: machineTemplate,
   machineNaming: machineNaming.optional(),
   rollout: machineDeploymentRollout,
   remediation: s.object({ maxInFlight }, nonEmpty).optional().doc('How unhealthy Machines are replaced.'),
   deletion: machineSetDeletion.optional(),
-  paused: s.boolean().optional().doc('While true, changes of the template are not rolled out; scaling goes on.'),
+  paused: s.boolean().optional().doc('While true, changes of the template are not rolled out; scaling continues.'),
 })
 export interface MachineDeploymentSpec extends Infer<typeof machineDeploymentSpec> {
   template: MachineTemplateSpec
@@ -46,8 +48,8 @@ const machineDeploymentStatus = s.object(
     deprecated: legacyStatus({
       readyReplicas: machineCounts.readyReplicas,
       availableReplicas: machineCounts.availableReplicas,
-      updatedReplicas: s.int32().optional().doc('Machines of the newest template.'),
-      unavailableReplicas: s.int32().optional().doc('Machines that are not available, or not there yet.'),
+      updatedReplicas: s.int32().optional().doc('Number of Machines of the newest template.'),
+      unavailableReplicas: s.int32().optional().doc('Number of Machines that are unavailable or not yet created.'),
     }),
   },
   nonEmpty,
@@ -74,20 +76,20 @@ export const MachineDeployment = defineKind({
   shortNames: ['md'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'Keeps a number of Machines and replaces them when their template changes, through MachineSets.',
+  doc: 'Keeps the specified number of Machines through MachineSets, and replaces them when their template changes.',
   spec: machineDeploymentSpec,
   status: machineDeploymentStatus,
   scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.selector' },
   columns: [
     clusterColumn,
     availableColumn,
-    column('Desired', '.spec.replicas', { type: 'integer', description: 'Machines that there should be' }),
-    column('Current', '.status.replicas', { type: 'integer', description: 'Machines that there are' }),
+    column('Desired', '.spec.replicas', { type: 'integer', description: 'Desired number of Machines' }),
+    column('Current', '.status.replicas', { type: 'integer', description: 'Number of Machines' }),
     column('Ready', '.status.readyReplicas', { type: 'integer', description: 'Machines that are Ready' }),
     column('Available', '.status.availableReplicas', { type: 'integer', description: 'Passes all availability checks' }),
     column('Up-to-date', '.status.upToDateReplicas', {
       type: 'integer',
-      description: 'Machines that are as their template says',
+      description: 'Machines that are up to date with their template',
     }),
     pausedColumn,
     phaseColumn,

@@ -14,7 +14,7 @@ const drain = s
   .object({
     behavior: s
       .enum('Drain', 'Skip', 'WaitCompleted')
-      .doc('Drain evicts the Pods, Skip leaves them alone, WaitCompleted waits until they complete by themselves.'),
+      .doc('Drain evicts the Pods, Skip ignores them, WaitCompleted waits until they complete by themselves.'),
     order: s
       .int32()
       .optional()
@@ -39,7 +39,7 @@ const machineSelectors = s
   )
   .atomic()
   .rule(uniqueEntries, 'entries in machines must be unique')
-  .doc('The Machines in the namespace for which the rule holds: those that any entry selects, all when absent.')
+  .doc('Machines in the namespace that the rule applies to: those that any entry selects, all when absent.')
 export type MachineDrainRuleMachineSelector = Infer<typeof machineSelectors>[number]
 
 const podSelectors = s
@@ -59,7 +59,7 @@ const podSelectors = s
   )
   .atomic()
   .rule(uniqueEntries, 'entries in pods must be unique')
-  .doc('The Pods for which the rule holds: those that any entry selects, all when absent.')
+  .doc('Pods that the rule applies to: those that any entry selects, all when absent.')
 export type MachineDrainRulePodSelector = Infer<typeof podSelectors>[number]
 
 const machineDrainRuleSpec = s.object({
@@ -76,7 +76,7 @@ export const MachineDrainRule = defineKind({
   plural: 'machinedrainrules',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'How Pods are drained from the Nodes of Machines that are deleted. The first rule by name that selects a Pod decides.',
+  doc: 'Defines how Pods are drained from the Nodes of Machines that are being deleted. If several rules select a Pod, the first by name applies.',
   spec: machineDrainRuleSpec,
   requiresMetadata: true,
   columns: [

@@ -13,7 +13,7 @@ import { nonEmpty } from './shared/limits.ts'
 
 const machineHealthCheckSpec = s.object({
   clusterName,
-  selector: labelSelector.doc('Which Machines are checked, by their labels. An empty selector is rejected.'),
+  selector: labelSelector.doc('Selects the Machines to check by their labels. An empty selector is rejected.'),
   checks: healthChecks.optional(),
   remediation: healthCheckRemediation.optional(),
 })
@@ -22,12 +22,12 @@ export interface MachineHealthCheckSpec extends Infer<typeof machineHealthCheckS
 const machineHealthCheckStatus = s.object(
   {
     conditions: s.conditions(),
-    expectedMachines: s.int32({ minimum: 0 }).optional().doc('How many Machines are checked.'),
-    currentHealthy: s.int32({ minimum: 0 }).optional().doc('How many of them are healthy.'),
+    expectedMachines: s.int32({ minimum: 0 }).optional().doc('Number of Machines that are checked.'),
+    currentHealthy: s.int32({ minimum: 0 }).optional().doc('Number of checked Machines that are healthy.'),
     remediationsAllowed: s
       .int32({ minimum: 0 })
       .optional()
-      .doc('How many more Machines may become unhealthy before remediation stops. See spec.remediation.triggerIf.'),
+      .doc('Number of further Machines that may become unhealthy before remediation stops. See spec.remediation.triggerIf.'),
     observedGeneration,
     targets: s
       .list(s.string({ minLength: 1, maxLength: 253 }), { maxItems: 10000 })
@@ -53,7 +53,7 @@ export const MachineHealthCheck = defineKind({
   shortNames: ['mhc', 'mhcs'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'Finds unhealthy Machines and has them replaced.',
+  doc: 'Finds unhealthy Machines and remediates them.',
   spec: machineHealthCheckSpec,
   status: machineHealthCheckStatus,
   columns: [

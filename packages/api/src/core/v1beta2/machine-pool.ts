@@ -16,15 +16,15 @@ const machinePoolSpec = s.object({
   replicas: s
     .int32()
     .optional()
-    .doc('How many machines there should be; one when absent, or what the annotations of the cluster autoscaler say.'),
+    .doc(
+      'Desired number of machines. When absent: the number that the annotations of the cluster autoscaler set, otherwise one.',
+    ),
   template: machineTemplate,
   providerIDList: s
     .list(s.string({ minLength: 1, maxLength: 512 }), { maxItems: 10000 })
     .atomic()
     .optional()
-    .doc(
-      'Provider IDs of the machines, as on their Nodes: core copies them from the infrastructure, and finds the Nodes by them.',
-    ),
+    .doc('Provider IDs of the machines. Core copies them from the infrastructure object, and finds the Nodes by them.'),
   failureDomains: s
     .list(s.string(word), { maxItems: 100 })
     .atomic()
@@ -67,10 +67,10 @@ const machinePoolStatus = s.object(
       .atomic()
       .optional()
       .doc('Nodes of the machines, in the order of spec.providerIDList.'),
-    replicas: s.int32().optional().doc('How many machines the infrastructure reports.'),
-    readyReplicas: s.int32().optional().doc('How many machines are Ready.'),
-    availableReplicas: s.int32().optional().doc('How many machines are Available.'),
-    upToDateReplicas: s.int32().optional().doc('How many machines match the template.'),
+    replicas: s.int32().optional().doc('Number of machines that the infrastructure reports.'),
+    readyReplicas: s.int32().optional().doc('Number of Ready machines.'),
+    availableReplicas: s.int32().optional().doc('Number of Available machines.'),
+    upToDateReplicas: s.int32().optional().doc('Number of machines that are up to date with the template.'),
     versions: replicasByVersion.optional(),
     phase: phase(
       'Pending',
@@ -87,9 +87,9 @@ const machinePoolStatus = s.object(
     observedGeneration,
     deprecated: legacyStatus({
       ...legacyFailure,
-      readyReplicas: s.int32().optional().doc('How many Nodes are Ready.'),
-      availableReplicas: s.int32().optional().doc('How many Nodes have been Ready for minReadySeconds.'),
-      unavailableReplicas: s.int32().optional().doc('How many machines are missing or not available.'),
+      readyReplicas: s.int32().optional().doc('Number of Ready Nodes.'),
+      availableReplicas: s.int32().optional().doc('Number of Nodes that have been Ready for minReadySeconds.'),
+      unavailableReplicas: s.int32().optional().doc('Number of machines that are missing or unavailable.'),
     }),
   },
   nonEmpty,

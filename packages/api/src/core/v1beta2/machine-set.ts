@@ -20,8 +20,10 @@ const machineSetSpec = s.object({
   replicas: s
     .int32()
     .optional()
-    .doc('How many Machines there should be; one when absent, or what the annotations of the cluster autoscaler say.'),
-  selector: labelSelector.doc('Which Machines belong to it. Must select those of its template.'),
+    .doc(
+      'Desired number of Machines. When absent: the number that the annotations of the cluster autoscaler set, otherwise one.',
+    ),
+  selector: labelSelector.doc('Selects the Machines of this object. It must match the labels of the template.'),
   template: machineTemplate,
   machineNaming: machineNaming.optional(),
   deletion: machineSetDeletion.optional(),
@@ -41,7 +43,7 @@ const machineSetStatus = s.object(
       ...legacyFailure,
       readyReplicas: machineCounts.readyReplicas,
       availableReplicas: machineCounts.availableReplicas,
-      fullyLabeledReplicas: s.int32().optional().doc('Machines that have the labels of the template.'),
+      fullyLabeledReplicas: s.int32().optional().doc('Number of Machines that have the labels of the template.'),
     }),
   },
   nonEmpty,
@@ -72,13 +74,13 @@ export const MachineSet = defineKind({
   scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.selector' },
   columns: [
     clusterColumn,
-    column('Desired', '.spec.replicas', { type: 'integer', description: 'Machines that there should be' }),
-    column('Current', '.status.replicas', { type: 'integer', description: 'Machines that there are' }),
+    column('Desired', '.spec.replicas', { type: 'integer', description: 'Desired number of Machines' }),
+    column('Current', '.status.replicas', { type: 'integer', description: 'Number of Machines' }),
     column('Ready', '.status.readyReplicas', { type: 'integer', description: 'Machines that are Ready' }),
     column('Available', '.status.availableReplicas', { type: 'integer', description: 'Machines that are Available' }),
     column('Up-to-date', '.status.upToDateReplicas', {
       type: 'integer',
-      description: 'Machines that are as their template says',
+      description: 'Machines that are up to date with their template',
     }),
     pausedColumn,
     ageColumn,

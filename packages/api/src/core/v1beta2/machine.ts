@@ -24,7 +24,7 @@ const nodeInfo = s
     architecture: s.string(),
     swap: s.object({ capacity: s.int64().optional() }).optional(),
   })
-  .doc('What the Node says about its machine.')
+  .doc('Properties of the machine, as the Node reports them.')
 export interface MachineNodeInfo extends Infer<typeof nodeInfo> {}
 
 const machineAddresses = s
@@ -42,12 +42,12 @@ export type MachineAddress = Infer<typeof machineAddresses>[number]
 const initialization = s
   .object(
     {
-      bootstrapDataSecretCreated: s.boolean().optional().doc('True once the bootstrap data was there.'),
-      infrastructureProvisioned: s.boolean().optional().doc('True once the infrastructure was there.'),
+      bootstrapDataSecretCreated: s.boolean().optional().doc('True once the bootstrap data was created.'),
+      infrastructureProvisioned: s.boolean().optional().doc('True once the infrastructure was provisioned.'),
     },
     nonEmpty,
   )
-  .doc('Milestones of provisioning. They never go back.')
+  .doc('Milestones of provisioning. They never become false again.')
 
 const deletionProgress = s
   .object({
@@ -56,7 +56,7 @@ const deletionProgress = s
     waitForPreDrainHookStartTime: s.timestamp().optional().doc('When waiting for pre-drain hooks began.'),
     waitForPreTerminateHookStartTime: s.timestamp().optional().doc('When waiting for pre-terminate hooks began.'),
   })
-  .doc('Since when the deletion waits for each of its steps.')
+  .doc('When the steps of the deletion began.')
 
 const machineStatus = s.object(
   {
@@ -67,10 +67,10 @@ const machineStatus = s.object(
     nodeRef: s
       .object({ name: s.string(objectName) })
       .optional()
-      .doc('The Node that runs on the machine.'),
+      .doc('The Node of the machine.'),
     nodeInfo: nodeInfo.optional(),
     addresses: machineAddresses.optional(),
-    failureDomain: s.string(word).optional().doc('Where the infrastructure placed the machine.'),
+    failureDomain: s.string(word).optional().doc('Failure domain in which the infrastructure placed the machine.'),
     certificatesExpiryDate: s.timestamp().optional().doc('When certificates of a control plane Machine expire.'),
     deletion: deletionProgress.optional(),
     observedGeneration,
@@ -157,18 +157,20 @@ export const Machine = defineKind({
   columns: [
     clusterColumn,
     column('Node Name', '.status.nodeRef.name', { description: 'Node that runs on the machine' }),
-    column('Provider ID', '.spec.providerID', { priority: 10, description: 'Names the host among all of its provider' }),
-    column('Failure domain', '.status.failureDomain', { description: 'Where the machine was placed' }),
+    column('Provider ID', '.spec.providerID', { priority: 10, description: 'Identifies the machine at its provider' }),
+    column('Failure domain', '.status.failureDomain', { description: 'Failure domain of the machine' }),
     column('Ready', '.status.conditions[?(@.type=="Ready")].status', { description: 'Passes all readiness checks' }),
     availableColumn,
-    column('Up-to-date', '.status.conditions[?(@.type=="UpToDate")].status', { description: 'As its owner says' }),
+    column('Up-to-date', '.status.conditions[?(@.type=="UpToDate")].status', {
+      description: 'Whether the Machine is up to date with its owner',
+    }),
     column('Internal-IP', '.status.addresses[?(@.type=="InternalIP")].address', {
       priority: 10,
-      description: 'Address within its network',
+      description: 'Address inside of the network of the machine',
     }),
     column('External-IP', '.status.addresses[?(@.type=="ExternalIP")].address', {
       priority: 10,
-      description: 'Address from outside',
+      description: 'Address outside of the network of the machine',
     }),
     column('OS-Image', '.status.nodeInfo.osImage', { priority: 10, description: 'Operating system that the Node reports' }),
     pausedColumn,

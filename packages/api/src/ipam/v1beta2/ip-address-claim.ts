@@ -40,7 +40,7 @@ export const IPAddressClaim = defineKind({
   plural: 'ipaddressclaims',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'Asks for an IP address from a pool of an IPAM provider.',
+  doc: 'Requests an IP address from a pool of an IPAM provider.',
   spec: ipAddressClaimSpec,
   status: ipAddressClaimStatus,
   columns: [...poolColumns('to allocate an address from'), ageColumn],

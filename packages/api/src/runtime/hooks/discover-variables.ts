@@ -35,11 +35,11 @@ export const DiscoverVariables = defineHook({
       .list(
         s.object({
           name: s.string().doc('Name of the variable.'),
-          required: s.boolean().optional().doc('Whether every Cluster must give a value.'),
+          required: s.boolean().optional().doc('Whether every Cluster must set the variable.'),
           deprecatedV1Beta1Metadata: objectMeta.optional().doc('Labels and annotations of the definition.'),
           schema: s
             .of<VariableSchema>({ ...variableSchema.json, properties: { openAPIV3Schema: nestedSchema } })
-            .doc('What values a variable may take.'),
+            .doc('Schema of the values of a variable.'),
         }),
       )
       .optional(),

@@ -13,7 +13,9 @@ export const holderReference = s.object({
   kind: s.string(),
   namespace: s.string(),
   name: s.string(),
-  fieldPath: s.string().doc('Field of the holder that refers to what is made from the template, such as spec.infrastructureRef.'),
+  fieldPath: s
+    .string()
+    .doc('Field of the holder that refers to the object created from the template, such as spec.infrastructureRef.'),
 })
 export interface HolderReference extends Infer<typeof holderReference> {}
 
@@ -21,5 +23,7 @@ export interface HolderReference extends Infer<typeof holderReference> {}
 export const templateItem = {
   holderReference,
   object: wireObject('The template, whole.'),
-  variables: wireVariables.optional().doc('Variables of this template only, over those of the request; `builtin` is merged.'),
+  variables: wireVariables
+    .optional()
+    .doc('Variables for this template only. They override those of the request; `builtin` is merged.'),
 }

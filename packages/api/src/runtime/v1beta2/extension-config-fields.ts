@@ -7,28 +7,28 @@ export const clientConfigFields = {
   caBundle: s
     .string({ format: 'byte', minLength: 1, maxLength: 51200 })
     .optional()
-    .doc('Certificates (PEM) that the certificate of the server must be signed by; those of the system when absent.'),
+    .doc('CA certificates (PEM) that verify the certificate of the server; those of the system when absent.'),
   service: s
     .object({
       name: s.string({ minLength: 1, maxLength: 63 }),
       namespace: s.string({ minLength: 1, maxLength: 63 }),
-      path: s.string({ minLength: 1, maxLength: 512 }).optional().doc('Comes before the paths of the hooks.'),
-      port: s.int32().optional().doc('443 when absent.'),
+      path: s.string({ minLength: 1, maxLength: 512 }).optional().doc('Prefix of the paths of the hooks.'),
+      port: s.int32().optional().doc('Port of the Service; 443 when absent.'),
     })
     .optional()
     .doc('A Service in the management cluster.'),
   url: s
     .string({ minLength: 1, maxLength: 512 })
     .optional()
-    .doc('Where the server is: https, a host, perhaps a port and a path before those of the hooks.'),
+    .doc('URL of the server: scheme https, a host, optionally a port and a prefix of the paths of the hooks.'),
 }
 
 /** Fields that select objects and configure calls. */
 export const callFields = {
   namespaceSelector: labelSelector
     .optional()
-    .doc('Only objects in namespaces with these labels are of interest to the server; all when empty.'),
-  settings: s.map(s.string()).optional().doc('Given to the extension with every call.'),
+    .doc('Selects the namespaces for whose objects the server is called; all when empty.'),
+  settings: s.map(s.string()).optional().doc('Settings that are sent to the extension with every call.'),
 }
 
 /** The list of handlers. The schema of `timeoutSeconds` differs between versions. */
@@ -45,9 +45,9 @@ export const extensionHandlersWith = <T extends Schema<number>>(timeoutSeconds: 
           apiVersion: s.string({ minLength: 1, maxLength: 512 }).doc('Group and version of the hook.'),
           hook: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the hook.'),
         }),
-        timeoutSeconds: timeoutSeconds.optional().doc('How long a call may take; 10 when absent.'),
+        timeoutSeconds: timeoutSeconds.optional().doc('Timeout of a call; 10 when absent.'),
       }),
       { maxItems: 512 },
     )
     .listMap('name')
-    .doc('What the extension server answered when it was asked which hooks it handles.')
+    .doc('Handlers of the extension server, as returned by the last successful discovery.')

@@ -11,7 +11,7 @@ import { callFields, clientConfigFields, extensionHandlersWith } from './extensi
 
 const clientConfig = s
   .object(clientConfigFields, nonEmpty)
-  .doc('How to reach the extension server: `url` or `service`, never both.')
+  .doc('How to connect to the extension server: either `url` or `service`.')
 export interface ClientConfig extends Infer<typeof clientConfig> {}
 
 const extensionHandlers = extensionHandlersWith(s.int32({ minimum: 1 }))
@@ -48,13 +48,13 @@ export const ExtensionConfig = defineKind({
   shortNames: ['ext'],
   categories: ['cluster-api'],
   scope: 'Cluster',
-  doc: 'Registers a server of Runtime Extensions, so that core asks it which hooks it handles and calls them.',
+  doc: 'Registers a server of Runtime Extensions: core discovers its handlers and calls them.',
   spec: extensionConfigSpec,
   status: extensionConfigStatus,
   columns: [
     pausedColumn,
     column('Discovered', '.status.conditions[?(@.type=="Discovered")].status', {
-      description: 'The server answered which hooks it handles',
+      description: 'Whether the handlers of the server were discovered',
     }),
     ageColumn,
   ],

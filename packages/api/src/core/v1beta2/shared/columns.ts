@@ -1,7 +1,9 @@
 /** Columns common to several kinds. */
 import { type Column, column } from '@capstan/kube'
 
-export const clusterColumn = column('Cluster', '.spec.clusterName', { description: 'Name of the Cluster it belongs to' })
+export const clusterColumn = column('Cluster', '.spec.clusterName', {
+  description: 'Name of the Cluster that the object belongs to',
+})
 
 export const availableColumn = column('Available', '.status.conditions[?(@.type=="Available")].status', {
   description: 'Passes all availability checks',
@@ -12,7 +14,7 @@ export const pausedColumn = column('Paused', '.status.conditions[?(@.type=="Paus
   description: 'Reconciliation paused',
 })
 
-export const phaseColumn = column('Phase', '.status.phase', { description: 'Where it is in its life' })
+export const phaseColumn = column('Phase', '.status.phase', { description: 'Phase of the lifecycle' })
 
 export const ageColumn = column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' })
 

@@ -2,9 +2,14 @@
 import { s } from '@capstan/kube'
 import { word } from './limits.ts'
 
-export const clusterName = s.string({ minLength: 1, maxLength: 63 }).doc('Name of the Cluster it belongs to. It cannot change.')
+export const clusterName = s
+  .string({ minLength: 1, maxLength: 63 })
+  .doc('Name of the Cluster that the object belongs to. It cannot change.')
 
-export const failureDomain = s.string(word).optional().doc('Where Machines are placed, among the failure domains of the Cluster.')
+export const failureDomain = s
+  .string(word)
+  .optional()
+  .doc('Failure domain in which Machines are placed: one of those in the status of the Cluster.')
 
 export const minReadySeconds = s
   .int32({ minimum: 0 })
@@ -17,4 +22,4 @@ export const phase = <const Phases extends readonly string[]>(...phases: Phases)
   s
     .enum(...phases)
     .optional()
-    .doc('Where it is in its life, for people to read. Programs read conditions.')
+    .doc('Phase of the lifecycle, for people to read. Programs should read conditions.')

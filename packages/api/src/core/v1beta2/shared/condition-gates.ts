@@ -7,10 +7,13 @@ export const conditionGates = s
   .list(
     s.object({
       conditionType: s.string({ minLength: 1, maxLength: 316, pattern: conditionTypeName }).doc('Type of the condition.'),
-      polarity: s.enum('Positive', 'Negative').optional().doc('Whether True is good (Positive, when absent) or bad (Negative).'),
+      polarity: s
+        .enum('Positive', 'Negative')
+        .optional()
+        .doc('Positive (the default): the gate passes while the condition is True. Negative: while it is False.'),
     }),
     { minItems: 1, maxItems: 32 },
   )
   .listMap('conditionType')
-  .doc('Further conditions, beside those that Cluster API computes, that must hold.')
+  .doc('Additional conditions that must be met, beside those that Cluster API computes.')
 export type ConditionGate = Infer<typeof conditionGates>[number]

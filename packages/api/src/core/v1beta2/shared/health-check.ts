@@ -27,17 +27,17 @@ export const healthChecks = s
       nodeStartupTimeoutSeconds: s
         .int32({ minimum: 0 })
         .optional()
-        .doc('How long a Machine may take to get a Node; 600 when absent, without limit when 0.'),
+        .doc('Time in which a Machine must get a Node; 600 when absent, without limit when 0.'),
       unhealthyNodeConditions: s
         .list(unhealthyNodeCondition, { minItems: 1, maxItems: 100 })
         .atomic()
         .optional()
-        .doc('Conditions of the Node that make the Machine unhealthy once they last so long.'),
+        .doc('Conditions of the Node that make the Machine unhealthy after their timeout.'),
       unhealthyMachineConditions: s
         .list(unhealthyMachineCondition, { minItems: 1, maxItems: 100 })
         .atomic()
         .optional()
-        .doc('Conditions of the Machine that make it unhealthy once they last so long.'),
+        .doc('Conditions of the Machine that make it unhealthy after their timeout.'),
     },
     nonEmpty,
   )
@@ -50,21 +50,21 @@ const triggerIf = s
       unhealthyLessThanOrEqualTo: s
         .intOrString()
         .optional()
-        .doc('Only while at most so many Machines are unhealthy: a number, or a percentage.'),
+        .doc('Remediates only while at most this many Machines are unhealthy: a number, or a percentage.'),
       unhealthyInRange: s
         .string({ minLength: 1, maxLength: 32, pattern: '^\\[[0-9]+-[0-9]+\\]$' })
         .optional()
-        .doc('Only while so many Machines are unhealthy: `[from-to]`.'),
+        .doc('Remediates only while the number of unhealthy Machines is in this range: `[from-to]`.'),
     },
     nonEmpty,
   )
-  .doc('Remediates only while few enough Machines are unhealthy.')
+  .doc('Limits the number of unhealthy Machines up to which they are remediated.')
 export interface RemediationTrigger extends Infer<typeof triggerIf> {}
 
 export const maxInFlight = s
   .intOrString()
   .optional()
-  .doc('How many Machines may be replaced at once for being unhealthy: a number, or a percentage of the replicas.')
+  .doc('Maximum number of Machines that are remediated at the same time: a number, or a percentage of the replicas.')
 
 const remediation = { triggerIf: triggerIf.optional(), templateRef: templateReference.optional() }
 
@@ -86,9 +86,9 @@ const ofMachineDeployment = {
 const enabled = s
   .boolean()
   .optional()
-  .doc('Whether there is a MachineHealthCheck. When absent, there is one if the topology or the class defines checks.')
+  .doc('Whether a MachineHealthCheck is created. When absent, it is if the topology or the class defines checks.')
 
-const what = 'When Machines count as unhealthy, and what happens then.'
+const what = 'When Machines count as unhealthy, and how they are remediated.'
 
 export const controlPlaneClassHealthCheck = s.object(ofControlPlane, nonEmpty).optional().doc(what)
 export const controlPlaneHealthCheck = s

@@ -15,8 +15,8 @@ export const labelSelector = s
       .atomic()
       .optional()
       .doc('Requirements on labels.'),
-    matchLabels: s.map(s.string()).optional().doc('Labels with these values.'),
+    matchLabels: s.map(s.string()).optional().doc('Labels that must be present with these values.'),
   })
   .atomic()
-  .doc('Which objects are meant, by their labels. All parts must hold; an empty selector matches everything.')
+  .doc('Selects objects by their labels. All requirements must match; an empty selector matches every object.')
 export interface LabelSelector extends Infer<typeof labelSelector> {}

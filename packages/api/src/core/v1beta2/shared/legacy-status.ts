@@ -14,13 +14,13 @@ export const legacyConditions = s
       message: s.string({ minLength: 1, maxLength: 10240 }).optional(),
     }),
   )
-  .doc('Conditions in the form of v1beta1.')
+  .doc('Conditions in the format of v1beta1.')
 export type LegacyCondition = Infer<typeof legacyConditions>[number]
 
 /** Fields of kinds with terminal failures. */
 export const legacyFailure = {
-  failureReason: s.string().optional().doc('Why it failed for good, in one word for programs.'),
-  failureMessage: s.string({ minLength: 1, maxLength: 10240 }).optional().doc('Why it failed for good, in words for people.'),
+  failureReason: s.string().optional().doc('Reason of a terminal failure: one word, for programs.'),
+  failureMessage: s.string({ minLength: 1, maxLength: 10240 }).optional().doc('Message of a terminal failure, for people.'),
 }
 
 type LegacyStatus<Fields extends Shape> = {

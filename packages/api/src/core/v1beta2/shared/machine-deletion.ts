@@ -7,33 +7,33 @@ const timeouts = {
   nodeDrainTimeoutSeconds: s
     .int32({ minimum: 0 })
     .optional()
-    .doc('How long draining the Node may take; without limit when absent or 0.'),
+    .doc('Timeout of draining the Node; without limit when absent or 0.'),
   nodeVolumeDetachTimeoutSeconds: s
     .int32({ minimum: 0 })
     .optional()
-    .doc('How long detaching the volumes of the Node may take; without limit when absent or 0.'),
+    .doc('Timeout of detaching the volumes of the Node; without limit when absent or 0.'),
   nodeDeletionTimeoutSeconds: s
     .int32({ minimum: 0 })
     .optional()
-    .doc('How long deleting the Node may take; 10 when absent, without limit when 0.'),
+    .doc('Timeout of deleting the Node; 10 when absent, without limit when 0.'),
 }
 
 const order = {
   order: s
     .enum('Random', 'Newest', 'Oldest')
     .optional()
-    .doc('Which Machines go first when there are too many: Random (when absent), Newest or Oldest.'),
+    .doc('Which Machines are deleted first on scale down: Random (when absent), Newest or Oldest.'),
 }
 
 export const machineDeletion = s
   .object(timeouts, nonEmpty)
-  .doc('How long each step of the deletion of a Machine may take; 0 means for ever.')
+  .doc('Timeouts of the steps of the deletion of a Machine; 0 means without limit.')
 export interface MachineDeletion extends Infer<typeof machineDeletion> {}
 
-export const machineSetDeletion = s.object(order, nonEmpty).doc('Which Machines go first when there are too many.')
+export const machineSetDeletion = s.object(order, nonEmpty).doc('Which Machines are deleted first on scale down.')
 export interface MachineSetDeletion extends Infer<typeof machineSetDeletion> {}
 
 export const machineDeploymentDeletion = s
   .object({ ...order, ...timeouts }, nonEmpty)
-  .doc('Which Machines go first, and how long each step may take.')
+  .doc('Which Machines are deleted first on scale down, and the timeouts of a deletion.')
 export interface MachineDeploymentTopologyDeletion extends Infer<typeof machineDeploymentDeletion> {}

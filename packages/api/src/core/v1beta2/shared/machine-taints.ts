@@ -6,7 +6,7 @@ import { labelValue, qualifiedName } from './limits.ts'
 export const machineTaints = s
   .list(
     s.object({
-      effect: s.enum('NoSchedule', 'PreferNoSchedule', 'NoExecute').doc('What happens to Pods that do not tolerate the taint.'),
+      effect: s.enum('NoSchedule', 'PreferNoSchedule', 'NoExecute').doc('Effect on Pods that do not tolerate the taint.'),
       key: s.string({ minLength: 1, maxLength: 317, pattern: qualifiedName }),
       propagation: s.enum('Always', 'OnInitialization').doc('Always keeps the taint on the Node; OnInitialization adds it once.'),
       value: s.string({ minLength: 1, maxLength: 63, pattern: labelValue }).optional(),

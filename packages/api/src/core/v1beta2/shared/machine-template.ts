@@ -11,13 +11,13 @@ import { contractReference } from './references.ts'
 
 const bootstrap = s
   .object({
-    configRef: contractReference.optional().doc('The provider object that makes the bootstrap data.'),
+    configRef: contractReference.optional().doc('The provider object that creates the bootstrap data.'),
     dataSecretName: s
       .string({ minLength: 0, maxLength: 253 })
       .optional()
       .doc('Name of the Secret with the bootstrap data, under the key `value`.'),
   })
-  .doc('Where the bootstrap data comes from: a config that makes it, or the Secret that holds it.')
+  .doc('Source of the bootstrap data: a bootstrap config that creates it, or the Secret that contains it.')
 
 export const machineSpec = s
   .object({
@@ -28,19 +28,19 @@ export const machineSpec = s
     providerID: s
       .string({ minLength: 1, maxLength: 512 })
       .optional()
-      .doc('Names the host among all of its provider: core copies it from the infrastructure, and finds the Node by it.'),
+      .doc('Identifies the machine at its provider. Core copies it from the infrastructure object, and finds the Node by it.'),
     failureDomain,
     minReadySeconds,
     readinessGates: conditionGates.optional(),
     deletion: machineDeletion.optional(),
     taints: machineTaints.optional(),
   })
-  .doc('What a Machine should be.')
+  .doc('Desired state of a Machine.')
 export interface MachineSpec extends Infer<typeof machineSpec> {}
 
 export const machineTemplate = s
   .object({ metadata: objectMeta.optional(), spec: machineSpec.doc('Spec of the Machines.') })
-  .doc('What the Machines that are made look like.')
+  .doc('Template of the Machines.')
 export interface MachineTemplateSpec extends Infer<typeof machineTemplate> {
   spec: MachineSpec
 }

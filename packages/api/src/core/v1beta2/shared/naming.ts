@@ -9,7 +9,7 @@ export const machineNaming = s
       template: s
         .string({ minLength: 1, maxLength: 256 })
         .optional()
-        .doc('Go template with .cluster.name, .machineSet.name and .random, which must be in it.'),
+        .doc('Go template with the variables .cluster.name, .machineSet.name and .random. It must contain .random.'),
     },
     nonEmpty,
   )
@@ -22,7 +22,9 @@ export const naming = s
       template: s
         .string({ minLength: 1, maxLength: 1024 })
         .optional()
-        .doc('Go template with .cluster.name, .random and, for workers, the name within the topology.'),
+        .doc(
+          'Go template with the variables .cluster.name and .random and, for workers, .machineDeployment.topologyName or .machinePool.topologyName.',
+        ),
     },
     nonEmpty,
   )

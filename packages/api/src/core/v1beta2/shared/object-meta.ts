@@ -5,5 +5,5 @@ import { nonEmpty } from './limits.ts'
 
 export const objectMeta = s
   .object({ labels: s.map(s.string()).optional(), annotations: s.map(s.string()).optional() }, nonEmpty)
-  .doc('Labels and annotations for the objects that are made.')
+  .doc('Labels and annotations of the created objects.')
 export interface TemplateObjectMeta extends Infer<typeof objectMeta> {}

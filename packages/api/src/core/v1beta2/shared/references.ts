@@ -21,5 +21,5 @@ export const templateReference = s
     kind,
     name,
   })
-  .doc('Refers to a template in the same namespace, in a version of its API.')
+  .doc('Refers to a template in the same namespace, with its API version.')
 export interface TemplateReference extends Infer<typeof templateReference> {}

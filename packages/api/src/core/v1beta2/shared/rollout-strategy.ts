@@ -8,11 +8,11 @@ const rollingUpdate = s.object(
     maxSurge: s
       .intOrString()
       .optional()
-      .doc('How many Machines there may be beyond the desired number: a number, or a percentage, rounded up. 1 when absent.'),
+      .doc('Maximum number of Machines above the desired number: a number, or a percentage, rounded up. 1 when absent.'),
     maxUnavailable: s
       .intOrString()
       .optional()
-      .doc('How many Machines may be unavailable: a number, or a percentage, rounded down. 0 when absent.'),
+      .doc('Maximum number of unavailable Machines: a number, or a percentage, rounded down. 0 when absent.'),
   },
   nonEmpty,
 )
@@ -22,7 +22,9 @@ export const rolloutStrategy = s
     {
       type: s
         .enum('RollingUpdate', 'OnDelete')
-        .doc('RollingUpdate replaces Machines step by step; OnDelete leaves it to whoever deletes them.'),
+        .doc(
+          'RollingUpdate replaces Machines step by step; OnDelete replaces a Machine only after it was deleted by a user or another controller.',
+        ),
       rollingUpdate: rollingUpdate.optional(),
     },
     nonEmpty,
@@ -30,16 +32,16 @@ export const rolloutStrategy = s
   .doc('How Machines are replaced when their template changes.')
 export interface RolloutStrategy extends Infer<typeof rolloutStrategy> {}
 
-const after = s.timestamp().optional().doc('Machines made before this time are replaced once it has come.')
+const after = s.timestamp().optional().doc('Machines created before this time are replaced once the time is reached.')
 
-export const controlPlaneRollout = s.object({ after }, nonEmpty).optional().doc('When changes reach Machines.')
+export const controlPlaneRollout = s.object({ after }, nonEmpty).optional().doc('When Machines are replaced.')
 
 export const machineDeploymentRollout = s
   .object({ after, strategy: rolloutStrategy.optional() }, nonEmpty)
   .optional()
-  .doc('When and how changes reach Machines.')
+  .doc('When and how Machines are replaced.')
 
 export const machineDeploymentClassRollout = s
   .object({ strategy: rolloutStrategy.optional() }, nonEmpty)
   .optional()
-  .doc('How changes reach Machines.')
+  .doc('How Machines are replaced.')

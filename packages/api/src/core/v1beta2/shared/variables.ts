@@ -98,5 +98,5 @@ export const variableSchema = s
   .object({
     openAPIV3Schema: s.of<JSONSchemaProps>(jsonSchemaProps.json),
   })
-  .doc('What values a variable may take.')
+  .doc('Schema of the values of a variable.')
 export interface VariableSchema extends Infer<typeof variableSchema> {}

@@ -5,9 +5,9 @@ import { word } from './limits.ts'
 
 const versionInUse = s.object({
   version: s.string(word).doc('Kubernetes version.'),
-  replicas: s.int32({ minimum: 1 }).optional().doc('How many Machines run it.'),
+  replicas: s.int32({ minimum: 1 }).optional().doc('Number of Machines with this version.'),
 })
-const inUse = 'Kubernetes versions in use, from old to new, with how many replicas run each.'
+const inUse = 'Kubernetes versions in use, from old to new, with the number of replicas of each.'
 
 export const replicasOfVersion = s.list(versionInUse, { minItems: 1, maxItems: 32 }).atomic().doc(inUse)
 export type ReplicasOfVersion = Infer<typeof replicasOfVersion>[number]
@@ -18,5 +18,5 @@ export type ReplicasByVersion = Infer<typeof replicasByVersion>[number]
 export const upgradePlan = s
   .list(s.object({ version: s.string(word).doc('Kubernetes version of the step.') }), { minItems: 1, maxItems: 32 })
   .atomic()
-  .doc('Versions that an upgrade under way has yet to pass, in order.')
+  .doc('Remaining versions of the current upgrade, in order.')
 export type UpgradeStep = Infer<typeof upgradePlan>[number]
