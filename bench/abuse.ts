@@ -1,6 +1,6 @@
 /**
- * How long small requests of another user wait for `capstan apiserver` while it works on one hostile request: each list, map and text of
- * `interop/abuse/inputs.ts` as long as a request may be.
+ * Measures how long small requests of another user wait while `capstan apiserver` processes one hostile request: each list, map and text of
+ * `interop/abuse/inputs.ts`, as long as a request may be.
  */
 import { hostileInputs, largestInputs } from '../interop/abuse/inputs.ts'
 import { observed } from '../interop/abuse/observe.ts'

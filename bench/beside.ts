@@ -1,7 +1,7 @@
 /**
- * The same load on `capstan apiserver` and on kube-apiserver with etcd, both durable, on this machine in this run: each figure of
- * ours is followed by theirs and by how ours stands to it. The load is the same for both, and costs its sender little (`load.ts`),
- * who shares the cores with the servers.
+ * The same load on `capstan apiserver` and on kube-apiserver with etcd, both durable, on the same machine in the same run. Prints each
+ * figure of ours, the figure of theirs, and the ratio. The load generator (`load.ts`) uses little CPU, because it shares the cores with the
+ * servers.
  */
 import { readFileSync } from 'node:fs'
 import { type ApiRequest, messageOf, typeMeta } from '@capstan/kube'

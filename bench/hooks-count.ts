@@ -39,7 +39,7 @@ export async function* countedCalls(count: number, workers: number): AsyncIterab
       if (name === undefined) return
       const what = `${hook.name} ${name}`
       calls.set(what, (calls.get(what) ?? 0) + 1)
-      moments.tell(what)
+      moments.record(what)
     },
   })
   const names = Array.from({ length: count }, (_, index) => `c-${index}`)

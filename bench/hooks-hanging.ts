@@ -1,4 +1,4 @@
-/** Measures whether an unresponsive extension delays Clusters that it does not select. */
+/** Measures how an unresponsive extension delays Clusters that it does not select. */
 import { BeforeClusterCreate, Cluster } from '@capstan/api'
 import { defineExtension, on } from '@capstan/extension'
 import { Namespace } from '@capstan/kube'

@@ -1,4 +1,4 @@
-/** Time until a Cluster continues after an extension stops blocking it. */
+/** Measures the time until a Cluster continues after an extension stops blocking it. */
 import { BeforeClusterCreate, BeforeClusterUpgrade, Cluster, RetryHooksAnnotation } from '@capstan/api'
 import { defineExtension, holdFor, on, proceedNow } from '@capstan/extension'
 import type { Figure } from './figure.ts'
@@ -23,13 +23,13 @@ export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
           asked.add(name)
           return holdFor(1, 'not yet')
         }
-        moments.tell(`go ${name}`)
+        moments.record(`go ${name}`)
         return proceedNow()
       }),
       on(BeforeClusterUpgrade, { name: 'upgrade' }, ({ request: { cluster } }) => {
         const { name } = cluster.metadata
         if (!ready.has(name)) return holdFor(3600, 'not yet')
-        moments.tell(`upgrade ${name}`)
+        moments.record(`upgrade ${name}`)
         return proceedNow()
       }),
     ],

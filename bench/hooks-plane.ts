@@ -30,7 +30,7 @@ export interface HooksPlane {
 export class Moments {
   readonly #known = new Map<string, PromiseWithResolvers<number>>()
 
-  tell(what: string): void {
+  record(what: string): void {
     this.#moment(what).resolve(now())
   }
 
@@ -83,7 +83,7 @@ export async function startHooksPlane(
     const events = await client.watch(kind, { resourceVersion: metadata.resourceVersion, signal: stop.signal })
     const read = async () => {
       for await (const { type, object } of events) {
-        for (const what of tells(object, type === 'DELETED')) if (what !== false) moments.tell(what)
+        for (const what of tells(object, type === 'DELETED')) if (what !== false) moments.record(what)
       }
     }
     // Ends with the plane.

@@ -1,4 +1,4 @@
-/** Runtime hooks: what a call costs beside upstream's client, how soon a cluster continues after a blocking response, and how often hooks are called. */
+/** Runtime hooks: cost of a call compared with upstream's client, delay after a blocking response expires, and number of calls. */
 import { messageOf } from '@capstan/kube'
 import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'

@@ -1,6 +1,6 @@
 /**
- * A load that costs its sender little, since sender and server share the cores: requests are bytes before the clock starts, each
- * connection carries one at a time, and of an answer only its status and its end are looked for. The same for every server.
+ * A load generator that uses little CPU, because it shares the cores with the server. Requests are encoded before the measurement starts,
+ * each connection has one request in flight, and of a response only the status and the end are parsed. The same for every server.
  */
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { type ApiRequest, methodOf, urlOf } from '@capstan/kube'
@@ -44,7 +44,7 @@ export class Load {
       const options = { ...request.options, ...(resourceVersion === undefined ? {} : { resourceVersion }) }
       const connection = await Connection.open(this.#access)
       const head = await connection.beginning(this.#bytesOf({ ...request, options }), watcher)
-      if (statusOf(head) !== 200) throw new Error(`A watch was refused: ${head.toString()}`)
+      if (statusOf(head) !== 200) throw new Error(`A watch was rejected: ${head.toString()}`)
       return connection
     }
     const watches = new Watches(open)

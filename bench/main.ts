@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- --short] [-- --json FILE] [-- --clusters N,…] [NAME…]`: figures that matter, each measured on this machine in one run. What bounds each
- * one is written in README.md. Nothing is asserted here: machines differ.
+ * `npm run bench [-- --short] [-- --json FILE] [-- --clusters N,…] [NAME…]`: measures each figure of README.md on this machine in one run.
+ * README.md describes what bounds each one. No figure is asserted, because machines differ.
  */
 import { writeFileSync } from 'node:fs'
 import { abuseBench } from './abuse.ts'

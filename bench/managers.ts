@@ -1,7 +1,7 @@
 /**
- * `capstan manager` and upstream's Go managers, each on a kube-apiserver with etcd of its own, one after the other in one run: Clusters
- * of one control plane machine and two workers from apply to Available, an upgrade of all, idle, deletion. Requests are counted in the
- * API server's audit log.
+ * `capstan manager` and upstream's Go managers, one after the other, each on its own kube-apiserver with etcd. Measured are Clusters of one
+ * control plane machine and two workers: from apply to Available, an upgrade of all, idle, and deletion. Requests are counted in the API
+ * server's audit log.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

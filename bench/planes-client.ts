@@ -1,4 +1,7 @@
-/** Asks each of many planes for one object, over a TLS connection of its own. A process of its own: its memory is not the server's. */
+/**
+ * Gets one object from each of many workload API servers, each over its own TLS connection. A child process, so that the server's memory is
+ * measured alone.
+ */
 import { request } from 'node:https'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { inParallel } from './figure.ts'

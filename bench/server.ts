@@ -1,4 +1,4 @@
-/** `capstan apiserver` as a process of its own, as a client meets it. */
+/** Measures `capstan apiserver` as a separate process, over HTTPS. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * Hostile inputs on our server and on a real one, side by side: both must answer with the same status, neither may end, and other users
- * must not wait longer than twice as long as on the real server. Run by `npm run interop -- abuse`.
+ * Sends hostile inputs to our server and to a real one: both must respond with the same status, neither may exit, and other users must not
+ * wait longer than twice as long as on the real server. Run by `npm run interop -- abuse`.
  */
 import { explained } from './abuse/explained.ts'
 import { hostileInputs, largestInputs } from './abuse/inputs.ts'

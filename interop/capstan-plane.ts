@@ -1,4 +1,7 @@
-/** `capstan apiserver` in the place of etcd, kube-apiserver and its controllers: same flags, same credentials, one process. */
+/**
+ * Starts `capstan apiserver` in the place of etcd, kube-apiserver and kube-controller-manager: the same flags and credentials, in one
+ * process.
+ */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { makeCredentials, type PlaneOptions, type ServedPlane, serve, serverFlags, withoutGiven } from './plane.ts'

@@ -1,4 +1,4 @@
-/** Programs that use @kubernetes/client-node, on our server and on a real one. What they do is in `client-node/checks.mjs`. */
+/** Runs programs that use @kubernetes/client-node on our server and on a real one. The programs are in `client-node/checks.mjs`. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'

@@ -1,6 +1,6 @@
 /**
- * clusterctl installs Capstan from the repository that `capstan manifests --output-dir` writes, upgrades it to a newer release and takes
- * it away again: on the embedded API server and on the real one. Pods do not run.
+ * clusterctl installs Capstan from the repository that `capstan manifests --output-dir` writes, upgrades it to a newer release and deletes
+ * it: on the embedded API server and on the real one. Pods do not run.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * clusterctl installs upstream's Cluster API from a folder with its real manifests, looks for upgrades and takes everything away
- * again: on the embedded API server and on the real one, with the same words and the same objects. No pod ever runs.
+ * clusterctl installs upstream's Cluster API from a folder with its real manifests, plans an upgrade and deletes everything: on the
+ * embedded API server and on the real one, with the same output and the same objects. Pods do not run.
  */
 import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

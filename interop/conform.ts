@@ -1,6 +1,6 @@
 /**
- * `capstan conform` as a process, against providers in processes of their own: the local provider with Capstan's core, and upstream's
- * in-memory infrastructure, kubeadm bootstrap and kubeadm control plane with upstream's core.
+ * `capstan conform` as a process against providers in separate processes: the local provider with Capstan's core, and upstream's in-memory
+ * infrastructure, kubeadm bootstrap and kubeadm control plane with upstream's core.
  */
 import { spawn } from 'node:child_process'
 import { createServer } from 'node:http'

@@ -1,6 +1,6 @@
 /**
- * Capstan's controllers on a real kube-apiserver: the tests that are written for the embedded server and a virtual clock, unchanged,
- * and the story of a cluster's whole life, line by line that of the embedded server.
+ * Capstan's controllers on a real kube-apiserver: the tests written for the embedded server and a virtual clock run unchanged, and the
+ * story of a cluster's whole life must have the same lines as on the embedded server.
  */
 import { Checks } from './capstan-process.ts'
 import { startRealPlane } from './real-plane.ts'

@@ -1,6 +1,6 @@
 /**
- * Conversions between v1beta2 and older API versions beside upstream's own, in Go: generated objects of every kind and version, both
- * ways, and objects that a client of the older version changed and wrote back. What comes out must be equal field by field.
+ * Compares conversions between v1beta2 and older API versions with upstream's own, in Go: generated objects of every kind and version, in
+ * both directions, and objects that a client of the older version changed and wrote back. The results must be equal field by field.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -76,10 +76,10 @@ async function comparePair(
   }
   for (const object of fc.sample(objectsOf(version.kind), { seed, numRuns: each })) await compare(object, stored)
   for (const [index, object] of fc.sample(objectsOf(kind), { seed, numRuns: each }).entries()) {
-    const shown = await compare(object, old)
-    if (!shown) continue
-    await compare(shown, stored)
-    await compare(changed(shown, index), stored)
+    const converted = await compare(object, old)
+    if (!converted) continue
+    await compare(converted, stored)
+    await compare(changed(converted, index), stored)
   }
   return converted
 }

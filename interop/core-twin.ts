@@ -1,6 +1,6 @@
 /**
- * Upstream's core and ours on the same scripts: each on an API server of its own with its webhooks, the same stub providers, and
- * everything compared at rest. `interop/README.md` describes how to add a case.
+ * Runs the same scripts with upstream's core and with ours, each on its own API server with its webhooks and the same stub providers, and
+ * compares all objects when both are idle. `interop/README.md` describes how to add a case.
  */
 import { CustomResourceDefinition, messageOf, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { startCapstanPlane } from './capstan-plane.ts'

@@ -1,6 +1,6 @@
 /**
- * A controller-runtime project (`interop/go`) runs its tests as its author would, with `KUBEBUILDER_ASSETS` naming first Capstan's
- * launchers, then the real programs: the results must be the same. Prints what each took.
+ * Runs the tests of a controller-runtime project (`interop/go`) as its author would, with `KUBEBUILDER_ASSETS` naming first Capstan's
+ * launchers, then the real programs: the results must be the same. Prints the duration of each run.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -65,7 +65,7 @@ async function runBoth(): Promise<Outcome> {
     const runs = { capstan: await runTests(tests, ours), real: await runTests(tests, real) }
     for (const [name, run] of Object.entries(runs)) {
       for (const [test, passed] of run.tests) checks.check(`${test} on ${name}`, passed)
-      checks.check(`the tests end well on ${name}`, run.code === 0, said(run))
+      checks.check(`the tests end well on ${name}`, run.code === 0, output(run))
     }
     const missing = [...runs.real.tests.keys()].filter((test) => !runs.capstan.tests.has(test))
     checks.check('every test of one was run on the other', missing.length === 0, missing)
@@ -79,7 +79,7 @@ async function runBoth(): Promise<Outcome> {
 }
 
 /** Returns the errors in the output, without the names of tests. */
-const said = ({ lines }: Run): string[] => lines.filter((line) => !/^(=== RUN|--- PASS|PASS$|[IW]\d{4} )/.test(line)).slice(-40)
+const output = ({ lines }: Run): string[] => lines.filter((line) => !/^(=== RUN|--- PASS|PASS$|[IW]\d{4} )/.test(line)).slice(-40)
 
 interface Run {
   readonly code: number | null

@@ -1,6 +1,6 @@
 /**
- * `capstan apiserver` on a disk that fills up under it. Nothing is acknowledged that is not kept; reads and watches go on; the server says
- * that it is not ready, and why it refuses; and it continues once there is space, or stops, or is killed, without losing anything.
+ * `capstan apiserver` on a disk that becomes full. Acknowledged writes are never lost; reads and watches continue; the server reports that
+ * it is not ready, and why it rejects writes; once there is space it continues, stops or is killed without losing anything.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ async function fullDisk(): Promise<Outcome> {
     const flags = ['--data', join(disk.folder, 'data'), '--secure-port', '0', '--kubeconfig', kubeconfig]
     return startCapstan(['apiserver', ...flags], /API server ready/, disk.prefix)
   }
-  const known: Known = { acknowledged: new Map(), refused: new Set() }
+  const known: Known = { acknowledged: new Map(), rejected: new Set() }
   let server: CapstanProcess | undefined
   try {
     server = await start()
@@ -38,16 +38,16 @@ async function fullDisk(): Promise<Outcome> {
         const { code } = await server.stop()
         checks.check('the server stops cleanly on a full disk', code === 0, { code })
         // A start also needs some space. If the stop has left none, the server reports it.
-        const refusal = await start().then((started) => started.kill(), messageOf)
-        const isClear = refusal === undefined || /Cannot open data folder .*\/db: .*space left/i.test(refusal)
-        checks.check('on one, it starts or says why it does not', isClear, refusal)
+        const rejection = await start().then((started) => started.kill(), messageOf)
+        const isClear = rejection === undefined || /Cannot open data folder .*\/db: .*space left/i.test(rejection)
+        checks.check('on one, it starts or says why it does not', isClear, rejection)
       }
       disk.free(server.pid)
       if (end === 'room') await withClient(kubeconfig, (client) => goOn(client, kubeconfig, known, checks))
       else server = await start()
       await withClient(kubeconfig, (client) => verify(client, known, checks))
     }
-    console.log(`${known.acknowledged.size} acknowledged, ${known.refused.size} refused`)
+    console.log(`${known.acknowledged.size} acknowledged, ${known.rejected.size} rejected`)
   } finally {
     await server?.kill().catch(() => {})
     await disk.close()
@@ -67,18 +67,22 @@ async function fillUp(
 ) {
   for (let i = 0; i < 20; i++) await write(client, known)
   const before = new Set(known.acknowledged.keys())
-  const told: string[] = []
+  const received: string[] = []
   const ended = new AbortController()
   const { metadata } = await client.list(ConfigMap, { namespace })
   const events = await client.watch(ConfigMap, { namespace, resourceVersion: metadata.resourceVersion!, signal: ended.signal })
   const watching = (async () => {
-    for await (const { object } of events) told.push(object.metadata.name)
+    for await (const { object } of events) received.push(object.metadata.name)
   })().catch(() => {})
 
   disk.fill(pid)
   let first: StatusError | undefined
   for (let i = 0; !first && i < 2000; i++) first = await write(client, known)
-  checks.check('the first refusal is a 500 that says why', first?.code === 500 && disk.full.test(first.message), first?.message)
+  checks.check(
+    'the first rejected write gets status 500 with the cause',
+    first?.code === 500 && disk.full.test(first.message),
+    first?.message,
+  )
   const { server, ca } = await loadKubeconfig(kubeconfig)
   const isWell = (path: string) => answers(`${server}${path}`, ca === undefined ? {} : { ca })
   const health = await Promise.all(['/readyz', '/healthz', '/livez'].map(isWell))
@@ -88,20 +92,20 @@ async function fillUp(
   // Retried ten times by the client, a second apart, as any Kubernetes client does.
   const others = await Promise.all([1, 2, 3].map(() => write(client, known)))
   const areClear = others.every((one) => one !== undefined && [500, 503].includes(one.code) && disk.full.test(one.message))
-  checks.check('later ones are refused, too, and say why', areClear, others.map(messageOf))
+  checks.check('later writes are rejected too, with the cause', areClear, others.map(messageOf))
   ended.abort()
   await watching
   const expected = [...known.acknowledged.keys()].filter((name) => !before.has(name))
-  checks.check('a watch is told of what was acknowledged, and of nothing else', told.join() === expected.join(), {
-    told,
+  checks.check('a watch is told of what was acknowledged, and of nothing else', received.join() === expected.join(), {
+    received,
     expected,
   })
 }
 
 /** Checks that writes succeed within a few seconds after space was freed, without a restart. */
 async function goOn(client: Client, kubeconfig: string, known: Known, checks: Checks): Promise<void> {
-  const refusal = await write(client, known)
-  checks.check('writes go on once there is room', refusal === undefined, refusal?.message)
+  const rejection = await write(client, known)
+  checks.check('writes go on once there is room', rejection === undefined, rejection?.message)
   const { server, ca } = await loadKubeconfig(kubeconfig)
   checks.check('and the server is ready', await answers(`${server}/readyz`, ca === undefined ? {} : { ca }))
 }
@@ -111,8 +115,8 @@ async function verify(client: Client, known: Known, checks: Checks): Promise<voi
   checks.check('everything acknowledged is there, with its resourceVersion', includesAll(items, known))
   const highest = Math.max(...[...known.acknowledged.values()].map(Number))
   checks.check('the resourceVersion has not gone back', Number(metadata.resourceVersion) >= highest)
-  const there = items.filter((item) => known.refused.has(item.metadata.name)).map((item) => item.metadata.name)
-  checks.check('nothing that was refused is there', there.length === 0, there)
+  const there = items.filter((item) => known.rejected.has(item.metadata.name)).map((item) => item.metadata.name)
+  checks.check('no rejected write is stored', there.length === 0, there)
 }
 
 const includesAll = (items: readonly ConfigMap[], { acknowledged }: Known): boolean => {
@@ -123,7 +127,7 @@ const includesAll = (items: readonly ConfigMap[], { acknowledged }: Known): bool
 interface Known {
   /** By name: its resourceVersion. */
   readonly acknowledged: Map<string, string>
-  readonly refused: Set<string>
+  readonly rejected: Set<string>
 }
 
 let count = 0
@@ -137,7 +141,7 @@ async function write(client: Client, known: Known): Promise<StatusError | undefi
     return undefined
   } catch (err) {
     if (!(err instanceof StatusError)) throw err
-    known.refused.add(name)
+    known.rejected.add(name)
     return err
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The recordings that `golden.test.ts` holds our server to, over HTTPS: against `capstan apiserver`, and, as the control, against a
- * real kube-apiserver, which must answer as it did when it was recorded. Run by `npm run interop -- golden`.
+ * Replays the recordings of `golden.test.ts` over HTTPS: against `capstan apiserver` and, as a control, against a real kube-apiserver,
+ * whose responses must be the recorded ones. Run by `npm run interop -- golden`.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'

@@ -1,6 +1,6 @@
 /**
- * Upstream's own types, in Go, asked about the same things: how 100,000 answers decode, values and messages, what comes of patches, and
- * which paths and shapes hooks have. What the last gives is recorded in the test data of `api`, where `npm test` holds our document against it.
+ * Compares hooks with upstream's own types, in Go: how 100,000 responses decode (values and errors), results of patches, and paths and
+ * shapes of hooks. The paths and shapes are recorded in the test data of `api`, with which `npm test` compares our document.
  */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'

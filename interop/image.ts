@@ -1,6 +1,6 @@
 /**
- * The image of `image/Dockerfile`, built without a registry of images and run by an OCI runtime as the Deployments say: their user, a
- * read-only root file system, no capabilities, a memory limit. Two replicas of core and the local provider work on a real kube-apiserver
+ * Builds the image of `image/Dockerfile` without an image registry, and runs it with an OCI runtime as the Deployments specify: user,
+ * read-only root file system, no capabilities, memory limit. Two replicas of core and of the local provider work on a real kube-apiserver
  * with the tokens of their ServiceAccounts.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'

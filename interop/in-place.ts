@@ -1,6 +1,6 @@
 /**
- * An upgrade in place with core and the local provider in processes of their own, and an extension in a third: the provider finds
- * out from what core has discovered whom to ask whether a Machine can be updated.
+ * An in-place upgrade with core, the local provider and an extension in three processes. The provider finds the extension for
+ * `CanUpdateMachine` in the ExtensionConfigs that core has discovered.
  */
 import { join } from 'node:path'
 import { CanUpdateMachine, Cluster, ExtensionConfig, Machine, UpdateMachine } from '@capstan/api'

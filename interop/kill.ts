@@ -1,7 +1,7 @@
 /**
- * Processes killed with SIGKILL while 16 clients write, again and again on one data folder: 500 that have only the store open, and
- * twelve times `capstan apiserver` with its clients over HTTPS. After each restart: every acknowledged write is there,
- * resourceVersion has not gone back, and a watch continues after its last event.
+ * Kills processes with SIGKILL while 16 clients write, repeatedly on one data folder: 500 processes that only open the store, and `capstan
+ * apiserver` with its clients over HTTPS twelve times. After each restart every acknowledged write is present, resourceVersion has not
+ * decreased, and a watch continues after its last event.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -34,10 +34,10 @@ export async function killSuite(): Promise<Outcome> {
 }
 
 /** Two folders at once: one process starts while the other writes. */
-async function killStores(asked: string | undefined): Promise<Outcome> {
-  const rounds = asked === undefined ? 500 : Number(asked)
+async function killStores(requested: string | undefined): Promise<Outcome> {
+  const rounds = requested === undefined ? 500 : Number(requested)
   const folder = mkdtempSync(join(tmpdir(), 'capstan-kill-store-'))
-  const end = asked === undefined ? performance.now() + minutes(2) : Infinity
+  const end = requested === undefined ? performance.now() + minutes(2) : Infinity
   try {
     const results = await Promise.all(
       [1, 2].map((seed) =>
@@ -86,8 +86,8 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
     const server = await start()
     await withClient(kubeconfig, (client) => verify(client, known, checks))
     const second = await start().then(() => 'it started', messageOf)
-    const isRefused = second.includes(`Cannot open data folder ${folder}/db: it is in use by another process`)
-    checks.check('a second server on the folder is refused by its name', isRefused, second)
+    const isRejected = second.includes(`Cannot open data folder ${folder}/db: it is in use by another process`)
+    checks.check('a second server on the folder fails with the name of the folder', isRejected, second)
     await backUpAndRestore(folder, known, checks)
     const { code, complaints } = await server.stop()
     checks.check('the server stops cleanly after all that', code === 0 && complaints === '', { code, complaints })

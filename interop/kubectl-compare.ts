@@ -1,6 +1,6 @@
 /**
- * The same kubectl commands against `capstan apiserver` and against a real kube-apiserver with etcd and kube-controller-manager: exit
- * code, stdout and stderr must be the same, but for what must differ (`normalize.ts`) and what is explained (`explained.ts`).
+ * Runs the same kubectl commands against `capstan apiserver` and against a real kube-apiserver with etcd and kube-controller-manager: exit
+ * code, stdout and stderr must be the same, except for values that must differ (`normalize.ts`) and explained differences (`explained.ts`).
  * Run by `npm run interop -- kubectl-compare`.
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -31,15 +31,15 @@ async function run(): Promise<Outcome> {
   await using ours = await startCapstanPlane({ users, durable: true })
   await using real = await startRealPlane({ users })
   const planeOf = ({ kubeconfig, kubeconfigOf }: typeof ours): Plane => ({ kubeconfig, bob: kubeconfigOf('bob') })
-  const results = await compareKubectl(kubectl, { ours: planeOf(ours), real: planeOf(real) }, { told: tell })
+  const results = await compareKubectl(kubectl, { ours: planeOf(ours), real: planeOf(real) }, { onRow: printRow })
   const failed = results.filter(({ result }) => result === 'different').length
   return { passed: results.length - failed, failed }
 }
 
 /** A row of the table; below it, what differs: lines of the real server with `-`, ours with `+`. */
-function tell({ section, run: command, result, why }: Compared): void {
-  const shown = command.length > 110 ? `${command.slice(0, 109)}…` : command
-  console.log(`${result.padEnd(9)}  ${section.padEnd(11)}  ${shown}${result === 'explained' ? `  (${why})` : ''}`)
+function printRow({ section, run: command, result, why }: Compared): void {
+  const printed = command.length > 110 ? `${command.slice(0, 109)}…` : command
+  console.log(`${result.padEnd(9)}  ${section.padEnd(11)}  ${printed}${result === 'explained' ? `  (${why})` : ''}`)
   if (result === 'different') console.log(why.replace(/^/gm, '             '))
 }
 
@@ -68,7 +68,7 @@ export interface Compared {
 async function compareKubectl(
   kubectl: string,
   planes: { readonly ours: Plane; readonly real: Plane },
-  { wanted = sections, told }: { wanted?: readonly Section[]; told: (row: Compared) => void },
+  { wanted = sections, onRow }: { wanted?: readonly Section[]; onRow: (row: Compared) => void },
 ): Promise<Compared[]> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-compare-'))
   const ours = new Shell(kubectl, planes.ours, join(folder, 'ours'))
@@ -82,7 +82,7 @@ async function compareKubectl(
         const [our, their] = await both(row.run)
         const compared = { section: name, run: row.run, ...compare(row, our, their, folder) }
         results.push(compared)
-        told(compared)
+        onRow(compared)
       }
     }
   } finally {
@@ -133,11 +133,11 @@ class Shell {
 }
 
 function compare(row: Row, ours: Answer, real: Answer, folder: string): Pick<Compared, 'result' | 'why'> {
-  const shown = ({ code, out, err }: Answer): string => {
+  const printed = ({ code, out, err }: Answer): string => {
     const text = [`exit ${code}`, normalized(out), ...(err === '' ? [] : ['stderr:', normalized(err)])].join('\n')
     return row.anyOrder ? text.split('\n').sort().join('\n') : text
   }
-  let [our, their] = [shown(ours), shown(real)]
+  let [our, their] = [printed(ours), printed(real)]
   if (our === their) return { result: 'same', why: '' }
   for (const name of row.but ?? []) {
     const { mask, reason } = explained[name]

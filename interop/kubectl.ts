@@ -1,6 +1,6 @@
 /**
- * Real kubectl against `capstan up --demo`: pastes every command that `npm start` suggests, and more of each kind, and compares the
- * answers. Run by `npm run interop -- kubectl`.
+ * Runs real kubectl against `capstan up --demo`: every command that `npm start` suggests, and more of each kind, and compares the output.
+ * Run by `npm run interop -- kubectl`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * `capstan lint` on upstream's own providers: no rule of level MUST may be broken, and the findings below are the ones that are known.
- * Sections that rules name must be headings of upstream's book.
+ * Runs `capstan lint` on upstream's own providers: they must break no rule of level MUST, and other findings must be those listed below.
+ * The sections that rules name must be headings of upstream's book.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * `capstan manager` against an API server, ours and the real one, with HTTPS in between: a cluster's life, the API server killed in
- * the middle of it, the manager stopped and started again.
+ * Runs `capstan manager` against an API server, ours and the real one, over HTTPS: the life of a cluster, in which the API server is killed
+ * and the manager is stopped and started again.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -208,9 +208,9 @@ async function checkWebhooks(client: Client, checks: Checks): Promise<void> {
   checks.check('an ExtensionConfig of v1alpha1 is defaulted and converted', spec.clientConfig.service?.port === 443, spec)
   const { apiVersion } = await client.get(old, { name: 'quota' })
   checks.check('and can be read in v1alpha1', apiVersion === 'runtime.cluster.x-k8s.io/v1alpha1', apiVersion)
-  const refusal = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', messageOf)
+  const rejection = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', messageOf)
   const expected = 'spec.clientConfig.url: Invalid value: "http://quota": \'https\' is the only allowed URL scheme'
-  checks.check('what validation refuses is refused on the way in', refusal.includes(expected), refusal)
+  checks.check('the validating webhook rejects an invalid object', rejection.includes(expected), rejection)
   // An extension that was never discovered blocks every Cluster.
   await client.delete(ExtensionConfig, { name: 'quota' })
 }
@@ -280,7 +280,7 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
           all.some((one) => one.metadata.name === namespace && contentFailure(one) !== undefined),
         ).then((all) => all.filter(({ metadata }) => metadata.name === namespace))
         const message = contentFailure(leaving!)!
-        checks.check(`${how}: the condition of the namespace has the reason`, message.includes(refusal(namespace)), message)
+        checks.check(`${how}: the condition of the namespace has the reason`, message.includes(rejection(namespace)), message)
       }
       // Their next attempts are rejected as well.
       await new Promise((resolve) => void setTimeout(resolve, 5000))
@@ -377,7 +377,7 @@ async function dependentsIn(client: Client, namespace: string): Promise<string[]
 const contentFailure = ({ status }: Namespace): string | undefined =>
   status?.conditions?.find(({ type, status: is }) => type === 'NamespaceDeletionContentFailure' && is === 'True')?.message
 
-const refusal = (namespace: string): string =>
+const rejection = (namespace: string): string =>
   `is forbidden: Cluster ${namespace}/demo is being deleted and its BeforeClusterDelete hook blocks: see its condition TopologyReconciled`
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))

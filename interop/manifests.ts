@@ -1,7 +1,7 @@
 /**
- * The manifests of `capstan manifests` on a real kube-apiserver: the managers run with nothing but the rights of their ServiceAccounts,
- * the arguments of their Deployments and webhooks behind Services, through the whole life of Clusters. The audit log then shows that no
- * request was forbidden, and that each granted right was used.
+ * Applies the manifests of `capstan manifests` to a real kube-apiserver: the managers run with only the permissions of their
+ * ServiceAccounts, the arguments of their Deployments and webhooks behind Services, through the whole life of Clusters. The audit log must
+ * then show that no request was forbidden, and that each granted permission was used.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -131,28 +131,28 @@ async function liveWithManifests(
     progress('core stopped and started again')
   }
   const live = async (name: ClusterName) => {
-    const said = (line: string) => progress(`${name}: ${line}`)
+    const step = (line: string) => progress(`${name}: ${line}`)
     const first: Wanted = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
     await createCluster(scene, name, first)
     if (name === 'classy') await poolsAvailable(scene, name, 1)
     else await liveWithPool(scene)
-    said('Available')
+    step('Available')
     let last = first
     if (name === 'classy') {
       last = { ...first, controlPlane: 3 }
       await scale(scene, name, last)
-      said('scaled')
+      step('scaled')
       last = { ...last, version: 'v1.34.0' }
       await upgrade(scene, name, [last.version], last, restart)
-      said('upgraded')
+      step('upgraded')
     }
     await remediate(scene, name, 'worker', last)
-    said('worker remediated')
+    step('worker remediated')
     await until(client, ClusterResourceSetBinding, `${name}: resources applied`, (all) =>
       all.some(({ metadata, spec }) => metadata.name === name && spec?.bindings?.some((one) => one.resources?.[0]?.applied)),
     )
     await remove(scene, name)
-    said('deleted')
+    step('deleted')
   }
   await Promise.all([live('classy'), live('plain')])
   const left = await leftBehind(scene, before)
@@ -231,7 +231,7 @@ async function liveWithPool(scene: Scene): Promise<void> {
   )
 }
 
-/** A webhook refuses, another one converts, both behind their Services. */
+/** Checks a validating webhook and a conversion webhook, both behind their Services. */
 async function checkWebhooks({ client, namespace, checks }: Scene, ca: string): Promise<void> {
   const old = { ...ExtensionConfig, version: 'v1alpha1' } as unknown as Kind
   // Core writes the authority into the ExtensionConfig.
@@ -239,8 +239,12 @@ async function checkWebhooks({ client, namespace, checks }: Scene, ca: string): 
   await client.create(Secret, { metadata: { name: 'authority', namespace }, stringData: { 'ca.crt': ca } } as never)
   const create = (name: string, clientConfig: object) =>
     client.create(old, { metadata: { name, annotations }, spec: { clientConfig } } as never)
-  const refusal = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', String)
-  checks.check('a webhook behind a Service refuses', refusal.includes("'https' is the only allowed URL scheme"), refusal)
+  const rejection = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', String)
+  checks.check(
+    'a webhook behind a Service rejects an invalid object',
+    rejection.includes("'https' is the only allowed URL scheme"),
+    rejection,
+  )
   await create('quota', { service: { name: 'quota', namespace } })
   const stored = await client.get(ExtensionConfig, { name: 'quota' })
   checks.check('another one converts', stored.spec.clientConfig.service?.port === 443, stored.spec)
@@ -304,8 +308,8 @@ async function grantsOf(plane: ServedPlane): Promise<Grant[]> {
 
 function judge(log: string, grants: readonly Grant[], checks: Checks): void {
   const events = readAudit(log)
-  const refused = forbidden(events)
-  checks.check(`none of ${events.length} requests was forbidden`, refused.length === 0, refused)
+  const rejected = forbidden(events)
+  checks.check(`none of ${events.length} requests was forbidden`, rejected.length === 0, rejected)
   const exceptions = new Map<string, string[]>()
   const without: string[] = []
   for (const right of unused(grants, events)) {

@@ -1,6 +1,6 @@
 /**
- * Core's environment tests with providers of contract v1beta1: the same tests, whose providers' kinds claim the older contract, while
- * the client of each test is translated (`packages/testing/src/contract-twin.ts`). `npm test` runs them by contract v1beta2.
+ * Runs core's environment tests with providers of contract v1beta1: the provider kinds of the same tests declare the older contract, and
+ * the client of each test is translated (`packages/testing/src/contract-twin.ts`). `npm test` runs them with contract v1beta2.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,7 @@
-/** Capstan's own programs as a person uses them: projects made, installed and built, `capstan dev`, the guides line by line. */
+/**
+ * Runs Capstan's own programs as a user does: scaffolded projects are installed and built, `capstan dev` runs, and the guides are executed
+ * line by line.
+ */
 import { delimiter, dirname } from 'node:path'
 import { Checks } from './capstan-process.ts'
 import type { Suite } from './suite.ts'

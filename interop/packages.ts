@@ -1,6 +1,6 @@
 /**
- * A stranger installs Capstan: every package goes to a registry on loopback (verdaccio); in empty folders outside of the checkout a
- * controller is written, compiled and tested, the command is installed globally, and npx runs it.
+ * Publishes every package to a registry on loopback (verdaccio) and installs from it as a user does: in empty folders outside of the
+ * checkout a controller is written, compiled and tested, the command is installed globally, and npx runs it.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -1,7 +1,6 @@
 /**
- * What a suite asks of an API server, so that it can run on either: `startRealPlane` gives kube-apiserver with etcd and the
- * controllers that belong to a server, `startCapstanPlane` gives `capstan apiserver`. Both are given the same certificates, tokens,
- * keys and flags.
+ * An API server with its controllers, as a suite uses it: `startRealPlane` starts kube-apiserver with etcd and kube-controller-manager,
+ * `startCapstanPlane` starts `capstan apiserver`. Both get the same certificates, tokens, keys and flags.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'

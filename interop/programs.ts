@@ -1,4 +1,4 @@
-/** Programs that are not ours as child processes: one folder, a log each, and a guaranteed end. */
+/** Runs external programs as child processes: each with a folder and a log, and always stopped at the end. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { request as plainRequest } from 'node:http'
@@ -140,10 +140,10 @@ export class Programs implements AsyncDisposable {
 }
 
 /** Asks again and again until `ask` says yes. @throws when the program ends before, or the time is over; with the end of its log */
-export async function ready(program: Program, ask: () => Promise<boolean>, seconds = 60): Promise<void> {
+export async function ready(program: Program, isReady: () => Promise<boolean>, seconds = 60): Promise<void> {
   const end = performance.now() + seconds * 1000
   for (;;) {
-    if (await ask().catch(() => false)) return
+    if (await isReady().catch(() => false)) return
     const why = program.ending ?? (performance.now() > end ? `was not ready within ${seconds} s` : undefined)
     if (why !== undefined) throw new Error(`${program.name} ${why}. The end of its log:\n${program.tail()}`)
     await new Promise((resolve) => void setTimeout(resolve, 20))

@@ -1,4 +1,4 @@
-/** Prints lines behind the seconds since now. */
+/** Prints lines after the seconds since the start. */
 export function progressSince(): (line: string) => void {
   const begun = performance.now()
   return (line) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`)

@@ -1,4 +1,4 @@
-/** A real Kubernetes API: etcd, kube-apiserver and the controllers that belong to a server, as processes on loopback. */
+/** A real Kubernetes API: etcd, kube-apiserver and kube-controller-manager as processes on loopback. */
 import { join } from 'node:path'
 import { ConfigMap, ServiceAccount } from '@capstan/kube'
 import { makeCredentials, type PlaneOptions, type ServedPlane, serve, serverFlags, withoutGiven } from './plane.ts'

@@ -1,7 +1,7 @@
 /**
- * Records what a real kube-apiserver answers to the requests of `golden/<name>.ts`, for `golden.test.ts` of the package `apiserver` to
- * hold ours to: `node interop/record-golden.ts policy --server https://127.0.0.1:6443 --token admin`. The server has to be a
- * fresh one, with service account `default` in namespace `default` where pods are created.
+ * Records the responses of a real kube-apiserver to the requests of `golden/<name>.ts`, with which `golden.test.ts` of the package
+ * `apiserver` compares ours: `node interop/record-golden.ts policy --server https://127.0.0.1:6443 --token admin`. The server must be a new
+ * one, with service account `default` in namespace `default` for recordings that create pods.
  */
 import { writeFileSync } from 'node:fs'
 import { request } from 'node:https'

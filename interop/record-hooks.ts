@@ -1,4 +1,4 @@
-/** `node interop/record-hooks.ts` records what upstream's types say of hooks: structure, no prose; a line for each path and schema. */
+/** `node interop/record-hooks.ts` records the structure of upstream's hook types without descriptions: a line for each path and schema. */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { isRecord } from '@capstan/kube'

@@ -1,6 +1,6 @@
 /**
- * `capstan apiserver --data` killed and started again on the same port, with watchers of this project on it: each continues where it
- * was, without a list, and receives everything that was written. (What clients of Go see of it is in `interop/go`.)
+ * `capstan apiserver --data` is killed and started again on the same port while watchers of this project use it: each continues after its
+ * last event, without a list, and receives every write. (`interop/go` has the same test with clients in Go.)
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,7 @@
 /**
- * An extension in TypeScript, with a handler for every hook, called by upstream's core manager, in Go and unchanged: on the embedded
- * API server and on the real one; then by our own. What Clusters, ClusterClasses and ExtensionConfigs say must be the same, but for what
- * `explained` names.
+ * An extension in TypeScript with a handler for every hook, called by upstream's unchanged core manager in Go, on the embedded API server
+ * and on the real one, then by our core. Clusters, ClusterClasses and ExtensionConfigs must be the same, except for the differences in
+ * `explained`.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

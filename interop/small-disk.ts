@@ -1,4 +1,4 @@
-/** A disk that can be filled: a small file system of its own where the machine allows one, else a limit on the size of files. */
+/** A disk that a test can fill: a small file system where the machine allows mounts, otherwise a limit on file size. */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

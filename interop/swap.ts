@@ -1,6 +1,7 @@
 /**
- * Parts of Capstan in the place of upstream's, and the other way round: our core with upstream's kubeadm providers and machines in
- * memory, upstream's core with our local provider, and all ours; on both API servers. Each leads Clusters through their whole life.
+ * Replaces parts of upstream's installation with Capstan's and vice versa: our core with upstream's kubeadm providers and in-memory
+ * machines, upstream's core with our local provider, and only ours; on both API servers. Each combination runs Clusters through their whole
+ * life.
  */
 import { join } from 'node:path'
 import { Cluster } from '@capstan/api'

@@ -1,7 +1,7 @@
 /**
- * Updates in place by upstream's test extension. Whether a machine can be updated it answers for its own kinds alone (KubeadmConfig,
- * DevMachine): it is asked about those directly, and its patches go through our comparison. UpdateMachine it answers for any machine,
- * so that Capstan's core has it update one of the local provider.
+ * In-place updates by upstream's test extension. It answers CanUpdateMachine for its own kinds alone (KubeadmConfig, DevMachine), so the
+ * suite calls it directly for these and compares its patches with ours. It accepts UpdateMachine for any machine, so Capstan's core lets it
+ * update a machine of the local provider.
  */
 import {
   CanUpdateMachine,
@@ -94,22 +94,22 @@ function objects({ version = 'v1.36.0', files, timeout = '3m0s', image }: Change
 }
 
 /** Response of the extension while in-place updates are disabled. */
-export const refusal = 'Unexpected call to UpdateMachine hook'
+export const rejection = 'Unexpected call to UpdateMachine hook'
 
-/** Has the control plane Machine of the demo updated in place: refused at first, then worked at, then done. */
+/** Has the control plane Machine of the demo updated in place: UpdateMachine fails at first, then is in progress, then done. */
 export async function checkUpdate(client: Client, extensionConfig: string, checks: Checks): Promise<void> {
   const isControlPlane = ({ metadata }: Machine) => metadata.labels?.[MachineControlPlaneLabel] !== undefined
   const one = (machines: readonly Machine[]) => machines.find(isControlPlane)!
   const [key] = (await until(client, Machine, 'a control plane Machine', (all) => all.some(isControlPlane), inDefault))
     .filter(isControlPlane)
     .map(keyOf)
-  const said = (what: string) => (machines: readonly Machine[]) => getCondition(one(machines), 'Updating')?.message === what
+  const hasMessage = (what: string) => (machines: readonly Machine[]) => getCondition(one(machines), 'Updating')?.message === what
 
   // One annotation is enough: the owner of the Machine continues an update that was begun.
   const mark = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
   await client.patch(Machine, key!, { type: 'merge', body: mark })
   const failed = 'UpdateMachine hook failed: please check controller logs for errors'
-  await until(client, Machine, 'the refusal to be shown', said(failed), inDefault)
+  await until(client, Machine, 'the failure to be in its condition', hasMessage(failed), inDefault)
   checks.check('a failed UpdateMachine is shown on the Machine', true)
 
   await allow(client, extensionConfig, true)
@@ -117,7 +117,7 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
     client,
     Machine,
     'the update to be under way',
-    said('In-place update in progress: Extension is updating Machine'),
+    hasMessage('In-place update in progress: Extension is updating Machine'),
     inDefault,
   )
   checks.check('the Machine is in phase Updating', one(busy).status?.phase === 'Updating', one(busy).status?.phase)

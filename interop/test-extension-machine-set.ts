@@ -1,6 +1,6 @@
 /**
- * Upstream's test extension updates a MachineDeployment in place: asked with `CanUpdateMachineSet` about kubeadm's and Docker's templates, of
- * which only upstream's definitions are there. Their providers are played here, as far as one Machine needs them.
+ * Upstream's test extension updates a MachineDeployment in place: core calls its `CanUpdateMachineSet` with templates of the kubeadm and
+ * Docker providers. Only upstream's CustomResourceDefinitions of these are installed; this file writes the status that one Machine needs.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -92,8 +92,8 @@ export async function updateMachineSet(
   await createTemplates(client, 'second', { bootstrapTimeout: '10m0s', content: 'second' })
   const spec = { version: 'v1.36.1', failureDomain: 'b', ...refs('second') }
   await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec } } } })
-  const said = 'In-place update in progress: Extension is updating Machine'
-  const isAtIt = (one: Machine) => getCondition(one, 'Updating')?.message === said
+  const inProgress = 'In-place update in progress: Extension is updating Machine'
+  const isAtIt = (one: Machine) => getCondition(one, 'Updating')?.message === inProgress
   await until(client, Machine, 'the extension is at it', (machines) => machines.some(isAtIt), { namespace })
   checks.check('a Machine that is updated in place says what the extension says', true)
   await runKubelet('v1.36.1')

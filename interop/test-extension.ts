@@ -1,6 +1,6 @@
 /**
- * Upstream's own test extension, in Go, called by Capstan's core: discovery, every lifecycle hook from creation to deletion, a hook
- * that blocks an upgrade until a ConfigMap allows it, and an in-place update. It writes down what it was asked in a ConfigMap.
+ * Upstream's own test extension, in Go, called by Capstan's core: discovery, every lifecycle hook from creation to deletion, a hook that
+ * blocks an upgrade until a ConfigMap allows it, and an in-place update. The extension records its calls in a ConfigMap.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { type CapstanProcess, Checks, runCapstan, startCapstan } from './capstan
 import { createFromDemo } from './manager.ts'
 import { answers, freePorts, Programs, ready } from './programs.ts'
 import type { Suite } from './suite.ts'
-import { checkCoverage, checkUpdate, refusal } from './test-extension-in-place.ts'
+import { checkCoverage, checkUpdate, rejection } from './test-extension-in-place.ts'
 import { updateMachineSet } from './test-extension-machine-set.ts'
 import { toolPaths } from './tools.ts'
 import { until } from './until.ts'
@@ -104,7 +104,7 @@ async function liveThroughHooks(client: Client, at: { url: string; caBundle: str
   console.log('cluster Available')
 
   const held = { Status: 'Success', RetryAfterSeconds: 1, Message: 'held by the test' }
-  await tell(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', held)
+  await setResponse(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', held)
   await client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
   const message = (one: Cluster) => getCondition(one, 'TopologyReconciled')?.message ?? ''
   const isHeld = (one: Cluster) => message(one).includes('BeforeClusterUpgrade: held by the test')
@@ -115,7 +115,7 @@ async function liveThroughHooks(client: Client, at: { url: string; caBundle: str
   await checkCoverage(at.url, at.caBundle, checks)
   await checkUpdate(client, name, checks)
   console.log('updated in place')
-  await tell(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', { Status: 'Success', RetryAfterSeconds: 0 })
+  await setResponse(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', { Status: 'Success', RetryAfterSeconds: 0 })
   await until(client, ConfigMap, 'the upgrade is over', (maps) => answered(maps).has('AfterClusterUpgrade-v1.36.1'))
   console.log('upgraded')
   await client.delete(Cluster, key)
@@ -158,7 +158,7 @@ const hooks: ReadonlyMap<string, string> = new Map([
 ])
 
 /** What the extension is to answer from now on. */
-const tell = (client: Client, hook: string, response: object): Promise<ConfigMap> =>
+const setResponse = (client: Client, hook: string, response: object): Promise<ConfigMap> =>
   client.patch(ConfigMap, record, { type: 'merge', body: { data: { [`${hook}-preloadedResponse`]: JSON.stringify(response) } } })
 
 /** What the extension has answered last, by hook. */
@@ -175,7 +175,7 @@ function answered(maps: readonly ConfigMap[]): Map<string, string> {
 async function stop(manager: CapstanProcess, checks: Checks): Promise<void> {
   const stopped = await manager.stop()
   const lines = stopped.complaints.split('\n').filter((line) => line !== '')
-  const complaints = lines.filter((line) => !line.includes(refusal))
+  const complaints = lines.filter((line) => !line.includes(rejection))
   checks.check('what the extension says when it fails is in the log', lines.length > complaints.length, lines)
   checks.check('the manager stops cleanly', stopped.code === 0 && complaints.length === 0, { ...stopped, complaints })
 }

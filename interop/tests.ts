@@ -1,4 +1,4 @@
-/** Tests of the project's own, run by vitest in a process of its own, with what became of each. */
+/** Runs tests of this project with vitest in a separate process, and returns the result of each. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

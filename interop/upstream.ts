@@ -1,7 +1,7 @@
 /**
- * Upstream's Cluster API, written in Go and unchanged, on the embedded API server and on the real one: all its kinds, conversion and
- * admission webhooks. A ClusterClass cluster becomes Available, scales, is upgraded and deleted. What a manager logs as an error on
- * ours and not on the real one is explained by `reasonOf`, or a failure.
+ * Upstream's unchanged Cluster API, in Go, on the embedded API server and on the real one: all its kinds, conversion and admission
+ * webhooks. A ClusterClass cluster becomes Available, is scaled, upgraded and deleted. Each error that a manager logs on ours and not on
+ * the real one must have an explanation in `reasonOf`.
  */
 import { startCapstanPlane } from './capstan-plane.ts'
 import { Checks } from './capstan-process.ts'

@@ -1,5 +1,5 @@
 /**
- * Answers to hooks that core takes, and answers that it refuses: for authors of extensions in any language. What core says
+ * Responses to hooks that core accepts, and responses that it rejects: for authors of extensions in any language. What core says
  * of each is found by asking it. The requests that they answer are those of `fixture`.
  */
 import {
@@ -277,7 +277,7 @@ export const refusedAnswers: readonly AnswerCase[] = [
   {
     hook: Discovery,
     name: 'discovery-hook',
-    about: 'Hooks are named in exact case. One that core does not know refuses all handlers.',
+    about: 'Hooks are named in exact case. If core does not know one, it rejects all handlers.',
     body: discovered({ ...gate, requestHook: { ...gate.requestHook, hook: 'beforeclustercreate' } }),
   },
   {
@@ -479,7 +479,7 @@ export const refusedAnswers: readonly AnswerCase[] = [
   {
     hook: ValidateTopology,
     name: 'validate-failure',
-    about: 'The topology is refused, and the message says why.',
+    about: 'The topology is rejected; the message has the reason.',
     body: { status: 'Failure', message: 'machines run in the EU only' },
   },
   {

@@ -13,7 +13,7 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
   const accepted = await Promise.all(
     acceptedAnswers.map(async (one) => {
       const verdict = await verdictOn(one)
-      if (verdict.kind === 'rejected') throw new Error(`${one.name} is refused: ${verdict.error}`)
+      if (verdict.kind === 'rejected') throw new Error(`${one.name} is rejected: ${verdict.error}`)
       const { hook, name, about } = one
       return { hook: hook.name, file: `accepted/${name}.json`, about, core: verdict.effects }
     }),

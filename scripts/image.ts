@@ -21,16 +21,16 @@ const { values: options } = parseArgs({
 })
 const platforms = options.platforms.split(',')
 const unknown = platforms.filter((name) => !architectures.includes(name as Architecture))
-if (unknown.length > 0) refuse(`--platforms ${options.platforms}: ${unknown.join(', ')} is none of ${architectures.join(', ')}`)
+if (unknown.length > 0) fail(`--platforms ${options.platforms}: ${unknown.join(', ')} is none of ${architectures.join(', ')}`)
 if (!options['context-only'] && !/@sha256:[0-9a-f]{64}$/.test(options.base ?? ''))
-  refuse('--base must name the base image by digest, as IMAGE@sha256:…: a tag is another image tomorrow')
+  fail('--base must name the base image by digest, as IMAGE@sha256:…: a tag is another image tomorrow')
 
 const { version } = rootManifest()
 const context = join(root, 'build', 'image')
 try {
   await imageContext(context, platforms as Architecture[])
 } catch (err) {
-  refuse(messageOf(err))
+  fail(messageOf(err))
 }
 console.log(`context: ${context}`)
 if (!options['context-only']) {
@@ -50,7 +50,7 @@ if (!options['context-only']) {
   execFileSync(options.builder, args, { stdio: 'inherit' })
 }
 
-function refuse(why: string): never {
+function fail(why: string): never {
   console.error(why)
   process.exit(1)
 }

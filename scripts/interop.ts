@@ -92,7 +92,7 @@ const Limit = 15
 /** Most suites that run a second time: more failures are not caused by load. */
 const MostRepeated = 5
 
-const { values: options, positionals: asked } = parseArgs({
+const { values: options, positionals: requested } = parseArgs({
   allowPositionals: true,
   options: {
     list: { type: 'boolean' },
@@ -110,10 +110,10 @@ const suiteOptions: SuiteOptions = {
   ...(options.real ? { real: true } : {}),
 }
 const jobs = Number(options.jobs)
-const unknown = asked.filter((name) => !suites[name])
-if (unknown.length > 0) refuse(`There is no interop suite ${unknown.join(', ')}: there are ${Object.keys(suites).join(', ')}`)
-if (!Number.isInteger(jobs) || jobs < 1) refuse(`--jobs ${options.jobs}: must be a number of suites, 1 or more`)
-const chosen = Object.keys(suites).filter((name) => (asked.length > 0 ? asked.includes(name) : suites[name]!.ci))
+const unknown = requested.filter((name) => !suites[name])
+if (unknown.length > 0) fail(`There is no interop suite ${unknown.join(', ')}: there are ${Object.keys(suites).join(', ')}`)
+if (!Number.isInteger(jobs) || jobs < 1) fail(`--jobs ${options.jobs}: must be a number of suites, 1 or more`)
+const chosen = Object.keys(suites).filter((name) => (requested.length > 0 ? requested.includes(name) : suites[name]!.ci))
 
 if (options.list) {
   for (const [name, { shows, ci }] of Object.entries(suites))
@@ -123,7 +123,7 @@ if (options.list) {
 } else if (options.inside) {
   // The parent process has ended.
   process.once('disconnect', () => process.exit(1))
-  process.send!(await run(suites[asked[0]!]!), () => process.exit())
+  process.send!(await run(suites[requested[0]!]!), () => process.exit())
 } else {
   const endings = await runAll(chosen, jobs)
   const failed = [...endings].filter(([, ending]) => !isGood(ending))
@@ -144,7 +144,7 @@ if (options.list) {
   process.exitCode = [...endings].every(([name, ending]) => isGood(again.get(name) ?? ending)) ? 0 : 1
 }
 
-function refuse(why: string): never {
+function fail(why: string): never {
   console.error(why)
   process.exit(2)
 }
@@ -224,8 +224,8 @@ function runInside(name: string, prefix: readonly string[], printed: Buffer[] | 
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (bytes: Buffer) => printed!.push(bytes))
   return new Promise((resolve) => {
     let ending: Ending | undefined
-    child.once('message', (told) => {
-      ending = told as Ending
+    child.once('message', (message) => {
+      ending = message as Ending
     })
     child.once('error', (err) => resolve({ kind: 'not run', why: messageOf(err) }))
     child.once('exit', (code, signal) => {

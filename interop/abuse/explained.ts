@@ -1,4 +1,4 @@
-/** Differences of status that are meant. */
+/** Intended differences of status. */
 import type { HostileInput } from './inputs.ts'
 
 const reasons: readonly { readonly why: string; is(input: HostileInput, ours: number, real: number): boolean }[] = [

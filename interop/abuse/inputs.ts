@@ -355,7 +355,7 @@ export function largestInputs(most = MostBytes): HostileInput[] {
   ]
 }
 
-/** All inputs. Each leaves the servers as they were: writes are dry runs, or are refused. */
+/** All inputs. Each leaves the servers as they were: writes are dry runs, or are rejected. */
 export function hostileInputs(): HostileInput[] {
   return [
     ...objects.flatMap(([what, path, make]) =>

@@ -117,7 +117,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Clusters whose topology has not been generated',
     reason:
-      'upstream does not list what belongs to them, and reports internal errors; its webhook refuses its own updates while the class is missing',
+      'upstream does not list what belongs to them, and reports internal errors; its webhook rejects its own updates while the class is missing',
     seen: 'conditions say that there are no workers; a Cluster without its class has finalizer, conditions and phase',
     matches: ({ object, path, theirs, ours }, name) =>
       (name === 'topology-no-class' && object.startsWith('Cluster ')) ||

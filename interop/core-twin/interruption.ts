@@ -1,4 +1,4 @@
-/** One interruption of both managers for all cases that ask for it: they wait for one another. */
+/** One interruption of both managers, shared by all cases that request one: it starts when each of them has requested it. */
 export interface StoppableManagers {
   stop(): Promise<void>
   start(): Promise<void>

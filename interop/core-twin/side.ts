@@ -1,4 +1,4 @@
-/** One of the two cores under comparison: its API server, all that happens in it, stub providers, and workload API servers. */
+/** One of the two cores under comparison: its API server, recorded events, stub providers and workload API servers. */
 import { request as httpsRequest } from 'node:https'
 import {
   type Client,

@@ -8,7 +8,7 @@ import {
   mergePatch,
   post,
   put,
-  refused,
+  rejected,
   remove,
   type Scenario,
   strategicPatch,
@@ -104,7 +104,7 @@ export const scenarios: readonly Scenario[] = [
       ),
       post(deployments, object('Deployment', { selector, template, strategy: { type: 'Recreate' } }, 'recreate')),
       post(deployments, merged(deployment, { metadata: { name: 'dotted.name' } })),
-      ...refused(deployments, deployment, [
+      ...rejected(deployments, deployment, [
         ...badTemplates,
         { spec: { strategy: { type: 'Recreate', rollingUpdate: { maxSurge: 1 } } } },
         { spec: { strategy: { type: 'Sometimes' } } },
@@ -197,7 +197,7 @@ export const scenarios: readonly Scenario[] = [
     steps: [
       post(replicaSets, replicaSet),
       post(replicaSets, object('ReplicaSet', { replicas: 0, minReadySeconds: 3, selector, template: large }, 'max')),
-      ...refused(replicaSets, replicaSet, badTemplates),
+      ...rejected(replicaSets, replicaSet, badTemplates),
       mergePatch(`${replicaSets}/min`, { spec: { selector: { matchLabels: { app: 'other' } } } }),
       mergePatch(`${replicaSets}/min`, { spec: { replicas: 2 } }),
       mergePatch(`${replicaSets}/min`, { metadata: { annotations: { note: 'x' } } }),
@@ -249,7 +249,7 @@ export const scenarios: readonly Scenario[] = [
         save: { owner: 'metadata.uid' },
       },
       post(statefulSets, object('StatefulSet', { selector, template, updateStrategy: { type: 'OnDelete' } }, 'ondelete')),
-      ...refused(statefulSets, statefulSet, [
+      ...rejected(statefulSets, statefulSet, [
         ...badTemplates,
         { metadata: { name: 'dotted.name' } },
         { spec: { podManagementPolicy: 'Sometimes' } },
@@ -306,7 +306,7 @@ export const scenarios: readonly Scenario[] = [
         ),
       ),
       post(daemonSets, object('DaemonSet', { selector, template, updateStrategy: { type: 'OnDelete' } }, 'ondelete')),
-      ...refused(daemonSets, daemonSet, [
+      ...rejected(daemonSets, daemonSet, [
         ...badTemplates,
         { spec: { updateStrategy: { type: 'Sometimes' } } },
         { spec: { updateStrategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } } } },
@@ -337,7 +337,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'controller revisions',
     steps: [
       post(revisions, revision),
-      ...refused(revisions, revision, [{ revision: -1 }, { data: null }, { revision: null, metadata: { name: 'ok' } }]),
+      ...rejected(revisions, revision, [{ revision: -1 }, { data: null }, { revision: null, metadata: { name: 'ok' } }]),
       mergePatch(`${revisions}/min`, { data: { spec: { a: 2 } } }),
       jsonPatch(`${revisions}/min`, [{ op: 'replace', path: '/revision', value: 3 }]),
       // The owner's identity is in the name of the field.

@@ -221,7 +221,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    name: 'pods that are not refused',
+    name: 'pods that are accepted',
     steps: [
       post(`${ns}/pods`, {
         metadata: { name: 'w1', annotations: { 'scheduler.alpha.kubernetes.io/critical-pod': '' } },

@@ -1,5 +1,5 @@
 /** Ingresses and their classes, NetworkPolicies, IPAddresses and ServiceCIDRs. */
-import { columnsOf, get, mergePatch, post, put, refused, remove, type Scenario, strategicPatch } from './step.ts'
+import { columnsOf, get, mergePatch, post, put, rejected, remove, type Scenario, strategicPatch } from './step.ts'
 
 const base = '/apis/networking.k8s.io/v1'
 const of = (kind: string, more: object, name = 'min') => ({
@@ -55,7 +55,7 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...refused(ingresses, ingress, [
+      ...rejected(ingresses, ingress, [
         { spec: null },
         { spec: { rules: [{ host: '1.2.3.4' }] } },
         { spec: { rules: [{ host: 'Not Valid' }] } },
@@ -125,7 +125,7 @@ export const scenarios: readonly Scenario[] = [
         metadata: { name: 'default', annotations: { 'ingressclass.kubernetes.io/is-default-class': 'true' } },
       }),
       post(ingresses, of('Ingress', { spec: { defaultBackend: backend } }, 'defaulted')),
-      ...refused(classes, ingressClass, [
+      ...rejected(classes, ingressClass, [
         { spec: null },
         { spec: { controller: 'nope' } },
         { spec: { controller: `example.com/${'x'.repeat(300)}` } },
@@ -168,7 +168,7 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...refused(policies, policy, [
+      ...rejected(policies, policy, [
         { spec: { policyTypes: ['Sometimes'] } },
         { spec: { policyTypes: ['Ingress', 'Egress', 'Ingress'] } },
         { spec: { podSelector: { matchLabels: { a: 'not valid!' } } } },
@@ -199,7 +199,7 @@ export const scenarios: readonly Scenario[] = [
       remove(`${addresses}/10.9.0.1`),
       post(cidrs, cidr),
       post(cidrs, of('ServiceCIDR', { spec: { cidrs: ['10.10.0.0/16', '2001:db8::/64'] } }, 'dual')),
-      ...refused(cidrs, cidr, [
+      ...rejected(cidrs, cidr, [
         { spec: null },
         { spec: { cidrs: [] } },
         { spec: { cidrs: ['nope'] } },

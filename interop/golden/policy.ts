@@ -1,5 +1,5 @@
 /** PodDisruptionBudgets, and evictions that they reject. */
-import { columnsOf, mergePatch, post, refused, remove, type Scenario } from './step.ts'
+import { columnsOf, mergePatch, post, rejected, remove, type Scenario } from './step.ts'
 
 const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets'
 const budget = {
@@ -46,7 +46,7 @@ export const scenarios: readonly Scenario[] = [
         },
       }),
       post(budgets, { ...budget, metadata: { name: 'empty' }, spec: {} }),
-      ...refused(budgets, budget, [
+      ...rejected(budgets, budget, [
         { spec: { maxUnavailable: 1 } },
         { spec: { minAvailable: -1 } },
         { spec: { minAvailable: 'many' } },

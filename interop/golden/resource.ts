@@ -1,5 +1,5 @@
 /** DeviceClasses, ResourceClaims, ResourceClaimTemplates and ResourceSlices. */
-import { apply, columnsOf, get, jsonPatch, mergePatch, post, put, refused, remove, type Scenario, type Step } from './step.ts'
+import { apply, columnsOf, get, jsonPatch, mergePatch, post, put, rejected, remove, type Scenario, type Step } from './step.ts'
 
 const base = '/apis/resource.k8s.io/v1'
 const of = (kind: string, more: object, name = 'min') => ({ apiVersion: 'resource.k8s.io/v1', kind, metadata: { name }, ...more })
@@ -190,7 +190,7 @@ export const scenarios: readonly Scenario[] = [
           'gpu.example.com',
         ),
       ),
-      ...refused(classes, deviceClass, [
+      ...rejected(classes, deviceClass, [
         { metadata: { name: words } },
         { metadata: { name: 'x'.repeat(254) } },
         { spec: { selectors: [{}] } },
@@ -216,7 +216,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'selectors of devices',
-    steps: refused(
+    steps: rejected(
       classes,
       deviceClass,
       [
@@ -267,7 +267,7 @@ export const scenarios: readonly Scenario[] = [
       post(claims, claim),
       post(claims, of('ResourceClaim', { ...devices(fullDevices), status: allocated() }, 'max')),
       post(claims, of('ResourceClaim', { spec: {} }, 'none')),
-      ...refused(claims, claim, [{ metadata: { name: words } }, ...badDevices]),
+      ...rejected(claims, claim, [{ metadata: { name: words } }, ...badDevices]),
       mergePatch(`${claims}/min`, { metadata: { labels: { a: 'b' } } }),
       mergePatch(`${claims}/min`, requests(exactly({ count: 2 }))),
       mergePatch(`${claims}/max`, { spec: { devices: { config: null } } }),
@@ -424,7 +424,7 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...refused(templates, template, [
+      ...rejected(templates, template, [
         { metadata: { name: words } },
         { spec: { metadata: { labels: { a: words } } } },
         { spec: { metadata: { annotations: { 'not valid': '' } } } },
@@ -511,7 +511,7 @@ export const scenarios: readonly Scenario[] = [
           'per-device',
         ),
       ),
-      ...refused(slices, slice, [
+      ...rejected(slices, slice, [
         { metadata: { name: words } },
         { spec: { driver: null } },
         { spec: { driver: words } },

@@ -1,4 +1,4 @@
-/** Steps of the recorder: recordings without responses. */
+/** Steps of a scenario to record: the requests without their responses. */
 export interface Sent {
   readonly method: string
   readonly path: string
@@ -42,7 +42,7 @@ const sent = (method: string, path: string, body?: unknown, headers?: Sent['head
 })
 
 /** Objects that a server must reject: `good` with one change, named after it. A null removes a member. */
-export const refused = (path: string, good: object, changes: readonly object[]): Step[] =>
+export const rejected = (path: string, good: object, changes: readonly object[]): Step[] =>
   changes.map((change, index) => post(path, merged(good, { metadata: { name: `bad-${index}` }, ...change })))
 
 /** Upstream: RFC 7396. */

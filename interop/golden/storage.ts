@@ -1,5 +1,5 @@
 /** StorageClasses, CSI drivers, nodes and capacities, VolumeAttachments and VolumeAttributesClasses. */
-import { columnsOf, get, mergePatch, post, refused, remove, type Scenario } from './step.ts'
+import { columnsOf, get, mergePatch, post, rejected, remove, type Scenario } from './step.ts'
 
 const base = '/apis/storage.k8s.io/v1'
 const of = (kind: string, more: object, name = 'min') => ({ apiVersion: 'storage.k8s.io/v1', kind, metadata: { name }, ...more })
@@ -43,7 +43,7 @@ export const scenarios: readonly Scenario[] = [
         ...storageClass,
         metadata: { name: 'default', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
       }),
-      ...refused(classes, storageClass, [
+      ...rejected(classes, storageClass, [
         { provisioner: null },
         { provisioner: 'not valid!' },
         { parameters: { '': 'x' } },
@@ -90,7 +90,7 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...refused(drivers, driver, [
+      ...rejected(drivers, driver, [
         { metadata: { name: 'x'.repeat(64) } },
         { spec: { volumeLifecycleModes: ['Sometimes'] } },
         { spec: { fsGroupPolicy: 'Sometimes' } },
@@ -117,7 +117,7 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...refused(nodes, node, [
+      ...rejected(nodes, node, [
         { spec: { drivers: [{ name: 'd', nodeID: '' }] } },
         { spec: { drivers: [{ name: '', nodeID: 'a' }] } },
         { spec: { drivers: [{ name: 'd', nodeID: 'x'.repeat(193) }] } },
@@ -142,7 +142,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'volume attachments',
     steps: [
       post(attachments, attachment),
-      ...refused(attachments, attachment, [
+      ...rejected(attachments, attachment, [
         { spec: { attacher: null } },
         { spec: { nodeName: null } },
         { spec: { source: null } },
@@ -169,7 +169,7 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...refused(capacities, capacity, [
+      ...rejected(capacities, capacity, [
         { storageClassName: null },
         { storageClassName: 'Not_Valid' },
         { capacity: '-1' },
@@ -186,7 +186,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'volume attributes classes',
     steps: [
       post(attributes, attribute),
-      ...refused(attributes, attribute, [
+      ...rejected(attributes, attribute, [
         { driverName: null },
         { driverName: 'not valid!' },
         { parameters: null },

@@ -1,4 +1,4 @@
-/** Commands about the standards that namespaces ask of their pods: every check, in each version that changed one. */
+/** Commands about Pod Security Standards: every check, in each version that changed one. */
 import type { Section } from './rows.ts'
 
 const label = 'pod-security.kubernetes.io/'

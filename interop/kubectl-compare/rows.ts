@@ -1,6 +1,6 @@
 /**
- * Every kubectl command that is compared, by subject. A section runs in a namespace of its own, its rows one after the other, in the
- * folder `manifests`; what one row leaves behind, the next may use.
+ * Every kubectl command that is compared, by subject. A section runs in its own namespace and in the folder `manifests`, its rows one after
+ * the other; a row may use the objects that earlier rows created.
  */
 import type { Explained } from './explained.ts'
 import { podSecurity } from './pod-security.ts'

@@ -1,4 +1,4 @@
-/** The life of a Cluster, with a class and without, whichever programs run it: the same steps for every provider. */
+/** The life of a Cluster, with and without a class: the same steps for every provider and every core. */
 import { readFileSync } from 'node:fs'
 import { Cluster, ClusterClass, Machine, MachineDeployment, MachinePool, RemediateMachineAnnotation } from '@capstan/api'
 import {

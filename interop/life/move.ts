@@ -1,4 +1,4 @@
-/** `clusterctl move` of a namespace to another API server and back, as a person would do it. */
+/** Runs `clusterctl move` for a namespace to another API server and back. */
 import { type Client, keyOf, type Kind, type KubeObject, type Json, Namespace, orAbsent } from '@capstan/kube'
 import type { ServedPlane } from '../plane.ts'
 import { clusterctlOn } from '../upstream/clusterctl.ts'

@@ -35,11 +35,11 @@ export const readAudit = (text: string): AuditEvent[] =>
 
 /** Returns the requests with status 403, each once. */
 export function forbidden(events: readonly AuditEvent[]): string[] {
-  const refused = events.filter(
+  const rejected = events.filter(
     ({ responseStatus, annotations }) =>
       responseStatus?.code === 403 || annotations?.['authorization.k8s.io/decision'] === 'forbid',
   )
-  return [...new Set(refused.map(textOf))]
+  return [...new Set(rejected.map(textOf))]
 }
 
 const textOf = ({ user, verb, objectRef, requestURI, responseStatus }: AuditEvent): string =>
@@ -83,8 +83,8 @@ export function unused(grants: readonly Grant[], events: readonly AuditEvent[]):
     rules.flatMap((rule) =>
       rightsOf(role, rule).filter(({ group, resource, name, verb }) => {
         const isUse = ({ objectRef = {} }: AuditEvent) => {
-          const asked = objectRef.subresource ? `${objectRef.resource}/${objectRef.subresource}` : objectRef.resource
-          if (resource !== '*' && asked !== resource) return false
+          const requested = objectRef.subresource ? `${objectRef.resource}/${objectRef.subresource}` : objectRef.resource
+          if (resource !== '*' && requested !== resource) return false
           if (namespace !== undefined && objectRef.namespace !== namespace) return false
           return name === undefined || objectRef.name === name
         }

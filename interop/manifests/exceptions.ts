@@ -1,4 +1,4 @@
-/** Rights that the suite does not use, each with the reason why the roles have it all the same. */
+/** Permissions that the suite does not use, each with the reason why the roles grant it. */
 import type { Right } from './audit.ts'
 
 interface Exception {

@@ -1,4 +1,4 @@
-/** `capstan manifests` on a plane, as a person applies them. */
+/** Applies the output of `capstan manifests` to an API server. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Client, CustomResourceDefinition, type Kind, type KubeObject, MutatingWebhookConfiguration } from '@capstan/kube'

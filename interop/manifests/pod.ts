@@ -1,6 +1,6 @@
 /**
- * Runs the container of a Deployment as a process of the checkout or from an image, as a kubelet would: its arguments and environment, the token of its ServiceAccount
- * where pods have it, an address of its own. Needs a network and mounts of its own.
+ * Runs the container of a Deployment as a process of the checkout or from an image, as a kubelet would: with its arguments, environment,
+ * address and, at the usual path, the token of its ServiceAccount. Needs its own network and mount namespaces.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'

@@ -26,18 +26,18 @@ const page =
   () =>
     new Response(body as never, { status, headers })
 
-/** A hook that core calls before anything else is answered so: what the Cluster says of it. */
-const refused =
+/** Records the condition of a Cluster after this response to BeforeClusterCreate, the first hook that core calls. */
+const rejected =
   (name: string, answer: () => StagedAnswer | Promise<StagedAnswer>, text: RegExp, timeoutSeconds?: number): Case =>
   async (options) => {
     const scene = await Scene.open(name, options, timeoutSeconds === undefined ? {} : { timeoutSeconds })
     scene.stage.answer('BeforeClusterCreate', answer)
     await scene.createClass()
     await scene.createCluster()
-    scene.tell('condition', await scene.reconciled(text))
+    scene.record('condition', await scene.reconciled(text))
   }
 
-/** The same, but the answer counts as one that has nothing to say. */
+/** The same for a response that core accepts without effect. */
 const ignored =
   (name: string, answer: () => StagedAnswer, failurePolicy: 'Ignore' | 'Fail' = 'Ignore'): Case =>
   async (options) => {
@@ -45,8 +45,8 @@ const ignored =
     scene.stage.answer('BeforeClusterCreate', answer)
     await scene.createClass()
     await scene.createCluster()
-    scene.tell('condition', await scene.reconciled('True'))
-    scene.tell('objects', String((await scene.seen(StubCluster, 'goes on', (found) => found.length > 0)).length))
+    scene.record('condition', await scene.reconciled('True'))
+    scene.record('objects', String((await scene.seen(StubCluster, 'goes on', (found) => found.length > 0)).length))
   }
 
 /** A time to wait below zero, which is a mistake of the extension: the Cluster does not continue. */
@@ -55,9 +55,9 @@ const negative: Case = async (options) => {
   scene.stage.answer('BeforeClusterCreate', text('{"status":"Success","retryAfterSeconds":-5,"message":"below zero"}'))
   await scene.createClass()
   await scene.createCluster()
-  scene.tell('condition', await scene.reconciled(/BeforeClusterCreate: below zero|Invalid value: -5/))
+  scene.record('condition', await scene.reconciled(/BeforeClusterCreate: below zero|Invalid value: -5/))
   const { items } = await scene.client.list(StubCluster, { namespace: scene.name })
-  scene.tell('objects', String(items.length))
+  scene.record('objects', String(items.length))
 }
 
 /**
@@ -92,9 +92,9 @@ const closedAfterReading: Case = async (options) => {
     await scene.discovered('closing', 'True')
     await scene.createClass()
     await scene.createCluster()
-    scene.tell('condition after the first request', (await scene.reconciled(callFailed)).replaceAll(String(port), 'PORT'))
+    scene.record('condition after the first request', (await scene.reconciled(callFailed)).replaceAll(String(port), 'PORT'))
     isFailureShown.resolve()
-    scene.tell('condition after the next call', await scene.reconciled(/held/))
+    scene.record('condition after the next call', await scene.reconciled(/held/))
     await options.client.delete(ExtensionConfig, { name: 'closing' })
   } finally {
     isFailureShown.resolve()
@@ -103,7 +103,7 @@ const closedAfterReading: Case = async (options) => {
   }
 }
 
-/** An external patch is answered so: what comes of the objects, or what the Cluster says. */
+/** Records the patched objects, or the condition of the Cluster, after this response to GeneratePatches. */
 const patched =
   (name: string, items: (request: PatchRequest) => object[], result: { readonly fails: RegExp } | 'objects'): Case =>
   async (options) => {
@@ -113,13 +113,13 @@ const patched =
     const external = { generatePatchesExtension: `generate-patches.${name}`, settings }
     await scene.createClass({ patches: [{ name: 'p', external }] })
     await scene.createCluster()
-    if (result !== 'objects') return scene.tell('condition', await scene.reconciled(result.fails))
-    scene.tell('condition', await scene.reconciled('True'))
-    scene.tell('request', withoutIdentity(scene.stage.calls.find(({ hook }) => hook === 'GeneratePatches')!.request))
+    if (result !== 'objects') return scene.record('condition', await scene.reconciled(result.fails))
+    scene.record('condition', await scene.reconciled('True'))
+    scene.record('request', withoutIdentity(scene.stage.calls.find(({ hook }) => hook === 'GeneratePatches')!.request))
     for (const kind of [StubCluster, StubControlPlane]) {
       const [object] = await scene.seen(kind, 'is there', (found) => found.length > 0)
       const { labels, annotations } = object!.metadata
-      scene.tell(kind.kind, [object!.spec, labels, annotations])
+      scene.record(kind.kind, [object!.spec, labels, annotations])
     }
   }
 
@@ -140,20 +140,23 @@ const life: Case = async (options) => {
   const isTold = (one: ExtensionConfig) => one.metadata.name === 'life' && one.status?.handlers !== undefined
   // Upstream writes conditions and handlers one after the other.
   const configs = await until(scene.client, ExtensionConfig, 'life has handlers', (all) => all.some(isTold))
-  scene.tell('handlers', configs.find(isTold)!.status!.handlers)
-  scene.tell('discovered', conditionText(getCondition(await scene.discovered('life', 'True'), 'Discovered')!))
+  scene.record('handlers', configs.find(isTold)!.status!.handlers)
+  scene.record('discovered', conditionText(getCondition(await scene.discovered('life', 'True'), 'Discovered')!))
 
   const hold = (hook: string, seconds = 1) => scene.stage.answer(hook, () => holdFor(seconds, `held by ${hook}`))
   const letGo = async (hook: string) => {
-    scene.tell(hook, await scene.reconciled(new RegExp(`${hook}: held by`)))
+    scene.record(hook, await scene.reconciled(new RegExp(`${hook}: held by`)))
     scene.stage.answer(hook, undefined)
   }
   await scene.createClass()
   hold('BeforeClusterCreate', 3)
   await scene.createCluster('v1.35.0', { workers: oneDeployment })
   const [first = 0, second = 0] = await scene.called('BeforeClusterCreate', 2)
-  scene.tell('BeforeClusterCreate is asked again', second - first >= 2500 ? 'after its time' : `${second - first} ms`)
-  scene.tell('before BeforeClusterCreate', String((await scene.client.list(StubCluster, { namespace: scene.name })).items.length))
+  scene.record('BeforeClusterCreate is asked again', second - first >= 2500 ? 'after its time' : `${second - first} ms`)
+  scene.record(
+    'before BeforeClusterCreate',
+    String((await scene.client.list(StubCluster, { namespace: scene.name })).items.length),
+  )
   await letGo('BeforeClusterCreate')
   await scene.called('AfterControlPlaneInitialized', 1)
   await scene.reconciled('True')
@@ -161,7 +164,7 @@ const life: Case = async (options) => {
   for (const hook of upgradeHooks) hold(hook)
   await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
   for (const hook of upgradeHooks) await letGo(hook)
-  scene.tell('upgraded', await scene.reconciled('True'))
+  scene.record('upgraded', await scene.reconciled('True'))
 
   hold('BeforeClusterDelete')
   await scene.client.delete(Cluster, scene.key)
@@ -169,19 +172,19 @@ const life: Case = async (options) => {
   await scene.seen(Cluster, 'is gone', (found) => found.length === 0)
   const firsts = scene.stage.calls.filter(({ hook }, at, all) => all.findIndex((one) => one.hook === hook) === at)
   for (const { hook, request } of firsts) {
-    scene.tell(`request of ${hook}`, withoutIdentity(request))
+    scene.record(`request of ${hook}`, withoutIdentity(request))
     // Upstream can write the mark of AfterClusterUpgrade again after it has removed it, so what comes later may have it.
     if (isRecord(request['cluster']) && hook !== 'BeforeClusterDelete')
-      scene.tell(`marks in the request of ${hook}`, [...pendingHooks(request['cluster'] as unknown as Cluster)].sort())
+      scene.record(`marks in the request of ${hook}`, [...pendingHooks(request['cluster'] as unknown as Cluster)].sort())
   }
-  scene.tell('order', firsts.map(({ hook }) => hook).join(' '))
+  scene.record('order', firsts.map(({ hook }) => hook).join(' '))
 }
 
 /** Every hook fails until the Cluster reports it. */
 const failing: Case = async (options) => {
   const scene = await Scene.open('failing', options)
   const failed = async (hook: string) => {
-    scene.tell(hook, await scene.reconciled(new RegExp(`failed by ${hook}$`)))
+    scene.record(hook, await scene.reconciled(new RegExp(`failed by ${hook}$`)))
     scene.stage.answer(hook, undefined)
   }
   for (const hook of lifeHooks) scene.stage.answer(hook, () => fail(`failed by ${hook}`))
@@ -220,10 +223,10 @@ const joined: Case = async (options) => {
   await scene.createCluster()
   const text = await scene.reconciled(/one waits/)
   // Upstream calls handlers in any order.
-  scene.tell('condition', text.replace('two waits, one waits', 'one waits, two waits'))
+  scene.record('condition', text.replace('two waits, one waits', 'one waits, two waits'))
   const [first = 0, second = 0] = await scene.called('BeforeClusterCreate', 2)
   const waited = second - first
-  scene.tell('asked again', waited >= 2500 && waited < 60_000 ? 'when the first of them says' : `after ${waited} ms`)
+  scene.record('asked again', waited >= 2500 && waited < 60_000 ? 'when the first of them says' : `after ${waited} ms`)
 }
 
 /** A Cluster that waits for an extension continues when the extension is removed. */
@@ -232,7 +235,7 @@ const removed: Case = async (options) => {
   scene.stage.answer('BeforeClusterCreate', () => holdFor(600, 'for long'))
   await scene.createClass()
   await scene.createCluster()
-  scene.tell('condition', await scene.reconciled(/for long/))
+  scene.record('condition', await scene.reconciled(/for long/))
   await scene.client.delete(ExtensionConfig, { name: scene.name })
   // No event reaches the Cluster: its next reconcile finds no blocking extension.
   const end = performance.now() + 120_000
@@ -240,7 +243,7 @@ const removed: Case = async (options) => {
     await scene.touch(Cluster, scene.key)
     await new Promise((resolve) => void setTimeout(resolve, 1000))
   }
-  scene.tell('then', await scene.reconciled('True'))
+  scene.record('then', await scene.reconciled('True'))
 }
 
 /** Another version while hooks of an upgrade block: which versions are rejected, and what follows from one that is not checked. */
@@ -256,7 +259,7 @@ const anotherVersion: Case = async (options) => {
   const rejected = async (hook: string, ...versions: string[]) => {
     for (const version of versions) {
       const text = await setVersion(version).then(() => 'accepted', messageOf)
-      scene.tell(`while ${hook} blocks: to ${version}`, text.replace(/^.* denied the request: /, ''))
+      scene.record(`while ${hook} blocks: to ${version}`, text.replace(/^.* denied the request: /, ''))
     }
   }
   const hold = (hook: string) => scene.stage.answer(hook, () => holdFor(2, `held by ${hook}`))
@@ -286,7 +289,7 @@ const anotherVersion: Case = async (options) => {
     }
   }
   const tellCalls = (what: string) => {
-    scene.tell(`calls ${what}`, [...new Set(calls())])
+    scene.record(`calls ${what}`, [...new Set(calls())])
     scene.stage.calls.length = 0
   }
   await scene.createClass()
@@ -299,9 +302,9 @@ const anotherVersion: Case = async (options) => {
   await rejected('BeforeClusterUpgrade', 'v1.37.0', 'v1.35.0')
   await setVersion('v1.36.1', { unchecked: true })
   await called('BeforeClusterUpgrade', 'v1.36.1')
-  scene.tell('BeforeClusterUpgrade for another version', await heldBy('BeforeClusterUpgrade', 'v1.36.1'))
+  scene.record('BeforeClusterUpgrade for another version', await heldBy('BeforeClusterUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
-  scene.tell('back before BeforeClusterUpgrade', await settled())
+  scene.record('back before BeforeClusterUpgrade', await settled())
   letGo('BeforeClusterUpgrade')
   tellCalls('of BeforeClusterUpgrade')
 
@@ -311,9 +314,9 @@ const anotherVersion: Case = async (options) => {
   await rejected('BeforeControlPlaneUpgrade', 'v1.37.0', 'v1.35.0')
   await setVersion('v1.36.1', { unchecked: true })
   await called('BeforeControlPlaneUpgrade', 'v1.36.1')
-  scene.tell('BeforeControlPlaneUpgrade for another version', await heldBy('BeforeControlPlaneUpgrade', 'v1.36.1'))
+  scene.record('BeforeControlPlaneUpgrade for another version', await heldBy('BeforeControlPlaneUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
-  scene.tell('back before BeforeControlPlaneUpgrade', await settled())
+  scene.record('back before BeforeControlPlaneUpgrade', await settled())
   letGo('BeforeControlPlaneUpgrade')
   tellCalls('of BeforeControlPlaneUpgrade')
 
@@ -324,18 +327,18 @@ const anotherVersion: Case = async (options) => {
   await rejected('AfterControlPlaneUpgrade', 'v1.37.0', 'v1.35.0')
   await setVersion('v1.37.0', { unchecked: true })
   letGo('AfterControlPlaneUpgrade')
-  scene.tell('at the other version', await heldBy('AfterClusterUpgrade', 'v1.37.0'))
+  scene.record('at the other version', await heldBy('AfterClusterUpgrade', 'v1.37.0'))
   await rejected('AfterClusterUpgrade', 'v1.38.0', 'v1.36.0')
   await setVersion('v1.36.0', { unchecked: true })
-  scene.tell('a lower version', await scene.reconciled(/must be greater/))
+  scene.record('a lower version', await scene.reconciled(/must be greater/))
   await setVersion('v1.37.0', { unchecked: true })
   await heldBy('AfterClusterUpgrade', 'v1.37.0')
   letGo('AfterClusterUpgrade')
-  scene.tell('then', await settled())
+  scene.record('then', await settled())
   tellCalls('of the upgrade')
 }
 
-/** One hook that core does not know refuses the whole discovery, and what was discovered before stays. */
+/** One hook that core does not know fails the whole discovery; the handlers discovered before stay. */
 const unknownHook: Case = async (options) => {
   const scene = await Scene.open('unknown-hook', options)
   const requestHook = { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeLunch' }
@@ -346,12 +349,12 @@ const unknownHook: Case = async (options) => {
   scene.stage.answer('Discovery', () => Response.json({ status: 'Success', handlers }))
   await scene.touch(ExtensionConfig, { name: scene.name })
   const config = await scene.discovered(scene.name, 'False')
-  scene.tell('discovered', conditionText(getCondition(config, 'Discovered')!))
-  scene.tell('handlers', String(config.status?.handlers?.length))
+  scene.record('discovered', conditionText(getCondition(config, 'Discovered')!))
+  scene.record('handlers', String(config.status?.handlers?.length))
   scene.stage.answer('BeforeClusterCreate', () => holdFor(600, 'still there'))
   await scene.createClass()
   await scene.createCluster()
-  scene.tell('condition', await scene.reconciled(/still there/))
+  scene.record('condition', await scene.reconciled(/still there/))
 }
 
 /** What discovery says of answers that are none. */
@@ -415,7 +418,7 @@ const unregistered: Case = async (options) => {
   const external = { generatePatchesExtension: 'generate-patches.nobody' }
   await scene.createClass({ patches: [{ name: 'p', external }] })
   await scene.createCluster()
-  scene.tell('condition', await scene.reconciled(/nobody/))
+  scene.record('condition', await scene.reconciled(/nobody/))
 }
 
 const elsewhere: Case = async (options) => {
@@ -425,14 +428,14 @@ const elsewhere: Case = async (options) => {
   const external = { generatePatchesExtension: 'generate-patches.of-others' }
   await scene.createClass({ patches: [{ name: 'p', external }] })
   await scene.createCluster()
-  scene.tell('another namespace', await scene.reconciled(/of-others/))
+  scene.record('another namespace', await scene.reconciled(/of-others/))
   await scene.client.patch(ClusterClass, scene.key, {
     type: 'json',
     operations: [
       { op: 'replace', path: '/spec/patches/0/external/generatePatchesExtension', value: 'validate-topology.elsewhere' },
     ],
   })
-  scene.tell('another hook', await scene.reconciled(/GroupHook/))
+  scene.record('another hook', await scene.reconciled(/GroupHook/))
 }
 
 const discoveredText = async ({ client }: SceneOptions, name: string): Promise<string> => {
@@ -462,16 +465,16 @@ const rotated: Case = async (options) => {
   stage.answer('BeforeClusterCreate', () => holdFor(1, 'held'))
   await scene.createClass()
   await scene.createCluster()
-  scene.tell('held', await scene.reconciled(/BeforeClusterCreate: held/))
+  scene.record('held', await scene.reconciled(/BeforeClusterCreate: held/))
   extension.listening.renew(await servingCertificateOf(after))
   await options.client.patch(Secret, secret, { type: 'merge', body: stringData(after) })
   const bundle = Buffer.from(after.certificate).toString('base64')
   await untilBundle(options, bundle)
   const calls = stage.calls.length
   await scene.called('BeforeClusterCreate', stage.calls.filter(({ hook }) => hook === 'BeforeClusterCreate').length + 1, stage)
-  scene.tell('calls go on', String(stage.calls.length > calls))
+  scene.record('calls go on', String(stage.calls.length > calls))
   stage.answer('BeforeClusterCreate', undefined)
-  scene.tell('then', await scene.reconciled('True'))
+  scene.record('then', await scene.reconciled('True'))
 }
 
 async function untilBundle({ client }: SceneOptions, bundle: string): Promise<void> {
@@ -494,8 +497,8 @@ const unreachable: Case = async (options) => {
     await scene.createClass()
     await scene.createCluster()
   }
-  fails.tell('condition', await fails.reconciled(/failed to call/))
-  goesOn.tell('condition', await goesOn.reconciled('True'))
+  fails.record('condition', await fails.reconciled(/failed to call/))
+  goesOn.record('condition', await goesOn.reconciled('True'))
 }
 
 /** An extension that requires client certificates. */
@@ -514,8 +517,8 @@ const planned: Case = async (options) => {
   await scene.reconciled('True')
   scene.stage.answer('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: [{ version: 'v1.36.0' }] }))
   await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  scene.tell('a plan that skips a version', await scene.reconciled(/plan: item 0/))
-  scene.tell('request', versionsOf(scene.stage.calls.find(({ hook }) => hook === 'GenerateUpgradePlan')!))
+  scene.record('a plan that skips a version', await scene.reconciled(/plan: item 0/))
+  scene.record('request', versionsOf(scene.stage.calls.find(({ hook }) => hook === 'GenerateUpgradePlan')!))
 }
 
 const plannedFail: Case = async (options) => {
@@ -525,7 +528,7 @@ const plannedFail: Case = async (options) => {
   await scene.reconciled('True')
   scene.stage.answer('GenerateUpgradePlan', () => fail('no plan today'))
   await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  scene.tell('condition', await scene.reconciled(/no plan today/))
+  scene.record('condition', await scene.reconciled(/no plan today/))
 }
 
 /** A plan of two steps is followed. */
@@ -540,11 +543,11 @@ const stepped: Case = async (options) => {
   })
   await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
   await scene.called('AfterClusterUpgrade', 1)
-  scene.tell('then', await scene.reconciled('True'))
+  scene.record('then', await scene.reconciled('True'))
   const calls = scene.stage.calls.filter(({ hook }) => upgradeHooks.includes(hook))
   // A core with a stale copy of the Cluster repeats the call.
   const order = calls.map(({ hook, request }) => `${hook} ${JSON.stringify(versionsOf({ request }))}`)
-  scene.tell(
+  scene.record(
     'order',
     order.filter((call, index) => call !== order[index - 1]),
   )
@@ -618,7 +621,7 @@ const inPlace: Case = async (options) => {
     const [found] = await scene.seen(Machine, `is updated: ${what}`, ([one]) =>
       holds.test(conditionText(of(one) ?? { status: '' })),
     )
-    scene.tell(what, conditionText(of(found)!))
+    scene.record(what, conditionText(of(found)!))
     return found!
   }
   await updating('while it is updated', /growing/)
@@ -626,12 +629,12 @@ const inPlace: Case = async (options) => {
   await updating('when it fails', /Failed/)
   scene.stage.answer('UpdateMachine', undefined)
   const updated = await updating('afterwards', /^False/)
-  scene.tell('the Machine', updated.metadata.uid === machine!.metadata.uid ? 'is the same' : 'is another')
+  scene.record('the Machine', updated.metadata.uid === machine!.metadata.uid ? 'is the same' : 'is another')
   const [grown] = await scene.seen(StubMachine, 'has grown', ([one]) => one?.spec?.['size'] === 2)
-  scene.tell('the StubMachine', grown!.spec)
+  scene.record('the StubMachine', grown!.spec)
   for (const hook of ['CanUpdateMachineSet', 'UpdateMachine']) {
     const { request } = scene.stage.calls.find((call) => call.hook === hook)!
-    scene.tell(`request of ${hook}`, withoutIdentity(request))
+    scene.record(`request of ${hook}`, withoutIdentity(request))
   }
 }
 
@@ -663,13 +666,13 @@ const variables: Case = async (options) => {
   }
   await scene.createClass({ patches: [{ name: 'p', external }] })
   const [found] = await scene.seen(ClusterClass, 'has variables', ([one]) => one?.status?.variables !== undefined)
-  scene.tell('variables', found!.status!.variables)
+  scene.record('variables', found!.status!.variables)
   await scene.createCluster('v1.35.0', { variables: [{ name: 'region', value: 'eu' }] })
-  scene.tell('condition', await scene.reconciled(/region is full/))
+  scene.record('condition', await scene.reconciled(/region is full/))
   const { request } = scene.stage.calls.find(({ hook }) => hook === 'ValidateTopology')!
   const { variables: given, items } = request as { variables: { name: string }[]; items: { object: { kind: string } }[] }
   const byText = (a: string, b: string) => (a < b ? -1 : 1)
-  scene.tell(
+  scene.record(
     'request',
     withoutIdentity({
       ...request,
@@ -689,7 +692,7 @@ const variablesFail: Case = async (options) => {
   await scene.createClass({ patches: [{ name: 'p', external }] })
   const of = (one: ClusterClass | undefined) => (one ? getCondition(one, 'VariablesReady') : undefined)
   const [found] = await scene.seen(ClusterClass, 'has failed', ([one]) => of(one)?.status === 'False')
-  scene.tell('condition', conditionText(of(found)!))
+  scene.record('condition', conditionText(of(found)!))
 }
 
 const text = (body: string) => page(body)
@@ -716,22 +719,22 @@ export const cases: { readonly [name: string]: Case } = {
   anotherVersion,
   negative,
   closedAfterReading,
-  failure: refused('failure', () => fail('not today'), /not today/),
-  status500: refused('status-500', page('it broke\n', 500), callFailed),
-  status301: refused('status-301', page('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),
-  status404: refused('status-404', page('404 page not found\n', 404), callFailed),
-  longPage: refused('long-page', page('é'.repeat(400), 503), callFailed),
-  empty: refused('empty', text(''), callFailed),
-  cut: refused('cut', text('{"status":"Succ'), callFailed),
-  garbage: refused('garbage', text('<html>'), callFailed),
-  mark: refused('mark', text('\ufeff{"status":"Success"}'), callFailed),
-  float: refused('float', text('{"status":"Success","retryAfterSeconds":5.0}'), callFailed),
-  quoted: refused('quoted', text('{"status":"Success","retryAfterSeconds":"5"}'), callFailed),
-  noStatus: refused('no-status', text('{}'), callFailed),
-  otherStatus: refused('other-status', text('{"status":"Perhaps","message":"who knows"}'), callFailed),
-  upperCase: refused('upper-case', text('{"STATUS":"Success","Message":"in capitals","RETRYAFTERSECONDS":60}'), /in capitals/),
-  trailing: refused('trailing', text('{"status":"Success","retryAfterSeconds":60,"message":"and more"} <html>'), /and more/),
-  slow: refused('slow', () => new Promise((resolve) => void setTimeout(() => resolve(fail('late')), 4000)), callFailed, 1),
+  failure: rejected('failure', () => fail('not today'), /not today/),
+  status500: rejected('status-500', page('it broke\n', 500), callFailed),
+  status301: rejected('status-301', page('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),
+  status404: rejected('status-404', page('404 page not found\n', 404), callFailed),
+  longPage: rejected('long-page', page('é'.repeat(400), 503), callFailed),
+  empty: rejected('empty', text(''), callFailed),
+  cut: rejected('cut', text('{"status":"Succ'), callFailed),
+  garbage: rejected('garbage', text('<html>'), callFailed),
+  mark: rejected('mark', text('\ufeff{"status":"Success"}'), callFailed),
+  float: rejected('float', text('{"status":"Success","retryAfterSeconds":5.0}'), callFailed),
+  quoted: rejected('quoted', text('{"status":"Success","retryAfterSeconds":"5"}'), callFailed),
+  noStatus: rejected('no-status', text('{}'), callFailed),
+  otherStatus: rejected('other-status', text('{"status":"Perhaps","message":"who knows"}'), callFailed),
+  upperCase: rejected('upper-case', text('{"STATUS":"Success","Message":"in capitals","RETRYAFTERSECONDS":60}'), /in capitals/),
+  trailing: rejected('trailing', text('{"status":"Success","retryAfterSeconds":60,"message":"and more"} <html>'), /and more/),
+  slow: rejected('slow', () => new Promise((resolve) => void setTimeout(() => resolve(fail('late')), 4000)), callFailed, 1),
   ignoredStatus: ignored('ignored-status', page('it broke\n', 500)),
   ignoredGarbage: ignored('ignored-garbage', text('<html>')),
   failureIsNotIgnored: async (options) => {
@@ -739,7 +742,7 @@ export const cases: { readonly [name: string]: Case } = {
     scene.stage.answer('BeforeClusterCreate', () => fail('not even so'))
     await scene.createClass()
     await scene.createCluster()
-    scene.tell('condition', await scene.reconciled(/not even so/))
+    scene.record('condition', await scene.reconciled(/not even so/))
   },
   jsonPatch: patched(
     'json-patch',

@@ -1,4 +1,4 @@
-/** What the cases saw of each core, held against each other: upstream's on both servers, and ours against upstream's. */
+/** Compares what the cases observed: upstream's core on both servers, and our core with upstream's. */
 import type { Checks } from '../capstan-process.ts'
 import type { Observations } from './scene.ts'
 

@@ -1,4 +1,4 @@
-/** What a case needs: a namespace, an ExtensionConfig that is for it alone, a class and a cluster; and a place for what it sees. */
+/** The environment of a case: a namespace with its own ExtensionConfig, class and cluster, and the record of its observations. */
 import { Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
 import type { HandlerOptions } from '@capstan/extension'
 import { type Client, getCondition, type Input, isRecord, type KubeObject, Namespace } from '@capstan/kube'
@@ -46,7 +46,7 @@ export class Scene {
   }
 
   /** Objects are recorded with their fields in alphabetical order. */
-  tell(what: string, seen: unknown): void {
+  record(what: string, seen: unknown): void {
     this.#options.observed.set(`${this.name}: ${what}`, typeof seen === 'string' ? seen : JSON.stringify(sorted(seen)))
   }
 

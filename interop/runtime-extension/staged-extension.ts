@@ -1,6 +1,6 @@
 /**
- * An extension in TypeScript with a handler for each hook, many times over: the first segment of the path selects one, and each is recorded
- * what to answer. Every call is written down.
+ * An extension in TypeScript that serves many stages, each with a handler for every hook: the first segment of the path selects the stage,
+ * which defines the responses and records every call.
  */
 import { type Hook, hookCatalog } from '@capstan/api'
 import {

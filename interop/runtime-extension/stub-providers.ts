@@ -1,6 +1,6 @@
 /**
- * Provider kinds that only this file implements: as much of the contracts as core waits for, at once. What is of interest
- * is between core and the extension, and the same for every core.
+ * Provider kinds that only this file implements: they report at once what the contracts require and core waits for. The suite tests the
+ * exchange between core and the extension, which does not depend on the provider.
  */
 import {
   type Client,

@@ -1,6 +1,6 @@
 /**
- * Clusters that upstream's core made are taken over by ours, in the middle of a rollout, and back: no Machine is replaced, and what is
- * changed or removed under one core is changed or removed under the other, too.
+ * Our core takes over Clusters that upstream's core created, during a rollout, and upstream's core takes them back: no Machine is
+ * replaced, and labels and taints that one core applied are changed and removed by the other.
  */
 import { join } from 'node:path'
 import { Cluster, Machine } from '@capstan/api'

@@ -1,4 +1,4 @@
-/** Upstream's command line for clusters, as a person would use it on a plane. */
+/** Runs upstream's clusterctl against an API server. */
 import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ export interface Clusterctl {
   run(...args: readonly string[]): Promise<{ out: string; complaints: string }>
 }
 
-/** `clusterctl move` retries for minutes when the target refuses; nothing here takes so long. */
+/** `clusterctl move` retries for minutes when the target rejects a write; nothing here takes so long. */
 const Limit = 180_000
 
 export async function clusterctlOn({ folder, kubeconfig }: ServedPlane): Promise<Clusterctl> {

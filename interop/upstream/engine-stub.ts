@@ -1,6 +1,6 @@
 /**
- * As much of a container engine as upstream's infrastructure provider asks of one for machines in memory: how large it is. Without an
- * answer its controller of machine templates tries again for ever.
+ * The part of a container engine's API that upstream's provider calls for in-memory machines: the capacity of the engine. Without a
+ * response its controller of machine templates retries without end.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

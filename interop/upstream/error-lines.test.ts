@@ -52,7 +52,7 @@ test.each([
 test.each([
   ['another call that is too late', 'kubeadmcontrolplane: Reconciler error: failed to list Machines: context deadline exceeded'],
   [
-    'a server that refuses a watch',
+    'a server that refuses the connection of a watch',
     'machine: failed to watch: Get "https://ADDRESS/apis": dial tcp ADDRESS: connect: connection refused',
   ],
   ['a conflict', 'machine: Reconciler error: failed to patch Machine team/demo: 409 at N'],

@@ -1,4 +1,4 @@
-/** Normalizes the errors in logs of managers, so that two runs can be compared. */
+/** Normalizes errors in logs of managers, so that two runs can be compared. */
 import { readFileSync } from 'node:fs'
 import type { Program } from '../programs.ts'
 

@@ -1,4 +1,4 @@
-/** The life of a topology cluster of machines in memory, as upstream's managers lead it, timed. */
+/** Runs a topology cluster of in-memory machines through its life with upstream's managers, and measures each step. */
 import { readFileSync } from 'node:fs'
 import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import {

@@ -1,5 +1,6 @@
 /**
- * Upstream's definitions and webhook configurations, made to fit processes on loopback: what kustomize and cert-manager do upstream.
+ * Upstream's CustomResourceDefinitions and webhook configurations, changed for processes on loopback: replaces what kustomize and
+ * cert-manager do upstream.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

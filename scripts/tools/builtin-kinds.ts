@@ -41,15 +41,15 @@ interface DiscoveredResource {
   }[]
 }
 
-const index = (await ask('/openapi/v3')) as { paths: { [path: string]: { serverRelativeURL: string } } }
+const index = (await fetchJSON('/openapi/v3')) as { paths: { [path: string]: { serverRelativeURL: string } } }
 const components = new Map<string, Component>()
 for (const [path, { serverRelativeURL }] of Object.entries(index.paths)) {
   if (left.test(path) || path.split('/').length < (path.startsWith('apis/') ? 3 : 2)) continue
-  const document = (await ask(serverRelativeURL)) as { components: { schemas: { [name: string]: Component } } }
+  const document = (await fetchJSON(serverRelativeURL)) as { components: { schemas: { [name: string]: Component } } }
   for (const [name, schema] of Object.entries(document.components.schemas)) components.set(name, withoutProse(schema))
 }
 const resources = Object.fromEntries(
-  [await ask('/api'), await ask('/apis')]
+  [await fetchJSON('/api'), await fetchJSON('/apis')]
     .flatMap((document) => (document as Discovered).items)
     .flatMap(({ metadata: { name = '' }, versions }) =>
       versions.map((one) => [name === '' ? one.version : `${name}/${one.version}`, one.resources] as const),
@@ -178,22 +178,22 @@ async function columns(): Promise<[string, object][]> {
     for (const [plural, { verbs }] of Object.entries(list)) {
       if (!verbs.includes('list')) continue
       const path = `/${version === 'v1' ? 'api' : 'apis'}/${version}/${plural}`
-      const { columnDefinitions } = (await ask(path, 'application/json;as=Table;v=v1;g=meta.k8s.io')) as {
+      const { columnDefinitions } = (await fetchJSON(path, 'application/json;as=Table;v=v1;g=meta.k8s.io')) as {
         columnDefinitions: readonly { readonly name: string; readonly format: string; readonly priority: number }[]
       }
       const own = columnDefinitions.filter(({ name }) => !['Name', 'Age', 'Created At'].includes(name))
-      const told = own.map(({ format, priority, ...column }) => ({
+      const ours = own.map(({ format, priority, ...column }) => ({
         ...column,
         ...(format === '' ? {} : { format }),
         ...(priority === 0 ? {} : { priority }),
       }))
-      if (told.length > 0) found.push([`${version}/${plural}`, told])
+      if (ours.length > 0) found.push([`${version}/${plural}`, ours])
     }
   }
   return found
 }
 
-function ask(path: string, accept = discovery): Promise<unknown> {
+function fetchJSON(path: string, accept = discovery): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}`, accept }
     get(new URL(path, server), { headers, rejectUnauthorized: false }, (response) => {

@@ -1,4 +1,4 @@
-/** Hooks of a runtime extension that hold, fail, patch, and update in place. */
+/** Hooks of a runtime extension that block, fail, patch, and update in place. */
 import { Cluster, ClusterClass, ExtensionConfig, MachineDeployment } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
 import { clusterName, machineDeployment } from '../objects.ts'
@@ -60,7 +60,7 @@ const secondUpgrade: Case = async (twin) => {
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('upgraded and held', isUpgraded('v1.35.0'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
-  await twin.settle('another upgrade is refused')
+  await twin.settle('another upgrade is rejected')
 }
 
 const beforeDelete =
@@ -147,7 +147,7 @@ const variables: Case = async (twin) => {
   await twin.patch(Cluster, clusterName, topology({ variables: [{ name: 'region', value: 'us' }] }))
   await twin.settle('a value')
   await twin.patch(Cluster, clusterName, topology({ variables: [{ name: 'region', value: 1 }] }))
-  await twin.settle('a wrong value is refused')
+  await twin.settle('a wrong value is rejected')
 }
 
 const variablesFail: Case = async (twin) => {

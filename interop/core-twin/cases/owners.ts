@@ -1,4 +1,4 @@
-/** Owner references: adoption, release, and objects that others control. */
+/** Owner references: adoption, release, and objects of other controllers. */
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { type Input, keyOf, type KubeObject } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet } from '../objects.ts'
@@ -70,7 +70,7 @@ const controlledReference =
     for (const one of ['machine', 'config'] as const)
       await twin.create(stub[one], { metadata: { name: 'm', ...(one === role ? strangers : {}) }, spec: {} } as never)
     await twin.create(Machine, machine('m'))
-    await twin.settle('refused')
+    await twin.settle('rejected')
   }
 
 /** Owner references that a user removes come back. */

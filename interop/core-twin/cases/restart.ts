@@ -1,4 +1,4 @@
-/** Both managers are killed in the middle, something changes while they are down, and they start again. */
+/** Both managers are killed during the case, objects change while they are down, and they start again. */
 import { Cluster, ClusterResourceSet, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { ConfigMap, type KubeObject, Node, Pod } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'

@@ -169,7 +169,7 @@ const stuckUpgrade: Case = async (twin) => {
   await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 }), worker('b')))
   await twin.settle('workers change meanwhile')
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
-  await twin.settle('another version is refused')
+  await twin.settle('another version is rejected')
 }
 
 const heldByAnnotation: Case = async (twin) => {
@@ -209,7 +209,7 @@ const incompatibleRebase: Case = async (twin) => {
   await twin.create(ClusterClass, aClass({ name: 'other', kinds: oldStub }))
   await twin.settle('there is another class')
   await twin.patch(Cluster, clusterName, topology({ classRef: { name: 'other' } }))
-  await twin.settle('refused')
+  await twin.settle('rejected')
 }
 
 /** A patch that cannot be applied: nothing is created. */
@@ -241,7 +241,7 @@ const classInUse: Case = async (twin) => {
   await created(twin)
   await twin.delete(ClusterClass, 'quick')
   await twin.patch(ClusterClass, 'quick', { spec: { workers: { machineDeployments: null } } })
-  await twin.settle('refused')
+  await twin.settle('rejected')
 }
 
 const paused: Case = async (twin) => {
@@ -349,11 +349,11 @@ export const topologyCases: Cases = {
   'topology-upgrade-too-far': cluster(
     {},
     {},
-    ['refused', topology({ version: 'v1.36.0' })],
+    ['rejected', topology({ version: 'v1.36.0' })],
     ['back', topology({ version: 'v1.33.0' })],
   ),
   'topology-upgrade-unknown-version': cluster({ spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0'] } }, {}, [
-    'refused',
+    'rejected',
     topology({ version: 'v1.35.1' }),
   ]),
   'topology-upgrade-defer': cluster({}, { workers: [annotated('a', 'defer-upgrade'), worker('b')] }, to35, [

@@ -1,4 +1,4 @@
-/** Workload clusters that cannot be reached: from the beginning, or no longer. */
+/** Workload clusters that cannot be reached: from the beginning, or after they were reachable. */
 import { Cluster, Machine, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { getCondition, type KubeObject, Secret } from '@capstan/kube'
 import { cluster, clusterName, machine, machineSet, named } from '../objects.ts'

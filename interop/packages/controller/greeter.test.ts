@@ -19,12 +19,12 @@ void test('greets for an hour of virtual time', async () => {
   assert.ok(Date.now() - started < 60_000, 'no real time passes')
 
   // The declared schema is enforced, in upstream's words.
-  const refused = env.client.create(Greeting, {
+  const rejected = env.client.create(Greeting, {
     metadata: { namespace: 'default', name: 'empty' },
     spec: { name: '', everySeconds: 1 },
   })
   await assert.rejects(
-    refused,
+    rejected,
     (err) => isReason(err, 'Invalid') && /spec\.name in body should be at least 1 chars long/.test(String(err)),
   )
   await env.close()

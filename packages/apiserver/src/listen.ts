@@ -17,7 +17,7 @@ import { clientGone, readBody, type Req, type Res, respond } from './node-exchan
  * Responds to malformed HTTP/1.1 and closes the connection. Node would close it at once, mostly before the response is sent. Remaining
  * input is read and discarded, because closing a socket with unread data makes the kernel drop the response.
  */
-function refuseMalformed(err: NodeJS.ErrnoException, socket: Duplex): void {
+function rejectMalformed(err: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || err.code === 'ECONNRESET') return void socket.destroy()
   const status = malformed[err.code ?? ''] ?? '400 Bad Request'
   socket.resume()
@@ -141,7 +141,7 @@ export async function listen({
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', (err) => log.debug('Connection failed', { err }))
   })
-  server.on('clientError', refuseMalformed)
+  server.on('clientError', rejectMalformed)
   server.on('tlsClientError', (err) => log.debug('TLS handshake failed', { err }))
   server.on('sessionError', (err) => log.debug('HTTP/2 session failed', { err }))
   server.on('session', (session) => {
@@ -390,10 +390,10 @@ async function serve(req: Req, res: Res, { connections, stopping, log, clock, ti
     const answer = await endpoint.handler(requestOf(req, gone.signal, streamEnd.signal, budget), identity)
     await respond(answer, req, res, { clock, timeout, gone: gone.signal })
   } catch (err) {
-    const refusal = err instanceof StatusError ? err : undefined
-    if (!refusal && !gone.signal.aborted) log.error('Request failed', { method: req.method, err })
-    if (!res.headersSent) res.writeHead(refusal?.code ?? 500, { 'content-type': 'application/json' })
-    res.end(refusal && JSON.stringify(refusal.status))
+    const rejection = err instanceof StatusError ? err : undefined
+    if (!rejection && !gone.signal.aborted) log.error('Request failed', { method: req.method, err })
+    if (!res.headersSent) res.writeHead(rejection?.code ?? 500, { 'content-type': 'application/json' })
+    res.end(rejection && JSON.stringify(rejection.status))
   } finally {
     stopping.removeEventListener('abort', stop)
   }

@@ -1,4 +1,4 @@
-/** Certificates of an API server that `capstan` runs, and the kubeconfig that lets its owner in. */
+/** Certificates of an API server that `capstan` runs, and the kubeconfig of its administrator. */
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeSigningKey } from '@capstan/kubernetes-kinds'

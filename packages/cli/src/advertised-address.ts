@@ -1,4 +1,4 @@
-/** The address under which pods find a server. Upstream: ResolveBindAddress of k8s.io/apimachinery/pkg/util/net, v0.36. */
+/** Finds the address at which pods reach a server. Upstream: ResolveBindAddress of k8s.io/apimachinery/pkg/util/net, v0.36. */
 import type { networkInterfaces } from 'node:os'
 
 /**

@@ -1,4 +1,4 @@
-/** The process that runs on a data folder, recorded in the folder so that the error of a second one can name it. */
+/** Records the process that uses a data folder in the folder, so that the error of a second process can name it. */
 import { openDurable } from '@capstan/apiserver'
 import { type Clock, messageOf } from '@capstan/kube'
 import type { Stores } from '@capstan/lab'

@@ -1,4 +1,4 @@
-/** Flags for calls of extensions: proxy and client certificate. Names of flags are upstream's. */
+/** Flags for calls of extensions: proxy and client certificate, with upstream's names. */
 import type { HookTransport } from '@capstan/extension'
 import { httpsHookTransport, presentFrom } from '@capstan/extension'
 import type { Logger } from '@capstan/kube'

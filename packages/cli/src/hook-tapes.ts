@@ -1,4 +1,4 @@
-/** Records calls of hooks, and plays recorded calls instead of calling extensions. */
+/** Records calls of hooks, and replays recorded calls instead of calling extensions. */
 import { ExtensionConfig } from '@capstan/api'
 import type { CallObserver, HookTransport, Tape, TapedConfig } from '@capstan/extension'
 import { createRecorder, openTape, parseTape, TapeError, tapedConfigs, tapeTransport } from '@capstan/extension'

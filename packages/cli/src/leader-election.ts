@@ -1,4 +1,4 @@
-/** One of several managers works: upstream's flags, upstream's Lease, and no work beside upstream's own core manager. */
+/** Leader election: upstream's flags and Lease. A manager does not become active beside upstream's core manager. */
 import { hostname } from 'node:os'
 import { checkLeaseTerms, defaultLeaseTerms, holderOf, type LeaderElectionOptions } from '@capstan/controller'
 import {
@@ -66,7 +66,7 @@ export function withLeaderElection(command: Command): Command {
     .addOption(
       term('--leader-elect-renew-deadline', 'time after which a leader that cannot renew its Lease stops', renewDeadline),
     )
-    .addOption(term('--leader-elect-retry-period', 'how long everybody waits between two attempts', retryPeriod))
+    .addOption(term('--leader-elect-retry-period', 'how long a manager waits between two attempts', retryPeriod))
     .addOption(
       new Option(
         '--leader-elect-shards <n>',
@@ -139,7 +139,7 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
  *
  * @throws UsageError while upstream's core manager leads, in whatever namespace
  */
-export async function refuseBesideUpstream(
+export async function rejectBesideUpstream(
   client: Client,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<void> {

@@ -1,4 +1,4 @@
-/** The logger of the command: JSON lines on stderr in pino's format, or klog lines as of Kubernetes' components. */
+/** The logger of the command: JSON lines on stderr in pino's format, or klog lines like those of Kubernetes components. */
 import { createRequire } from 'node:module'
 import type { LogFields, Logger } from '@capstan/kube'
 import { messageOf, systemClock } from '@capstan/kube'
@@ -37,12 +37,12 @@ function kubernetesLogger(
       ? () => {}
       : (message: string, fields: LogFields & { err?: unknown } = {}) => {
           const { err, object, ...rest } = { ...bound, ...fields } as LogFields & { err?: unknown; object?: unknown }
-          const shown = {
+          const logged = {
             ...rest,
             ...(object === undefined ? {} : { object: withoutSecrets(object) }),
             ...(err === undefined ? {} : { err: messageOf(err) }),
           }
-          io.err(line({ at: systemClock.now(), level: own, message, fields: shown, pid: process.pid }))
+          io.err(line({ at: systemClock.now(), level: own, message, fields: logged, pid: process.pid }))
         }
   return {
     debug: at('debug'),

@@ -1,4 +1,4 @@
-/** The command's real entry: with `envtest/main.ts` the only place that touches the process, its environment and its streams. */
+/** Entry point of the command. Only this file and `envtest/main.ts` use the process, its environment and its streams. */
 import { processIo } from './process-io.ts'
 import { run } from './program.ts'
 

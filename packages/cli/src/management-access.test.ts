@@ -29,9 +29,9 @@ test.each([
 
 test.each([
   ['a pod without its files is told which', {}, pod, /serviceaccount\/token/],
-  ['a context is refused in a pod', { context: 'x' }, pod, /--context needs a kubeconfig/],
-  ['an unknown context is refused by name', { kubeconfig: flag, context: 'x' }, {}, /context "x" does not exist/],
-  ['several files are refused', {}, { KUBECONFIG: 'a:b' }, /names 2 files/],
+  ['a context is rejected in a pod', { context: 'x' }, pod, /--context needs a kubeconfig/],
+  ['an unknown context is rejected by name', { kubeconfig: flag, context: 'x' }, {}, /context "x" does not exist/],
+  ['several files are rejected', {}, { KUBECONFIG: 'a:b' }, /names 2 files/],
 ])('%s', async (_, flags, environment, why) => {
   await expect(managementAccess(flags, environment, home)).rejects.toThrow(why)
 })

@@ -1,4 +1,4 @@
-/** The management cluster, as commands reach it. */
+/** The management cluster of a command. */
 import { existsSync } from 'node:fs'
 import { type Client, createClient, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'

@@ -1,4 +1,6 @@
-/** Where a manager serves health and diagnostics: upstream's addresses, and one port on loopback for processes started by hand. */
+/**
+ * Addresses of a manager's health and diagnostics endpoints: upstream's defaults, or one port on loopback for processes started by hand.
+ */
 import { AccessReviewer, diagnostics, type DiagnosticsServer, type Manager, serveDiagnostics } from '@capstan/controller'
 import { keepOwnCertificate, listen, type Listening } from '@capstan/extension'
 import type { Client, Clock, Logger } from '@capstan/kube'
@@ -28,7 +30,7 @@ export const withEndpoints = (command: Command): Command =>
       ).argParser(address),
     )
     .addOption(
-      new Option('--insecure-diagnostics [bool]', 'serve metrics at --diagnostics-address over HTTP, for everybody')
+      new Option('--insecure-diagnostics [bool]', 'serve metrics at --diagnostics-address over HTTP, without authentication')
         .choices(['true', 'false'])
         .preset('true')
         .default('false'),
@@ -111,7 +113,7 @@ async function serveSecurely(manager: Manager, options: SecureOptions): Promise<
   const reviewer = new AccessReviewer(client, clock)
   const handle = async (request: Request): Promise<Response> => {
     const verdict = await reviewer.review(request)
-    if (verdict.kind === 'refused')
+    if (verdict.kind === 'rejected')
       return new Response(`${verdict.message}\n`, {
         status: verdict.status,
         headers: { 'content-type': 'text/plain; charset=utf-8' },

@@ -8,7 +8,7 @@ import { managerCommand } from './commands/manager.ts'
 import {
   logLevelOf,
   rateOf,
-  refusedManagerFlags,
+  rejectedManagerFlags,
   tunedControllers,
   type TuningFlags,
   watchLimits,
@@ -37,7 +37,7 @@ test("each flag of upstream's core manager is either supported or rejected by na
   expect(new Set(known).size).toBe(known.length)
 })
 
-test.each(refusedManagerFlags().map(({ long }) => long!))('%s is rejected by name, with the reason', async (flag) => {
+test.each(rejectedManagerFlags().map(({ long }) => long!))('%s is rejected by name, with the reason', async (flag) => {
   const { code, err } = await ended(['manager', `${flag}=1`])
   expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(`${flag} is not supported: `) })
 })

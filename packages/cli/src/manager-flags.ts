@@ -190,7 +190,7 @@ function verbosity(text: string): number {
 }
 
 /** Reason: flags, without dashes. Upstream's core manager v1.14 has them, this manager does not. */
-const refused: { readonly [why: string]: string } = {
+const rejected: { readonly [why: string]: string } = {
   'use --log-level': 'vmodule',
   'requests to workload clusters are not limited by rate': 'clustercache-client-qps clustercache-client-burst',
   'the grace periods of connections to workload clusters are fixed':
@@ -205,8 +205,8 @@ const refused: { readonly [why: string]: string } = {
 }
 
 /** Hidden options that fail with the reason: to ignore one would change what the operator asked for. */
-export const refusedManagerFlags = (): Option[] =>
-  Object.entries(refused).flatMap(([why, names]) =>
+export const rejectedManagerFlags = (): Option[] =>
+  Object.entries(rejected).flatMap(([why, names]) =>
     names.split(' ').map((name) => {
       return new Option(`--${name} [value]`)
         .argParser(() => {

@@ -1,4 +1,4 @@
-/** The webhooks of `capstan manager`: defaults, validation and conversion on API servers that do not run ours as functions. */
+/** The webhooks of `capstan manager`: defaults, validation and conversion for API servers that do not run them in the process. */
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { configureWebhooks, ConvertPath, removeWebhooks, webhookHandler, type WebhookPlace } from '@capstan/controller'

@@ -13,15 +13,15 @@ const machines = controller<LocalMachine>({
   reconcile: () => Promise.resolve(proceed()),
 })
 
-/** A server that serves these resources; `refused` ones exist, but may not be listed. */
-function setup(served: readonly string[], refused: readonly string[] = []) {
+/** A server that serves these resources; `rejected` ones exist, but listing them is forbidden. */
+function setup(served: readonly string[], rejected: readonly string[] = []) {
   const clock = new VirtualClock()
   const resources = new Set(served)
   const warnings: unknown[] = []
   const log: Logger = { ...silent, warn: (_, fields) => void warnings.push(fields?.missing) }
   const transport: Transport = {
     send: ({ plural }) => {
-      if (refused.includes(plural)) return Promise.reject(new StatusError('Forbidden', 'not for this user'))
+      if (rejected.includes(plural)) return Promise.reject(new StatusError('Forbidden', 'not for this user'))
       if (resources.has(plural)) return Promise.resolve({ metadata: {}, items: [] })
       return Promise.reject(new StatusError('NotFound', 'the server could not find the requested resource'))
     },

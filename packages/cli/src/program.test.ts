@@ -114,9 +114,9 @@ describe('backup and restore', () => {
 
     const checked = await ended(['backup', 'check', file])
     expect(checked.out).toMatch(/ is intact: [^]*\n {2}store management: 1 objects, revision 1$/)
-    const refused = await ended(['restore', file, '--data', data])
-    expect(refused.code).toBe(1)
-    expect(refused.err).toMatch(
+    const rejected = await ended(['restore', file, '--data', data])
+    expect(rejected.code).toBe(1)
+    expect(rejected.err).toMatch(
       /Cannot restore .*: Data folder .* holds data already: nothing has been changed\. --force replaces it$/,
     )
     const restored = await ended(['restore', file, '--data', data, '--force'])

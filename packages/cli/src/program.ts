@@ -47,9 +47,9 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     code = result
   }
   // Completions are those of the whole tree.
-  const asked =
+  const names =
     argv[0] !== undefined && argv[0] !== 'completion' && Object.hasOwn(commands, argv[0]) ? [argv[0]] : Object.keys(commands)
-  for (const name of asked) {
+  for (const name of names) {
     const make = await commands[name]!()
     program.addCommand(inheriting(make(io, finish), program))
   }

@@ -1,4 +1,4 @@
-/** Hooks that other providers have declared, from modules of theirs: core discovers extensions that handle them. */
+/** Loads hooks that other providers declare in their modules, so that core discovers extensions that handle them. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'

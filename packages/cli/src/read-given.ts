@@ -1,4 +1,4 @@
-/** Files that flags and arguments name. */
+/** Reads files that flags and arguments name. */
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { UsageError } from './io.ts'

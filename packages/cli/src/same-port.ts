@@ -8,7 +8,7 @@ import { makeFolder } from '@capstan/kube/node'
 
 export interface SamePort {
   /** Port that the user chose. */
-  readonly asked: number | undefined
+  readonly requested: number | undefined
   /** File that stores the port; when absent, the port is kept only while the process runs. */
   readonly file: string | undefined
   /** Port of the first start when the user chose none; 0 selects a free port. */
@@ -20,9 +20,9 @@ export interface SamePort {
 /** Listens on the chosen or previously used port. @throws Error naming the port when it is in use */
 export async function listenOnSamePort(
   options: Omit<ListenOptions, 'port'>,
-  { asked, file, usual = 0, flag }: SamePort,
+  { requested, file, usual = 0, flag }: SamePort,
 ): Promise<Listener> {
-  const port = asked ?? (file === undefined ? undefined : await readPort(file)) ?? usual
+  const port = requested ?? (file === undefined ? undefined : await readPort(file)) ?? usual
   const listener = await listen({ ...options, port }).catch((err: unknown) => {
     throw new Error(`${messageOf(err)}. Choose another with ${flag}, or any free one with ${flag} 0`, { cause: err })
   })

@@ -1,4 +1,4 @@
-/** A plane with its API, and those of its simulated workload clusters, served over HTTPS on one port. */
+/** Serves a management cluster and its simulated workload clusters over HTTPS on one port. */
 import type { Endpoint, HttpHandler } from '@capstan/apiserver'
 import { authenticator, createHandler, storeCheck } from '@capstan/apiserver'
 import type { Hook } from '@capstan/api'
@@ -63,7 +63,7 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
   }
   const planes = (servername: string | undefined) =>
     servername === undefined ? management : (plane?.workloads.endpointFor(servername) ?? management)
-  const samePort = { asked: options.port, file: options.portFile, usual: UsualPort, flag: '--port' }
+  const samePort = { requested: options.port, file: options.portFile, usual: UsualPort, flag: '--port' }
   const listener = await listenOnSamePort({ host, endpointFor: planes, clock, log }, samePort)
   try {
     plane = await createPlane({

@@ -4,7 +4,7 @@ import { type Client, createClient, type Logger, seededRandom, silent, systemClo
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import { providerAdmission, providerKinds } from '@capstan/lab'
 import { afterEach, expect, test } from 'vitest'
-import { refuseUnchecked, uncheckedProviders } from './server-checks.ts'
+import { rejectUnchecked, uncheckedProviders } from './server-checks.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -44,13 +44,13 @@ test('a manager without webhooks names providers without validation, and needs -
   const warnings: string[] = []
   const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
   const options = { client, providers: ['core'] as const, server: 'https://host:6443', log, signal }
-  await expect(refuseUnchecked({ ...options, isAccepted: false })).rejects.toMatchObject({
+  await expect(rejectUnchecked({ ...options, isAccepted: false })).rejects.toMatchObject({
     name: 'UsageError',
     message: expect.stringMatching(/^https:\/\/host:6443 does not check objects of core, .*immutable fields change/),
     hint: expect.stringContaining('--no-webhooks'),
   })
   expect(warnings).toEqual([])
-  await refuseUnchecked({ ...options, isAccepted: true })
+  await rejectUnchecked({ ...options, isAccepted: true })
   expect(warnings).toEqual(['The API server does not check objects of core, and this manager serves no webhooks'])
 })
 
@@ -58,6 +58,6 @@ test('a server with admission needs no flag and causes no warning', async () => 
   const warnings: string[] = []
   const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
   const client = await aServer(true)
-  await refuseUnchecked({ client, providers: ['core', 'local'], isAccepted: false, server: 'x', log, signal })
+  await rejectUnchecked({ client, providers: ['core', 'local'], isAccepted: false, server: 'x', log, signal })
   expect(warnings).toEqual([])
 })

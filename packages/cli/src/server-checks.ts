@@ -10,14 +10,14 @@ interface Probe {
   /** Fits the schema, and no admission of the provider lets it in. */
   readonly object: Input<KubeObject>
   /** Expected rejection by admission. */
-  readonly refusal: RegExp
+  readonly rejection: RegExp
 }
 
 const probes: Readonly<Record<ProviderName, Probe>> = {
   core: {
     kind: ExtensionConfig as unknown as DeclaredKind,
     object: { metadata: { name: 'capstan-probe' }, spec: { clientConfig: { url: 'http://probe.invalid' } } } as Input<KubeObject>,
-    refusal: /'https' is the only allowed URL scheme/,
+    rejection: /'https' is the only allowed URL scheme/,
   },
   local: {
     kind: LocalControlPlane as unknown as DeclaredKind,
@@ -31,7 +31,7 @@ const probes: Readonly<Record<ProviderName, Probe>> = {
         },
       },
     } as Input<KubeObject>,
-    refusal: /cannot be an even number/,
+    rejection: /cannot be an even number/,
   },
 }
 
@@ -47,13 +47,13 @@ export async function uncheckedProviders(
   return unchecked
 }
 
-/** Creates an object of a provider in a dry run that its admission refuses. `answer` is the error text; empty when it was accepted. */
+/** Creates an object of a provider, in a dry run, that its admission must reject. `answer` is the error text; empty when the object was accepted. */
 export async function probe(
   client: Client,
   provider: ProviderName,
   signal: AbortSignal,
 ): Promise<{ readonly isChecked: boolean; readonly answer: string }> {
-  const { kind, object, refusal } = probes[provider]
+  const { kind, object, rejection } = probes[provider]
   const answer = await client.create(kind, object, { dryRun: true, signal }).then(
     () => '',
     (err: unknown) => {
@@ -61,7 +61,7 @@ export async function probe(
       throw err
     },
   )
-  return { isChecked: refusal.test(answer), answer }
+  return { isChecked: rejection.test(answer), answer }
 }
 
 export interface CheckOptions {
@@ -75,7 +75,7 @@ export interface CheckOptions {
 }
 
 /** Reports missing validation by a server without webhooks. @throws UsageError unless the user has accepted it with the flag */
-export async function refuseUnchecked({ client, providers, isAccepted, server, log, signal }: CheckOptions): Promise<void> {
+export async function rejectUnchecked({ client, providers, isAccepted, server, log, signal }: CheckOptions): Promise<void> {
   const unchecked = await uncheckedProviders(client, providers, signal)
   if (unchecked.length === 0) return
   const missing = [

@@ -21,6 +21,6 @@ test.each<[string, string[], ProviderName[], RegExp]>([
   ['with the local provider', ['--leader-elect', '--leader-elect-shards=6'], ['core', 'local'], /needs --providers core/],
   ['no shard', ['--leader-elect', '--leader-elect-shards=0'], ['core'], /from 1 to 60/],
   ['too many', ['--leader-elect', '--leader-elect-shards=61'], ['core'], /from 1 to 60/],
-])('shards are refused: %s', (_, args, providers, message) => {
+])('rejects shards: %s', (_, args, providers, message) => {
   expect(() => parse(args, providers)).toThrow(message)
 })

@@ -1,8 +1,8 @@
 /**
- * Runs guides. Blocks of a page, in order: `sh` is run line by line, `sh refused` too, and fails, `sh background` is started and keeps
- * running, `sh stop` presses Ctrl-C in the terminal of the command that begins so, a language followed by a file name is saved under that
- * name, and `text` is the expected output: of the running program when the step before it saved a file or started a program, of the last
- * command otherwise. Numbers may differ.
+ * Runs guides. The blocks of a page are executed in order: `sh` runs each line; `sh refused` does too, and each line must fail; `sh
+ * background` starts a command that keeps running; `sh stop` presses Ctrl-C in the terminal of the command with that beginning; a language
+ * followed by a file name saves the block as that file; `text` is the expected output, of the running program if the step before saved a
+ * file or started a program, otherwise of the last command. Numbers may differ.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Whether anything serves a webhook. */
+/** Checks whether a server responds at the address of a webhook. */
 import { connect } from 'node:tls'
 import { messageOf, type WebhookClientConfig } from '@capstan/kube'
 

@@ -1,4 +1,4 @@
-/** What webhooks read. Upstream: the manager's client, which reads from the cache, v1.14. */
+/** The reader that webhooks use. Upstream: the manager's client, which reads from the cache, v1.14. */
 import { ClusterClass } from '@capstan/api'
 import type { Informer } from '@capstan/controller'
 import { type Client, CustomResourceDefinition, isTrue, type Kind, type KubeObject, type Reader } from '@capstan/kube'

@@ -1,6 +1,6 @@
 /**
- * Serving certificates in a Secret that the managers of one Lease share: created by the first one, renewed by the leader, read by all. It
- * replaces cert-manager where that is not installed.
+ * Serving certificates in a Secret that the managers of one Lease share: the first one creates it, the leader renews the certificate, and
+ * all read it. Used where cert-manager is not installed.
  */
 import { type Client, type Clock, isReason, type Logger, messageOf, hours, type ObjectKey, orAbsent, Secret } from '@capstan/kube'
 import { certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'

@@ -1,4 +1,4 @@
-/** Findings as SARIF 2.1.0, which code hosts show beside the lines of a change. */
+/** Formats findings as SARIF 2.1.0, which code hosts display beside the lines of a change. */
 import { metadataOf } from './manifests.ts'
 import type { Finding, LintReport } from './lint.ts'
 import { type Level, linkOf } from './rule.ts'

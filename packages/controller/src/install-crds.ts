@@ -34,10 +34,10 @@ export async function installKinds(
       const conditions = definition.status?.conditions ?? []
       if (conditions.some(({ type, status }) => type === 'Established' && status === 'True'))
         missing.delete(definition.metadata.name)
-      const refused = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False')
-      if (refused && missing.has(definition.metadata.name)) {
+      const rejected = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False')
+      if (rejected && missing.has(definition.metadata.name)) {
         done.abort()
-        throw new Error(`Cannot install CustomResourceDefinition ${definition.metadata.name}: ${refused.message}`)
+        throw new Error(`Cannot install CustomResourceDefinition ${definition.metadata.name}: ${rejected.message}`)
       }
     }
     if (missing.size === 0) done.abort()

@@ -31,9 +31,9 @@ const ask = (path: string, token?: string, method = 'GET') =>
 
 test.each([
   ['/metrics', 'good', 'GET', { kind: 'allowed' }],
-  ['/metrics', undefined, 'GET', { kind: 'refused', status: 401, message: 'Unauthorized' }],
-  ['/metrics', 'bad', 'GET', { kind: 'refused', status: 401, message: 'Unauthorized' }],
-  ['/debug/flags/v', 'good', 'PUT', { kind: 'refused', status: 403, message: 'Authorization denied for user prometheus' }],
+  ['/metrics', undefined, 'GET', { kind: 'rejected', status: 401, message: 'Unauthorized' }],
+  ['/metrics', 'bad', 'GET', { kind: 'rejected', status: 401, message: 'Unauthorized' }],
+  ['/debug/flags/v', 'good', 'PUT', { kind: 'rejected', status: 403, message: 'Authorization denied for user prometheus' }],
 ] as const)('%s with token %s by %s', async (path, token, method, verdict) => {
   expect(await new AccessReviewer(scripted().client, new VirtualClock(0)).review(ask(path, token, method))).toEqual(verdict)
 })
@@ -53,7 +53,7 @@ test('rejects requests while the API server fails', async () => {
   const { client, down } = scripted()
   down()
   expect(await new AccessReviewer(client, new VirtualClock(0)).review(ask('/metrics', 'good'))).toMatchObject({
-    kind: 'refused',
+    kind: 'rejected',
     status: 500,
   })
 })

@@ -7,10 +7,10 @@ import { type Client, type Clock, messageOf, minutes, seconds, SubjectAccessRevi
 
 export type Verdict =
   | { readonly kind: 'allowed' }
-  | { readonly kind: 'refused'; readonly status: 401 | 403 | 500; readonly message: string }
+  | { readonly kind: 'rejected'; readonly status: 401 | 403 | 500; readonly message: string }
 
 /** How long results are cached. As upstream: users and permissions for a minute, denials for half a minute. */
-const Ages = { user: minutes(1), allowed: minutes(1), refused: seconds(30) }
+const Ages = { user: minutes(1), allowed: minutes(1), rejected: seconds(30) }
 /** Limit of cached results, so that a client that tries many tokens cannot exhaust memory. */
 const MostKept = 1000
 
@@ -34,21 +34,21 @@ export class AccessReviewer {
 
   async review(request: Request): Promise<Verdict> {
     const [, token] = /^Bearer\s+(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
-    if (token === undefined) return { kind: 'refused', status: 401, message: 'Unauthorized' }
+    if (token === undefined) return { kind: 'rejected', status: 401, message: 'Unauthorized' }
     let user: User | undefined
     try {
       user = await this.#userOf(token)
     } catch (err) {
-      return { kind: 'refused', status: 500, message: `Authentication failed: ${messageOf(err)}` }
+      return { kind: 'rejected', status: 500, message: `Authentication failed: ${messageOf(err)}` }
     }
-    if (!user) return { kind: 'refused', status: 401, message: 'Unauthorized' }
+    if (!user) return { kind: 'rejected', status: 401, message: 'Unauthorized' }
     const { pathname: path } = new URL(request.url)
     try {
       if (await this.#isAllowed(user, request.method.toLowerCase(), path)) return { kind: 'allowed' }
     } catch (err) {
-      return { kind: 'refused', status: 500, message: `Authorization for user ${user.username} failed: ${messageOf(err)}` }
+      return { kind: 'rejected', status: 500, message: `Authorization for user ${user.username} failed: ${messageOf(err)}` }
     }
-    return { kind: 'refused', status: 403, message: `Authorization denied for user ${user.username}` }
+    return { kind: 'rejected', status: 403, message: `Authorization denied for user ${user.username}` }
   }
 
   async #userOf(token: string): Promise<User | undefined> {
@@ -57,7 +57,7 @@ export class AccessReviewer {
     if (known && known.until > this.#clock.now()) return known.user
     const { status } = await this.#client.create(TokenReview, { metadata: {}, spec: { token } })
     const user = status?.authenticated && status.user?.username ? (status.user as User) : undefined
-    keep(this.#users, key, { user, until: this.#clock.now() + (user ? Ages.user : Ages.refused) })
+    keep(this.#users, key, { user, until: this.#clock.now() + (user ? Ages.user : Ages.rejected) })
     return user
   }
 
@@ -75,7 +75,7 @@ export class AccessReviewer {
       },
     })
     const isAllowed = status?.allowed === true
-    keep(this.#verdicts, key, { isAllowed, until: this.#clock.now() + (isAllowed ? Ages.allowed : Ages.refused) })
+    keep(this.#verdicts, key, { isAllowed, until: this.#clock.now() + (isAllowed ? Ages.allowed : Ages.rejected) })
     return isAllowed
   }
 }

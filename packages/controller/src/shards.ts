@@ -300,14 +300,14 @@ export class Shards implements Partition {
         () => {},
       )
       if (signal.aborted) return
-      this.#refuseOthers()
+      this.#rejectOthers()
       this.#give()
       await this.#ask(signal).catch((err: unknown) => this.#dependencies.log.debug('Cannot request a shard', { err }))
     }
   }
 
   /** @throws Error when a manager without shards, or with another number of shards, has acquired the Lease of shard 0 */
-  #refuseOthers(): void {
+  #rejectOthers(): void {
     const { holder, lease } = this.#elections[0]!
     if (this.#held.size === 0 || holder === '' || shardsIn(lease) === this.#options.count) return
     throw new Error(`${holder} holds Lease ${this.#key(0).name} and does not share the work of ${this.#options.count} shards`)
@@ -331,11 +331,11 @@ export class Shards implements Partition {
   async #ask(signal: AbortSignal): Promise<void> {
     const me = this.#options.election.identity
     const shares = this.#shares()
-    const asked = this.#elections.filter((one) => one.holder !== me && wantedIn(one.lease) === me).length
+    const requested = this.#elections.filter((one) => one.holder !== me && wantedIn(one.lease) === me).length
     const [target] = this.#elections
       .map((election, shard) => ({ shard, holder: election.holder, isAsked: wantedIn(election.lease) !== undefined }))
       .filter(({ holder, isAsked }) => holder !== '' && holder !== me && !isAsked)
-      .filter(({ holder }) => shares.get(holder)! - (shares.get(me)! + asked) >= 2)
+      .filter(({ holder }) => shares.get(holder)! - (shares.get(me)! + requested) >= 2)
       .sort((a, b) => shares.get(b.holder)! - shares.get(a.holder)! || b.shard - a.shard)
     if (!target) return
     const { client } = this.#dependencies
@@ -378,8 +378,8 @@ export async function outlived(
   const seen = new Map<string, { readonly version: string; readonly at: number }>()
   for (let shard = 1; shard < count; ) {
     const key = { namespace, name: shardLease(name, shard, count) }
-    const asked = withTimeout(clock, renewDeadline / 2, (until) => client.get(Lease, key, { signal: until }), signal)
-    const lease = await orAbsent(asked)
+    const request = withTimeout(clock, renewDeadline / 2, (until) => client.get(Lease, key, { signal: until }), signal)
+    const lease = await orAbsent(request)
     const version = lease?.metadata.resourceVersion ?? ''
     const before = seen.get(key.name)
     if (before?.version !== version) seen.set(key.name, { version, at: clock.now() })

@@ -1,6 +1,6 @@
 import { type Client, unknownKind } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { refusal, testServer } from './test-server.ts'
+import { rejection, testServer } from './test-server.ts'
 
 const key = { namespace: 'default', name: 'kubernetes' }
 const services = unknownKind({ apiVersion: 'v1', kind: 'Service', plural: 'services' })
@@ -45,6 +45,6 @@ test('a server that restarts at another address corrects the objects, and does n
 test('an address that no pod could reach is not published', async () => {
   const { server, client } = await testServer()
   await server.advertise({ address: '127.0.0.1', port: 6443 })
-  expect(await refusal(client.get(services, key))).toBe('accepted')
-  expect(await refusal(client.get(endpoints, key))).toMatch(/^404/)
+  expect(await rejection(client.get(services, key))).toBe('accepted')
+  expect(await rejection(client.get(endpoints, key))).toMatch(/^404/)
 })

@@ -64,7 +64,7 @@ export async function quiet(): Promise<void> {
 }
 
 /** Error of a rejected request, as `code reason: message`. */
-export async function refusal(request: Promise<unknown>): Promise<string> {
+export async function rejection(request: Promise<unknown>): Promise<string> {
   try {
     await request
   } catch (err) {

@@ -214,7 +214,7 @@ describe('a runtime extension', () => {
     serving = await issueCertificate(authority, systemClock, { commonName: 'x', usages: ['server'], ipAddresses: ['127.0.0.1'] })
   })
 
-  const refuses = extensionServer(
+  const rejects = extensionServer(
     defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => fail('the quota is used up'))] }),
   )
   const isDiscovery = (request: Request) => new URL(request.url).pathname.endsWith('/discovery')
@@ -233,7 +233,7 @@ describe('a runtime extension', () => {
   }
 
   test('behind a certificate of another authority is not discovered', async () => {
-    const url = await register(refuses, await makeAuthority(systemClock, { commonName: 'other' }))
+    const url = await register(rejects, await makeAuthority(systemClock, { commonName: 'other' }))
     expect(await discovered()).toBe(
       `False NotDiscovered: UnknownAuthority: Error in discovery: failed to discover extension "ext": http call failed: Post "${url}/discovery?timeout=10s": ` +
         'tls: failed to verify certificate: x509: certificate signed by unknown authority',
@@ -298,14 +298,14 @@ describe('a runtime extension', () => {
       answer: async () => new Response('{"status":"Succ'),
       says: 'http call failed: failed to decode response: unexpected EOF',
     },
-    { name: 'a failure', answer: refuses, says: 'got failure response with message: the quota is used up' },
+    { name: 'a failure', answer: rejects, says: 'got failure response with message: the quota is used up' },
     {
       name: 'an HTTP error',
       answer: async () => new Response('oops', { status: 500 }),
       says: 'http call failed: got response with status code 500 != 200: response : "oops"',
     },
   ])('that responds to a hook with $name blocks the Cluster, which reports it', async ({ answer, says }) => {
-    await register(async (request) => (isDiscovery(request) ? refuses(request) : answer(request)))
+    await register(async (request) => (isDiscovery(request) ? rejects(request) : answer(request)))
     expect(await discovered()).toBe('True Discovered')
     await create(aCluster())
     expect(await reconciled()).toMatch(

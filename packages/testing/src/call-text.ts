@@ -7,8 +7,8 @@ export function callText(call: ObservedCall): string {
   const { hook, handler, extensionConfig, outcome } = call
   const of = handler === undefined ? '' : ` of ${handler.slice(0, -extensionConfig.length - 1)}`
   const about = aboutText(call.request as Fields)
-  const said = outcome.kind === 'failed' ? `failed: ${outcome.message}` : answerText(hook.name, call.request, outcome.response)
-  return `${hook.name}${of}${about === '' ? '' : `, ${about}`}: ${said}`
+  const result = outcome.kind === 'failed' ? `failed: ${outcome.message}` : answerText(hook.name, call.request, outcome.response)
+  return `${hook.name}${of}${about === '' ? '' : `, ${about}`}: ${result}`
 }
 
 type Fields = { readonly [field: string]: unknown }

@@ -53,7 +53,7 @@ test('calls each hook once per version, in order, when no handler blocks', async
 
 describe('a blocking handler', async () => {
   const seen = new Map<string, { condition: string | undefined; waiting: unknown }>()
-  let refused = ''
+  let rejected = ''
   const story = await play({
     answer({ hook, nth }) {
       if (nth > 1) return undefined
@@ -66,7 +66,7 @@ describe('a blocking handler', async () => {
       seen.set(held, { condition: await reconciled(), waiting: await waiting() })
       if (!held.startsWith('AfterClusterUpgrade')) return
       const next = { spec: { topology: { version: 'v1.37.0' } } }
-      refused = await env.client.patch(Cluster, key, { type: 'merge', body: next }).then(
+      rejected = await env.client.patch(Cluster, key, { type: 'merge', body: next }).then(
         () => 'accepted',
         (err: Error) => err.message,
       )
@@ -177,7 +177,7 @@ describe('a blocking handler', async () => {
   })
 
   test('rejects the next version while AfterClusterUpgrade blocks', () => {
-    expect(refused).toContain('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
+    expect(rejected).toContain('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
   })
 })
 

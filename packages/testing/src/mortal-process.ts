@@ -31,7 +31,7 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
     own.kill()
   }
   /** Resolves as `answer`; never settles once the process is dead. */
-  const heard = async <T>(answer: Promise<T>): Promise<T> => {
+  const unlessDead = async <T>(answer: Promise<T>): Promise<T> => {
     const outcome = await answer.then(
       (value) => () => value,
       (err: unknown) => () => {
@@ -59,19 +59,19 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
       close: () => {},
       async send(request, signal) {
         if (isDead) return burial.promise
-        const answer = await heard(transport.send(request, signal))
+        const answer = await unlessDead(transport.send(request, signal))
         if (request.verb === 'get' || request.verb === 'list' || request.options?.dryRun || --writesLeft > 0) return answer
         die()
         return burial.promise
       },
       async watch(request, signal) {
         if (isDead) return burial.promise
-        return whileAlive(await heard(transport.watch(request, signal)), () => isDead, signal)
+        return whileAlive(await unlessDead(transport.watch(request, signal)), () => isDead, signal)
       },
     },
     hooks: {
       close: () => {},
-      post: (target, body, signal) => (isDead ? burial.promise : heard(hooks.post(target, body, signal))),
+      post: (target, body, signal) => (isDead ? burial.promise : unlessDead(hooks.post(target, body, signal))),
     },
   }
 }

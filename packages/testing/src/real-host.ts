@@ -41,7 +41,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
     // Timeouts of real sockets use the system clock, independent of the controllers' clock.
     const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'test' })
     open.push(transport)
-    return stamps.over(plainRefusals(lastingWatches(transport)))
+    return stamps.over(plainRejections(lastingWatches(transport)))
   }
   const client = createClient(asTest(connect()))
   const webhooks = await testWebhooks(client, admission, kinds)
@@ -157,7 +157,7 @@ const lastingWatches = (transport: Transport): Transport => ({
 })
 
 /** Converts rejections by a webhook to those of in-process admission. */
-const plainRefusals = (transport: Transport): Transport => ({
+const plainRejections = (transport: Transport): Transport => ({
   close: () => transport.close(),
   watch: (request, signal) => transport.watch(request, signal),
   async send(request, signal) {

@@ -3,7 +3,7 @@
  * returns all. `fewer` divides the number of an even sample that CAPSTAN_STOPS asks for.
  */
 export function stopsOf(writes: number, sampled: number, fewer = 1): number[] {
-  const asked = Number(process.env.CAPSTAN_STOPS)
-  const every = asked > 1 ? asked * fewer : asked || Math.ceil(writes / sampled)
+  const requested = Number(process.env.CAPSTAN_STOPS)
+  const every = requested > 1 ? requested * fewer : requested || Math.ceil(writes / sampled)
   return Array.from({ length: Math.ceil(writes / every) - 1 }, (_, index) => (index + 1) * every)
 }

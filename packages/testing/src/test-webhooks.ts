@@ -29,8 +29,8 @@ export async function testWebhooks(
     usages: ['server'],
     ipAddresses: ['127.0.0.1'],
   })
-  const asked = new Set<string>()
-  const all = [...admissions, whetherAsked(asked)]
+  const called = new Set<string>()
+  const all = [...admissions, recordCalls(called)]
   const handle = webhookHandler({
     kinds,
     admission: { of: all, reader: client },
@@ -45,7 +45,7 @@ export async function testWebhooks(
     async configure() {
       await configureWebhooks(client, name, all, place)
       // Upstream: a server uses configurations a moment after it has stored them.
-      for (let attempt = 1; asked.size < 2; attempt++) {
+      for (let attempt = 1; called.size < 2; attempt++) {
         if (attempt > 1) await new Promise((resolve) => void setTimeout(resolve, 20))
         try {
           await client.create(ConfigMap, { metadata: { name, namespace: 'default' } }, { dryRun: true })
@@ -63,13 +63,13 @@ export async function testWebhooks(
 }
 
 /** Admission without effect that records which phases the server has called. */
-const whetherAsked = (asked: Set<string>): Admission =>
+const recordCalls = (called: Set<string>): Admission =>
   admission<ConfigMap>({
     kind: ConfigMap,
     operations: ['CREATE'],
-    default: () => void asked.add('default'),
+    default: () => void called.add('default'),
     validate: () => {
-      asked.add('validate')
+      called.add('validate')
       return []
     },
   })

@@ -122,8 +122,8 @@ function status({ deprecated, current, always }: StatusFields, rule: TypeRule = 
     },
     down(stored, older, scope) {
       Object.assign(older, pick((stored.deprecated as Struct | undefined)?.v1beta1, deprecated))
-      const shown = pick(stored, current)
-      if (Object.keys(shown).length > 0) older.v1beta2 = shown
+      const picked = pick(stored, current)
+      if (Object.keys(picked).length > 0) older.v1beta2 = picked
       rule.down?.(stored, older, scope)
     },
   }

@@ -13,7 +13,7 @@ import {
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createHandler } from '../http/handler.ts'
-import { aWidget, refusal, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
+import { aWidget, rejection, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 
 let authority: { certificate: string; key: string }
 let server: Server
@@ -141,7 +141,7 @@ test('errors of webhook calls have the messages of a real server', async () => {
   ]
   for (const [clientConfig, why] of cases) {
     await using made = await served(clientConfig)
-    expect(await refusal(made.client.create(Widget, aWidget('a')))).toBe(
+    expect(await rejection(made.client.create(Widget, aWidget('a')))).toBe(
       `500 InternalError: Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: ${why}`,
     )
   }
@@ -171,7 +171,7 @@ test('a denial reaches the client with its warnings', async () => {
 test('a call of an unresponsive webhook times out', async () => {
   await using made = await served(at('/hang'))
   const reached = new Promise<void>((resolve) => (onHang = resolve))
-  const error = refusal(made.client.create(Widget, aWidget('a')))
+  const error = rejection(made.client.create(Widget, aWidget('a')))
   await reached
   made.clock.step(made.clock.now() + 5000)
   expect(await error).toContain(`Post "https://127.0.0.1:${port}/hang?timeout=5s": context deadline exceeded`)

@@ -128,7 +128,7 @@ export class Policies {
       }
     }
     const [first] = denials
-    if (first) throw refusalOf(first, write)
+    if (first) throw rejectionOf(first, write)
   }
 
   close(): void {
@@ -308,14 +308,14 @@ function messageOf({ source, message, messageExpression }: Validation, input: Ad
 
 const codes: { readonly [reason: string]: number } = { Forbidden: 403, Unauthorized: 401, RequestEntityTooLarge: 413 }
 
-function refusalOf({ policy, binding, message, reason = 'Invalid' }: Denial, { target, name }: Write): StatusError {
+function rejectionOf({ policy, binding, message, reason = 'Invalid' }: Denial, { target, name }: Write): StatusError {
   const by = binding
     ? `ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}'`
     : `ValidatingAdmissionPolicy '${policy.name}'`
   const why = `${by} denied request: ${message}`
-  const refusal = forbiddenTo(target, name || 'Unknown', why)
-  return new StatusError(reason as StatusReason, refusal.message, {
+  const rejection = forbiddenTo(target, name || 'Unknown', why)
+  return new StatusError(reason as StatusReason, rejection.message, {
     code: codes[reason] ?? 422,
-    details: { ...refusal.details, causes: [{ message: why }] },
+    details: { ...rejection.details, causes: [{ message: why }] },
   })
 }

@@ -184,11 +184,11 @@ export class UndecodablePatch extends Error {
 
 function operationsOf(text: string): readonly JsonPatchOperation[] {
   const { error } = scanJSON(text)
-  const refuse = (why: string) => new UndecodablePatch(`received undecodable patch in webhook response: ${why}`)
-  if (error !== undefined) throw refuse(error)
+  const reject = (why: string) => new UndecodablePatch(`received undecodable patch in webhook response: ${why}`)
+  if (error !== undefined) throw reject(error)
   const given = readJSON(text)
   if (Array.isArray(given)) return parseJsonPatch(given)
-  throw refuse(`json: cannot unmarshal ${jsonTypeName(given)} into Go value of type jsonpatch.Patch`)
+  throw reject(`json: cannot unmarshal ${jsonTypeName(given)} into Go value of type jsonpatch.Patch`)
 }
 
 /** @throws StatusError InternalError when the patch does not apply */

@@ -17,7 +17,7 @@ import {
   at,
   namespace,
   quiet,
-  refusal,
+  rejection,
   testServer,
   type TestServer,
   Widget,
@@ -142,7 +142,7 @@ describe('a mutating webhook', () => {
 
   test('that violates the schema is an error', async () => {
     await hooks.add('mutating', 'break', () => patch({ op: 'replace', path: '/spec/replicas', value: 1000 }))
-    expect(await refusal(create())).toBe(
+    expect(await rejection(create())).toBe(
       '422 Invalid: Widget.shop.example.com "a" is invalid: spec.replicas: Invalid value: 1000: spec.replicas in body should be less than or equal to 100',
     )
   })
@@ -150,7 +150,7 @@ describe('a mutating webhook', () => {
   test('that sets a value of the wrong type in a built-in kind is an error', async () => {
     const rules = [{ operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }]
     await hooks.add('mutating', 'break', () => patch({ op: 'add', path: '/data', value: 5 }), { rules })
-    expect(await refusal(hooks.made.client.create(ConfigMap, { metadata: at('a') }))).toBe(
+    expect(await rejection(hooks.made.client.create(ConfigMap, { metadata: at('a') }))).toBe(
       '500 InternalError: Internal error occurred: json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string',
     )
   })
@@ -159,7 +159,7 @@ describe('a mutating webhook', () => {
     await create('a')
     await hooks.add('mutating', 'rename', () => patch({ op: 'replace', path: '/metadata/name', value: 'b' }))
     const change = hooks.made.client.patch(Widget, at('a'), { type: 'merge', body: { spec: { color: 'red' } } })
-    expect(await refusal(change)).toBe('400 BadRequest: the name of the object (b) does not match the name on the URL (a)')
+    expect(await rejection(change)).toBe('400 BadRequest: the name of the object (b) does not match the name on the URL (a)')
   })
 
   test('is called in the order of configuration names, with the changes of earlier webhooks', async () => {
@@ -306,9 +306,9 @@ describe('a validating webhook', () => {
     ],
   ])('that %s', async (_, reply, answer) => {
     await hooks.add('validating', 'val', reply)
-    const said = await refusal(create())
+    const said = await rejection(create())
     expect(said.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(answer)
-    expect(await refusal(hooks.made.client.get(Widget, at('a')))).toContain('NotFound')
+    expect(await rejection(hooks.made.client.get(Widget, at('a')))).toContain('NotFound')
   })
 
   test.each<[what: string, reply: () => Reply, answer: string]>([
@@ -344,12 +344,12 @@ describe('a validating webhook', () => {
     ],
   ])('%s is an internal error', async (_, reply, text) => {
     await hooks.add('mutating', 'mut', reply)
-    expect(await refusal(create())).toBe(`500 InternalError: Internal error occurred: ${text}`)
+    expect(await rejection(create())).toBe(`500 InternalError: Internal error occurred: ${text}`)
   })
 
   test('that is unresponsive times out without delaying other requests', async () => {
     await hooks.add('validating', 'slow', () => 'never', { timeoutSeconds: 2 })
-    const waiting = refusal(create())
+    const waiting = rejection(create())
     await quiet()
     await hooks.made.client.create(ConfigMap, { metadata: { name: 'other', namespace } })
     hooks.made.clock.step(hooks.made.clock.now() + 2000)
@@ -363,13 +363,13 @@ describe('a validating webhook', () => {
     await hooks.add('validating', 'lax', () => reply, { failurePolicy: 'Ignore' })
     await create()
     reply = { allowed: false }
-    expect(await refusal(create('b'))).toContain('denied the request')
+    expect(await rejection(create('b'))).toContain('denied the request')
   })
 
   test('behind a Service cannot be reached without a resolver', async () => {
     const clientConfig = { service: { namespace: 'n', name: 's', path: '/v' } }
     await hooks.add('validating', 'svc', () => ({ allowed: true }), { clientConfig })
-    expect(await refusal(create())).toContain('Post "https://s.n.svc:443/v?timeout=10s": service "s" cannot be reached')
+    expect(await rejection(create())).toContain('Post "https://s.n.svc:443/v?timeout=10s": service "s" cannot be reached')
   })
 
   test('may warn', async () => {
@@ -435,7 +435,7 @@ describe('a validating webhook', () => {
     ['that fails, with failurePolicy Ignore', 'object.spec.nothing == 1', { failurePolicy: 'Ignore' }, 'accepted'],
   ])('is called depending on a match condition %s', async (_, expression, more, answer) => {
     await hooks.add('validating', 'cel', () => ({ allowed: false }), { matchConditions: [{ name: 'c', expression }], ...more })
-    expect(await refusal(create('a', { replicas: 5 }))).toContain(answer)
+    expect(await rejection(create('a', { replicas: 5 }))).toContain(answer)
     expect(hooks.asked).toHaveLength(answer === 'denied the request' ? 1 : 0)
   })
 
@@ -448,6 +448,6 @@ describe('a validating webhook', () => {
       { name: namespace },
       { type: 'merge', body: { metadata: { labels: { team: 'a' } } } },
     )
-    expect(await refusal(create('b'))).toContain('denied the request')
+    expect(await rejection(create('b'))).toContain('denied the request')
   })
 })

@@ -19,7 +19,7 @@ test.each([
   ['a token with groups', { authorization: 'Bearer secret1' }, known('1', 'bob', 'devs', 'ops')],
   ['a token without groups', { authorization: 'bearer secret2' }, known('2', 'o"neil')],
   ['a token with one group', { authorization: 'Bearer secret3' }, known('3', 'carol', 'devs')],
-  ['an unknown token', { authorization: 'Bearer nope' }, { kind: 'refused' }],
+  ['an unknown token', { authorization: 'Bearer nope' }, { kind: 'rejected' }],
   ['a password', { authorization: 'Basic Ym9iOng=' }, { kind: 'anonymous' }],
   ['no token', { authorization: 'Bearer ' }, { kind: 'anonymous' }],
   ['a token after two spaces', { authorization: 'Bearer  secret2' }, { kind: 'anonymous' }],

@@ -11,7 +11,7 @@ export type Identity =
   /** No credentials were presented. */
   | { readonly kind: 'anonymous' }
   /** The credentials are invalid. */
-  | { readonly kind: 'refused' }
+  | { readonly kind: 'rejected' }
 
 export interface Credentials {
   /** Subject of the client's certificate, present only when it chains to the client CA. */
@@ -43,7 +43,7 @@ export function authenticator(
     const [scheme = '', token = ''] = (authorization ?? '').trim().split(' ', 2)
     if (scheme.toLowerCase() !== 'bearer' || token === '') return { kind: 'anonymous' }
     const verdict = authenticateToken(token, apiAudiences)
-    return verdict.kind === 'known' ? { kind: 'user', ...verdict.user } : { kind: 'refused' }
+    return verdict.kind === 'known' ? { kind: 'user', ...verdict.user } : { kind: 'rejected' }
   }
 }
 

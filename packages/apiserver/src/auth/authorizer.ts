@@ -88,11 +88,11 @@ export function authorizerOf(modes: readonly AuthorizationMode[], rbac: Pick<Aut
 /** @throws StatusError Forbidden */
 export function authorize(authorizer: Authorizer, attributes: Attributes): void {
   const { allowed, reason } = authorizer.decide(attributes)
-  if (!allowed) throw refusalOf(attributes, reason)
+  if (!allowed) throw denialOf(attributes, reason)
 }
 
 /** Upstream: endpoints/handlers/responsewriters, ForbiddenStatusError. */
-export function refusalOf(attributes: Attributes, reason: string): StatusError {
+export function denialOf(attributes: Attributes, reason: string): StatusError {
   const why = reason === '' ? sentenceOf(attributes) : `${sentenceOf(attributes)}: ${reason}`
   if (attributes.kind === 'path') return new StatusError('Forbidden', `forbidden: ${why}`, { details: {} })
   return forbiddenTo({ group: attributes.group, plural: attributes.resource }, attributes.name, why)

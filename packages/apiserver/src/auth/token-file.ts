@@ -10,30 +10,30 @@ export function parseTokenFile(text: string): Map<string, TokenUser> {
   const users = new Map<string, TokenUser>()
   text.split(/\r?\n/).forEach((line, index) => {
     if (line.trim() === '' || line.startsWith('#')) return
-    const refuse = (why: string) => new Error(`Cannot read token file: line ${index + 1} ${why}`)
-    const [token = '', name = '', uid, groups = ''] = columnsOf(line, refuse)
-    if (uid === undefined) throw refuse('must have at least 3 columns (token, user name, user uid)')
-    if (token === '') throw refuse('has an empty token')
-    if (users.has(token)) throw refuse('has a token that appeared before')
+    const reject = (why: string) => new Error(`Cannot read token file: line ${index + 1} ${why}`)
+    const [token = '', name = '', uid, groups = ''] = columnsOf(line, reject)
+    if (uid === undefined) throw reject('must have at least 3 columns (token, user name, user uid)')
+    if (token === '') throw reject('has an empty token')
+    if (users.has(token)) throw reject('has a token that appeared before')
     users.set(token, { name, groups: groups.split(',').filter(Boolean), ...(uid === '' ? {} : { uid }) })
   })
   return users
 }
 
 /** Fields of a CSV line; quoted fields may contain commas, and a doubled quote is a quote. */
-function columnsOf(line: string, refuse: (why: string) => Error): string[] {
+function columnsOf(line: string, reject: (why: string) => Error): string[] {
   const columns: string[] = []
   let at = 0
   for (;;) {
     let column = ''
     if (line[at] === '"') {
       for (at++; line[at] !== '"' || line[at + 1] === '"'; at++) {
-        if (at >= line.length) throw refuse('has a quote that is not closed')
+        if (at >= line.length) throw reject('has a quote that is not closed')
         if (line[at] === '"') at++
         column += line[at]
       }
       at++
-      if (at < line.length && line[at] !== ',') throw refuse('has text after a closing quote')
+      if (at < line.length && line[at] !== ',') throw reject('has text after a closing quote')
     } else {
       while (at < line.length && line[at] !== ',') column += line[at++]
     }

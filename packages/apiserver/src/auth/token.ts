@@ -9,7 +9,7 @@ export type TokenVerdict =
   /** The token is of another kind. */
   | { readonly kind: 'unknown' }
   /** The token is of this kind, and invalid or expired. The reason never contains the token. */
-  | { readonly kind: 'refused'; readonly why: string }
+  | { readonly kind: 'rejected'; readonly why: string }
 
 export type AuthenticateToken = (token: string, audiences: readonly string[]) => TokenVerdict
 
@@ -36,13 +36,13 @@ export function staticTokens(tokens: ReadonlyMap<string, TokenUser> = new Map())
 export const anyOf =
   (...authenticators: readonly AuthenticateToken[]): AuthenticateToken =>
   (token, audiences) => {
-    let refused: TokenVerdict | undefined
+    let rejected: TokenVerdict | undefined
     for (const authenticate of authenticators) {
       const verdict = authenticate(token, audiences)
       if (verdict.kind === 'known') return verdict
-      if (verdict.kind === 'refused') refused ??= verdict
+      if (verdict.kind === 'rejected') rejected ??= verdict
     }
-    return refused ?? { kind: 'unknown' }
+    return rejected ?? { kind: 'unknown' }
   }
 
 /** Adds the group of all authenticated users. */

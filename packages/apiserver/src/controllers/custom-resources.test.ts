@@ -18,7 +18,7 @@ import {
   aWidget,
   namespace,
   quiet,
-  refusal,
+  rejection,
   type TestServer,
   testServer,
   Widget,
@@ -89,7 +89,7 @@ describe('a CustomResourceDefinition', () => {
     const path = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/replicas/maximum'
     await t.client.patch(CustomResourceDefinition, { name }, { type: 'json', operations: [{ op: 'replace', path, value: 3 }] })
     expect(t.server.engine.resources.generation).toBe(before + 1)
-    expect(await refusal(t.client.create(Widget, aWidget('w', { replicas: 4 })))).toContain('less than or equal to 3')
+    expect(await rejection(t.client.create(Widget, aWidget('w', { replicas: 4 })))).toContain('less than or equal to 3')
   })
 
   test('declared in this process keeps its schema object when other fields change', async () => {
@@ -114,9 +114,9 @@ describe('a CustomResourceDefinition', () => {
   test('with an invalid schema is rejected each time, until the schema is valid', async () => {
     const schema = freeze<JSONSchema>({ type: 'object', properties: { spec: { type: 'object', properties: { a: {} } } } })
     const wrong = () => define('foos', 'Foo', [version('v1', { storage: true, schema: { openAPIV3Schema: schema } })])
-    const first = await refusal(wrong())
+    const first = await rejection(wrong())
     expect(first).toContain('properties[a].type: Required value')
-    expect(await refusal(wrong())).toBe(first)
+    expect(await rejection(wrong())).toBe(first)
   })
 
   test('with a valid schema is rejected if a status subresource requires more', async () => {
@@ -124,7 +124,7 @@ describe('a CustomResourceDefinition', () => {
     const parts = { storage: true, schema: { openAPIV3Schema: schema } }
     const served = await define('foos', 'Foo', [version('v1', parts)])
     expect(served.spec.versions).toHaveLength(1)
-    expect(await refusal(define('bars', 'Bar', [version('v1', { ...parts, subresources: { status: {} } })]))).toContain(
+    expect(await rejection(define('bars', 'Bar', [version('v1', { ...parts, subresources: { status: {} } })]))).toContain(
       'fields are allowed at the root of the schema if the status subresource is enabled',
     )
   })
@@ -148,7 +148,7 @@ describe('a CustomResourceDefinition', () => {
     expect(await t.client.get(Foo('t.example.com/v2'), at('x'))).toBe(read)
     expect((await t.client.get(Foo(), at('x'))).apiVersion).toBe('t.example.com/v1')
     expect(t.server.store.get({ resource: 'foos.t.example.com', ...at('x') })?.apiVersion).toBe('t.example.com/v1')
-    expect(await refusal(t.client.list(Foo('t.example.com/v3')))).toBe(
+    expect(await rejection(t.client.list(Foo('t.example.com/v3')))).toBe(
       '404 NotFound: the server could not find the requested resource',
     )
   })
@@ -163,7 +163,7 @@ describe('a CustomResourceDefinition', () => {
     }
     await quiet()
     expect((await update('v2', ['v1', 'v2'])).status?.storedVersions).toEqual(['v1', 'v2'])
-    expect(await refusal(update('v2', ['v2']))).toContain(
+    expect(await rejection(update('v2', ['v2']))).toContain(
       'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions',
     )
   })
@@ -176,7 +176,7 @@ describe('a CustomResourceDefinition', () => {
     await define('foos', 'Foo')
     await quiet()
     const name = 'foos.t.example.com'
-    expect(await refusal(t.client.patch(CustomResourceDefinition, { name }, { type: 'merge', body: { spec } }))).toBe(
+    expect(await rejection(t.client.patch(CustomResourceDefinition, { name }, { type: 'merge', body: { spec } }))).toBe(
       `422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "${name}" is invalid: ${text}`,
     )
   })
@@ -194,13 +194,13 @@ describe('a CustomResourceDefinition', () => {
       'Terminating=True InstanceDeletionInProgress: CustomResource deletion is in progress',
     )
     expect((await t.client.list(Foo())).items.map(({ metadata }) => metadata.name)).toEqual(['held'])
-    expect(await refusal(t.client.create(Foo(), aFoo('late')))).toBe(
+    expect(await rejection(t.client.create(Foo(), aFoo('late')))).toBe(
       '403 Forbidden: foos.t.example.com "late" is forbidden: create not allowed while custom resource definition is terminating',
     )
     await t.client.patch(Foo(), at('held'), { type: 'merge', body: { metadata: { finalizers: null } } })
     await quiet()
     expect(await orAbsent(t.client.get(CustomResourceDefinition, { name }))).toBeUndefined()
-    expect(await refusal(t.client.list(Foo()))).toBe('404 NotFound: the server could not find the requested resource')
+    expect(await rejection(t.client.list(Foo()))).toBe('404 NotFound: the server could not find the requested resource')
   })
 
   const url = 'https://127.0.0.1/convert'
@@ -225,9 +225,9 @@ describe('a CustomResourceDefinition', () => {
   ])('with a conversion webhook %s is accepted or rejected', async (_, webhook, answer) => {
     const crd = definition('foos', 'Foo', [version('v1', { storage: true }), version('v2')])
     const conversion = { strategy: 'Webhook', webhook } as NonNullable<CustomResourceDefinition['spec']['conversion']>
-    const message = await refusal(t.client.create(CustomResourceDefinition, { ...crd, spec: { ...crd.spec, conversion } }))
-    const refused = `422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "foos.t.example.com" is invalid: spec.conversion.${answer}`
-    expect(message).toBe(answer === '' ? 'accepted' : refused)
+    const message = await rejection(t.client.create(CustomResourceDefinition, { ...crd, spec: { ...crd.spec, conversion } }))
+    const rejected = `422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "foos.t.example.com" is invalid: spec.conversion.${answer}`
+    expect(message).toBe(answer === '' ? 'accepted' : rejected)
   })
 })
 

@@ -14,7 +14,7 @@ import {
 } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { WebhookTransport } from '../admission/webhook-caller.ts'
-import { collected, namespace, quiet, refusal, testServer, type TestServer } from '@capstan/kubernetes-kinds/test-server'
+import { collected, namespace, quiet, rejection, testServer, type TestServer } from '@capstan/kubernetes-kinds/test-server'
 
 const group = 't.example.com'
 const kindIn = (version: string) => unknownKind({ apiVersion: `${group}/${version}`, kind: 'Conv', plural: 'convs' })
@@ -173,7 +173,7 @@ describe('objects of a CRD with a conversion webhook', () => {
   test('have field managers in both versions, which conflict with each other', async () => {
     await server.client.apply(V1, { ...conv({ size: 1 }) }, { fieldManager: 'one' })
     await server.client.patch(V2, at, { type: 'merge', body: { spec: { color: 'green' } } }, { fieldManager: 'two' })
-    const conflict = refusal(server.client.apply(V2, { ...conv({ width: 5 }) }, { fieldManager: 'three' }))
+    const conflict = rejection(server.client.apply(V2, { ...conv({ width: 5 }) }, { fieldManager: 'three' }))
     expect(await conflict).toBe('409 Conflict: Apply failed with 1 conflict: conflict with "one": .spec.size')
     await server.client.apply(V2, { ...conv({ width: 5 }) }, { fieldManager: 'three', force: true })
     const { metadata, spec } = await server.client.get(V2, at)
@@ -262,14 +262,14 @@ describe('objects of a CRD with a conversion webhook', () => {
   ])('cannot be read through a converter that %s', async (_, spoil, text) => {
     await server.client.create(V2, conv({ width: 1 }))
     server.spoil = spoil
-    const message = await refusal(server.client.get(V1, at))
+    const message = await rejection(server.client.get(V1, at))
     expect(message.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(`${failed} ${text}`)
   })
 
   test('cannot be read through a failing converter, except in the stored version', async () => {
     await server.client.create(V2, conv({ width: 1 }))
     server.code = 500
-    expect(await refusal(server.client.get(V1, at))).toBe(
+    expect(await rejection(server.client.get(V1, at))).toBe(
       `${failed} failed: an error on the server ("unknown") has prevented the request from succeeding`,
     )
     expect((await server.client.get(V2, at)).spec).toMatchObject({ width: 1 })
@@ -319,7 +319,7 @@ test('the error of a failed conversion for an admission webhook has its prefix t
   })
   server.spoil = (r) => ({ ...r, result: { status: 'Failure', message: 'cannot' } })
   const twice = 'Internal error occurred: Internal error occurred'
-  expect(await refusal(server.client.create(V1, conv({ size: 1 })))).toBe(
+  expect(await rejection(server.client.create(V1, conv({ size: 1 })))).toBe(
     `500 InternalError: ${twice}: conversion webhook for ${group}/v1, Kind=Conv failed: cannot`,
   )
 })

@@ -31,7 +31,7 @@ const people: { readonly [name: string]: Identity } = {
   root: user('root', 'system:masters'),
   bob: user('bob', 'devs'),
   anonymous: { kind: 'anonymous' },
-  wrong: { kind: 'refused' },
+  wrong: { kind: 'rejected' },
 }
 
 async function start(options: Partial<ApiServerOptions> = {}) {

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { originPatternError, withCORS } from './cors.ts'
 import type { HttpHandler } from './exchange.ts'
 
-const refuse: HttpHandler = async () => ({ status: 403, headers: { 'content-type': 'application/json' }, body: '{}' })
-const handler = withCORS(refuse, ['//example\\.com(:|$)', '^http://localhost(:|$)'])
+const reject: HttpHandler = async () => ({ status: 403, headers: { 'content-type': 'application/json' }, body: '{}' })
+const handler = withCORS(reject, ['//example\\.com(:|$)', '^http://localhost(:|$)'])
 
 const ask = (origin: string | undefined, method = 'GET', to = handler) =>
   to(
@@ -50,7 +50,7 @@ test.each([undefined, '', 'null', 'https://example.com.evil.org', 'https://evil-
 )
 
 test('without patterns no origin is allowed', async () => {
-  const answer = await ask('https://example.com', 'OPTIONS', withCORS(refuse, []))
+  const answer = await ask('https://example.com', 'OPTIONS', withCORS(reject, []))
   expect(answer.headers).toEqual({ 'content-type': 'application/json' })
 })
 

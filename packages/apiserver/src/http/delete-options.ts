@@ -1,7 +1,7 @@
 /** DeleteOptions, from the body or the query of a request. */
 import type { FieldError, RequestOptions } from '@capstan/kube'
 import { badRequest, invalid, isInt64, isNumeric, isRecord, jsonTypeName, notSupported } from '@capstan/kube'
-import { boolean, dryRunOf, integer, refuse, text } from './options.ts'
+import { boolean, dryRunOf, integer, reject, text } from './options.ts'
 
 /**
  * Reads DeleteOptions from the body, or from the query when there is no body.
@@ -30,7 +30,7 @@ export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: 
     })
   }
   if (isNumeric(gracePeriodSeconds) && gracePeriodSeconds < 0) given.gracePeriodSeconds = 1
-  refuse('DeleteOptions', errors)
+  reject('DeleteOptions', errors)
   delete given.dryRun
   return { body: given, options }
 }

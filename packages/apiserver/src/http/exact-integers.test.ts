@@ -212,8 +212,8 @@ test('limits of a CRD beyond 2^53 apply, also after a restart', async () => {
   const names = '"names": {"plural": "limits", "singular": "limit", "kind": "Limit", "listKind": "LimitList"}'
   const limited = `{"metadata": {"name": "limits.t.example.com"}, "spec": {"group": "t.example.com", "scope": "Cluster", ${names},
     "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": ${schema}}}]}}`
-  const refused = /estimated rule cost/
-  expect((await ask('POST', kinds, limited)).text).toMatch(refused)
+  const rejected = /estimated rule cost/
+  expect((await ask('POST', kinds, limited)).text).toMatch(rejected)
   const cheap = limited.replaceAll(/, "x-kubernetes-validations": \[.*?\]/g, '')
   expect(await ask('POST', kinds, cheap)).toMatchObject({ status: 201 })
   await stop()

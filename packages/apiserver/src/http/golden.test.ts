@@ -52,7 +52,7 @@ const identities: { readonly [name: string]: Identity } = {
   admin: { kind: 'user', name: 'kubernetes-admin', uid: 'admin', groups: ['system:masters', 'system:authenticated'] },
   alice: { kind: 'user', name: 'alice', groups: ['devs', 'system:authenticated'] },
   bob: { kind: 'user', name: 'bob', groups: ['devs', 'system:authenticated'] },
-  badtoken: { kind: 'refused' },
+  badtoken: { kind: 'rejected' },
   anon: { kind: 'anonymous' },
 }
 

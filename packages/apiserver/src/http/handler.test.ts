@@ -81,7 +81,7 @@ test.each<[string, Identity, number]>([
   ['/openapi/v3', { kind: 'anonymous' }, 401],
   ['/version', { kind: 'anonymous' }, 200],
   ['/readyz', { kind: 'anonymous' }, 200],
-  ['/readyz', { kind: 'refused' }, 401],
+  ['/readyz', { kind: 'rejected' }, 401],
   ['/api/v1/namespaces', admin, 200],
 ])('%s requested by %j returns %d', async (path, identity, status) => {
   const { ask } = await start()
@@ -223,10 +223,10 @@ test('a list cannot be the metadata of one object', async () => {
   const { ask } = await startWithGadgets()
   const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
   const messageOf = async (path: string) => ((await (await ask(path, { headers: { accept } })).json()) as Error).message
-  const refused = (type: string) => `you requested PartialObjectMetadata, but the requested object is a list (${type})`
-  expect(await messageOf('/api/v1/configmaps')).toBe(refused('*core.ConfigMapList'))
-  expect(await messageOf('/apis/apps/v1/deployments')).toBe(refused('*apps.DeploymentList'))
-  expect(await messageOf(gadgetPath)).toBe(refused('*unstructured.UnstructuredList'))
+  const rejected = (type: string) => `you requested PartialObjectMetadata, but the requested object is a list (${type})`
+  expect(await messageOf('/api/v1/configmaps')).toBe(rejected('*core.ConfigMapList'))
+  expect(await messageOf('/apis/apps/v1/deployments')).toBe(rejected('*apps.DeploymentList'))
+  expect(await messageOf(gadgetPath)).toBe(rejected('*unstructured.UnstructuredList'))
 })
 
 test('OpenAPI documents are found by hash, and keep it when another group changes', async () => {

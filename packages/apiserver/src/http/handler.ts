@@ -96,11 +96,11 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark + 1))
   const route = routeOf(path)
   // Invalid credentials are rejected on every path, also on public ones.
-  if (identity.kind === 'refused') throw unauthorized()
+  if (identity.kind === 'rejected') throw unauthorized()
   const { authorizer } = server.engine
   // Upstream rejects anonymous requests when the authorization mode is AlwaysAllow.
   if (identity.kind === 'anonymous' && authorizer.modes.includes('AlwaysAllow') && !isPublic(route)) throw unauthorized()
-  const refused = (err: unknown): HttpAnswer => {
+  const rejected = (err: unknown): HttpAnswer => {
     if (err instanceof StatusError && err.reason === 'Forbidden') return forbiddenAnswer(err, request)
     throw err
   }
@@ -108,7 +108,7 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   try {
     caller = impersonated(authorizer, callerOf(identity, request), request)
   } catch (err) {
-    return refused(err)
+    return rejected(err)
   }
   const attributes: Attributes =
     route.kind === 'resource'
@@ -122,7 +122,7 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
     if (!isHealth(request.method, path)) authorize(authorizer, attributes)
   } catch (err) {
     count(err instanceof StatusError ? err.code : 500)
-    return refused(err)
+    return rejected(err)
   }
   try {
     const answer = await server.limited(attributes, request, query, (received) => routed(server, route, received, query, caller))

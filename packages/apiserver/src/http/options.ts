@@ -54,7 +54,7 @@ function writeOptions(verb: 'create' | 'update' | 'patch', query: URLSearchParam
   if (verb === 'patch' && !apply && force !== undefined) {
     errors.push(forbidden('force', 'may not be specified for non-apply patch'))
   }
-  refuse(kinds[verb], errors)
+  reject(kinds[verb], errors)
   return {
     ...dryRun,
     ...(fieldManager === '' ? {} : { fieldManager }),
@@ -67,13 +67,13 @@ export function dryRunOf(verb: keyof typeof kinds, values: readonly unknown[], e
   if (values.length === 0) return {}
   if (values.every((value) => value === 'All')) return { dryRun: true }
   const error = notSupported('dryRun', values, ['All'])
-  if (!errors) refuse(kinds[verb], [error])
+  if (!errors) reject(kinds[verb], [error])
   errors?.push(error)
   return {}
 }
 
 /** @throws StatusError Invalid when there are errors */
-export function refuse(kind: string, errors: readonly FieldError[]): void {
+export function reject(kind: string, errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
 }
 
@@ -85,9 +85,9 @@ export const text = (query: URLSearchParams, name: string): object => {
 export const integer = (query: URLSearchParams, name: string): object => {
   const value = query.get(name)
   if (value === null) return {}
-  const refuse = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: ${why}`)
-  if (!/^[+-]?\d+$/.test(value)) throw refuse('invalid syntax')
-  if (Math.abs(Number(value)) >= 2 ** 63) throw refuse('value out of range')
+  const reject = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: ${why}`)
+  if (!/^[+-]?\d+$/.test(value)) throw reject('invalid syntax')
+  if (Math.abs(Number(value)) >= 2 ** 63) throw reject('value out of range')
   return { [name]: Number(value) }
 }
 

@@ -131,12 +131,12 @@ export async function readCheckpoint(
 function headerOf(path: string, content: string, kind: string): CheckpointHeader {
   const header = JSON.parse(content) as CheckpointHeader
   if (header.capstan !== kind) throw new Error(`${path} is not a ${kind} of Capstan`)
-  refuseOtherFormats(path, header.format)
+  rejectOtherFormats(path, header.format)
   return header
 }
 
 /** @throws Error naming the version that wrote the file, unless it is this one */
-export function refuseOtherFormats(path: string, format: number): void {
+export function rejectOtherFormats(path: string, format: number): void {
   if (format !== Format) throw new Error(`${path} has format ${format}, and this version reads format ${Format} only`)
 }
 

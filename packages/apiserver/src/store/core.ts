@@ -156,7 +156,7 @@ export class CoreStore implements Store {
       const time = this.#now()
       try {
         if (log.failure) throw unavailable(log.failure)
-        await log.append(changes, time).catch(refuse)
+        await log.append(changes, time).catch(rejectWrite)
       } catch (err) {
         for (const { pending } of members) pending.reject(err)
         continue
@@ -216,7 +216,7 @@ function notify(listener: (change: Change) => void, change: Change): void {
 }
 
 /** Error for each write of a failed group. @throws StatusError InternalError */
-function refuse(cause: unknown): never {
+function rejectWrite(cause: unknown): never {
   const text = `Internal error occurred: the write could not be made durable: ${messageOf(cause)}`
   throw new StatusError('InternalError', text, { cause })
 }

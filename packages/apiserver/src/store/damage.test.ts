@@ -35,7 +35,7 @@ beforeAll(async () => {
   expect(good.paths.filter((path) => path.includes('checkpoint'))).toHaveLength(2)
 })
 
-type Outcome = { kind: 'all there' } | { kind: 'refused'; path: string } | { kind: 'lost'; content: string }
+type Outcome = { kind: 'all there' } | { kind: 'rejected'; path: string } | { kind: 'lost'; content: string }
 
 async function outcomeOf(disk: SimulatedDisk): Promise<Outcome> {
   try {
@@ -44,14 +44,14 @@ async function outcomeOf(disk: SimulatedDisk): Promise<Outcome> {
     await journal.close()
     return found === content ? { kind: 'all there' } : { kind: 'lost', content: found }
   } catch (err) {
-    if (err instanceof DamagedData) return { kind: 'refused', path: err.path }
+    if (err instanceof DamagedData) return { kind: 'rejected', path: err.path }
     throw err
   }
 }
 
 /** Damages every file in every way, and counts the results. */
 async function afterEach(damages: (bytes: Buffer) => Iterable<Buffer>): Promise<Record<string, number>> {
-  const counts: Record<string, number> = { 'all there': 0, refused: 0 }
+  const counts: Record<string, number> = { 'all there': 0, rejected: 0 }
   for (const path of good.paths) {
     const bytes = await good.read(path)
     for (const damaged of damages(bytes)) {
@@ -59,7 +59,7 @@ async function afterEach(damages: (bytes: Buffer) => Iterable<Buffer>): Promise<
       disk.damage(path, () => damaged)
       const outcome = await outcomeOf(disk)
       if (outcome.kind === 'lost') expect.fail(`${path}: ${outcome.content}`)
-      if (outcome.kind === 'refused') expect(outcome.path).toBe(path)
+      if (outcome.kind === 'rejected') expect(outcome.path).toBe(path)
       counts[outcome.kind] = counts[outcome.kind]! + 1
     }
   }
@@ -75,7 +75,7 @@ describe('after damage to one file all acknowledged writes are readable, or open
         yield damaged
       }
     })
-    expect(counts.refused).toBeGreaterThan(50)
+    expect(counts.rejected).toBeGreaterThan(50)
     // A checkpoint and logs that are not needed after the newer checkpoint.
     expect(counts['all there']).toBeGreaterThan(50)
   })
@@ -84,7 +84,7 @@ describe('after damage to one file all acknowledged writes are readable, or open
     const counts = await afterEach(function* (bytes) {
       for (let size = 0; size < bytes.length; size += 1 + (size % 23)) yield bytes.subarray(0, size)
     })
-    expect(counts.refused).toBeGreaterThan(50)
+    expect(counts.rejected).toBeGreaterThan(50)
   })
 
   test('a sector, or all of it, full of zeros', async () => {
@@ -92,7 +92,7 @@ describe('after damage to one file all acknowledged writes are readable, or open
       yield Buffer.alloc(bytes.length)
       for (let at = 0; at < bytes.length; at += 512) yield Buffer.from(bytes).fill(0, at, Math.min(at + 512, bytes.length))
     })
-    expect(counts.refused).toBeGreaterThan(3)
+    expect(counts.rejected).toBeGreaterThan(3)
   })
 
   test('missing', async () => {
@@ -100,7 +100,7 @@ describe('after damage to one file all acknowledged writes are readable, or open
       const disk = good.copy()
       await disk.remove(path)
       const outcome = await outcomeOf(disk)
-      expect(outcome.kind === 'all there' || (outcome.kind === 'refused' && outcome.path === path), path).toBe(true)
+      expect(outcome.kind === 'all there' || (outcome.kind === 'rejected' && outcome.path === path), path).toBe(true)
     }
   })
 })
@@ -139,9 +139,9 @@ describe('data that was never acknowledged', () => {
   test('counts as damage when it was complete before', async () => {
     const tail = frame()
     tail[200]! ^= 4
-    expect(await withTail(tail)).toEqual({ kind: 'refused', path: newestLog })
+    expect(await withTail(tail)).toEqual({ kind: 'rejected', path: newestLog })
     const torn = Buffer.from(frame().fill(0, 300, 1000))
     const later = encodeFrame(nextFrame + 1, '{}')
-    expect(await withTail(Buffer.concat([torn, later]))).toEqual({ kind: 'refused', path: newestLog })
+    expect(await withTail(Buffer.concat([torn, later]))).toEqual({ kind: 'rejected', path: newestLog })
   })
 })

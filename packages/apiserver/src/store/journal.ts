@@ -221,10 +221,10 @@ export class Journal {
     for (const generation of logs) if (generation < keep) await files.remove(`${this.#folder}/${logName(generation)}`)
   }
 
-  #fail(cause: unknown, refused: readonly Waiting[]): void {
+  #fail(cause: unknown, rejected: readonly Waiting[]): void {
     const err = new Error(messageOf(cause), { cause })
     this.#failure = err
-    for (const { reject } of refused) reject(err)
+    for (const { reject } of rejected) reject(err)
     this.#options.log.error('The data folder takes no writes', { folder: this.#folder, err })
     this.#recoverLater()
   }

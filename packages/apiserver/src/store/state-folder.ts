@@ -9,7 +9,7 @@
  */
 import { crc32 } from 'node:zlib'
 import { largest, messageOf, readJSON } from '@capstan/kube'
-import { readCheckpoint, refuseOtherFormats } from './checkpoint.ts'
+import { readCheckpoint, rejectOtherFormats } from './checkpoint.ts'
 import { DamagedData } from './damage.ts'
 import type { Files } from './files.ts'
 import { type Ending, firstNumber, readFrames } from './frame.ts'
@@ -140,7 +140,7 @@ export async function readLog(files: Files, path: string, generation: number): P
   if (!value || !('content' in value)) throw new DamagedData(path, 0, 'its head cannot be read')
   const header = JSON.parse(value.content) as LogHeader
   if (header.capstan !== 'log' || header.generation !== generation) throw new DamagedData(path, 0, 'it is not that log')
-  refuseOtherFormats(path, header.format)
+  rejectOtherFormats(path, header.format)
   return { path, bytes, header, first }
 }
 

@@ -79,13 +79,13 @@ function readApplied(context: RequestContext): UnknownObject {
   const managed = (body.metadata as { managedFields?: unknown } | undefined)?.managedFields
   if (managed !== undefined && managed !== null) throw badRequest('metadata.managedFields must be nil')
   // Unknown and mistyped metadata fields would be dropped before the whole object is checked.
-  const refuse = () => checkFitsSchema(request.body as KubeObject, info)
+  const reject = () => checkFitsSchema(request.body as KubeObject, info)
   const wrongType = (why: string) => {
-    refuse()
+    reject()
     return badRequest(why)
   }
   const unknown = coerceMetadata(info, body, wrongType, { keepsHollow: true })
-  if (unknown.length > 0) refuse()
+  if (unknown.length > 0) reject()
   const object = body as UnknownObject
   const { metadata } = object
   // The name may be omitted.

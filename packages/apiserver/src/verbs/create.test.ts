@@ -1,6 +1,6 @@
 import { admission, ConfigMap, invalid, Namespace, Pod, Secret } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
+import { at, aWidget, namespace, rejection, type TestServer, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 
 let t: TestServer
 beforeEach(async () => {
@@ -54,7 +54,7 @@ describe('a create', () => {
     const stubborn = await testServer({ random: { next: () => 0.5 } })
     const twice = () => stubborn.client.create(ConfigMap, { metadata: { generateName: 'g-', namespace } })
     await twice()
-    expect(await refusal(twice())).toMatch(
+    expect(await rejection(twice())).toMatch(
       /^409 AlreadyExists: configmaps "g-.{5}" already exists, the server was not able to generate a unique name for the object$/,
     )
   })
@@ -76,7 +76,7 @@ describe('a create', () => {
   test('is rejected in a namespace that is being deleted', async () => {
     await t.client.create(Namespace, { metadata: { name: 'going', finalizers: ['example.com/hold'] } })
     await t.client.delete(Namespace, { name: 'going' })
-    expect(await refusal(t.client.create(ConfigMap, { metadata: { name: 'c', namespace: 'going' } }))).toBe(
+    expect(await rejection(t.client.create(ConfigMap, { metadata: { name: 'c', namespace: 'going' } }))).toBe(
       '403 Forbidden: configmaps "c" is forbidden: unable to create new content in namespace going because it is being terminated',
     )
   })
@@ -137,18 +137,18 @@ describe('a create is rejected', () => {
       '422 Invalid: Widget.shop.example.com "w" is invalid: metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"K","name":"x","uid":"x","controller":true},{"apiVersion":"v1","kind":"K","name":"y","uid":"y","controller":true}]: Only one reference can have Controller set to true. Found "true" in references for K/x and K/y',
     ],
   ])('%s', async (_, object, text) => {
-    expect(await refusal(t.client.create(Widget, object as never))).toBe(text)
+    expect(await rejection(t.client.create(Widget, object as never))).toBe(text)
   })
 
   test('when the object exists', async () => {
     await t.client.create(Widget, aWidget('w'))
-    expect(await refusal(t.client.create(Widget, aWidget('w')))).toBe(
+    expect(await rejection(t.client.create(Widget, aWidget('w')))).toBe(
       '409 AlreadyExists: widgets.shop.example.com "w" already exists',
     )
   })
 
   test('when a built-in kind gets a value of a wrong type', async () => {
-    expect(await refusal(t.client.create(ConfigMap, { metadata: at('c'), data: 5 as never }))).toBe(
+    expect(await rejection(t.client.create(ConfigMap, { metadata: at('c'), data: 5 as never }))).toBe(
       '400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string',
     )
   })
@@ -162,7 +162,7 @@ test.each([
   ],
   [{ creationTimestamp: 5 }, /^json: cannot unmarshal number into /],
 ])('an object with %j is rejected', async (metadata, why) => {
-  const told = await refusal(t.client.create(ConfigMap, { metadata: { ...at('c'), ...metadata } as never }))
+  const told = await rejection(t.client.create(ConfigMap, { metadata: { ...at('c'), ...metadata } as never }))
   const [, text] = /^400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: (.*)$/.exec(told) ?? []
   expect(text).toEqual(typeof why === 'string' ? why : expect.stringMatching(why))
 })
@@ -216,7 +216,7 @@ describe('unknown fields', () => {
   })
 
   test('are rejected under Strict with an error that names all of them', async () => {
-    expect(await refusal(send('Strict'))).toBe(
+    expect(await rejection(send('Strict'))).toBe(
       '400 BadRequest: Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "metadata.bogus", unknown field "extra", unknown field "spec.wat"',
     )
   })
@@ -239,7 +239,7 @@ test('admission defaults, warns, and rejects', async () => {
   const made = await client.create(Widget, aWidget('w'))
   expect(made.spec.color).toBe('blue')
   expect(JSON.stringify(made.metadata.managedFields)).not.toContain('f:color')
-  expect(await refusal(client.create(Widget, aWidget('p', { color: 'pink' })))).toBe(
+  expect(await rejection(client.create(Widget, aWidget('p', { color: 'pink' })))).toBe(
     '422 Invalid: Widget.shop.example.com "p" is invalid: spec.color: Invalid value: "pink": must not be pink',
   )
   const request = { verb: 'create', group: 'shop.example.com', version: 'v1', plural: 'widgets', namespace } as const

@@ -1,6 +1,6 @@
 import { admission, ConfigMap, forbidden, Namespace, type ObjectList, orAbsent, Pod } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
+import { at, aWidget, namespace, rejection, type TestServer, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 
 let t: TestServer
 beforeEach(async () => {
@@ -41,7 +41,7 @@ describe('a delete', () => {
     expect(await t.client.delete(Widget, at('w'))).toBe(pending)
 
     expect((await finalizers('example.com/b')).metadata.deletionTimestamp).toBe('2026-01-01T00:00:00Z')
-    expect(await refusal(finalizers('example.com/b', 'example.com/c'))).toBe(
+    expect(await rejection(finalizers('example.com/b', 'example.com/c'))).toBe(
       '422 Invalid: Widget.shop.example.com "w" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/c"}',
     )
     const last = await finalizers()
@@ -76,14 +76,14 @@ describe('a delete', () => {
     const guard = admission({ kind: Widget, operations: ['DELETE'], validate: () => [forbidden('spec', 'is in use')] })
     const { client } = await testServer({ admission: [guard] })
     await client.create(Widget, aWidget('w'))
-    expect(await refusal(client.delete(Widget, at('w')))).toBe(
+    expect(await rejection(client.delete(Widget, at('w')))).toBe(
       '422 Invalid: Widget.shop.example.com "w" is invalid: spec: Forbidden: is in use',
     )
   })
 
   test('concurrently deletes once', async () => {
     await t.client.create(Widget, aWidget('w'))
-    const answers = await Promise.all(Array.from({ length: 5 }, () => refusal(t.client.delete(Widget, at('w')))))
+    const answers = await Promise.all(Array.from({ length: 5 }, () => rejection(t.client.delete(Widget, at('w')))))
     expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(1)
     expect(new Set(answers)).toEqual(new Set(['accepted', '404 NotFound: widgets.shop.example.com "w" not found']))
   })
@@ -92,7 +92,7 @@ describe('a delete', () => {
 describe('a delete is rejected', () => {
   test('when a precondition does not hold', async () => {
     const { metadata } = await t.client.create(ConfigMap, { metadata: at('c') })
-    const remove = (preconditions: object) => refusal(t.client.delete(ConfigMap, at('c'), { preconditions }))
+    const remove = (preconditions: object) => rejection(t.client.delete(ConfigMap, at('c'), { preconditions }))
     expect(await remove({ resourceVersion: '1' })).toBe(
       `409 Conflict: Operation cannot be fulfilled on ConfigMap "c": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
     )
@@ -103,7 +103,7 @@ describe('a delete is rejected', () => {
   })
 
   test.each(['default', 'kube-system', 'kube-public'])('for namespace %s', async (name) => {
-    expect(await refusal(t.client.delete(Namespace, { name }))).toBe(
+    expect(await rejection(t.client.delete(Namespace, { name }))).toBe(
       `403 Forbidden: namespaces "${name}" is forbidden: this namespace may not be deleted`,
     )
   })
@@ -143,5 +143,5 @@ test('an eviction deletes a pod', async () => {
   const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: at('p') }
   const request = { verb: 'create', group: '', version: 'v1', plural: 'pods', ...at('p'), subresource: 'eviction', body } as const
   expect(await t.client.transport.send(request)).toMatchObject({ status: 'Success', code: 201 })
-  expect(await refusal(t.client.transport.send(request))).toBe('404 NotFound: pods "p" not found')
+  expect(await rejection(t.client.transport.send(request))).toBe('404 NotFound: pods "p" not found')
 })

@@ -88,7 +88,7 @@ export async function removeNamed(
   deletion: Deletion,
 ): Promise<Deleted> {
   const { info, options } = context
-  if (server.enabled.has('NamespaceLifecycle')) refuseProtected(info, name)
+  if (server.enabled.has('NamespaceLifecycle')) rejectProtected(info, name)
   const key = keyFor(info, namespace, name)
   for (;;) {
     const current = stored(server, info, key)
@@ -127,8 +127,8 @@ function markedForDeletion(server: ServerContext, info: ResourceInfo, old: Unkno
   else delete metadata.finalizers
   if (metadata.deletionTimestamp === undefined) {
     const now = server.clock.now()
-    const asked = server.gracefulDeletion ? (info.strategy.gracePeriod?.(object, deletion.gracePeriodSeconds) ?? 0) : 0
-    const grace = Math.min(asked, Math.floor((LatestTime - now) / 1000))
+    const requested = server.gracefulDeletion ? (info.strategy.gracePeriod?.(object, deletion.gracePeriodSeconds) ?? 0) : 0
+    const grace = Math.min(requested, Math.floor((LatestTime - now) / 1000))
     metadata.deletionTimestamp = timestamp(now + seconds(grace))
     // Upstream: kinds with their own deletion mark get only that.
     if (info.strategy.markDeleted) info.strategy.markDeleted(object, metadata.deletionTimestamp)
@@ -180,7 +180,7 @@ export function checkPreconditions(info: ResourceInfo, { metadata }: KubeObject,
 
 const protectedNamespaces = new Set(['default', 'kube-system', 'kube-public'])
 
-function refuseProtected({ group, plural }: ResourceInfo, name: string): void {
+function rejectProtected({ group, plural }: ResourceInfo, name: string): void {
   if (group !== '' || plural !== 'namespaces' || !protectedNamespaces.has(name)) return
   throw new StatusError('Forbidden', `namespaces ${JSON.stringify(name)} is forbidden: this namespace may not be deleted`, {
     details: { name, kind: 'namespaces' },

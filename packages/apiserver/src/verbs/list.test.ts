@@ -6,7 +6,7 @@ import {
   aWidget,
   namespace,
   quiet,
-  refusal,
+  rejection,
   type TestServer,
   testServer,
   Widget,
@@ -87,11 +87,11 @@ describe('a list', () => {
       '400 BadRequest: specifying resource version is not allowed when using continue',
     ],
   ] as const)('is rejected for %s', async (_, options, text) => {
-    expect(await refusal(list(options))).toBe(text)
+    expect(await rejection(list(options))).toBe(text)
   })
 
   test('of a built-in kind by an unsupported field is rejected', async () => {
-    expect(await refusal(t.client.list(ConfigMap, { fieldSelector: 'spec.foo=1' }))).toBe(
+    expect(await rejection(t.client.list(ConfigMap, { fieldSelector: 'spec.foo=1' }))).toBe(
       '400 BadRequest: "spec.foo" is not a known field selector: only "metadata.name", "metadata.namespace"',
     )
   })
@@ -148,7 +148,7 @@ describe('an older version', () => {
 
   test('that has left the history is Expired', async () => {
     t = await testServer({ store: memoryStore({ history: { changes: 2 } }) })
-    expect(await refusal(list({ resourceVersion: '1', resourceVersionMatch: 'Exact' }))).toBe(
+    expect(await rejection(list({ resourceVersion: '1', resourceVersionMatch: 'Exact' }))).toBe(
       '410 Expired: The resourceVersion for the provided list is too old.',
     )
   })
@@ -166,7 +166,7 @@ describe('a future version', () => {
 
   test('that is not reached is a Timeout after three seconds', async () => {
     const resourceVersion = future()
-    const waiting = refusal(list({ resourceVersion }))
+    const waiting = rejection(list({ resourceVersion }))
     await quiet()
     t.clock.step(t.clock.now() + 3000)
     expect(await waiting).toBe(

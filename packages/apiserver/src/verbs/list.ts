@@ -70,17 +70,17 @@ interface Page {
 }
 
 async function pageOf(server: ServerContext, { info, options, signal }: RequestContext): Promise<Page> {
-  const { resourceVersion: asked, resourceVersionMatch: match } = options
-  refuseOptions(options)
+  const { resourceVersion: requested, resourceVersionMatch: match } = options
+  rejectOptions(options)
   const limit = options.limit !== undefined && options.limit > 0 ? options.limit : undefined
   if (options.continue) {
     const { rv, start } = parseToken(options.continue)
-    if (asked && asked !== '0') throw badRequest('specifying resource version is not allowed when using continue')
+    if (requested && requested !== '0') throw badRequest('specifying resource version is not allowed when using continue')
     return { revision: rv === -1 ? undefined : rv, limit, after: start.replace(/\0$/, '') }
   }
-  if (!asked) return { revision: undefined, limit, after: undefined }
-  if (!/^\d+$/.test(asked)) throw badRequest(`invalid resource version: ${unreadable(asked)}`)
-  const revision = Number(asked)
+  if (!requested) return { revision: undefined, limit, after: undefined }
+  if (!/^\d+$/.test(requested)) throw badRequest(`invalid resource version: ${unreadable(requested)}`)
+  const revision = Number(requested)
   if (revision === 0) return { revision: undefined, limit: undefined, after: undefined }
   await reached(server, info, revision, signal)
   const exact = match === 'Exact' || (match === undefined && limit !== undefined)
@@ -88,13 +88,13 @@ async function pageOf(server: ServerContext, { info, options, signal }: RequestC
 }
 
 /** Upstream: ValidateListOptions of k8s.io/apimachinery. */
-function refuseOptions(options: RequestOptions): void {
-  const { resourceVersion: asked, resourceVersionMatch: match, sendInitialEvents } = options
+function rejectOptions(options: RequestOptions): void {
+  const { resourceVersion: requested, resourceVersionMatch: match, sendInitialEvents } = options
   const errors: FieldError[] = []
   if (match !== undefined) {
-    if (!asked) {
+    if (!requested) {
       errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided'))
-    } else if (match === 'Exact' && asked === '0') {
+    } else if (match === 'Exact' && requested === '0') {
       errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     }
     if (options.continue) errors.push(forbidden('resourceVersionMatch', notWithContinue))
@@ -151,21 +151,21 @@ const token = ({ rv, start }: Token): string => Buffer.from(JSON.stringify({ v: 
 
 function parseToken(text: string): Token {
   const json = Buffer.from(text, 'base64url').toString('latin1')
-  const refuse = (why: string) => badRequest(`invalid continue token: continue key is not valid: ${why}`)
+  const reject = (why: string) => badRequest(`invalid continue token: continue key is not valid: ${why}`)
   // Go decodes four characters at a time.
   if (/[^\w-]/.test(text) || text.length % 4 === 1)
-    throw refuse(`illegal base64 data at input byte ${Math.max(text.search(/[^\w-]/), text.length - (text.length % 4 || 4))}`)
+    throw reject(`illegal base64 data at input byte ${Math.max(text.search(/[^\w-]/), text.length - (text.length % 4 || 4))}`)
   const { error } = scanJSON(json)
-  if (error !== undefined) throw refuse(error)
+  if (error !== undefined) throw reject(error)
   const parsed = JSON.parse(json) as (Partial<Token> & { v?: unknown }) | null
   const version = typeof parsed?.v === 'string' ? parsed.v : ''
-  if (version !== tokenVersion) throw refuse(`server does not recognize this encoded version ${version}`)
+  if (version !== tokenVersion) throw reject(`server does not recognize this encoded version ${version}`)
   const { rv = 0, start = '' }: Partial<Token> = parsed ?? {}
-  if (!Number.isInteger(rv) || typeof start !== 'string') throw refuse('incorrect encoded start key')
-  if (rv === 0) throw refuse(`incorrect encoded start resourceVersion (version ${tokenVersion})`)
-  if (start === '') throw refuse(`encoded start key empty (version ${tokenVersion})`)
+  if (!Number.isInteger(rv) || typeof start !== 'string') throw reject('incorrect encoded start key')
+  if (rv === 0) throw reject(`incorrect encoded start resourceVersion (version ${tokenVersion})`)
+  if (start === '') throw reject(`encoded start key empty (version ${tokenVersion})`)
   // Rejects a key outside of the resource.
-  if (start.split('/').includes('..')) throw refuse(start)
+  if (start.split('/').includes('..')) throw reject(start)
   return { rv, start }
 }
 

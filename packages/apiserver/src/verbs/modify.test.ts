@@ -14,7 +14,7 @@ import {
 } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openDurable } from '../store/durable.ts'
-import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
+import { at, aWidget, namespace, rejection, type TestServer, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 
 let t: TestServer
 beforeEach(async () => {
@@ -26,7 +26,7 @@ describe('an update', () => {
   test('of an older version is a conflict', async () => {
     const old = await t.client.create(Widget, aWidget('w'))
     await patch({ spec: { replicas: 2 } })
-    expect(await refusal(t.client.update(Widget, { ...old, spec: { replicas: 3 } }))).toBe(
+    expect(await rejection(t.client.update(Widget, { ...old, spec: { replicas: 3 } }))).toBe(
       '409 Conflict: Operation cannot be fulfilled on widgets.shop.example.com "w": the object has been modified; please apply your changes to the latest version and try again',
     )
   })
@@ -34,7 +34,7 @@ describe('an update', () => {
   test('of a custom resource requires a resourceVersion; of a built-in kind it does not', async () => {
     const widget = draft(await t.client.create(Widget, aWidget('w')))
     widget.metadata.resourceVersion = ''
-    expect(await refusal(t.client.update(Widget, widget))).toBe(
+    expect(await rejection(t.client.update(Widget, widget))).toBe(
       '422 Invalid: widgets.shop.example.com "w" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
     )
     const configMap = draft(await t.client.create(ConfigMap, { metadata: at('c'), data: { a: '1' } }))
@@ -96,11 +96,11 @@ describe('an update', () => {
     ],
   ])('to %s is rejected', async (_, body, text) => {
     await t.client.create(Widget, aWidget('w'))
-    expect(await refusal(patch(body))).toBe(text)
+    expect(await rejection(patch(body))).toBe(text)
   })
 
   test('of an object that does not exist is NotFound', async () => {
-    expect(await refusal(patch({ spec: {} }))).toBe('404 NotFound: widgets.shop.example.com "w" not found')
+    expect(await rejection(patch({ spec: {} }))).toBe('404 NotFound: widgets.shop.example.com "w" not found')
   })
 
   test('may leave fields unchanged that have become invalid', async () => {
@@ -109,7 +109,7 @@ describe('an update', () => {
     const key = { resource: 'widgets.shop.example.com', ...at('w') }
     await store.commit({ key, previous: made, object: { ...draft(made), spec: { replicas: 500 } } as never })
     expect(await patch({ metadata: { labels: { a: 'b' } } })).toMatchObject({ spec: { replicas: 500 } })
-    expect(await refusal(patch({ spec: { replicas: 501 } }))).toContain('should be less than or equal to 100')
+    expect(await rejection(patch({ spec: { replicas: 501 } }))).toContain('should be less than or equal to 100')
   })
 
   test('as a dry run stores nothing', async () => {
@@ -215,7 +215,7 @@ describe('a patch', () => {
       '415 UnsupportedMediaType: the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml',
     ],
   ])('is rejected: %s', async (_, type, body, text) => {
-    expect(await refusal(send(type, body))).toBe(text)
+    expect(await rejection(send(type, body))).toBe(text)
   })
 })
 
@@ -253,7 +253,7 @@ describe('an apply', () => {
 
   test('conflicts with another owner unless forced', async () => {
     await apply('m1', { color: 'red' })
-    expect(await refusal(apply('m2', { color: 'blue' }))).toBe(
+    expect(await rejection(apply('m2', { color: 'blue' }))).toBe(
       '409 Conflict: Apply failed with 1 conflict: conflict with "m1": .spec.color',
     )
     expect(await apply('m2', { color: 'blue' }, { force: true })).toMatchObject({ spec: { color: 'blue' } })
@@ -296,7 +296,7 @@ describe('an apply', () => {
       '400 BadRequest: metadata.managedFields must be nil',
     ],
   ])('is rejected %s', async (_, request, text) => {
-    expect(await refusal(request())).toBe(text)
+    expect(await rejection(request())).toBe(text)
   })
 
   test('by two concurrent creators applies both', async () => {
@@ -335,7 +335,7 @@ describe('scale', () => {
         body: { apiVersion: 'autoscaling/v1', kind: 'Scale', ...body },
         options: { fieldManager, force },
       })
-    expect(await refusal(applied({ spec: { replicas: 4 } }, 'scaler'))).toBe(
+    expect(await rejection(applied({ spec: { replicas: 4 } }, 'scaler'))).toBe(
       '409 Conflict: Apply failed with 1 conflict: conflict with "test" using shop.example.com/v1: .spec.replicas',
     )
     expect(await applied({ spec: { replicas: 4 } }, 'scaler', true)).toMatchObject({ kind: 'Scale', spec: { replicas: 4 } })
@@ -349,7 +349,7 @@ describe('scale', () => {
         fieldsV1: { 'f:spec': { 'f:replicas': {} } },
       }),
     )
-    expect(await refusal(applied({ kind: 'Widget' }, 'scaler'))).toMatch(/^400 BadRequest: wrong APIVersion or Kind in Scale/)
+    expect(await rejection(applied({ kind: 'Widget' }, 'scaler'))).toMatch(/^400 BadRequest: wrong APIVersion or Kind in Scale/)
   })
 
   test.each([
@@ -369,7 +369,7 @@ describe('scale', () => {
       '409 Conflict: Operation cannot be fulfilled on widgets.shop.example.com "w": the object has been modified; please apply your changes to the latest version and try again',
     ],
   ])('%s is rejected', async (_, body, text) => {
-    expect(await refusal(scale(body))).toBe(text)
+    expect(await rejection(scale(body))).toBe(text)
   })
 
   test('passes the admission of the kind, which receives the whole object', async () => {
@@ -382,7 +382,7 @@ describe('scale', () => {
     }
     t = await testServer({ admission: [admission(even)] })
     await t.client.create(Widget, aWidget('w', { replicas: 2 }))
-    expect(await refusal(scale({ spec: { replicas: 3 } }))).toBe(
+    expect(await rejection(scale({ spec: { replicas: 3 } }))).toBe(
       '422 Invalid: Widget.shop.example.com "w" is invalid: spec.replicas: Forbidden: not 3',
     )
     expect(await scale({ spec: { replicas: 4 } })).toMatchObject({ spec: { replicas: 4 } })
@@ -407,7 +407,7 @@ describe('scale', () => {
     const gadgets = { group: 'shop.example.com', version: 'v1', plural: 'gadgets', ...at('g') } as const
     const body = { apiVersion: 'shop.example.com/v1', kind: 'Gadget', metadata: { name: 'g' } }
     await t.client.transport.send({ verb: 'create', ...gadgets, body })
-    expect(await refusal(t.client.transport.send({ verb: 'get', ...gadgets, subresource: 'scale' }))).toBe(
+    expect(await rejection(t.client.transport.send({ verb: 'get', ...gadgets, subresource: 'scale' }))).toBe(
       '500 InternalError: Internal error occurred: the spec replicas field ".spec.replicas" does not exist',
     )
     const change = { patchType: 'application/merge-patch+json', body: { spec: { replicas: 3 } } } as const
@@ -419,7 +419,7 @@ describe('scale', () => {
   test('and status are rejected for kinds without them', async () => {
     const request = { verb: 'get', group: '', version: 'v1', plural: 'configmaps', ...at('c') } as const
     for (const subresource of ['scale', 'status', 'log']) {
-      expect(await refusal(t.client.transport.send({ ...request, subresource }))).toBe(
+      expect(await rejection(t.client.transport.send({ ...request, subresource }))).toBe(
         '404 NotFound: the server could not find the requested resource',
       )
     }

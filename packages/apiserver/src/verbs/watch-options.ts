@@ -18,17 +18,17 @@ export function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmark
 }
 
 /** Upstream: validateWatchOptions of k8s.io/apimachinery. */
-export function refuseOptions({ sendInitialEvents, resourceVersionMatch: match, continue: token }: RequestOptions): void {
+export function rejectOptions({ sendInitialEvents, resourceVersionMatch: match, continue: token }: RequestOptions): void {
   const errors: FieldError[] = []
-  const refuse = (why: string) => errors.push(forbidden('resourceVersionMatch', why))
+  const reject = (why: string) => errors.push(forbidden('resourceVersionMatch', why))
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
-    refuse('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
+    reject('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
   }
   if (match !== undefined) {
     if (sendInitialEvents === undefined)
-      refuse('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')
+      reject('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')
     if (match !== 'NotOlderThan') errors.push(notSupported('resourceVersionMatch', match, ['NotOlderThan']))
   }
-  if (token) refuse(notWithContinue)
+  if (token) reject(notWithContinue)
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
 }

@@ -16,7 +16,7 @@ import {
   collected,
   namespace,
   quiet,
-  refusal,
+  rejection,
   type TestServer,
   testServer,
   Widget,
@@ -110,7 +110,7 @@ describe('a watch', () => {
     t = await testServer({ store: memoryStore({ history: { changes: 2 } }) })
     for (const name of ['a', 'b', 'c']) await t.client.create(Widget, aWidget(name))
     const oldest = t.server.store.revision - 2
-    expect(await refusal(watch({ resourceVersion: '1' }))).toBe(`410 Expired: too old resource version: 1 (${oldest})`)
+    expect(await rejection(watch({ resourceVersion: '1' }))).toBe(`410 Expired: too old resource version: 1 (${oldest})`)
   })
 
   test('from a version before the resource was first served is Expired', async () => {
@@ -127,7 +127,7 @@ describe('a watch', () => {
     })
     const from = (revision: number) => t.client.watch(Gadget, { resourceVersion: String(revision), signal: stop.signal })
     const beginning = Number(metadata.resourceVersion)
-    expect(await refusal(from(beginning - 1))).toBe(`410 Expired: too old resource version: ${beginning - 1} (${beginning})`)
+    expect(await rejection(from(beginning - 1))).toBe(`410 Expired: too old resource version: ${beginning - 1} (${beginning})`)
     await from(beginning)
   })
 
@@ -159,7 +159,7 @@ describe('a watch', () => {
     ],
   ] as const)('is rejected for %s', async (_, options, text) => {
     // The types would not allow some of these options.
-    expect(await refusal(watch(options as object))).toBe(text)
+    expect(await rejection(watch(options as object))).toBe(text)
   })
 })
 

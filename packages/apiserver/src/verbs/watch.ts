@@ -4,7 +4,7 @@ import type { WatchStream } from './engine.ts'
 import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { RequestContext, ServerContext } from './context.ts'
-import { refuseOptions, startOf } from './watch-options.ts'
+import { rejectOptions, startOf } from './watch-options.ts'
 import { selectionOf } from './steps/selection.ts'
 
 /** Maximum events in a batch. */
@@ -14,7 +14,7 @@ const BookmarkEvery = minutes(1)
 /** Starts a watch. @throws StatusError for invalid options, and Expired when the start is outside of the window of changes */
 export function watch(server: ServerContext, context: RequestContext, signal: AbortSignal): WatchStream {
   const { info, options, request } = context
-  refuseOptions(options)
+  rejectOptions(options)
   const start = startOf(options)
   const view = info.conversion ? convertedView(server, context) : viewOf(context)
   const { store } = server

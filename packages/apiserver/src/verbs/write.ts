@@ -7,7 +7,7 @@ import { markDefaulted, storageApiVersion } from '../registry/resource-info.ts'
 import { mutate, requireNamespace, validate } from './steps/admit.ts'
 import type { AdmissionView } from './steps/call-webhooks.ts'
 import { dropDuplicateOwners } from './steps/metadata.ts'
-import { refuseTooLarge } from './steps/object-size.ts'
+import { rejectTooLarge } from './steps/object-size.ts'
 import { isDone } from './steps/system-fields.ts'
 import { keyFor, type RequestContext, type ServerContext, writeContext } from './context.ts'
 
@@ -73,7 +73,7 @@ export async function store(
       return freeze(object)
     }
     const converted = await inStorageVersion(server, context, object)
-    refuseTooLarge(converted)
+    rejectTooLarge(converted)
     const { object: written } = await server.store.commit({ key, previous: stored, object: converted })
     return await server.converter.show(info, written!)
   } finally {

@@ -1,4 +1,4 @@
-/** Values of flags that kube-apiserver and kube-controller-manager have, read as they read them. */
+/** Parses values of flags as kube-apiserver and kube-controller-manager do. */
 import type { AuthorizationMode } from '@capstan/apiserver'
 import type { AdmissionPlugin, ApiServerOptions } from '@capstan/kubernetes-kinds'
 import { originPatternError, AuthorizationModes } from '@capstan/apiserver'
@@ -153,7 +153,7 @@ export function disabledPlugins(text: string): AdmissionPlugin[] {
 export function enabledPlugins(text: string): AdmissionPlugin[] {
   return list(text).flatMap((plugin) => {
     const state = stateOf('enable-admission-plugins', plugin)
-    if (state === 'refused')
+    if (state === 'rejected')
       throw new InvalidArgumentError(`${plugin} is not supported; there are ${AdmissionPlugins.join(', ')}.`)
     return state === 'absent' ? [] : [plugin as AdmissionPlugin]
   })

@@ -40,7 +40,7 @@ test('a given certificate that is not valid now is reported with its file and da
   await server.line(/^API server ready/)
   await server.interrupt()
   expect(server.err.join()).toMatch(
-    /^capstan: warning: --tls-cert-file .*serving\.crt: the certificate is valid from 2020-01-0\S+ to 2020-01-03T00:00:00Z, and now is \S+: clients will refuse it$/,
+    /^capstan: warning: --tls-cert-file .*serving\.crt: the certificate is valid from 2020-01-0\S+ to 2020-01-03T00:00:00Z, and now is \S+: clients will reject it$/,
   )
 })
 

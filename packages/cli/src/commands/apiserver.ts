@@ -451,7 +451,7 @@ async function accessOf(
   if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
     throw new Error(`Cannot serve with ${tlsCertFile}: the key in ${tlsPrivateKeyFile} belongs to another certificate`)
   const invalid = invalidNow(certificate, clock.now())
-  if (invalid !== undefined) warn(`--tls-cert-file ${tlsCertFile}: ${invalid}: clients will refuse it`)
+  if (invalid !== undefined) warn(`--tls-cert-file ${tlsCertFile}: ${invalid}: clients will reject it`)
   return { ...access, server: { certificate, key } }
 }
 
@@ -497,7 +497,7 @@ const withoutAnonymous =
   (authenticate: Authenticate): Authenticate =>
   (credentials) => {
     const identity = authenticate(credentials)
-    return identity.kind === 'anonymous' ? { kind: 'refused' } : identity
+    return identity.kind === 'anonymous' ? { kind: 'rejected' } : identity
   }
 
 async function tokenOptions(options: Options): Promise<ServiceAccountTokenOptions> {

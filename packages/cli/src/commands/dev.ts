@@ -10,7 +10,7 @@ import { commandName } from '../command-name.ts'
 import { dataFolder } from '../data-folder.ts'
 import type { Suggestion } from '../demo.ts'
 import { Announcer } from '../dev/announcer.ts'
-import { HookLines, shown } from '../dev/lines.ts'
+import { HookLines, displayPath } from '../dev/lines.ts'
 import { extensionModule, manifestsOf, projectOf, registrationOf } from '../dev/project.ts'
 import { trust } from '../dev/register.ts'
 import { reloadingExtension } from '../dev/reloading-extension.ts'
@@ -132,7 +132,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
           story,
           options,
           report,
-          tries(commandName(io.env), hook, url, shown(authorityFile), shown(folder.kubeconfig), options.demo),
+          tries(commandName(io.env), hook, url, displayPath(authorityFile), displayPath(folder.kubeconfig), options.demo),
         ),
       failed: (problem) => report({ subject: 'Extension', event: 'ExtensionNotRegistered', text: problem }),
     })

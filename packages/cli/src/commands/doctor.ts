@@ -48,7 +48,7 @@ export const doctorCommand = (io: Io, finish: (code: number) => void): Command =
       }
     })
 
-/** Reads the version as this user: a server may refuse anonymous requests. It is no resource, so the transport has no request for it. */
+/** Reads the version with the credentials of the user, because a server may reject anonymous requests. The version is no resource, so the transport has no request for it. */
 async function kubernetesVersion(access: ClusterAccess): Promise<string> {
   const { server, ca, servername, insecure, certificate, key, tokenFile, basic } = access
   const identity = certificate !== undefined && key !== undefined ? { cert: certificate, key } : {}
@@ -63,7 +63,7 @@ async function kubernetesVersion(access: ClusterAccess): Promise<string> {
     timeout: 10_000,
   }
   return new Promise((resolve) => {
-    const asked = get(`${server.replace(/\/$/, '')}/version`, options, (response) => {
+    const request = get(`${server.replace(/\/$/, '')}/version`, options, (response) => {
       let text = ''
       response.setEncoding('utf8').on('data', (part: string) => {
         if (text.length < 10_000) text += part
@@ -77,8 +77,8 @@ async function kubernetesVersion(access: ClusterAccess): Promise<string> {
         }
       })
     })
-    asked.once('timeout', () => asked.destroy(new Error('no answer within 10 s')))
-    asked.once('error', (err) => resolve(messageOf(err)))
+    request.once('timeout', () => request.destroy(new Error('no answer within 10 s')))
+    request.once('error', (err) => resolve(messageOf(err)))
   })
 }
 

@@ -54,8 +54,8 @@ export const lintCommand = (io: Io, finish: (code: number) => void): Command =>
       }
       const provider = await providerAt(path, options, io)
       const all = lint(provider, rules)
-      const shown = Levels.slice(0, Levels.indexOf(options.level) + 1)
-      const report = { ...all, findings: all.findings.filter(({ rule }) => shown.includes(rule.level)) }
+      const levels = Levels.slice(0, Levels.indexOf(options.level) + 1)
+      const report = { ...all, findings: all.findings.filter(({ rule }) => levels.includes(rule.level)) }
       for (const line of print(report, provider, options)) io.out(line)
       finish(all.findings.some(({ rule }) => rule.level === 'MUST') ? ExitCodes.failed : ExitCodes.done)
     })

@@ -14,7 +14,7 @@ import {
   ensureNamespace,
   leaderElection,
   type LeaderElectionFlags,
-  refuseBesideUpstream,
+  rejectBesideUpstream,
   withLeaderElection,
 } from '../leader-election.ts'
 import { createLogger, type LoggingFormat } from '../logger.ts'
@@ -24,7 +24,7 @@ import { limitRate } from '../limit-rate.ts'
 import {
   logLevelOf,
   rateOf,
-  refusedManagerFlags,
+  rejectedManagerFlags,
   tunedControllers,
   type TuningFlags,
   type WatchFlags,
@@ -46,7 +46,7 @@ import type { LogLevel } from '../logger.ts'
 import { awaitKinds } from '../missing-kinds.ts'
 import { providerNames } from '../provider-names.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
-import { refuseUnchecked } from '../server-checks.ts'
+import { rejectUnchecked } from '../server-checks.ts'
 import { listenOnSamePort } from '../same-port.ts'
 import { portOption } from '../port-option.ts'
 import { host } from '../serve-plane.ts'
@@ -116,7 +116,7 @@ export function managerCommand(io: Io, finish: (code: number) => void): Command 
       await (options.removeWebhooks ? removeConfigurations(options, io) : manage(options, io))
       finish(ExitCodes.done)
     })
-  for (const option of refusedManagerFlags()) command.addOption(option)
+  for (const option of rejectedManagerFlags()) command.addOption(option)
   return command
 }
 
@@ -150,7 +150,7 @@ async function manage(options: Options, io: Io): Promise<void> {
   const recording = await recordHooks(options, clock, (problem) => log.error(problem, { file: options.recordHooks }))
   const closing: (() => Promise<void>)[] = [async () => reach.close(), () => recording.close(), () => stores.close()]
   try {
-    if (options.providers.includes('core')) await refuseBesideUpstream(client, { clock, signal: io.signal })
+    if (options.providers.includes('core')) await rejectBesideUpstream(client, { clock, signal: io.signal })
     // A pod is in its namespace, and may have no right to read it.
     if (election && !(isInCluster && election.namespace === access.namespace))
       await ensureNamespace(client, election.namespace, io.signal)
@@ -159,7 +159,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       ? await listenOnSamePort(
           { host: options.workloadHost, endpointFor: (servername) => endpointFor(servername), clock, log },
           {
-            asked: options.workloadPort,
+            requested: options.workloadPort,
             file: options.data === undefined ? undefined : resolve(options.data, 'port'),
             flag: '--workload-port',
           },
@@ -207,7 +207,7 @@ async function manage(options: Options, io: Io): Promise<void> {
     if (!election) await prepare(io.signal)
     if (!webhooks && !isInCluster) {
       const isAccepted = options.webhooks === false
-      await refuseUnchecked({ client, providers: options.providers, isAccepted, server: access.server, log, signal: io.signal })
+      await rejectUnchecked({ client, providers: options.providers, isAccepted, server: access.server, log, signal: io.signal })
     }
 
     // The manager cannot detect whether the API server runs our admission; if it does, these change nothing.
@@ -242,8 +242,8 @@ async function manage(options: Options, io: Io): Promise<void> {
     }
     await Promise.race([start(), stops])
     if (io.signal.aborted) return
-    const asked = webhooks ? `, webhooks at ${webhooks.url}` : ''
-    io.out(`Manager ready: ${options.providers.join(' and ')} against ${access.server}, ${endpoints.text}${asked}`)
+    const webhooksText = webhooks ? `, webhooks at ${webhooks.url}` : ''
+    io.out(`Manager ready: ${options.providers.join(' and ')} against ${access.server}, ${endpoints.text}${webhooksText}`)
     await stops
   } finally {
     for (const close of closing) await close()

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import type { Hook } from '@capstan/api'
 import { subdomainProblems, isReason, systemClock } from '@capstan/kube'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { shown } from '../dev/lines.ts'
+import { displayPath } from '../dev/lines.ts'
 import type { Io } from '../io.ts'
 import { UsageError } from '../io.ts'
 import { valueGiven } from '../read-given.ts'
@@ -127,12 +127,12 @@ async function report(
   await writeProject(folder, files)
 
   const paths = files.map(({ path }) => path)
-  const next = [`cd ${shown(folder)}`, 'npm install', 'npm test', ...commands]
+  const next = [`cd ${displayPath(folder)}`, 'npm install', 'npm test', ...commands]
   if (options.output === 'json') {
     io.out(JSON.stringify({ name, folder, files: paths, next }))
     return
   }
-  for (const path of paths) io.out(join(shown(folder), path))
+  for (const path of paths) io.out(join(displayPath(folder), path))
   io.out('\nNext:\n')
   for (const command of next) io.out(`  ${command}`)
 }

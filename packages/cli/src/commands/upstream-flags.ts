@@ -1,6 +1,6 @@
 /**
- * The flags of kube-apiserver v1.36 that have no effect here, and those that are rejected, because accepting them would promise a
- * feature. `upstream-flags.test.ts` checks that these and the flags of `apiserver.ts` are all.
+ * The flags of kube-apiserver v1.36 that have no effect here, and those that are rejected, because accepting them would promise a feature.
+ * `upstream-flags.test.ts` checks that every other flag is in `apiserver.ts`.
  */
 import { InvalidArgumentError, Option } from 'commander'
 
@@ -46,7 +46,7 @@ const idle: { readonly [why: string]: string } = {
 }
 
 /** Why not: which. */
-const refused: { readonly [why: string]: string } = {
+const rejected: { readonly [why: string]: string } = {
   'see --enable-admission-plugins and --disable-admission-plugins': 'admission-control',
   'no admission plugin of this server has a configuration': 'admission-control-config-file',
   'objects are stored as they are': 'encryption-provider-config encryption-provider-config-automatic-reload',
@@ -67,14 +67,14 @@ const entriesOf = (table: { readonly [why: string]: string }) =>
 
 /** By name, without dashes. */
 export const idleFlags: ReadonlyMap<string, string> = new Map(entriesOf(idle).map(({ name, why }) => [name, why]))
-export const refusedFlags: ReadonlyMap<string, string> = new Map(entriesOf(refused).map(({ name, why }) => [name, why]))
+export const rejectedFlags: ReadonlyMap<string, string> = new Map(entriesOf(rejected).map(({ name, why }) => [name, why]))
 
 /** Options for all flags of upstream, hidden in help. `onIdle` is called for each given flag that has no effect. */
 export function upstreamFlags(onIdle: (flag: string, why: string) => void): Option[] {
   const hidden = (name: string, parse: () => unknown) => new Option(`--${name} [value]`).argParser(parse).preset('').hideHelp()
   return [
     ...[...idleFlags].map(([name, why]) => hidden(name, () => onIdle(`--${name}`, why))),
-    ...[...refusedFlags].map(([name, why]) =>
+    ...[...rejectedFlags].map(([name, why]) =>
       hidden(name, () => {
         throw new InvalidArgumentError(`--${name} is not supported: ${why}.`)
       }),

@@ -105,7 +105,7 @@ async function ownerOf(
 
 const longest = 48
 
-function shown({ value, error }: Reached): string {
+function formatReached({ value, error }: Reached): string {
   if (error !== undefined) return 'cannot be read'
   if (value === undefined) return '-'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
@@ -125,9 +125,9 @@ function print({ object, contract, contractVersion, apiVersion, reason, owner, r
         isPending ? '!' : '',
         name,
         v1beta2.path,
-        shown(v1beta2),
+        formatReached(v1beta2),
         v1beta1.path,
-        shown(v1beta1),
+        formatReached(v1beta1),
         conclusion,
       ]),
     ),

@@ -1,4 +1,4 @@
-/** Core for `capstan conform`: its kinds, where the API server has them not, and its controllers, until they are stopped. */
+/** Core for `capstan conform`: installs its kinds where the API server lacks them, and runs its controllers until they are stopped. */
 import { coreKinds } from '@capstan/api'
 import { createManager, installKinds } from '@capstan/controller'
 import {
@@ -12,7 +12,7 @@ import {
   seconds,
 } from '@capstan/kube'
 import { createProviders, lateDefaults, memoryStores, providerAdmission } from '@capstan/lab'
-import { refuseBesideUpstream } from '../leader-election.ts'
+import { rejectBesideUpstream } from '../leader-election.ts'
 
 export interface OwnCoreOptions {
   readonly client: Client
@@ -28,7 +28,7 @@ export interface OwnCoreOptions {
  * @throws UsageError while upstream's core manager leads
  */
 export async function startOwnCore({ client, clock, random, log, signal }: OwnCoreOptions): Promise<() => Promise<void>> {
-  await refuseBesideUpstream(client, { clock, signal })
+  await rejectBesideUpstream(client, { clock, signal })
   const { items } = await client.list(CustomResourceDefinition, { signal })
   const present = new Set(items.map(({ metadata }) => metadata.name))
   const missing = coreKinds.filter((kind) => !present.has(resourceName(kind)))

@@ -1,6 +1,6 @@
 /**
- * The process in which `capstan dev` runs an extension: loads one module on request, answers calls, and ends with its parent. It is started
- * ahead, so that common imports are loaded already when a file is saved.
+ * The process in which `capstan dev` runs an extension: loads one module on request, handles calls, and exits with its parent. It is
+ * started before a file is saved, so that common imports are already loaded.
  */
 import { registerHooks } from 'node:module'
 import { dirname } from 'node:path'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RunningExtension } from './extension-process.ts'
-import { HookLines, lineOfLog, lineOfReload, shown } from './lines.ts'
+import { HookLines, lineOfLog, lineOfReload, displayPath } from './lines.ts'
 import { matters } from './watch-folders.ts'
 
 const extension = {
@@ -63,7 +63,7 @@ test.each([
   { path: '/home/me/quota/extension.ts', folder: '/home/me/quota', as: 'extension.ts' },
   { path: '/home/me/quota/extension.ts', folder: '/home/me', as: 'quota/extension.ts' },
   { path: '/elsewhere/extension.ts', folder: '/home/me', as: '/elsewhere/extension.ts' },
-])('$path from $folder is $as', ({ path, folder, as }) => expect(shown(path, folder)).toBe(as))
+])('$path from $folder is $as', ({ path, folder, as }) => expect(displayPath(path, folder)).toBe(as))
 
 test.each([
   { name: 'extension.ts', is: true },

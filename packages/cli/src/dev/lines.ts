@@ -69,7 +69,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 export const lineOfOutput = (text: string): Line => ({ subject: 'Extension', event: 'ExtensionPrinted', text })
 
 /** Formats a path relative to `folder` or the current folder. */
-export function shown(path: string, folder = ''): string {
+export function displayPath(path: string, folder = ''): string {
   const short = relative(folder, path)
   return short.startsWith('..') ? path : short || '.'
 }

@@ -1,4 +1,4 @@
-/** The reason why a module does not load, with its place, in one line. */
+/** Formats the reason why a module does not load, with its line, as one line. */
 import { relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { messageOf } from '@capstan/kube'

@@ -1,4 +1,4 @@
-/** Registers the running extension in the management cluster, and has responses of its previous version requested again. */
+/** Registers the running extension in the management cluster, and makes core repeat calls that its previous version answered. */
 import { Cluster, ExtensionConfig, RetryHooksAnnotation } from '@capstan/api'
 import type { Client } from '@capstan/kube'
 import { keyOf, orAbsent } from '@capstan/kube'

@@ -4,7 +4,7 @@ import { seconds } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 import { closeAll } from '../close-all.ts'
 import { ExtensionProcesses, type RunningExtension } from './extension-process.ts'
-import { lineOfLog, lineOfOutput, lineOfReload, shown } from './lines.ts'
+import { lineOfLog, lineOfOutput, lineOfReload, displayPath } from './lines.ts'
 import { Reloader } from './reloader.ts'
 import { serveExtension } from './serve-extension.ts'
 import { watchFolders } from './watch-folders.ts'
@@ -45,7 +45,7 @@ export async function reloadingExtension(options: ReloadingOptions): Promise<Rel
     load: (signal) => processes.load(module, signal),
     watch: (files) => folders.add(files),
     onReload(reload) {
-      report(lineOfReload(reload, shown(module)))
+      report(lineOfReload(reload, displayPath(module)))
       if (reload.kind === 'loaded') loaded(reload.extension)
     },
   })

@@ -1,4 +1,4 @@
-/** Detects saved files: written in place, or written to another name that replaces the file. */
+/** Detects saved files, both those that an editor writes in place and those that it replaces by renaming. */
 import { type FSWatcher, watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 

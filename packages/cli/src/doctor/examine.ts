@@ -88,8 +88,8 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
 }
 
 /** `undefined` when it may not be read: that is among the rights. */
-const readable = <T>(asked: Promise<T>): Promise<T | undefined> =>
-  asked.catch((err) => {
+const readable = <T>(request: Promise<T>): Promise<T | undefined> =>
+  request.catch((err) => {
     if (isReason(err, 'Forbidden')) return undefined
     throw err
   })
@@ -165,9 +165,9 @@ export const rightText = ({ verb, group, resource, name, namespace }: Right): st
   `${verb} ${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}${namespace === undefined ? '' : ` in ${namespace}`}`
 
 async function rightProblems(right: Right, { client, signal }: ExamineOptions): Promise<Omit<Finding, 'area'>[]> {
-  const { provider, resource: path, ...asked } = right
+  const { provider, resource: path, ...attributes } = right
   const [resource, subresource] = path.split('/')
-  const resourceAttributes = { ...asked, resource: resource!, ...(subresource === undefined ? {} : { subresource }) }
+  const resourceAttributes = { ...attributes, resource: resource!, ...(subresource === undefined ? {} : { subresource }) }
   const { status } = await client.create(SelfSubjectAccessReview, { metadata: {}, spec: { resourceAttributes } }, { signal })
   if (status?.allowed) return []
   return [
@@ -208,10 +208,12 @@ async function examineWebhooks(
 ): Promise<void> {
   const name = webhookConfiguration(provider)
   for (const kind of [MutatingWebhookConfiguration, ValidatingWebhookConfiguration] as const) {
-    const asked = orAbsent(options.client.get(kind as typeof MutatingWebhookConfiguration, { name }, { signal: options.signal }))
-    let configuration: Awaited<typeof asked>
+    const request = orAbsent(
+      options.client.get(kind as typeof MutatingWebhookConfiguration, { name }, { signal: options.signal }),
+    )
+    let configuration: Awaited<typeof request>
     try {
-      configuration = await asked
+      configuration = await request
     } catch (err) {
       if (isReason(err, 'Forbidden')) continue
       throw err

@@ -47,7 +47,7 @@ test.each<{ argv: string[]; reason: string }>([
     reason: 'invalid value "https://127.0.0.1:1" for flag -listen-client-urls: expected http://HOST:PORT',
   },
 ])('$argv is rejected by name', ({ argv, reason }) => {
-  expect(etcdCommand(argv)).toEqual({ kind: 'refused', reason })
+  expect(etcdCommand(argv)).toEqual({ kind: 'rejected', reason })
 })
 
 test('help shows each flag on a line of its own, where controller-runtime looks for it', () => {

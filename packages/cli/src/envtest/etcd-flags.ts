@@ -1,4 +1,4 @@
-/** The command line of etcd, as far as a test environment uses it. Upstream: Go's package flag, etcd v3.6. */
+/** Parses the part of etcd's command line that test environments use. Upstream: Go's package flag, etcd v3.6. */
 
 export interface EtcdOptions {
   readonly dataDir: string
@@ -12,7 +12,7 @@ export type EtcdCommand =
   | { readonly kind: 'serve'; readonly options: EtcdOptions }
   | { readonly kind: 'help' }
   | { readonly kind: 'version' }
-  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'rejected'; readonly reason: string }
 
 /** Flags with an effect: their argument and default. */
 const flags = {
@@ -60,19 +60,19 @@ export function etcdCommand(argv: readonly string[]): EtcdCommand {
   const given: { [flag: string]: string } = {}
   for (let i = 0; i < argv.length; i++) {
     const [, flag, value] = /^--?([^-=][^=]*)(?:=([^]*))?$/.exec(argv[i]!) ?? []
-    if (flag === undefined) return { kind: 'refused', reason: `${JSON.stringify(argv[i])} is not a valid flag` }
+    if (flag === undefined) return { kind: 'rejected', reason: `${JSON.stringify(argv[i])} is not a valid flag` }
     if (flag === 'help' || flag === 'h') return { kind: 'help' }
     if (flag === 'version') return { kind: 'version' }
     if (isSwitch(flag)) {
       const text = value ?? 'true'
       if (!['true', 'false', '1', '0', 't', 'f', 'T', 'F', 'TRUE', 'FALSE', 'True', 'False'].includes(text))
-        return { kind: 'refused', reason: `invalid boolean value ${JSON.stringify(text)} for -${flag}: parse error` }
+        return { kind: 'rejected', reason: `invalid boolean value ${JSON.stringify(text)} for -${flag}: parse error` }
       given[flag] = text
     } else if (flag in flags || withoutEffect.includes(flag)) {
       const text = value ?? argv[++i]
-      if (text === undefined) return { kind: 'refused', reason: `flag needs an argument: -${flag}` }
+      if (text === undefined) return { kind: 'rejected', reason: `flag needs an argument: -${flag}` }
       given[flag] = text
-    } else return { kind: 'refused', reason: `flag provided but not defined: -${flag}` }
+    } else return { kind: 'rejected', reason: `flag provided but not defined: -${flag}` }
   }
 
   const { name = flags.name.initial } = given
@@ -81,7 +81,7 @@ export function etcdCommand(argv: readonly string[]): EtcdCommand {
     .map((text) => URL.parse(text))
   if (!clientURLs.every((url) => url?.protocol === 'http:'))
     return {
-      kind: 'refused',
+      kind: 'rejected',
       reason: `invalid value ${JSON.stringify(given['listen-client-urls'])} for flag -listen-client-urls: expected http://HOST:PORT`,
     }
   return {

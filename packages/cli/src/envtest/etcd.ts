@@ -1,6 +1,6 @@
 /**
- * `etcd` of a test environment. It stores nothing: it returns the folder in which the API server keeps its state, which thus belongs to the
- * owner of etcd's data folder. See docs/adr/0020-etcd-launcher.md.
+ * `etcd` of a test environment. It stores nothing: it returns the folder in which the API server stores its state, so that the state
+ * belongs to the owner of etcd's data folder. See docs/adr/0020-etcd-launcher.md.
  */
 import { existsSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -24,7 +24,7 @@ export async function runEtcd(argv: readonly string[], io: Io): Promise<number> 
     case 'version':
       io.out(`etcd Version: ${version} (Capstan in its place)`)
       return ExitCodes.done
-    case 'refused':
+    case 'rejected':
       io.err(command.reason)
       io.err('See etcd --help for the flags that there are.')
       return ExitCodes.usage

@@ -1,4 +1,4 @@
-/** `kube-apiserver` of a test environment: `capstan apiserver` without controllers, which complains in kube-apiserver's words. */
+/** `kube-apiserver` of a test environment: `capstan apiserver` without controllers, with the error messages of kube-apiserver. */
 import { messageOf, systemClock } from '@capstan/kube'
 import { type Command, CommanderError } from 'commander'
 import { apiserverCommand } from '../commands/apiserver.ts'

@@ -1,4 +1,4 @@
-/** The two programs that test environments start, as scripts that run ours. */
+/** Writes the two programs that test environments start, as scripts that run Capstan. */
 import { chmod, lstat, readFile, symlink, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { constants } from 'node:fs'

@@ -1,4 +1,4 @@
-/** How an API server learns from `--etcd-servers` where its state is. */
+/** Finds the folder of an API server's state through `--etcd-servers`. */
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'

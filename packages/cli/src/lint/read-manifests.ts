@@ -29,12 +29,12 @@ export function readManifests(path: string): ReadManifests {
   for (const file of files) {
     bytes += statSync(file).size
     if (bytes > MaxBytes) throw new UsageError(`${path}: manifests have more than ${MaxBytes / 1024 / 1024} MiB`)
-    const shown = isFolder ? join(path, relative(path, file)) : path
+    const displayPath = isFolder ? join(path, relative(path, file)) : path
     const text = readFileSync(file, 'utf8')
-    const manifests = parseManifests(text, shown)
+    const manifests = parseManifests(text, displayPath)
     if (manifests !== undefined) byFile.set(resolve(file), manifests)
-    else if (isFolder && !/^kind:\s*CustomResourceDefinition/m.test(text)) unread.push(shown)
-    else throw new UsageError(`${shown}: expected YAML`)
+    else if (isFolder && !/^kind:\s*CustomResourceDefinition/m.test(text)) unread.push(displayPath)
+    else throw new UsageError(`${displayPath}: expected YAML`)
   }
   if (isFolder) for (const file of byFile.keys()) if (isKustomization(file)) applyKustomization(file, byFile)
   const patches = patchesOf(byFile)

@@ -1,4 +1,4 @@
-/** The log of `capstan up`: errors that neither an object nor another line of the story shows. */
+/** The log of `capstan up`: errors that neither an object nor a line of the story reports. */
 import { type LogFields, type Logger, messageOf, silent } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 

@@ -1,4 +1,4 @@
-/** Where a new project gets its packages from. */
+/** Where a new project installs Capstan's packages from. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

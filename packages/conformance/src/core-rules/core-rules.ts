@@ -1,7 +1,7 @@
 /**
- * What the pages of the contracts promise to providers: rules that bind core. The pages state most of them as "core will …", which
- * counts as MUST. Each rule is proved by `testRule` with its id, for each of its contract versions; `proofs.test.ts` finds rules
- * without one.
+ * Rules of the contracts that bind core: what the pages of the contracts promise to providers. The pages state most of them as "core will
+ * …", which counts as MUST. Each rule is proved by `testRule` with its id, for each of its contract versions; `proofs.test.ts` reports
+ * rules without a proof.
  */
 import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
 import type { ContractName } from '../manifests.ts'

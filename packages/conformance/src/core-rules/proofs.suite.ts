@@ -1,6 +1,6 @@
 /**
- * Which test proves a rule, found in the sources of the tests. A rule that binds core is proved by `testRule` with its id; a rule that
- * binds providers by a test that breaks it: a mistake in the test of lint, or a mutant of the local provider.
+ * Finds the test that proves each rule in the sources of the tests. A rule that binds core is proved by `testRule` with its id; a rule that
+ * binds providers is proved by a test that breaks it: an invalid manifest in the test of lint, or a mutant of the local provider.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** Every state of every object in a namespace that its watches deliver, with the time of arrival. */
+/** Records every state of every object in a namespace that watches deliver, with the time of arrival. */
 import {
   type Client,
   type Clock,

@@ -1,4 +1,4 @@
-/** A report as text, JSON, JUnit and HTML. */
+/** Formats a report as text, JSON, JUnit and HTML. */
 import { linkOf } from '../rule.ts'
 import type { ConformReport, RuleResult } from './conform.ts'
 import { type Observation, type Verdict, Verdicts } from './verdict.ts'

@@ -35,7 +35,7 @@ export interface ObservationOf {
 export const observation = ({ object, found, ...rest }: ObservationOf): Observation => ({
   ...rest,
   object: nameOf(object),
-  found: shown(found),
+  found: formatValue(found),
 })
 
 export const nameOf = (object: KubeObject): string => `${object.kind} ${keyText(keyOf(object))}`
@@ -43,7 +43,7 @@ export const nameOf = (object: KubeObject): string => `${object.kind} ${keyText(
 const longest = 200
 
 /** A value as text of bounded length. */
-export function shown(value: unknown): string {
+export function formatValue(value: unknown): string {
   if (value === undefined) return 'nothing'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text

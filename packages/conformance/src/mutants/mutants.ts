@@ -1,6 +1,6 @@
 /**
- * Mutants of the local provider: each breaks one rule. What a controller does is changed on its way to the API server, so that the
- * provider itself stays as it is: `read` changes what it sees, `write` what it writes, `crd` how its kinds are declared.
+ * Mutants of the local provider: each breaks one rule. The provider itself is unchanged; its requests to the API server are changed: `read`
+ * changes what it reads, `write` what it writes, `crd` the declaration of its kinds.
  */
 import {
   ClusterNameLabel,

@@ -1,4 +1,7 @@
-/** Rules that upstream's pages share: names, scope, versions and labels of CustomResourceDefinitions, access to foreign groups. */
+/**
+ * Rules that all contracts of upstream share: names, scope, versions and labels of CustomResourceDefinitions, and access to kinds of
+ * foreign groups.
+ */
 import { ContractVersions, pluralOf } from '@capstan/api/contract'
 import { compareApiVersions, type CustomResourceVersion, equal, type JSONSchema } from '@capstan/kube'
 import {

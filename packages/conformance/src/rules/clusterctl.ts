@@ -82,7 +82,7 @@ export const clusterctlRules: readonly Rule[] = [
     applies: 'manifests with a metadata file',
     sentence:
       'The metadata file has a series for the release, whose contract is the newest that the labels of the CustomResourceDefinitions claim.',
-    why: 'clusterctl refuses to install or upgrade a provider whose contract differs from that of core, and takes the contract from this file; core takes it from the labels.',
+    why: 'clusterctl does not install or upgrade a provider whose contract differs from that of core, and takes the contract from this file; core takes it from the labels.',
     cases: ['metal3-io/cluster-api-provider-metal3#2793', 'kubernetes-sigs/cluster-api-provider-openstack#2875'],
     check: {
       looksAt: '`releaseSeries`: the series of `--release`, or else the greatest, against the contract labels.',

@@ -1,4 +1,4 @@
-/** Rules of ControlPlane and BootstrapConfig beside those that all contracts share. */
+/** Rules of ControlPlane and BootstrapConfig, except those that all contracts share. */
 import { BootstrapConfigContract, ContractVersions, ControlPlaneContract, type ContractVersion } from '@capstan/api/contract'
 import {
   bootstrapDataSecret,

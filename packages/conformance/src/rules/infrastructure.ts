@@ -1,4 +1,4 @@
-/** Rules of InfraCluster, InfraMachine and InfraMachinePool beside those that all contracts share. */
+/** Rules of InfraCluster, InfraMachine and InfraMachinePool, except those that all contracts share. */
 import { ContractVersions, InfraClusterContract, InfraMachineContract, InfraMachinePoolContract } from '@capstan/api/contract'
 import {
   dryRunAccepted,

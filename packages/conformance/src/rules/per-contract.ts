@@ -1,4 +1,4 @@
-/** Rules that each contract states in its own words: the kind and its template, initialization, conditions, failures, pausing. */
+/** Rules that each contract defines for itself: the kind and its template, initialization, conditions, failures, pausing. */
 import {
   BootstrapConfigContract,
   ContractVersions,

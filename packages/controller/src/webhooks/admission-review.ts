@@ -54,8 +54,10 @@ export function fitsIn(kinds: readonly DeclaredKind[], { group, version, plural 
 
 /** Operations for which the kind has admission functions in this phase. Upstream: deletions are not defaulted. */
 export function operationsOf({ admissions }: AdmittedKind, phase: Phase): AdmissionContext<KubeObject>['operation'][] {
-  const asked = new Set(admissions.filter((one) => one[phase]).flatMap(({ operations = usual }) => operations))
-  return (['CREATE', 'UPDATE', 'DELETE'] as const).filter((one) => asked.has(one) && (phase === 'validate' || one !== 'DELETE'))
+  const operations = new Set(admissions.filter((one) => one[phase]).flatMap(({ operations = usual }) => operations))
+  return (['CREATE', 'UPDATE', 'DELETE'] as const).filter(
+    (one) => operations.has(one) && (phase === 'validate' || one !== 'DELETE'),
+  )
 }
 
 const usual = ['CREATE', 'UPDATE'] as const
@@ -95,24 +97,24 @@ export async function answerAdmission(
   const about = object ?? oldObject
   if (!about)
     return respond({ allowed: false, status: new StatusError('BadRequest', 'there is no object in the request').status })
-  const asked = admissions.filter(({ operations = usual }) => (operations as readonly string[]).includes(operation))
+  const called = admissions.filter(({ operations = usual }) => (operations as readonly string[]).includes(operation))
   try {
     if (phase === 'default') {
       const changed = draft(about)
-      for (const one of asked) await one.default?.(changed, context)
+      for (const one of called) await one.default?.(changed, context)
       const patch = diffJson(about as unknown as Json, changed as unknown as Json)
       if (patch.length === 0) return respond({ allowed: true })
       return respond({ allowed: true, patchType: 'JSONPatch', patch: Buffer.from(writeJSON(patch)).toString('base64') })
     }
     const errors: FieldError[] = []
-    for (const one of asked) appendAll(errors, (await one.validate?.(about, context)) ?? [])
+    for (const one of called) appendAll(errors, (await one.validate?.(about, context)) ?? [])
     if (errors.length === 0) return respond({ allowed: true })
     return respond({ allowed: false, status: invalidObject(kind, about.metadata.name ?? '', errors).status })
   } catch (err) {
     // Defaulting functions rely on the schema but run before its validation. An object that violates the schema is rejected by that
     // validation.
     if (phase === 'default' && !(err instanceof StatusError) && !fits(about)) return respond({ allowed: true })
-    const refusal = err instanceof StatusError ? err : new StatusError('InternalError', messageOf(err))
-    return respond({ allowed: false, status: refusal.status })
+    const rejection = err instanceof StatusError ? err : new StatusError('InternalError', messageOf(err))
+    return respond({ allowed: false, status: rejection.status })
   }
 }

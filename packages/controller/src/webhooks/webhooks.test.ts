@@ -121,12 +121,12 @@ describe('admission', () => {
     ['DELETE', 'a', -1, undefined],
     ['UPDATE', 'conflict', 1, 'somebody else was here'],
     ['UPDATE', 'broken', 1, 'out of order'],
-  ])('%s of %s with width %i returns: %s', async (operation, name, width, refusal) => {
+  ])('%s of %s with width %i returns: %s', async (operation, name, width, rejection) => {
     const object = widget(name, { width })
     const about = operation === 'DELETE' ? { object: null, oldObject: object } : { object, oldObject: object }
     const { response } = await ask('/validate-shop-example-com-v2-widget', { operation, ...about })
-    expect(response.allowed).toBe(refusal === undefined)
-    expect(response.status?.message).toBe(refusal)
+    expect(response.allowed).toBe(rejection === undefined)
+    expect(response.status?.message).toBe(rejection)
   })
 
   test('uses the paths of upstream', () => {

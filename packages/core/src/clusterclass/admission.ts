@@ -60,13 +60,13 @@ function namingErrors({ spec }: ClusterClass): FieldError[] {
   const cluster = { name: 'cluster' }
   const of = (what: string, path: string, template: string | undefined, data: Record<string, Record<string, string>>) => {
     if (template === undefined) return []
-    const refused = (why: string) => [invalid(`${path}.naming.template`, template, why)]
+    const rejected = (why: string) => [invalid(`${path}.naming.template`, template, why)]
     try {
       const name = nameFromTemplate(template, data, stableRandom(path))
       const problems = subdomainProblems(name)
-      return problems.flatMap(refused)
+      return problems.flatMap(rejected)
     } catch (err) {
-      return refused(`invalid ${what} name template: ${(err as Error).message}`)
+      return rejected(`invalid ${what} name template: ${(err as Error).message}`)
     }
   }
   return [

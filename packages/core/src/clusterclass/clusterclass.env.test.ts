@@ -226,7 +226,7 @@ describe('admission', () => {
       classSpec({ infrastructure: { ...ref(infra, 'DevClusterTemplate'), naming: { template: 'A_{{ .cluster.name }}' } } }),
       'a lowercase RFC 1123 subdomain must consist of',
     ],
-  ])('refuses %s', async (_, spec, message) => {
+  ])('rejects %s', async (_, spec, message) => {
     const world = await aWorld()
     await expect(world.create(ClusterClass, 'quick', { spec })).rejects.toThrow(message)
   })

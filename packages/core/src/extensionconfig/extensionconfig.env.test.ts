@@ -77,7 +77,7 @@ const discovered = async () => {
   const { status, reason, message } = getCondition(await world.read(), 'Discovered')!
   return { status, reason, message }
 }
-const refused = {
+const rejected = {
   status: 'False',
   reason: 'NotDiscovered',
   message:
@@ -118,7 +118,7 @@ describe('an ExtensionConfig', () => {
     server = broken
     await world.client.patch(ExtensionConfig, { name: 'sample' }, { type: 'merge', body: { spec: { settings: { a: 'b' } } } })
     await world.settle()
-    expect(await discovered()).toEqual(refused)
+    expect(await discovered()).toEqual(rejected)
     expect((await world.read()).status?.handlers?.map(({ name }) => name)).toEqual(['gate.sample'])
     expect(await world.handlers()).toEqual(['gate.sample'])
 
@@ -368,7 +368,7 @@ describe('after a restart', () => {
     await world.settle()
     expect(world.extensions.ready).toBe(true)
     expect(await world.handlers()).toEqual(['gate.sample'])
-    expect(await discovered()).toEqual(refused)
+    expect(await discovered()).toEqual(rejected)
   })
 
   it('the client is not ready before every ExtensionConfig was tried', async () => {

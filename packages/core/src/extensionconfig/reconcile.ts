@@ -100,9 +100,9 @@ type Found = { readonly config: ExtensionConfig } & (
 async function discover(before: ExtensionConfig, { client, extensions, signal, outside }: ExtensionConfigIO): Promise<Found> {
   let config = before
   try {
-    const asked = await injectCABundle(client, before, signal)
-    config = asked
-    return { config, handlers: await outside(() => extensions.discover(asked, signal)) }
+    const injected = await injectCABundle(client, before, signal)
+    config = injected
+    return { config, handlers: await outside(() => extensions.discover(injected, signal)) }
   } catch (err) {
     if (signal.aborted) throw err
     // An error before the call is about the CA bundle Secret.

@@ -53,7 +53,7 @@ describe('adoption', () => {
     })
   })
 
-  test('refuses what another controller owns', () => {
+  test('rejects an object that another controller owns', () => {
     const other = anOwner('Machine', 'm2', { controller: true })
     expect(() => adopted(anObject([other]), { owner: machine, clusterName: 'demo' })).toThrow(
       'Object default/m1 is already owned by another Machine controller m2',

@@ -128,7 +128,7 @@ test.each<[string, Partial<IPAddress['spec']>, string]>([
     ... // 2 identical fields
   }`,
   ],
-])('a change of %s is refused with the difference', async (_, more, diff) => {
+])('a change of %s is rejected with the difference', async (_, more, diff) => {
   expect(await answer(ipAddressAdmission, address(more), address())).toBe(
     `spec: Forbidden: IPAddress spec is immutable. Diff: ${diff}`,
   )

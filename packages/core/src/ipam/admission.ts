@@ -20,8 +20,8 @@ export const ipAddressAdmission: Admission = admission<IPAddress>({
   kind: IPAddress,
   operations: ['CREATE', 'UPDATE'],
   async validate(address, { oldObject, reader }) {
-    if (oldObject) refuseIfAny(immutableErrors(IPAddress.kind, oldObject.spec, address.spec, addressType))
-    else refuseIfAny([...addressErrors(address), ...(await poolErrors(address, reader))])
+    if (oldObject) rejectIfAny(immutableErrors(IPAddress.kind, oldObject.spec, address.spec, addressType))
+    else rejectIfAny([...addressErrors(address), ...(await poolErrors(address, reader))])
     return []
   },
 })
@@ -30,13 +30,13 @@ export const ipAddressClaimAdmission: Admission = admission<IPAddressClaim>({
   kind: IPAddressClaim,
   operations: ['CREATE', 'UPDATE'],
   validate(claim, { oldObject }) {
-    if (oldObject) refuseIfAny(immutableErrors(IPAddressClaim.kind, oldObject.spec, claim.spec, claimType))
+    if (oldObject) rejectIfAny(immutableErrors(IPAddressClaim.kind, oldObject.spec, claim.spec, claimType))
     return []
   },
 })
 
 /** Upstream returns these errors without the object's name, and with code 403. */
-function refuseIfAny(errors: readonly FieldError[]): void {
+function rejectIfAny(errors: readonly FieldError[]): void {
   if (errors.length === 0) return
   throw new StatusError('Forbidden', aggregateText(errors.map(({ field, text }) => `${field}: ${text}`)))
 }

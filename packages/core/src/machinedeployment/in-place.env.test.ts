@@ -46,13 +46,13 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
 
   test('repeats no request when the creation of the new set failed, although the set gets another name', async () => {
     const { script, asked } = ableExtension()
-    let refusals = 0
+    let rejections = 0
     const between = (transport: Transport): Transport => ({
       ...transport,
       async send(request, signal) {
         const { uid } = (request.body as KubeObject | undefined)?.metadata ?? {}
         const creates = request.patchType === 'application/apply-patch+yaml' && request.plural === 'machinesets' && !uid
-        if (creates && asked.length > 0 && refusals++ < 3) throw new StatusError('InternalError', 'not now')
+        if (creates && asked.length > 0 && rejections++ < 3) throw new StatusError('InternalError', 'not now')
         return transport.send(request, signal)
       },
     })
@@ -60,7 +60,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     const before = await env.names()
     await env.patch(largerAndNewer)
     await env.advance(seconds(60))
-    expect(refusals).toBeGreaterThan(3)
+    expect(rejections).toBeGreaterThan(3)
     expect(await env.names()).toEqual(before)
     expect(asked).toHaveLength(1)
   })

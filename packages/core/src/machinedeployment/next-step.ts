@@ -44,12 +44,12 @@ export async function nextStep(
       const inPlace = { movable: new Set<string>(), arrived: arrived.unseen, isUpdating: machines.some(isUpdateInProgress) }
       const candidates = new Set(moveCandidates({ ...rollout, inPlace }).map((set) => set.name))
       // Sends all sets in their future form: fields that propagate in place are no difference.
-      const asked = eligible
+      const candidateSets = eligible
         .filter(({ metadata }) => candidates.has(metadata.name))
         .map((set) => desiredMachineSet(machineDeployment, set, set.metadata.name, oldRole(set)))
       const role: SetRole = { isCurrent: true, revision, replicas: current?.spec.replicas ?? 0 }
       const target = desiredMachineSet(machineDeployment, current, name, role)
-      const movable = await movableSets(asked, target, scope, io)
+      const movable = await movableSets(candidateSets, target, scope, io)
       return { plan: planRollingUpdate({ ...rollout, inPlace: { ...inPlace, movable } }), movable, arrived }
     }
     case undefined:

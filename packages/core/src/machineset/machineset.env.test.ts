@@ -204,22 +204,22 @@ describe('a MachineSet', () => {
   })
 
   test('deletes the bootstrap config of a Machine whose infrastructure was rejected, and retries', async () => {
-    let refuses = true
-    const refusing = (transport: Transport): Transport => ({
+    let rejects = true
+    const rejecting = (transport: Transport): Transport => ({
       close: () => transport.close(),
       watch: (request, signal) => transport.watch(request, signal),
       async send(request, signal) {
-        if (refuses && request.patchType === 'application/apply-patch+yaml' && request.plural === 'devmachines')
+        if (rejects && request.patchType === 'application/apply-patch+yaml' && request.plural === 'devmachines')
           throw new StatusError('Forbidden', 'quota')
         return transport.send(request, signal)
       },
     })
-    env = await setsEnv({ between: refusing })
+    env = await setsEnv({ between: rejecting })
     await aClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.settle()
     expect(await names(env.client, DevConfig)).toEqual([])
-    refuses = false
+    rejects = false
     await env.advance(seconds(60))
     expect(await names(env.client, Machine)).toHaveLength(2)
     expect(await names(env.client, DevConfig)).toEqual(await names(env.client, Machine))

@@ -15,13 +15,13 @@ export const machineNamingAdmission: readonly Admission[] = [
 export function machineNamingErrors(template: string | undefined): FieldError[] {
   // The kind's own validation requires `.random` in the template.
   if (template === undefined) return []
-  const refused = (why: string) => [invalid('spec.machineNaming.template', template, `invalid template${why}`)]
+  const rejected = (why: string) => [invalid('spec.machineNaming.template', template, `invalid template${why}`)]
   try {
     const name = nameFromTemplate(template, { cluster: { name: 'cluster' }, machineSet: { name: 'machineset' } }, seededRandom(1))
     const problems = subdomainProblems(name)
     if (problems.length === 0) return []
-    return refused(`, generated names would not be valid Kubernetes object names: ${problems.join('; ')}`)
+    return rejected(`, generated names would not be valid Kubernetes object names: ${problems.join('; ')}`)
   } catch (err) {
-    return refused(`: ${messageOf(err)}`)
+    return rejected(`: ${messageOf(err)}`)
   }
 }

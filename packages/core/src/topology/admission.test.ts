@@ -202,7 +202,7 @@ describe('a change of class', () => {
 
 describe('a change of version', () => {
   const settled = [CRD, aControlPlane('v1.34.0'), aMachineDeployment('md-a', 'v1.34.0')]
-  const refused = (why: string) => [`spec.topology.version: Invalid value: "v1.35.0": ${why}`]
+  const rejected = (why: string) => [`spec.topology.version: Invalid value: "v1.35.0": ${why}`]
 
   test.each([
     ['when all parts have their version', settled, {}, []],
@@ -210,7 +210,7 @@ describe('a change of version', () => {
       'while the control plane does not have the previous version',
       [CRD, aControlPlane('v1.33.0')],
       {},
-      refused(
+      rejected(
         'version cannot be changed: Cluster.spec.topology.version 1.34.0 was not propagated to control plane yet (control plane version 1.33.0)',
       ),
     ],
@@ -218,31 +218,31 @@ describe('a change of version', () => {
       'while the control plane is provisioning',
       [CRD, aControlPlane('v1.34.0', {})],
       {},
-      refused('version cannot be changed: control plane is currently provisioning'),
+      rejected('version cannot be changed: control plane is currently provisioning'),
     ],
     [
       'while the control plane upgrades',
       [CRD, aControlPlane('v1.34.0', { version: 'v1.33.0' })],
       {},
-      refused('version cannot be changed: control plane is still completing a previous upgrade'),
+      rejected('version cannot be changed: control plane is still completing a previous upgrade'),
     ],
     [
       'while workers upgrade',
       [...settled, aMachineDeployment('md-b', 'v1.33.0')],
       {},
-      refused('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-b]'),
+      rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-b]'),
     ],
     [
       'while a Node of the workers has the old version',
       [...settled, aMachine('v1.33.0')],
       {},
-      refused('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-a]'),
+      rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-a]'),
     ],
     [
       'while control plane and workers upgrade',
       [CRD, aControlPlane('v1.34.0', {}), aMachineDeployment('md-a', 'v1.33.0')],
       {},
-      refused(
+      rejected(
         'version cannot be changed: [control plane is currently provisioning, there are still MachineDeployments completing a previous upgrade: [md-a]]',
       ),
     ],
@@ -250,7 +250,7 @@ describe('a change of version', () => {
       'while AfterClusterUpgrade is pending',
       settled,
       { 'runtime.cluster.x-k8s.io/pending-hooks': 'AfterClusterUpgrade' },
-      refused('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking'),
+      rejected('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking'),
     ],
     [
       'unchecked',

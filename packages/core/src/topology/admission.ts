@@ -217,15 +217,15 @@ async function versionChangeErrors(
     return []
   }
   if (version === before || !isKubernetesVersion(version) || !isKubernetesVersion(before)) return []
-  const refused = (why: string) => [invalid('spec.topology.version', version, why)]
+  const rejected = (why: string) => [invalid('spec.topology.version', version, why)]
   const change = `from ${JSON.stringify(plain(before))} to ${JSON.stringify(plain(version))}`
-  if (isLower(version, before)) return refused(`version cannot be decreased ${change}`)
+  if (isLower(version, before)) return rejected(`version cannot be decreased ${change}`)
   const chained = clusterClass.spec.kubernetesVersions || clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
   const { major, minor } = parseVersion(before)
   if (!chained && compareVersions(version, `v${major}.${minor + 2}.0`) >= 0)
-    return refused(`version cannot be increased ${change}`)
+    return rejected(`version cannot be increased ${change}`)
   if (pendingHooks(old).has('AfterClusterUpgrade')) {
-    return refused('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
+    return rejected('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
   }
   const unsettled = [
     ...(await controlPlaneProblems(old, request.reader)),
@@ -233,7 +233,7 @@ async function versionChangeErrors(
     ...(await poolProblems(old, request.reader)),
   ]
   if (unsettled.length === 0) return []
-  return refused(`version cannot be changed: ${unsettled.length === 1 ? unsettled[0] : `[${unsettled.join(', ')}]`}`)
+  return rejected(`version cannot be changed: ${unsettled.length === 1 ? unsettled[0] : `[${unsettled.join(', ')}]`}`)
 }
 
 /** Pre-releases of one version may follow one another in any order. */

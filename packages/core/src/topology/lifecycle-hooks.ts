@@ -42,7 +42,7 @@ export type CallContext = Pick<ReconcileContext, 'signal' | 'outside'>
 interface Answer {
   /** Parts of the request on which the response may depend. */
   readonly question: string
-  readonly asked: number
+  readonly calledAt: number
   /** Expiry; a failed call expires at once. */
   readonly until: number
   /** Consecutive early calls because the request had changed. */
@@ -187,9 +187,9 @@ export class LifecycleHooks {
     }
 
     const question = digest([input, handlers, meaningOf(cluster)])
-    const asked = this.#clock.now()
+    const calledAt = this.#clock.now()
     const known = state.answers.get(name) ?? this.#restored(state, name, cluster, question)
-    const wait = known ? validUntil(known, question) - asked : 0
+    const wait = known ? validUntil(known, question) - calledAt : 0
     if (known && wait > 0) {
       const { message, until } = known
       const retryAfter = Math.max(seconds(1), Math.round(wait / 1000) * 1000)
@@ -197,10 +197,10 @@ export class LifecycleHooks {
       return { kind: 'blocked', hook: name, ...answer, retryAfter, called: false }
     }
 
-    const isEarly = known !== undefined && known.until > asked
+    const isEarly = known !== undefined && known.until > calledAt
     const remember = (answer: Pick<Answer, 'until' | 'message' | 'handlers'>) => {
       const changes = isEarly ? known.changes + 1 : 0
-      state.answers.set(name, { question, asked, changes, ...answer })
+      state.answers.set(name, { question, calledAt, changes, ...answer })
     }
     const request = { ...input, cluster: clusterOnTheWire(cluster) } as unknown as CallInput<H>
     const blocking: string[] = []
@@ -224,13 +224,13 @@ export class LifecycleHooks {
       const retryAfter = hook.blocking ? seconds(response.retryAfterSeconds ?? 0) : 0
       state.answers.delete(name)
       if (retryAfter <= 0) return { kind: 'go', hook: name, called: true }
-      const answer = { until: asked + retryAfter, message: response.message ?? '', handlers: blocking }
+      const answer = { until: calledAt + retryAfter, message: response.message ?? '', handlers: blocking }
       if (!call.isVoid) remember(answer)
       return { kind: 'blocked', hook: name, ...answer, question, retryAfter, called: true }
     } catch (error) {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: last === undefined ? handlers : [last] }
-      remember({ until: asked, ...failed })
+      remember({ until: calledAt, ...failed })
       return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
     } finally {
       delete state.call
@@ -278,7 +278,7 @@ export class LifecycleHooks {
     } catch (error) {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: [handler] }
-      state.answers.set(name, { question, asked: now, until: now, changes: 0, ...failed })
+      state.answers.set(name, { question, calledAt: now, until: now, changes: 0, ...failed })
       return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
     }
   }
@@ -293,7 +293,7 @@ export class LifecycleHooks {
     const record = waitingHooks(cluster).find((one) => one.hook === hook)
     if (record?.until === undefined || record.question !== question) return undefined
     const { message, handlers, until } = record
-    const answer = { question, asked: this.#clock.now(), until: Date.parse(until), changes: 0, message, handlers }
+    const answer = { question, calledAt: this.#clock.now(), until: Date.parse(until), changes: 0, message, handlers }
     state.answers.set(hook, answer)
     return answer
   }
@@ -314,9 +314,9 @@ export class LifecycleHooks {
  * Returns when the hook may be called again. A changed request is sent at once; when each call leads to another change, as with an
  * extension that writes the Cluster, with growing delays.
  */
-function validUntil({ asked, until, changes, ...known }: Answer, question: string): number {
+function validUntil({ calledAt, until, changes, ...known }: Answer, question: string): number {
   if (known.question === question) return until
-  return Math.min(until, changes === 0 ? asked : asked + seconds(2 ** (changes - 1)))
+  return Math.min(until, changes === 0 ? calledAt : calledAt + seconds(2 ** (changes - 1)))
 }
 
 /** Parts of a Cluster on which a response may depend: those in the request, without what core writes itself. */

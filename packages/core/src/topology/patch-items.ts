@@ -142,10 +142,10 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
 function documentOf({ object, contract }: External, { object: desired }: DesiredObject, isTemplate: boolean): UnknownObject {
   const document = draft(object)
   const { labels, annotations = {} } = desired.metadata
-  const shown = Object.entries(annotations).filter(([name]) => !repeating.includes(name))
+  const visible = Object.entries(annotations).filter(([name]) => !repeating.includes(name))
   const metadata = {
     ...(labels ? { labels: { ...labels } } : {}),
-    ...(shown.length > 0 ? { annotations: Object.fromEntries(shown) } : {}),
+    ...(visible.length > 0 ? { annotations: Object.fromEntries(visible) } : {}),
   }
   delete document.metadata.managedFields
   if (isTemplate) document.metadata = { ...document.metadata, ...metadata }

@@ -51,7 +51,7 @@ describe('upgrade plan', () => {
       'invalid ControlPlane upgrade plan: item 0; expecting a version with minor 31 or 32, found version v1.33.2',
     ],
     ['v1.33.0', 'v1.33.2', [], 'invalid ControlPlane upgrade plan: item 0; version v1.33.0 must be greater than v1.33.2'],
-  ] as const)('to %s from %s is refused', (desired, controlPlane, known, message) => {
+  ] as const)('to %s from %s is rejected', (desired, controlPlane, known, message) => {
     expect(() => upgradePlan({ desired, controlPlane, workers: [], known })).toThrow(message)
   })
 })

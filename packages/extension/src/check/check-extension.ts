@@ -102,11 +102,11 @@ const reportOf = ({ observations, unasked }: Probed, findings: readonly Finding[
 export function checkText({ findings, handlers, requests, processes, unasked }: CheckReport): string {
   const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? '' : 's'}`
   const where = `in ${processes === 1 ? 'one process' : `${processes} processes`}`
-  const asked = `${count(handlers, 'handler')} called with ${requests === 1 ? 'one request' : `${requests} requests`} ${where}`
+  const calls = `${count(handlers, 'handler')} called with ${requests === 1 ? 'one request' : `${requests} requests`} ${where}`
   const result =
     findings.length === 0 ? 'deterministic and idempotent, as far as these calls show' : count(findings.length, 'finding')
   const missing = unasked.map(
     (name) => `${name}: not called, because its declaration does not give a valid request: pass requests`,
   )
-  return [...findings.map(({ message }) => message), ...missing, `${asked}: ${result}`].join('\n')
+  return [...findings.map(({ message }) => message), ...missing, `${calls}: ${result}`].join('\n')
 }

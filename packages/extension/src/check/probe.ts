@@ -93,8 +93,8 @@ export async function probe(extension: Extension, { settings, requests = [], clo
     ...(patched[index] ? { patched: patched[index] } : {}),
     mutated: mutated.get(handler) ?? [],
   }))
-  const asked = new Set(cases.map(({ handler }) => handler))
-  const unasked = extension.handlers.filter(({ name }) => !asked.has(name)).map(({ hook, name }) => `${hook.name} of ${name}`)
+  const called = new Set(cases.map(({ handler }) => handler))
+  const unasked = extension.handlers.filter(({ name }) => !called.has(name)).map(({ hook, name }) => `${hook.name} of ${name}`)
   return { observations, unasked }
 }
 

@@ -94,8 +94,8 @@ async function badStatus({ status, body }: HttpAnswer): Promise<HookFailed> {
   const problem = status === 404 ? 'NotFound' : 'UnexpectedStatus'
   try {
     const bytes = await readBytes(body, maxBodyBytes)
-    const shown = goQuoted(bytes.subarray(0, 512), bytes.length > 512 ? '...' : '')
-    return new HookFailed('bad-status', `${head}: response : ${shown}`, { problem })
+    const excerpt = goQuoted(bytes.subarray(0, 512), bytes.length > 512 ? '...' : '')
+    return new HookFailed('bad-status', `${head}: response : ${excerpt}`, { problem })
   } catch {
     return new HookFailed('bad-status', `${head}: failed to read response body`, { problem })
   }

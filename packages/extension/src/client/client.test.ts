@@ -350,7 +350,7 @@ describe('namespaceSelector', () => {
     })
   })
 
-  it('refuses a call by name of a handler that is not for the namespace', async () => {
+  it('rejects a call by name of a handler that is not for the namespace', async () => {
     servers.a = gate(() => proceedNow())
     const client = await clientOf([config('a', picky)])
     expect(await failureOf(client.call(BeforeClusterCreate, cluster, 'gate.a', { cluster }))).toEqual({
@@ -361,7 +361,7 @@ describe('namespaceSelector', () => {
 })
 
 describe('registration', () => {
-  it('is refused before all ExtensionConfigs were tried', async () => {
+  it('is rejected before discovery was tried for all ExtensionConfigs', async () => {
     const client = newClient()
     expect(client.ready).toBe(false)
     expect(await failureOf(create(client))).toMatchObject({ code: 'not-ready' })
@@ -428,7 +428,7 @@ describe('discovery', () => {
       { status: 'Success', handlers: [{ name: 'a.b', requestHook }] },
       `${invalid}handler name a.b is not valid: [must not contain dots]`,
     ],
-  ])('is refused with %s', async (_, body, message) => {
+  ])('is rejected with %s', async (_, body, message) => {
     servers.a = announcing(body)
     expect(await failureOf(newClient().discover(config('a')))).toMatchObject({
       message: `failed to discover extension "a": ${message}`,

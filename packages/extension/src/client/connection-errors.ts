@@ -37,8 +37,10 @@ export function asGoSaysItOfProxy(err: NodeError, proxy: URL, url: URL): Error {
     return new NoAnswer('Unreachable', status ?? 'unexpected EOF', { cause: err })
   }
   if (err.syscall !== 'connect' && err.syscall !== 'getaddrinfo') return asGoSaysIt(err, url)
-  const said = asGoSaysIt(err, proxy)
-  return said instanceof NoAnswer ? new NoAnswer(said.problem, `proxyconnect tcp: ${said.message}`, { cause: err }) : said
+  const translated = asGoSaysIt(err, proxy)
+  return translated instanceof NoAnswer
+    ? new NoAnswer(translated.problem, `proxyconnect tcp: ${translated.message}`, { cause: err })
+    : translated
 }
 
 /** Error for a response that ended too early. */
@@ -136,8 +138,8 @@ function namesText(host: string, names: string): string {
   const address = isIP(host) !== 0
   const prefix = address ? 'IP Address:' : 'DNS:'
   const valid = names.split(', ').flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
-  const shown = valid.map((name) => (isIPv6(name) ? shortAddress(name) : name))
-  if (shown.length > 0) return `certificate is valid for ${shown.join(', ')}, not ${host}`
+  const printed = valid.map((name) => (isIPv6(name) ? shortAddress(name) : name))
+  if (printed.length > 0) return `certificate is valid for ${printed.join(', ')}, not ${host}`
   return address
     ? `cannot validate certificate for ${host} because it doesn't contain any IP SANs`
     : `certificate is not valid for any names, but wanted to match ${host}`

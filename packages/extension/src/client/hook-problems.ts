@@ -24,7 +24,7 @@ export const hookProblems = {
   ConnectionRefused: {
     codes: ['unreachable'],
     meaning: 'No server listens at that address and port.',
-    remedy: 'Is the extension running and ready, and is it that port? A Service without endpoints refuses, too.',
+    remedy: 'Is the extension running and ready, and is it that port? A Service without endpoints refuses connections, too.',
   },
   ConnectionReset: {
     codes: ['unreachable'],

@@ -35,11 +35,11 @@ export const exchangeHttp1 = (
     })
     outgoing.on('error', (err: NodeJS.ErrnoException) => {
       if (signal.aborted) return reject(signal.reason)
-      const said = asGoSaysIt(err, url)
+      const translated = asGoSaysIt(err, url)
       // A written request may have been processed. Upstream: net/http, shouldRetryRequest, for requests that are not idempotent.
       const { socket } = outgoing
       const isUnsent = outgoing.reusedSocket && (!socket || sentBefore.get(socket) === socket.bytesWritten)
-      reject(isUnsent ? new NotHandled(said, 2) : said)
+      reject(isUnsent ? new NotHandled(translated, 2) : translated)
     })
     outgoing.end(payload)
   })

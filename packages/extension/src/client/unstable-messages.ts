@@ -10,7 +10,7 @@ const Remembered = 10_000
 
 export class UnstableMessages {
   /** By handler and object: the last message, and the number of consecutive changes. */
-  readonly #said = new Map<string, { readonly message: string; readonly changes: number }>()
+  readonly #lastMessages = new Map<string, { readonly message: string; readonly changes: number }>()
   readonly #counts = new Map<string, number>()
 
   /** Number of detections by registered handler name. */
@@ -21,11 +21,11 @@ export class UnstableMessages {
   /** Records a handler's message for an object. Returns true when a changing message is detected for the first time. */
   record(handler: string, uid: string, message: string): boolean {
     const conversation = `${handler} ${uid}`
-    const last = this.#said.get(conversation)
+    const last = this.#lastMessages.get(conversation)
     const changes = last === undefined || last.message === message ? 1 : last.changes + 1
-    this.#said.delete(conversation)
-    this.#said.set(conversation, { message, changes })
-    if (this.#said.size > Remembered) this.#said.delete(this.#said.keys().next().value!)
+    this.#lastMessages.delete(conversation)
+    this.#lastMessages.set(conversation, { message, changes })
+    if (this.#lastMessages.size > Remembered) this.#lastMessages.delete(this.#lastMessages.keys().next().value!)
     if (changes < Suspicious) return false
     const count = (this.#counts.get(handler) ?? 0) + 1
     this.#counts.set(handler, count)
@@ -35,8 +35,8 @@ export class UnstableMessages {
   /** A handler that is registered again starts without history. */
   forget(isGone: (handler: string) => boolean): void {
     for (const handler of this.#counts.keys()) if (isGone(handler)) this.#counts.delete(handler)
-    for (const conversation of this.#said.keys()) {
-      if (isGone(conversation.slice(0, conversation.indexOf(' ')))) this.#said.delete(conversation)
+    for (const conversation of this.#lastMessages.keys()) {
+      if (isGone(conversation.slice(0, conversation.indexOf(' ')))) this.#lastMessages.delete(conversation)
     }
   }
 }

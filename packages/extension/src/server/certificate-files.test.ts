@@ -136,7 +136,7 @@ describe('certificates in files', () => {
     await until(() => used.at(-1)?.clientCA === other.certificate)
   })
 
-  it('are refused at the start, naming the file', () => {
+  it('are rejected at the start, with the name of the file', () => {
     write({ ...pairs[0]!, key: pairs[1]!.key })
     expect(() => watch()).toThrow(/the key in .*tls\.key does not belong to the certificate in .*tls\.crt/)
     expect(() => watch(files('/nowhere'))).toThrow(/no such file.*\/nowhere\/tls\.crt/)

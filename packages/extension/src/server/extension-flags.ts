@@ -44,14 +44,14 @@ export const flagsUsage = `  --webhook-host ADDRESS         address to listen on
   --webhook-cert-name FILE       certificate in that folder, PEM (tls.crt)
   --webhook-key-name FILE        its key in that folder, PEM (tls.key)
   --webhook-client-ca-name FILE  authorities in that folder, PEM: only clients with a certificate of theirs may call
-  --health-addr ADDRESS          where /healthz and /readyz are, over HTTP; 0 is nowhere (:9440)
-  --diagnostics-address ADDRESS  where /metrics is, over HTTPS with the same certificate; 0 is nowhere (:8443)
+  --health-addr ADDRESS          address of /healthz and /readyz, over HTTP; 0 disables them (:9440)
+  --diagnostics-address ADDRESS  address of /metrics, over HTTPS with the same certificate; 0 disables it (:8443)
   --insecure-diagnostics         /metrics over HTTP
   --tls-min-version VERSION      VersionTLS12 or VersionTLS13 (VersionTLS12)
   --tls-cipher-suites NAMES      separated by commas, for TLS 1.2 (those of Node)
-  --shutdown-delay-duration D    how long it goes on taking calls, not ready any more, when it is told to stop: until everybody
-                                 has heard of it (0s)
-  --graceful-shutdown-timeout D  how long calls under way may take to end when it is told to stop (30s)
+  --shutdown-delay-duration D    after SIGTERM, how long the server still accepts calls while /readyz fails, so that clients
+                                 stop calling it (0s)
+  --graceful-shutdown-timeout D  after SIGTERM, how long calls in progress may take to end (30s)
   --log-level LEVEL              ${LogLevels.join(', ')} (info)
   --dev                          for development: a certificate of its own, on 127.0.0.1 at any port; the line of JSON on
                                  standard output has the caBundle for the ExtensionConfig

@@ -12,7 +12,13 @@ export function jsonLogger(write: (line: string) => void, level: LogLevel, clock
     (message: string, fields: LogFields = {}) => {
       if (levels[one] < levels[level]) return
       const { err, ...rest } = fields
-      const line = { level: levels[one], time: clock.now(), ...bound, ...rest, ...(err === undefined ? {} : { err: shown(err) }) }
+      const line = {
+        level: levels[one],
+        time: clock.now(),
+        ...bound,
+        ...rest,
+        ...(err === undefined ? {} : { err: loggedError(err) }),
+      }
       write(JSON.stringify({ ...line, msg: message }))
     }
   return {
@@ -24,5 +30,5 @@ export function jsonLogger(write: (line: string) => void, level: LogLevel, clock
   }
 }
 
-const shown = (err: unknown): object | string =>
+const loggedError = (err: unknown): object | string =>
   err instanceof Error ? { type: err.name, message: err.message, stack: err.stack } : messageOf(err)

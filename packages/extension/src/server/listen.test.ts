@@ -152,7 +152,7 @@ describe('a server on a socket', () => {
     await expect(post(port, '/broken', '')).rejects.toThrow('socket hang up')
   })
 
-  it('refuses headers that are too long', async () => {
+  it('rejects headers that are too long', async () => {
     const { port } = await serve(echo)
     expect((await post(port, '/', '', { headers: { long: 'x'.repeat(70_000) } })).status).toBe(431)
   })

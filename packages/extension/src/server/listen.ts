@@ -106,7 +106,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
     session.on('close', () => sessions.delete(session))
     closeWhenIdle(session, patience.idle, clock)
   })
-  server.on('clientError', (err, socket) => refuseMalformed(err, socket, clock))
+  server.on('clientError', (err, socket) => rejectMalformed(err, socket, clock))
   server.on('tlsClientError', (err) => log.debug('TLS handshake failed', { err }))
   server.on('sessionError', (err) => log.debug('HTTP/2 session failed', { err }))
 
@@ -162,7 +162,7 @@ const http1Options = ({ headers, reading, idle }: Patience) => ({
 })
 
 /** Malformed HTTP/1.1 is answered before the connection is closed. */
-function refuseMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex, clock: Clock): void {
+function rejectMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex, clock: Clock): void {
   if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
   const status = code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
   socket.resume()

@@ -65,7 +65,7 @@ describe('the command line', () => {
     [['--dev=perhaps'], '--dev=perhaps: expected true or false'],
     [['--graceful-shutdown-timeout', 'long'], '--graceful-shutdown-timeout long: expected a duration such as 30s'],
     [['--leader-elect'], "Unknown option '--leader-elect'"],
-  ])('%j is refused', (args, message) => {
+  ])('rejects %j', (args, message) => {
     expect(() => parseExtensionFlags(args)).toThrow(FlagError)
     expect(() => parseExtensionFlags(args)).toThrow(message)
   })
@@ -228,7 +228,7 @@ describe('an extension that runs', () => {
     await expect(get(`${healthURL}/healthz`)).rejects.toThrow(/ECONNREFUSED|ECONNRESET/)
   })
 
-  it('goes on taking calls for a while when it is told to, so that nobody is refused who has not heard', async () => {
+  it('accepts calls during --shutdown-delay-duration, until clients know that it stops', async () => {
     await certify('x')
     const clock = new VirtualClock()
     const flags = parseExtensionFlags(

@@ -137,7 +137,7 @@ describe('a request', () => {
   })
 })
 
-describe('defineExtension refuses', () => {
+describe('defineExtension rejects', () => {
   const handler = (name: string, more: object = {}) => on(BeforeClusterCreate, { name, ...more }, () => proceedNow())
   test.each([
     ['a name that is no DNS label', [handler('My.Handler')], 'handler name My.Handler is not valid'],
@@ -161,4 +161,4 @@ describe('defineExtension refuses', () => {
   })
 })
 
-test.each([0, -1, 1.5, 2 ** 31])('holdFor(%d) is refused', (seconds) => expect(() => holdFor(seconds, '')).toThrow(RangeError))
+test.each([0, -1, 1.5, 2 ** 31])('holdFor(%d) is rejected', (seconds) => expect(() => holdFor(seconds, '')).toThrow(RangeError))

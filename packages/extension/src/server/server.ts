@@ -74,12 +74,12 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
       const started = clock.now()
       const deadline = deadlineOf(request.signal, searchParams.get('timeout'), clock)
       const bound = log.child({ hook: hook.name, ...(name === '' ? {} : { handler: name }) })
-      const asked = await ended(handler, request, { places, deadline, log: bound })
+      const outcome = await ended(handler, request, { places, deadline, log: bound })
       deadline.cancel()
 
-      const response = responseTo(handler, asked, handler === discovery ? more : {})
+      const response = responseTo(handler, outcome, handler === discovery ? more : {})
       // A response that cannot be encoded as JSON is an error of the handler.
-      const end: End = asked.kind === 'answer' && response.status !== 200 ? { kind: 'error' } : asked
+      const end: End = outcome.kind === 'answer' && response.status !== 200 ? { kind: 'error' } : outcome
       const took = clock.now() - started
       report(end, took, bound, hook === Discovery ? 'debug' : 'info')
       observe?.({ hook: hook.name, handler: name, status: statusOf(end), took })
@@ -93,7 +93,7 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
 type End =
   | { readonly kind: 'answer'; readonly answer: Answer; readonly cluster?: string | undefined }
   | { readonly kind: 'error' | 'timeout' | 'gone' }
-  | { readonly kind: 'refused'; readonly why: string }
+  | { readonly kind: 'rejected'; readonly why: string }
 
 const statusOf = (end: End): ServedCall['status'] => {
   switch (end.kind) {
@@ -103,7 +103,7 @@ const statusOf = (end: End): ServedCall['status'] => {
       return 'Error'
     case 'timeout':
       return 'Timeout'
-    case 'refused':
+    case 'rejected':
       return 'Refused'
     case 'gone':
       return 'Gone'
@@ -143,7 +143,7 @@ function responseTo({ hook, name }: Handler, end: End, more: object): Response {
     case 'timeout':
     case 'gone':
       return new Response(`${handler} was not done in time\n`, { status: 504 })
-    case 'refused':
+    case 'rejected':
       return new Response(`${handler} was not called: ${end.why}\n`, { status: 503, headers: { 'retry-after': '1' } })
   }
 }
@@ -174,18 +174,18 @@ interface CallMeans {
 async function ended(handler: Handler, request: Request, { places, deadline, log }: CallMeans): Promise<End> {
   const { signal } = deadline
   const reading = places.read()
-  const asked = async (): Promise<End> => {
+  const run = async (): Promise<End> => {
     let decoded: Record<string, unknown>
     try {
       const body = await readBytes(request.body, maxBodyBytes, (bytes) => reading.take(bytes))
       decoded = requestOf(handler.hook, body)
     } catch (err) {
-      if (err instanceof NoRoom) return { kind: 'refused', why: 'the requests under way are too large together' }
+      if (err instanceof NoRoom) return { kind: 'rejected', why: 'the requests under way are too large together' }
       if (err instanceof WireError) return failure(`error unmarshalling request: ${err.message}`)
       return failure(`error reading request: ${err instanceof TooLong ? 'http: request body too large' : messageOf(err)}`)
     }
     const leave = await places.enter(signal)
-    if (!leave) return { kind: 'refused', why: 'too many calls are under way' }
+    if (!leave) return { kind: 'rejected', why: 'too many calls are under way' }
     try {
       return { kind: 'answer', answer: await answerOf(handler, decoded, log, signal), cluster: clusterIn(decoded) }
     } catch (err) {
@@ -201,7 +201,7 @@ async function ended(handler: Handler, request: Request, { places, deadline, log
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
   })
-  const end = asked().finally(() => reading.done())
+  const end = run().finally(() => reading.done())
   return Promise.race([late, end])
 }
 

@@ -20,7 +20,7 @@ export function watchFiles(files: readonly string[], use: (contents: readonly st
   let used = read()
   use(used)
   /** The last rejected contents, so that they are logged once. */
-  let refused = ''
+  let rejected = ''
 
   const look = (): void => {
     let contents: string[] = []
@@ -29,12 +29,12 @@ export function watchFiles(files: readonly string[], use: (contents: readonly st
       if (contents.every((content, index) => content === used[index])) return
       use(contents)
       used = contents
-      refused = ''
+      rejected = ''
       log.info('Took over files that have changed', { files: paths })
     } catch (err) {
       const why = `${messageOf(err)} ${contents.join()}`
-      if (why === refused) return
-      refused = why
+      if (why === rejected) return
+      rejected = why
       log.warn('Files that have changed cannot be used: the ones before stay in use', { files: paths, reason: messageOf(err) })
     }
   }

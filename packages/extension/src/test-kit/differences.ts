@@ -30,9 +30,9 @@ export function differences(before: unknown, after: unknown, path = ''): Differe
 
 /** Formats a difference, such as `message: "a" before, "b" now`. */
 export const differenceText = ({ path, before, after }: Difference, [was, is]: readonly [string, string]): string =>
-  `${path === '' ? 'the answer' : path}: ${shown(before)} ${was}, ${shown(after)} ${is}`
+  `${path === '' ? 'the answer' : path}: ${formatValue(before)} ${was}, ${formatValue(after)} ${is}`
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   if (value === undefined) return 'nothing'
   const text = JSON.stringify(value)
   return text.length > 120 ? `${text.slice(0, 117)}...` : text

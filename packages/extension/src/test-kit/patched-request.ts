@@ -42,7 +42,7 @@ function patchedItems(items: readonly Fields[], answers: readonly Fields[]): Fie
   const result = items.map((item) => ({ ...item }))
   for (const [index, answer] of answers.entries()) {
     const item = result.find(({ uid }: Fields) => uid === answer.uid) as Fields | undefined
-    if (!item) throw refused(`items[${index}]`, `the request has no item with uid ${JSON.stringify(answer.uid)}`)
+    if (!item) throw rejected(`items[${index}]`, `the request has no item with uid ${JSON.stringify(answer.uid)}`)
     item.object = patched(item.object as Fields, answer, `items[${index}]`)
   }
   return result
@@ -56,7 +56,7 @@ function patched(object: Fields, answer: Fields, at: string): Fields {
   try {
     document = patchedDocument(object, patchType, Buffer.from(patch, 'base64').toString())
   } catch (err) {
-    throw refused(at, (err as Error).message)
+    throw rejected(at, (err as Error).message)
   }
   if (!document) return object
   const { labels, annotations } = isRecord(document.metadata) ? document.metadata : {}
@@ -64,7 +64,7 @@ function patched(object: Fields, answer: Fields, at: string): Fields {
   return { ...object, metadata, ...(document.spec === undefined ? {} : { spec: document.spec }) }
 }
 
-const refused = (at: string, why: string): HookFailed =>
+const rejected = (at: string, why: string): HookFailed =>
   new HookFailed('bad-answer', `${at} of the response: ${why}`, { problem: 'Schema' })
 
 const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? (value as Fields[]) : [])

@@ -16,11 +16,11 @@ export function decodePlain(bytes: Uint8Array, root: JSONSchema): Record<string,
   // Lone surrogates are decoded differently.
   if (text === undefined || text.includes('\\ud')) return undefined
   try {
-    const said = JSON.parse(text) as unknown
-    if (!isRecord(said) || !isSpelledSo(said, text.trimEnd())) return undefined
+    const parsed = JSON.parse(text) as unknown
+    if (!isRecord(parsed) || !isSpelledSo(parsed, text.trimEnd())) return undefined
     // Shorter texts cannot be nested deeper.
-    if (text.length > 2 * maxDepth && isTooDeep(said)) return undefined
-    const decoded = valueOf(said, root, root)
+    if (text.length > 2 * maxDepth && isTooDeep(parsed)) return undefined
+    const decoded = valueOf(parsed, root, root)
     return isRecord(decoded) ? decoded : undefined
   } catch {
     return undefined
@@ -49,39 +49,39 @@ function isTooDeep(value: unknown): boolean {
 /** Marks a value for the slow path. */
 const odd = Symbol('odd')
 
-function valueOf(said: unknown, given: JSONSchema, root: JSONSchema): unknown {
-  if (said === null) return odd
+function valueOf(parsed: unknown, given: JSONSchema, root: JSONSchema): unknown {
+  if (parsed === null) return odd
   const schema = resolved(given, root)
   const { type, format } = schema
   if (type === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true) {
-    return type === 'object' && !isRecord(said) ? odd : said
+    return type === 'object' && !isRecord(parsed) ? odd : parsed
   }
   switch (type) {
     case 'object':
-      if (!isRecord(said)) return odd
+      if (!isRecord(parsed)) return odd
       return typeof schema.additionalProperties === 'object'
-        ? mapOf(said, schema.additionalProperties, root)
-        : objectOf(said, schema, root)
+        ? mapOf(parsed, schema.additionalProperties, root)
+        : objectOf(parsed, schema, root)
     case 'array':
-      return Array.isArray(said) ? listOf(said, schema.items ?? {}, root) : odd
+      return Array.isArray(parsed) ? listOf(parsed, schema.items ?? {}, root) : odd
     case 'string':
-      return typeof said === 'string' && (format !== 'byte' || isBase64(said)) ? said : odd
+      return typeof parsed === 'string' && (format !== 'byte' || isBase64(parsed)) ? parsed : odd
     case 'integer':
-      return Number.isSafeInteger(said) && (format !== 'int32' || said === ((said as number) | 0)) ? said : odd
+      return Number.isSafeInteger(parsed) && (format !== 'int32' || parsed === ((parsed as number) | 0)) ? parsed : odd
     case 'number':
-      return typeof said === 'number' ? said : odd
+      return typeof parsed === 'number' ? parsed : odd
     case 'boolean':
-      return typeof said === 'boolean' ? said : odd
+      return typeof parsed === 'boolean' ? parsed : odd
   }
 }
 
-function objectOf(said: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): unknown {
+function objectOf(parsed: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): unknown {
   const properties = schema.properties ?? {}
   const decoded: Record<string, unknown> = {}
   let names: ReadonlyMap<string, string> | undefined
-  for (const key of Object.keys(said)) {
+  for (const key of Object.keys(parsed)) {
     if (Object.hasOwn(properties, key)) {
-      const value = valueOf(said[key], properties[key]!, root)
+      const value = valueOf(parsed[key], properties[key]!, root)
       if (value === odd) return odd
       decoded[key] = value
     } else if ((names ??= byFoldedName(properties)).has(folded(key))) return odd
@@ -89,19 +89,19 @@ function objectOf(said: Record<string, unknown>, schema: JSONSchema, root: JSONS
   return filled(decoded, schema, root)
 }
 
-function mapOf(said: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): unknown {
+function mapOf(parsed: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): unknown {
   const decoded: Record<string, unknown> = {}
-  for (const key of Object.keys(said)) {
-    const value = valueOf(said[key], schema, root)
+  for (const key of Object.keys(parsed)) {
+    const value = valueOf(parsed[key], schema, root)
     if (value === odd) return odd
     setMember(decoded, key, value)
   }
   return decoded
 }
 
-function listOf(said: readonly unknown[], items: JSONSchema, root: JSONSchema): unknown {
+function listOf(parsed: readonly unknown[], items: JSONSchema, root: JSONSchema): unknown {
   const decoded: unknown[] = []
-  for (const element of said) {
+  for (const element of parsed) {
     const value = valueOf(element, items, root)
     if (value === odd) return odd
     decoded.push(value)

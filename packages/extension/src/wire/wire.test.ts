@@ -102,7 +102,7 @@ describe('an answer', () => {
       '{"variables":[{"schema":{"openAPIV3Schema":{"properties":{"a":{"items":{"maxLength":"1"}}}}}}]}',
       `${field.replace('%s', 'string')} JSONSchemaProps.variables.schema.openAPIV3Schema.properties.items.maxLength of type int64`,
     ],
-  ])('of %s: %s is refused in the words of Go', (name, body, message) => {
+  ])('of %s: %s is rejected with the error text of Go', (name, body, message) => {
     expect(() => read(name, body)).toThrow(expect.objectContaining({ name: 'WireError', message }))
   })
 })

@@ -180,8 +180,8 @@ class Decoder {
     const element = { ...place, type: 'uint8' }
     for (const index of this.#elements()) {
       const isNull = this.#bytes[this.#at] === Byte.n
-      const said = this.#value({ type: 'integer', format: 'uint8' }, undefined, element)
-      decoded.push(isNull ? (before[index] ?? 0) : (said as number))
+      const value = this.#value({ type: 'integer', format: 'uint8' }, undefined, element)
+      decoded.push(isNull ? (before[index] ?? 0) : (value as number))
     }
     return bytesBase64(decoded)
   }

@@ -222,14 +222,14 @@ class Compiler {
     const free = isFree ? this.#functions.get(`${namespace}.${name}`) : undefined
     const withTarget = target !== undefined && !free
     const overloads = free ?? this.#functions.get(withTarget ? `.${name}` : name)
-    const shown = free ? `${namespace}.${name}` : name
+    const displayName = free ? `${namespace}.${name}` : name
     const nodes = withTarget ? [target, ...node.args] : node.args
     // Upstream: the arguments of `format` may have any types.
     if (name === 'format') this.#mixed++
     const args = nodes.map((arg) => this.compile(arg, scope))
     if (name === 'format') this.#mixed--
     const isOther = !overloads && this.#functions.has(withTarget ? name : `.${name}`)
-    if (!overloads && !isOther) return this.#fail(at, `undeclared reference to '${shown}' (in container '')`)
+    if (!overloads && !isOther) return this.#fail(at, `undeclared reference to '${displayName}' (in container '')`)
     if (args.includes(failed)) return failed
     const candidates: { overload: Overload; result: Type }[] = []
     for (const overload of overloads ?? []) {
@@ -241,18 +241,18 @@ class Compiler {
     if (candidates.length === 0) {
       const types = args.map(({ type }) => typeText(type))
       const applied = withTarget ? `${types[0]}.(${types.slice(1).join(', ')})` : `(${types.join(', ')})`
-      return this.#fail(at, `found no matching overload for '${shown}' applied to '${applied}'`)
+      return this.#fail(at, `found no matching overload for '${displayName}' applied to '${applied}'`)
     }
     const [{ result }] = candidates as [(typeof candidates)[0]]
     this.#facts?.set(node, {
       type: dyn,
-      name: shown,
+      name: displayName,
       overloads: candidates.map(({ overload }) => overload),
       isMethod: withTarget,
     })
     return {
       type: candidates.every((one) => typeText(one.result) === typeText(result)) ? result : dyn,
-      evaluate: this.#callOf(shown, nodes, args, candidates),
+      evaluate: this.#callOf(displayName, nodes, args, candidates),
     }
   }
 

@@ -237,9 +237,9 @@ class Estimator {
     const of = this.estimate(node.of, scope)
     const inner = of.type.kind === 'optional' ? of.type.of : dyn
     const body = this.estimate(node.body, new Map(scope).set(node.variable, { place: undefined, size: sizeOfType(inner) }))
-    const asked = of.cost.plus(one)
+    const ofCost = of.cost.plus(one)
     const bound = ListBase.plus(of.cost.plus(one)).plus(body.cost)
-    return this.#made(type, asked.plus((node.flat ? bound : bound.plus(one)).union(one)), unknownRange)
+    return this.#made(type, ofCost.plus((node.flat ? bound : bound.plus(one)).union(one)), unknownRange)
   }
 }
 

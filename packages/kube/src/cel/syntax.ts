@@ -55,13 +55,13 @@ export class CompileError extends Error {
     super(
       [...issues]
         .sort((a, b) => a.at - b.at)
-        .map((issue) => shown(source, issue))
+        .map((issue) => formatIssue(source, issue))
         .join('\n'),
     )
   }
 }
 
-function shown(source: string, { at, message }: Issue): string {
+function formatIssue(source: string, { at, message }: Issue): string {
   // Upstream prints no source line for an empty expression.
   if (source === '') return `ERROR: <input>:1:0: ${message}`
   const before = source.slice(0, at).split('\n')

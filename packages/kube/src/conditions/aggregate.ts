@@ -104,8 +104,8 @@ function messageOf(reports: readonly Report[]): string {
       left--
       names.sort((a, b) => Number(firstNames.has(b)) - Number(firstNames.has(a)) || compareText(a, b))
       const more = names.length - MaxNames
-      const shown = names.slice(0, MaxNames).join(', ') + (more > 0 ? `, ... (${more} more)` : '')
-      lines.push(`* ${counted(kind, names.length)} ${shown}:${nested(message)}`)
+      const listed = names.slice(0, MaxNames).join(', ') + (more > 0 ? `, ... (${more} more)` : '')
+      lines.push(`* ${counted(kind, names.length)} ${listed}:${nested(message)}`)
     }
     for (const [rank, priority] of MergePriorities.entries()) {
       const count = rest.get(rank)

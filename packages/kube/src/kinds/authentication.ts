@@ -76,9 +76,9 @@ export const TokenRequest = defineKind({
   validate({ spec }) {
     const errors: FieldError[] = []
     const { expirationSeconds: seconds = 0 } = spec
-    const refuse = (why: string) => errors.push(invalid('spec.expirationSeconds', seconds, why))
-    if (seconds < 600) refuse('may not specify a duration less than 10 minutes')
-    if (seconds > 2 ** 32) refuse('may not specify a duration larger than 2^32 seconds')
+    const reject = (why: string) => errors.push(invalid('spec.expirationSeconds', seconds, why))
+    if (seconds < 600) reject('may not specify a duration less than 10 minutes')
+    if (seconds > 2 ** 32) reject('may not specify a duration larger than 2^32 seconds')
     return errors
   },
 })

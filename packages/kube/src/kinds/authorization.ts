@@ -106,8 +106,8 @@ export const LocalSubjectAccessReview = defineKind({
         invalid('spec.nonResourceAttributes', printedPath(spec.nonResourceAttributes), 'disallowed on this kind of request'),
       )
     if (spec.resourceAttributes && spec.resourceAttributes.namespace !== namespace) {
-      const asked = spec.resourceAttributes.namespace ?? ''
-      errors.push(invalid('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace'))
+      const requested = spec.resourceAttributes.namespace ?? ''
+      errors.push(invalid('spec.resourceAttributes.namespace', requested, 'must match metadata.namespace'))
     }
     return errors
   },

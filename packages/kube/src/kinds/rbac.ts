@@ -129,10 +129,10 @@ function ruleErrors(rule: Partial<PolicyRule>, field: string, { namespaced }: { 
   const errors: FieldError[] = []
   if (verbs.length === 0) errors.push(required(`${field}.verbs`, 'verbs must contain at least one value'))
   if (nonResourceURLs.length > 0) {
-    const refuse = (why: string) => errors.push(invalid(`${field}.nonResourceURLs`, nonResourceURLs, why))
-    if (namespaced) refuse('namespaced rules cannot apply to non-resource URLs')
+    const reject = (why: string) => errors.push(invalid(`${field}.nonResourceURLs`, nonResourceURLs, why))
+    if (namespaced) reject('namespaced rules cannot apply to non-resource URLs')
     if (apiGroups.length > 0 || resources.length > 0 || resourceNames.length > 0)
-      refuse('rules cannot apply to both regular resources and non-resource URLs')
+      reject('rules cannot apply to both regular resources and non-resource URLs')
     return errors
   }
   if (apiGroups.length === 0) errors.push(required(`${field}.apiGroups`, 'resource rules must supply at least one api group'))

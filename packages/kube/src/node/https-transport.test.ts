@@ -261,8 +261,8 @@ test('an ERROR event of a watch is thrown as its Status', async () => {
 })
 
 test('a watch that is rejected, dropped or unresponsive fails with a message, and an aborted one ends', async () => {
-  const refused = await serve((_, res) => json(res, 403, { kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 }))
-  await expect(follow(refused.url)).rejects.toSatisfy((err: unknown) => isReason(err, 'Forbidden'))
+  const rejected = await serve((_, res) => json(res, 403, { kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 }))
+  await expect(follow(rejected.url)).rejects.toSatisfy((err: unknown) => isReason(err, 'Forbidden'))
 
   const dropping = await serve((_, res) => {
     res.writeHead(200)

@@ -116,8 +116,8 @@ class HttpsTransport implements Transport {
       lost.abort(this.#unreachable('Timeout', request, `no answer within ${timeout / 1000} s`))
     })
     try {
-      const asked = { ...request, options: { ...request.options, timeoutSeconds } }
-      const response = await this.#open(asked, this.#watchAgent, AbortSignal.any([signal, lost.signal]))
+      const timedRequest = { ...request, options: { ...request.options, timeoutSeconds } }
+      const response = await this.#open(timedRequest, this.#watchAgent, AbortSignal.any([signal, lost.signal]))
       if (response.statusCode !== 200) {
         const body = await this.#read(response, request, maxEventBytes, AbortSignal.any([signal, lost.signal]))
         throw errorOfResponse(request, response.statusCode ?? 500, body)

@@ -36,9 +36,9 @@ test.each([
   [env, { token: ' \n', 'ca.crt': 'PEM' }, /token is empty$/],
   [env, { token: 'very-secret' }, /ca\.crt: there is no such file$/],
 ])('environment %j with files %j is rejected', async (given, files, why) => {
-  const refused = inClusterAccess(given, mount(files as { [name: string]: string }))
-  await expect(refused).rejects.toThrow(why)
-  await expect(refused).rejects.not.toThrow(/very-secret/)
+  const rejected = inClusterAccess(given, mount(files as { [name: string]: string }))
+  await expect(rejected).rejects.toThrow(why)
+  await expect(rejected).rejects.not.toThrow(/very-secret/)
 })
 
 test('only a process with both variables is in a cluster', () => {

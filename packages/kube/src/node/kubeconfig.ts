@@ -172,16 +172,16 @@ export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOpti
   if (typeof context.cluster !== 'string') throw new Error(`Cannot use kubeconfig: context "${contextName}" names no cluster`)
   const { cluster } = find(config.clusters, context.cluster, 'cluster')
   const { user } = context.user ? find(config.users, context.user, 'user') : { user: {} as KubeconfigUser }
-  refuse(
+  reject(
     user.exec,
     `user "${context.user}" uses an exec credential plug-in, which is not supported: give a token or a client certificate`,
   )
-  refuse(
+  reject(
     user['auth-provider'],
     `user "${context.user}" uses an auth-provider, which is not supported: give a token or a client certificate`,
   )
-  refuse(cluster['proxy-url'], `cluster "${context.cluster}" uses proxy-url, which is not supported`)
-  refuse(
+  reject(cluster['proxy-url'], `cluster "${context.cluster}" uses proxy-url, which is not supported`)
+  reject(
     cluster['insecure-skip-tls-verify'] && !options.allowInsecure,
     `cluster "${context.cluster}" has insecure-skip-tls-verify: the server would not be verified. Give certificate-authority-data instead`,
   )
@@ -222,7 +222,7 @@ function find<T extends { name: string }>(list: readonly T[], name: string, what
   return found
 }
 
-function refuse(present: unknown, why: string): void {
+function reject(present: unknown, why: string): void {
   if (present) throw new Error(`Cannot use kubeconfig: ${why}`)
 }
 

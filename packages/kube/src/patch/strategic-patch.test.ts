@@ -131,8 +131,8 @@ describe('as a real server answered', () => {
   })
 
   test('$retainKeys without a key that the patch sets is an error', () => {
-    const refusal = { reason: 'BadRequest', message: 'invalid patch format of retainKeys' }
-    expect(() => patched({ strategy: { $retainKeys: ['type'], rollingUpdate: {} } })).toThrow(expect.objectContaining(refusal))
+    const rejection = { reason: 'BadRequest', message: 'invalid patch format of retainKeys' }
+    expect(() => patched({ strategy: { $retainKeys: ['type'], rollingUpdate: {} } })).toThrow(expect.objectContaining(rejection))
   })
 })
 

@@ -110,10 +110,10 @@ function mergeList(
     for (const value of [...current, ...patch]) if (!list.has(valueKey(value))) list.set(valueKey(value), value)
     return { list: [...list.values()], added: [...patch] }
   }
-  if (mergeKey === undefined) throw refused('cannot merge lists without merge key')
+  if (mergeKey === undefined) throw rejected('cannot merge lists without merge key')
   const keyOf = (item: unknown): unknown => {
-    if (!isRecord(item)) throw refused(`expected a map[string]interface {}, but received a ${goKind(item)}`)
-    if (!Object.hasOwn(item, mergeKey)) throw refused(`map: ${goText(item)} does not contain declared merge key: ${mergeKey}`)
+    if (!isRecord(item)) throw rejected(`expected a map[string]interface {}, but received a ${goKind(item)}`)
+    if (!Object.hasOwn(item, mergeKey)) throw rejected(`map: ${goText(item)} does not contain declared merge key: ${mergeKey}`)
     return item[mergeKey]
   }
   const isDirective = (item: unknown): item is Members => isRecord(item) && Object.hasOwn(item, Directive)
@@ -127,7 +127,7 @@ function mergeList(
       if (gone.size === 0) current.forEach(keyOf)
       gone.add(valueKey(deleted))
     } else if (item[Directive] === 'replace') replaces = true
-    else if (item[Directive] === 'merge') throw refused('merging lists cannot yet be specified in the patch')
+    else if (item[Directive] === 'merge') throw rejected('merging lists cannot yet be specified in the patch')
     else throw unknownDirective(item)
   }
   if (replaces) return { list: added, added }
@@ -190,7 +190,7 @@ function elementOrders(patch: Members): Map<string, unknown[]> {
   for (const key of Object.keys(patch)) {
     if (!key.startsWith(SetOrder)) continue
     const order = patch[key]
-    if (!Array.isArray(order)) throw refused(`expected a []interface {}, but received a ${goKind(order)}`)
+    if (!Array.isArray(order)) throw rejected(`expected a []interface {}, but received a ${goKind(order)}`)
     orders.set(key.slice(SetOrder.length + 1), order)
   }
   return orders
@@ -204,7 +204,7 @@ function checkOrder(patch: readonly unknown[], order: readonly unknown[], mergeK
   let next = 0
   for (const place of order) if (next < items.length && equal(idOf(items[next]), idOf(place))) next++
   if (next < items.length) {
-    throw refused(`The order in patch list:\n${goText(patch)}\n doesn't match ${SetOrder} list:\n${goText(order)}\n`)
+    throw rejected(`The order in patch list:\n${goText(patch)}\n doesn't match ${SetOrder} list:\n${goText(order)}\n`)
   }
 }
 
@@ -245,9 +245,9 @@ function withoutDirectives(value: unknown): unknown {
   return plain
 }
 
-const refused = (message: string): StatusError => new StatusError('', message)
+const rejected = (message: string): StatusError => new StatusError('', message)
 const unknownDirective = (patch: Members): StatusError =>
-  refused(`unknown patch type: ${goText(patch[Directive])} in map: ${goText(patch)}`)
+  rejected(`unknown patch type: ${goText(patch[Directive])} in map: ${goText(patch)}`)
 
 const goKind = (value: unknown): string =>
   isRecord(value) ? 'map[string]interface {}' : Array.isArray(value) ? '[]interface {}' : typeof value

@@ -1,8 +1,8 @@
 import { forbidden, type Plugin } from '@capstan/apiserver/kinds'
 
-const refuse: NonNullable<Plugin['mutate']> = (write) => {
+const deny: NonNullable<Plugin['mutate']> = (write) => {
   throw forbidden(write, 'admission control is denying all modifications')
 }
 
 /** Denies every write. Upstream: plugin/pkg/admission/deny. */
-export const alwaysDeny: Plugin = { name: 'AlwaysDeny', concerns: () => true, mutate: refuse, validate: refuse }
+export const alwaysDeny: Plugin = { name: 'AlwaysDeny', concerns: () => true, mutate: deny, validate: deny }

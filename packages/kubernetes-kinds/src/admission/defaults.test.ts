@@ -2,7 +2,7 @@
 import { type UnknownObject, unknownKind } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import type { Node, PersistentVolumeClaim, Pod } from '../kinds/schemas/types.ts'
-import { at, refusal, testServer } from '../test-server.ts'
+import { at, rejection, testServer } from '../test-server.ts'
 import { controllerPlugins } from './plugin-names.ts'
 
 const kind = (name: string, plural: string) => unknownKind({ apiVersion: 'v1', kind: name, plural })
@@ -89,7 +89,7 @@ describe('PersistentVolumeClaimResize', () => {
     await client.create(claims, aClaim({ storageClassName: 's', volumeName: 'v' }))
     await client.patch(claims, at('c'), { type: 'merge', body: { status: { phase } } }, { subresource: 'status' })
     const body = { spec: { resources: { requests: { storage: '2Gi' } } } }
-    return refusal(client.patch(claims, at('c'), { type: 'merge', body }))
+    return rejection(client.patch(claims, at('c'), { type: 'merge', body }))
   }
   test.each([
     ['Bound', true, /^accepted$/],

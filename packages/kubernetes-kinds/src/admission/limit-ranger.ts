@@ -46,7 +46,7 @@ const rangesOf = ({ store, namespace }: PluginWrite): LimitRange[] =>
 function setDefaults(pod: Pod, limits: readonly LimitRangeItem[]): void {
   const items = limits.filter(({ type }) => type === 'Container')
   const given: Amounts = merged(items.map((item) => item.default))
-  const asked: Amounts = merged(items.map(({ defaultRequest }) => defaultRequest))
+  const defaultRequests: Amounts = merged(items.map(({ defaultRequest }) => defaultRequest))
   const notes: string[] = []
   const fill = (container: Container, what: string): void => {
     const resources: ResourceRequirements = (container.resources ??= {})
@@ -56,7 +56,7 @@ function setDefaults(pod: Pod, limits: readonly LimitRangeItem[]): void {
       resources[member] = { ...Object.fromEntries(missing.map((name) => [name, amounts[name]!])), ...resources[member] }
       notes.push(`${missing.sort().join(', ')} ${member === 'limits' ? 'limit' : 'request'} for ${what} ${container.name}`)
     }
-    add('requests', asked)
+    add('requests', defaultRequests)
     add('limits', given)
   }
   for (const container of pod.spec.containers ?? []) fill(container, 'container')

@@ -2,7 +2,7 @@
 import { unknownKind } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Pod } from '../kinds/schemas/types.ts'
-import { at, refusal, type TestServer, testServer } from '../test-server.ts'
+import { at, rejection, type TestServer, testServer } from '../test-server.ts'
 
 const kind = (name: string, plural: string) => unknownKind({ apiVersion: 'v1', kind: name, plural })
 const pods = kind('Pod', 'pods')
@@ -42,8 +42,8 @@ describe('limits', () => {
     [{ maxLimitRequestRatio: { cpu: '2' } }, { requests: { cpu: '1' }, limits: { cpu: '3' } }, 'but provided ratio is 3.000000'],
   ])('%j reject %j', async (item, resources, text) => {
     await limit({ type: 'Container', ...item })
-    expect(await refusal(t.client.create(pods, aPod('p', resources)))).toMatch(/^403 Forbidden: pods "p" is forbidden: /)
-    expect(await refusal(t.client.create(pods, aPod('p', resources)))).toContain(text)
+    expect(await rejection(t.client.create(pods, aPod('p', resources)))).toMatch(/^403 Forbidden: pods "p" is forbidden: /)
+    expect(await rejection(t.client.create(pods, aPod('p', resources)))).toContain(text)
   })
 
   test('of pods apply to the sum of all containers, those of claims to each claim', async () => {
@@ -52,18 +52,18 @@ describe('limits', () => {
       { type: 'PersistentVolumeClaim', max: { storage: '2Gi' }, min: { storage: '1Gi' } },
     )
     const two = ['a', 'b'].map((name) => ({ name, image: 'i', resources: { limits: { cpu: '600m' } } }))
-    expect(await refusal(t.client.create(pods, aPod('p', {}, { containers: two })))).toContain(
+    expect(await rejection(t.client.create(pods, aPod('p', {}, { containers: two })))).toContain(
       'maximum cpu usage per Pod is 1, but limit is 1200m',
     )
-    expect(await refusal(t.client.create(claims, aClaim('small', '1Mi')))).toContain('but request is 1Mi')
-    expect(await refusal(t.client.create(claims, aClaim('large', '3Gi')))).toContain('but request is 3Gi')
-    expect(await refusal(t.client.create(claims, aClaim('right', '1Gi')))).toBe('accepted')
+    expect(await rejection(t.client.create(claims, aClaim('small', '1Mi')))).toContain('but request is 1Mi')
+    expect(await rejection(t.client.create(claims, aClaim('large', '3Gi')))).toContain('but request is 3Gi')
+    expect(await rejection(t.client.create(claims, aClaim('right', '1Gi')))).toBe('accepted')
   })
 
   test('can be disabled', async () => {
     t = await testServer({ admissionPlugins: { disable: ['LimitRanger'] } })
     await limit({ type: 'Container', max: { cpu: '1' } })
-    expect(await refusal(t.client.create(pods, aPod('p')))).toBe('accepted')
+    expect(await rejection(t.client.create(pods, aPod('p')))).toBe('accepted')
   })
 })
 
@@ -73,7 +73,7 @@ describe('quotas', () => {
 
   test('count objects, without deleted ones', async () => {
     await quota({ 'count/configmaps': '1' })
-    const create = (name: string) => refusal(t.client.create(configMaps, { metadata: at(name) } as never))
+    const create = (name: string) => rejection(t.client.create(configMaps, { metadata: at(name) } as never))
     expect(await create('a')).toBe('accepted')
     expect(await create('b')).toBe(
       '403 Forbidden: configmaps "b" is forbidden: exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=1, limited: count/configmaps=1',
@@ -84,14 +84,14 @@ describe('quotas', () => {
 
   test('sum the requests of pods that have not finished', async () => {
     await quota({ 'requests.cpu': '1', pods: '5' })
-    const create = (name: string, cpu: string) => refusal(t.client.create(pods, aPod(name, { requests: { cpu } })))
+    const create = (name: string, cpu: string) => rejection(t.client.create(pods, aPod(name, { requests: { cpu } })))
     expect(await create('a', '700m')).toBe('accepted')
     expect(await create('b', '400m')).toContain(
       'exceeded quota: q, requested: requests.cpu=400m, used: requests.cpu=700m, limited: requests.cpu=1',
     )
     await t.client.patch(pods, at('a'), { type: 'merge', body: { status: { phase: 'Failed' } } }, { subresource: 'status' })
     expect(await create('b', '400m')).toBe('accepted')
-    expect(await refusal(t.client.create(pods, aPod('none')))).toContain('failed quota: q: must specify requests.cpu for: c')
+    expect(await rejection(t.client.create(pods, aPod('none')))).toContain('failed quota: q: must specify requests.cpu for: c')
   })
 
   test.each<[string[], object, object]>([
@@ -99,13 +99,13 @@ describe('quotas', () => {
     [['NotBestEffort'], { requests: { cpu: '1' } }, {}],
   ])('of scope %j count no other pods', async (scopes, within, without) => {
     await quota({ pods: '0' }, { scopes })
-    expect(await refusal(t.client.create(pods, aPod('a', within)))).toContain('exceeded quota: q')
-    expect(await refusal(t.client.create(pods, aPod('b', without)))).toBe('accepted')
+    expect(await rejection(t.client.create(pods, aPod('a', within)))).toContain('exceeded quota: q')
+    expect(await rejection(t.client.create(pods, aPod('b', without)))).toBe('accepted')
   })
 
   test('apply to concurrent writes, without counting failed ones', async () => {
     await quota({ 'count/configmaps': '3' })
-    const create = (name: string) => refusal(t.client.create(configMaps, { metadata: at(name) } as never))
+    const create = (name: string) => rejection(t.client.create(configMaps, { metadata: at(name) } as never))
     const answers = await Promise.all(['a', 'b', 'c', 'd', 'e', 'A'].map(create))
     expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(3)
     await t.client.delete(configMaps, at('a'))
@@ -116,9 +116,9 @@ describe('quotas', () => {
 
   test('count claims that grow, and can be disabled', async () => {
     await quota({ 'requests.storage': '2Gi' })
-    expect(await refusal(t.client.create(claims, aClaim('c', '3Gi')))).toContain('requests.storage=3Gi')
+    expect(await rejection(t.client.create(claims, aClaim('c', '3Gi')))).toContain('requests.storage=3Gi')
     t = await testServer({ admissionPlugins: { disable: ['ResourceQuota'] } })
     await quota({ 'requests.storage': '2Gi' })
-    expect(await refusal(t.client.create(claims, aClaim('c', '3Gi')))).toBe('accepted')
+    expect(await rejection(t.client.create(claims, aClaim('c', '3Gi')))).toBe('accepted')
   })
 })

@@ -5,12 +5,12 @@
 
 /**
  * `on` and `off`: implemented, and enabled or disabled by default. `absent`: enabled by default upstream, not implemented here;
- * docs/reference/gaps.md. `refused`: not implemented here, so enabling it is an error.
+ * docs/reference/gaps.md. `rejected`: not implemented here, so enabling it is an error.
  */
 const plugins = {
   AlwaysAdmit: 'off',
   AlwaysDeny: 'off',
-  AlwaysPullImages: 'refused',
+  AlwaysPullImages: 'rejected',
   CertificateApproval: 'on',
   CertificateSigning: 'on',
   CertificateSubjectRestriction: 'on',
@@ -18,28 +18,28 @@ const plugins = {
   DefaultIngressClass: 'on',
   DefaultStorageClass: 'on',
   DefaultTolerationSeconds: 'on',
-  DenyServiceExternalIPs: 'refused',
-  EventRateLimit: 'refused',
-  ExtendedResourceToleration: 'refused',
-  ImagePolicyWebhook: 'refused',
+  DenyServiceExternalIPs: 'rejected',
+  EventRateLimit: 'rejected',
+  ExtendedResourceToleration: 'rejected',
+  ImagePolicyWebhook: 'rejected',
   JobValidation: 'absent',
-  LimitPodHardAntiAffinityTopology: 'refused',
+  LimitPodHardAntiAffinityTopology: 'rejected',
   LimitRanger: 'on',
   MutatingAdmissionPolicy: 'absent',
   MutatingAdmissionWebhook: 'on',
-  NamespaceAutoProvision: 'refused',
-  NamespaceExists: 'refused',
+  NamespaceAutoProvision: 'rejected',
+  NamespaceExists: 'rejected',
   NamespaceLifecycle: 'on',
   NodeDeclaredFeatureValidator: 'absent',
-  NodeRestriction: 'refused',
+  NodeRestriction: 'rejected',
   OwnerReferencesPermissionEnforcement: 'off',
   PersistentVolumeClaimResize: 'on',
   PodGroupProtection: 'absent',
   PodGroupWorkloadExists: 'absent',
-  PodNodeSelector: 'refused',
+  PodNodeSelector: 'rejected',
   PodResizeValidator: 'absent',
   PodSecurity: 'on',
-  PodTolerationRestriction: 'refused',
+  PodTolerationRestriction: 'rejected',
   PodTopologyLabels: 'absent',
   Priority: 'on',
   ResourceQuota: 'on',
@@ -49,7 +49,7 @@ const plugins = {
   TaintNodesByCondition: 'on',
   ValidatingAdmissionPolicy: 'on',
   ValidatingAdmissionWebhook: 'on',
-} as const satisfies { readonly [name: string]: 'on' | 'off' | 'absent' | 'refused' }
+} as const satisfies { readonly [name: string]: 'on' | 'off' | 'absent' | 'rejected' }
 
 type Plugins = typeof plugins
 type Name = keyof Plugins
@@ -63,7 +63,7 @@ const isHere = (name: Name): name is AdmissionPlugin => plugins[name] === 'on' |
 export const AdmissionPlugins: readonly AdmissionPlugin[] = (Object.keys(plugins) as Name[]).filter(isHere)
 
 /** Returns the state of a plugin; `undefined` for a name that does not exist upstream. */
-export const admissionPluginState = (name: string): 'on' | 'off' | 'absent' | 'refused' | undefined =>
+export const admissionPluginState = (name: string): 'on' | 'off' | 'absent' | 'rejected' | undefined =>
   Object.hasOwn(plugins, name) ? plugins[name as Name] : undefined
 
 /** Enables and disables plugins, in addition to the defaults. */

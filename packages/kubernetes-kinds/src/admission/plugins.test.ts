@@ -11,7 +11,7 @@ import {
   unknownKind,
 } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { quiet, refusal, testServer, type TestServer } from '../test-server.ts'
+import { quiet, rejection, testServer, type TestServer } from '../test-server.ts'
 import { AdmissionPlugins, admissionPluginState, enabledPlugins } from './plugin-names.ts'
 
 describe('switches', () => {
@@ -38,15 +38,15 @@ test('AlwaysDeny rejects creates, updates and deletions', async () => {
     controllers: { defaultNamespaces: false },
     customResources: [],
   })
-  expect(await refusal(client.create(Namespace, { metadata: { name: 'a' } }))).toBe(
+  expect(await rejection(client.create(Namespace, { metadata: { name: 'a' } }))).toBe(
     '403 Forbidden: namespaces "a" is forbidden: admission control is denying all modifications',
   )
 })
 
 test('without NamespaceLifecycle, objects can be created in missing namespaces, and `default` can be deleted', async () => {
   const { client } = await testServer({ admissionPlugins: { disable: ['NamespaceLifecycle'] } })
-  expect(await refusal(client.create(ConfigMap, { metadata: { name: 'a', namespace: 'nowhere' } }))).toBe('accepted')
-  expect(await refusal(client.delete(Namespace, { name: 'default' }))).toBe('accepted')
+  expect(await rejection(client.create(ConfigMap, { metadata: { name: 'a', namespace: 'nowhere' } }))).toBe('accepted')
+  expect(await rejection(client.delete(Namespace, { name: 'default' }))).toBe('accepted')
 })
 
 describe('OwnerReferencesPermissionEnforcement', () => {
@@ -85,11 +85,11 @@ describe('OwnerReferencesPermissionEnforcement', () => {
     const { bob: client, owner } = await bob(may)
     const { name, uid } = owner.metadata
     const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid, blockOwnerDeletion: block }]
-    expect(await refusal(client.create(ConfigMap, { metadata: { name: 'new', namespace: 'default', ownerReferences } }))).toBe(
+    expect(await rejection(client.create(ConfigMap, { metadata: { name: 'new', namespace: 'default', ownerReferences } }))).toBe(
       create,
     )
     expect(
-      await refusal(
+      await rejection(
         client.patch(
           ConfigMap,
           { name: 'there', namespace: 'default' },
@@ -103,7 +103,7 @@ describe('OwnerReferencesPermissionEnforcement', () => {
     const { bob: client } = await bob([write])
     const ownerReferences = [{ apiVersion: 'a.b/v1', kind: 'X', name: 'x', uid: 'u', blockOwnerDeletion: true }]
     expect(
-      await refusal(client.create(ConfigMap, { metadata: { name: 'new', namespace: 'default', ownerReferences } })),
+      await rejection(client.create(ConfigMap, { metadata: { name: 'new', namespace: 'default', ownerReferences } })),
     ).toContain(
       'cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion a.b/v1 Kind X: no matches for kind "X" in version "a.b/v1"',
     )
@@ -133,11 +133,11 @@ describe('ServiceAccount', () => {
 
   test('rejects a pod whose ServiceAccount is missing; for `default` it waits first', async () => {
     const { client, clock } = await testServer({ admissionPlugins: { enable: ['ServiceAccount'] } })
-    expect(await refusal(client.create(Pod, aPod('a', { serviceAccountName: 'x' })))).toBe(
+    expect(await rejection(client.create(Pod, aPod('a', { serviceAccountName: 'x' })))).toBe(
       '403 Forbidden: pods "a" is forbidden: error looking up service account default/x: serviceaccount "x" not found',
     )
-    const missing = refusal(client.create(Pod, aPod('a')))
-    const late = refusal(client.create(Pod, { ...aPod('b'), metadata: { name: 'b', namespace: 'kube-system' } }))
+    const missing = rejection(client.create(Pod, aPod('a')))
+    const late = rejection(client.create(Pod, { ...aPod('b'), metadata: { name: 'b', namespace: 'kube-system' } }))
     await quiet()
     await client.create(ServiceAccount, { metadata: { name: 'default', namespace: 'kube-system' } })
     expect(await late).toBe('accepted')
@@ -153,8 +153,8 @@ describe('ServiceAccount', () => {
     } as Input<ServiceAccount>)
     const pod = (secretName: string) =>
       aPod(`p-${secretName}`, { serviceAccountName: 'strict', volumes: [{ name: 'v', secret: { secretName } }] })
-    expect(await refusal(client.create(Pod, pod('mine')))).toBe('accepted')
-    expect(await refusal(client.create(Pod, pod('other')))).toContain(
+    expect(await rejection(client.create(Pod, pod('mine')))).toBe('accepted')
+    expect(await rejection(client.create(Pod, pod('other')))).toContain(
       'volume with secret.secretName="other" is not allowed because service account strict does not reference that secret',
     )
   })

@@ -1,6 +1,6 @@
 import { Pod, unknownKind } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { refusal, testServer } from '../test-server.ts'
+import { rejection, testServer } from '../test-server.ts'
 
 const RuntimeClass = unknownKind({
   apiVersion: 'node.k8s.io/v1',
@@ -44,15 +44,15 @@ test('a pod gets the overhead and the scheduling of its RuntimeClass', async () 
 
 test('a pod that contradicts its RuntimeClass is rejected', async () => {
   const create = await scenario()
-  expect(await refusal(create({ runtimeClassName: 'none' }))).toEqual(why('pod rejected: RuntimeClass "none" not found'))
-  expect(await refusal(create({ runtimeClassName: 'sandbox', nodeSelector: { runtime: 'x' } }))).toEqual(
+  expect(await rejection(create({ runtimeClassName: 'none' }))).toEqual(why('pod rejected: RuntimeClass "none" not found'))
+  expect(await rejection(create({ runtimeClassName: 'sandbox', nodeSelector: { runtime: 'x' } }))).toEqual(
     why('conflict: runtimeClass.scheduling.nodeSelector[runtime] = sandbox; pod.spec.nodeSelector[runtime] = x'),
   )
-  expect(await refusal(create({ runtimeClassName: 'sandbox', overhead: { cpu: '1' } }))).toEqual(
+  expect(await rejection(create({ runtimeClassName: 'sandbox', overhead: { cpu: '1' } }))).toEqual(
     why("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"),
   )
-  expect(await refusal(create({ overhead: { cpu: '1' } }))).toEqual(
+  expect(await rejection(create({ overhead: { cpu: '1' } }))).toEqual(
     why('pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead'),
   )
-  expect(await refusal(create({}))).toBe('accepted')
+  expect(await rejection(create({}))).toBe('accepted')
 })

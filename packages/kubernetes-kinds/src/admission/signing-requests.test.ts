@@ -1,6 +1,6 @@
 import { ClusterRole, ClusterRoleBinding, createClient, unknownKind } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { quiet, refusal, testServer } from '../test-server.ts'
+import { quiet, rejection, testServer } from '../test-server.ts'
 
 const Request = unknownKind({
   apiVersion: 'certificates.k8s.io/v1',
@@ -42,7 +42,7 @@ test('approving and signing require permission for the signer or its domain', as
   const bob = createClient(server.transport({ name: 'bob', groups: [] }, { authorized: true }))
   // This project's clients do not know the subresource `approval`.
   const patch = (name: string, subresource: string, body: object) =>
-    refusal(bob.patch(Request, { name }, { type: 'strategic', body }, { subresource: subresource as 'status' }))
+    rejection(bob.patch(Request, { name }, { type: 'strategic', body }, { subresource: subresource as 'status' }))
 
   await client.create(Request, request('mine', 'example.com/mine'))
   await client.create(Request, request('other', 'example.com/other'))
@@ -62,9 +62,9 @@ test('approving and signing require permission for the signer or its domain', as
 test("requests to the API server's own signer for the group system:masters are rejected", async () => {
   const { client } = await testServer()
   const signer = 'kubernetes.io/kube-apiserver-client'
-  expect(await refusal(client.create(Request, request('a', signer, ofMasters)))).toContain(
+  expect(await rejection(client.create(Request, request('a', signer, ofMasters)))).toContain(
     'use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed',
   )
-  expect(await refusal(client.create(Request, request('a', signer)))).toBe('accepted')
-  expect(await refusal(client.create(Request, request('b', 'example.com/mine', ofMasters)))).toBe('accepted')
+  expect(await rejection(client.create(Request, request('a', signer)))).toBe('accepted')
+  expect(await rejection(client.create(Request, request('b', 'example.com/mine', ofMasters)))).toBe('accepted')
 })

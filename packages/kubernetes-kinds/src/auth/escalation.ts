@@ -69,12 +69,12 @@ function changesOnlyOwnership(object: UnknownObject, old: UnknownObject): boolea
 
 function requireRolePermissions(plural: RoleKind, role: Role | ClusterRole, write: Write): void {
   if (may(write, 'escalate', plural, role.metadata.name)) return
-  const refuse = (why: string) => forbiddenTo({ group: rbacGroup, plural }, role.metadata.name, why)
+  const deny = (why: string) => forbiddenTo({ group: rbacGroup, plural }, role.metadata.name, why)
   const problem = escalation(write, role.rules ?? [])
-  if (problem !== undefined) throw refuse(problem)
+  if (problem !== undefined) throw deny(problem)
   // The rules that it will aggregate are not known yet.
   if ('aggregationRule' in role && role.aggregationRule && escalation(write, everything) !== undefined)
-    throw refuse('must have cluster-admin privileges to use the aggregationRule')
+    throw deny('must have cluster-admin privileges to use the aggregationRule')
 }
 
 function requireBindingPermissions(

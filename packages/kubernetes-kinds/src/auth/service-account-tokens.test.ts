@@ -16,7 +16,7 @@ import {
 import { afterEach, expect, test } from 'vitest'
 import { createHandler, webHandler } from '@capstan/apiserver'
 import { type ApiServer, type ApiServerOptions, createApiServer } from '../server.ts'
-import { refusal } from '../test-server.ts'
+import { rejection } from '../test-server.ts'
 import { makeSigningKey } from './service-account-tokens.ts'
 
 const stops: (() => Promise<void>)[] = []
@@ -88,7 +88,7 @@ test('a token contains its service account and its audiences', async () => {
   })
 })
 
-const refused = { kind: 'refused' }
+const rejected = { kind: 'rejected' }
 
 test('a token is rejected after its expiry', async () => {
   const world = await start()
@@ -97,7 +97,7 @@ test('a token is rejected after its expiry', async () => {
   world.clock.step(world.clock.now() + minutes(11))
   expect(who(world, token)).toMatchObject({ kind: 'user' })
   world.clock.step(world.clock.now() + 1)
-  expect(who(world, token)).toEqual(refused)
+  expect(who(world, token)).toEqual(rejected)
 })
 
 test.each<[string, object]>([
@@ -111,7 +111,7 @@ test.each<[string, object]>([
   ['with an audience that is a number', { aud: ['https://kubernetes.default.svc.cluster.local', 1] }],
 ])('a token %s is rejected', async (_, changed) => {
   const world = await start({ serviceAccountTokens: { signingKey } })
-  expect(who(world, signedAgain(world, await tokenOf(world), changed))).toEqual(refused)
+  expect(who(world, signedAgain(world, await tokenOf(world), changed))).toEqual(rejected)
 })
 
 test.each<[string, object]>([
@@ -129,7 +129,7 @@ test.each([0, 1, 2])('a token with padding in part %d is rejected', async (part)
   const world = await start()
   const parts = (await tokenOf(world)).split('.')
   parts[part] += '=='
-  expect(who(world, parts.join('.'))).toEqual(refused)
+  expect(who(world, parts.join('.'))).toEqual(rejected)
 })
 
 /** Returns the token with other claims, signed by the same key. Small numbers as dates are seconds from now. */
@@ -151,9 +151,9 @@ test('a token is invalid after its service account is deleted, also when a new o
   const world = await start()
   const token = await tokenOf(world)
   await world.client.delete(ServiceAccount, robot)
-  expect(who(world, token)).toEqual(refused)
+  expect(who(world, token)).toEqual(rejected)
   await world.client.create(ServiceAccount, { metadata: robot })
-  expect(who(world, token)).toEqual(refused)
+  expect(who(world, token)).toEqual(rejected)
 })
 
 test('a token that is bound to a pod names the pod, and is invalid after its deletion', async () => {
@@ -170,7 +170,7 @@ test('a token that is bound to a pod names the pod, and is invalid after its del
     },
   })
   await world.client.delete(Pod, pod.metadata)
-  expect(who(world, token)).toEqual(refused)
+  expect(who(world, token)).toEqual(rejected)
 })
 
 test.each([
@@ -188,9 +188,9 @@ test.each([
   const extra = (found as { extra: { [name: string]: readonly string[] } }).extra
   expect(extra['authentication.kubernetes.io/node-name']).toEqual(kind === 'Node' ? ['b'] : undefined)
   await world.client.delete(type as typeof Secret, metadata as never)
-  expect(who(world, token)).toEqual(refused)
+  expect(who(world, token)).toEqual(rejected)
   await make()
-  expect(who(world, token)).toEqual(refused)
+  expect(who(world, token)).toEqual(rejected)
 })
 
 const bearing = (token: string, change: (claims: Record<string, unknown>) => void, header?: object) => {
@@ -215,14 +215,14 @@ test('a modified token is rejected', async () => {
     `${token}.x`,
     'a.b.c',
   ]) {
-    expect(who(world, forged), forged).toEqual(refused)
+    expect(who(world, forged), forged).toEqual(rejected)
   }
 })
 
 test('a token for other audiences is rejected', async () => {
   const world = await start()
   const token = await tokenOf(world, { audiences: ['vault'] })
-  expect(who(world, token)).toEqual(refused)
+  expect(who(world, token)).toEqual(rejected)
   const review = (audiences: string[]) =>
     world.client.transport.send({
       verb: 'create',
@@ -287,8 +287,8 @@ test.each([
       authorization: `Bearer ${token}`,
     })
   expect(of({ issuers, verificationKeys })).toMatchObject({ kind: 'user', name: 'system:serviceaccount:default:robot' })
-  expect(of({ issuers })).toEqual(refused)
-  expect(of({ issuers: ['https://other.example.com'], verificationKeys })).toEqual(refused)
+  expect(of({ issuers })).toEqual(rejected)
+  expect(of({ issuers: ['https://other.example.com'], verificationKeys })).toEqual(rejected)
 })
 
 test('the server publishes its issuer and keys for other verifiers', async () => {
@@ -375,7 +375,7 @@ test('a token request for another account than the path names is rejected', asyn
   const world = await start()
   const { uid } = (await world.client.get(ServiceAccount, robot)).metadata
   const ask = (metadata: object) =>
-    refusal(
+    rejection(
       world.client.transport.send({
         verb: 'create',
         group: '',

@@ -277,26 +277,26 @@ interface SecretTokenContext {
 
 /** Upstream: pkg/serviceaccount/legacy.go. */
 function verdictOnSecret(token: string, parsed: Parsed, { wanted, audiences, keys, store }: SecretTokenContext): TokenVerdict {
-  const refused = (why: string): TokenVerdict => ({ kind: 'refused', why })
-  if (!keys.some((key) => isSignedBy(parsed, key))) return refused('invalid signature')
+  const rejected = (why: string): TokenVerdict => ({ kind: 'rejected', why })
+  if (!keys.some((key) => isSignedBy(parsed, key))) return rejected('invalid signature')
   const malformed = malformedClaim(parsed.claims)
-  if (malformed !== undefined) return refused(malformed)
+  if (malformed !== undefined) return rejected(malformed)
   const claim = (name: string) => {
     const value = parsed.claims[`${SecretClaims}/${name}`]
     return typeof value === 'string' ? value : ''
   }
   const [namespace, name, uid] = [claim('namespace'), claim('service-account.name'), claim('service-account.uid')]
   const secret = lookUp(store, 'secrets', namespace, claim('secret.name')) as Secret | undefined
-  if (!secret || secret.metadata.deletionTimestamp !== undefined) return refused('Token has been invalidated')
+  if (!secret || secret.metadata.deletionTimestamp !== undefined) return rejected('Token has been invalidated')
   const held = Buffer.from(secret.data?.token ?? '', 'base64')
-  const shown = Buffer.from(token)
-  if (held.length !== shown.length || !timingSafeEqual(held, shown)) return refused("Token does not match server's copy")
+  const presented = Buffer.from(token)
+  if (held.length !== presented.length || !timingSafeEqual(held, presented)) return rejected("Token does not match server's copy")
   const account = lookUp(store, 'serviceaccounts', namespace, name)
-  if (!account) return refused(notFound({ group: '', plural: 'serviceaccounts' }, name).message)
-  if (account.metadata.deletionTimestamp !== undefined) return refused(`ServiceAccount ${namespace}/${name} has been deleted`)
-  if (account.metadata.uid !== uid) return refused(`ServiceAccount UID (${account.metadata.uid}) does not match claim (${uid})`)
+  if (!account) return rejected(notFound({ group: '', plural: 'serviceaccounts' }, name).message)
+  if (account.metadata.deletionTimestamp !== undefined) return rejected(`ServiceAccount ${namespace}/${name} has been deleted`)
+  if (account.metadata.uid !== uid) return rejected(`ServiceAccount UID (${account.metadata.uid}) does not match claim (${uid})`)
   const shared = audiences.filter((one) => wanted.includes(one))
-  if (shared.length === 0) return refused(notFor(audiences, wanted))
+  if (shared.length === 0) return rejected(notFor(audiences, wanted))
   const user = withAuthenticated({ name: serviceAccountUser(namespace, name), uid, groups: serviceAccountGroups(namespace) })
   return { kind: 'known', user, audiences: shared }
 }
@@ -314,23 +314,23 @@ interface TokenContext {
 }
 
 function verdictOn(token: Parsed, wanted: readonly string[], keys: readonly Key[], context: TokenContext): TokenVerdict {
-  const refused = (why: string): TokenVerdict => ({ kind: 'refused', why })
-  if (!keys.some((key) => isSignedBy(token, key))) return refused('invalid signature')
+  const rejected = (why: string): TokenVerdict => ({ kind: 'rejected', why })
+  if (!keys.some((key) => isSignedBy(token, key))) return rejected('invalid signature')
   const { claims } = token
   const malformed = malformedClaim(claims)
-  if (malformed !== undefined) return refused(malformed)
+  if (malformed !== undefined) return rejected(malformed)
   const own = [claims.aud ?? []].flat() as string[]
   // A token without audiences is for this server.
   const intended = own.length === 0 ? context.audiences : own
   const audiences = intended.filter((one) => wanted.includes(one))
-  if (audiences.length === 0) return refused(notFor(intended, wanted))
+  if (audiences.length === 0) return rejected(notFor(intended, wanted))
   const now = context.clock.now()
   const [notBefore, expiry, issuedAt] = [claims.nbf, claims.exp, claims.iat].map(dateOf)
-  if (notBefore !== undefined && now + Leeway < notBefore) return refused('service account token is not valid yet')
-  if (expiry !== undefined && now - Leeway > expiry) return refused('service account token has expired')
-  if (issuedAt !== undefined && now + Leeway < issuedAt) return refused('service account token is issued in the future')
+  if (notBefore !== undefined && now + Leeway < notBefore) return rejected('service account token is not valid yet')
+  if (expiry !== undefined && now - Leeway > expiry) return rejected('service account token has expired')
+  if (issuedAt !== undefined && now + Leeway < issuedAt) return rejected('service account token is issued in the future')
   const found = accountOf(claims, context)
-  return typeof found === 'string' ? refused(found) : { kind: 'known', user: found, audiences }
+  return typeof found === 'string' ? rejected(found) : { kind: 'known', user: found, audiences }
 }
 
 /** Clocks of servers may differ by this much. Upstream: jwt.DefaultLeeway of go-jose. */

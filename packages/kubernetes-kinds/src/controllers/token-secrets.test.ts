@@ -42,7 +42,7 @@ test('its token is invalid after the Secret or its content is deleted', async ()
   await client.patch(Secret, { namespace, name: 's' }, { type: 'merge', body: { data: { token: null } } })
   const next = await tokenIn('s')
   await client.delete(Secret, { namespace, name: 's' })
-  expect([token, next].map((one) => who(one).kind)).toEqual(['refused', 'refused'])
+  expect([token, next].map((one) => who(one).kind)).toEqual(['rejected', 'rejected'])
 })
 
 test('a Secret is deleted with its account, also when a new account has the same name', async () => {

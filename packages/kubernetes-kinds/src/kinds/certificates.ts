@@ -63,10 +63,10 @@ const certificatesigningrequests: BuiltinKind<CertificateSigningRequest> = {
   },
   prepare(request, old, { subresource, caller, server }) {
     if (!old) {
-      const { username: _username, uid: _uid, groups: _groups, extra: _extra, ...asked } = request.spec
+      const { username: _username, uid: _uid, groups: _groups, extra: _extra, ...spec } = request.spec
       const { name, uid, groups, extra = {} } = caller
       request.spec = {
-        ...asked,
+        ...spec,
         username: name,
         ...(uid ? { uid } : {}),
         groups: [...groups],

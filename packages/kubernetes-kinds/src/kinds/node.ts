@@ -32,10 +32,10 @@ function schedulingErrors({ nodeSelector, tolerations = [] }: Scheduling = {}): 
   return [
     ...labels('scheduling.nodeSelector', nodeSelector),
     ...tolerations.flatMap(({ key = '', operator = '', value = '', effect = '', tolerationSeconds = null }, index) => {
-      const shown = { Key: key, Operator: operator, Value: value, Effect: effect }
-      const text = JSON.stringify(shown)
+      const badValue = { Key: key, Operator: operator, Value: value, Effect: effect }
+      const text = JSON.stringify(badValue)
       if (seen.has(text)) {
-        return [duplicate(`scheduling.tolerations[${index}]`, { ...shown, TolerationSeconds: tolerationSeconds })]
+        return [duplicate(`scheduling.tolerations[${index}]`, { ...badValue, TolerationSeconds: tolerationSeconds })]
       }
       seen.add(text)
       return []

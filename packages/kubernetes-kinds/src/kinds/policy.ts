@@ -24,7 +24,7 @@ const poddisruptionbudgets: BuiltinKind<PodDisruptionBudget> = {
 function specErrors(spec: PodDisruptionBudgetSpec): FieldError[] {
   const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec
   // Upstream prints its Go struct.
-  const shown = {
+  const badValue = {
     MinAvailable: minAvailable ?? null,
     Selector: selector ?? null,
     MaxUnavailable: maxUnavailable ?? null,
@@ -32,7 +32,7 @@ function specErrors(spec: PodDisruptionBudgetSpec): FieldError[] {
   }
   return [
     ...(minAvailable !== undefined && maxUnavailable !== undefined
-      ? [invalid('spec', shown, 'minAvailable and maxUnavailable cannot be both set')]
+      ? [invalid('spec', badValue, 'minAvailable and maxUnavailable cannot be both set')]
       : []),
     ...intOrPercentErrors('spec.minAvailable', minAvailable),
     ...atMostWhole('spec.minAvailable', minAvailable),

@@ -47,7 +47,7 @@ export const inOrder = <T>(map: { readonly [key: string]: T } | undefined): { [k
   map && Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 /** A selector as error texts print it. */
-export const shown = (selector: LabelSelector | undefined): LabelSelector | undefined =>
+export const printedSelector = (selector: LabelSelector | undefined): LabelSelector | undefined =>
   selector?.matchLabels ? { ...selector, matchLabels: inOrder(selector.matchLabels)! } : selector
 
 /** Error of a value that the text does not print. */

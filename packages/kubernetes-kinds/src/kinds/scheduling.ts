@@ -55,12 +55,12 @@ function nameErrors({ metadata: { name }, value, globalDefault = false }: Priori
     return value > HighestUserDefinable ? [forbidden('value', text)] : []
   }
   const known = systemPriorityClasses.find((one) => one.name === name)
-  const refuse = (why: string) => [
+  const reject = (why: string) => [
     forbidden('metadata.name', `priority class names with 'system-' prefix are reserved for system use only. error: ${why}`),
   ]
-  if (!known) return refuse(`${name} is not a known system priority class`)
-  if (value !== known.value) return refuse(`value of ${name} PriorityClass must be ${known.value}`)
-  return globalDefault ? refuse(`globalDefault of ${name} PriorityClass must be false`) : []
+  if (!known) return reject(`${name} is not a known system priority class`)
+  if (value !== known.value) return reject(`value of ${name} PriorityClass must be ${known.value}`)
+  return globalDefault ? reject(`globalDefault of ${name} PriorityClass must be false`) : []
 }
 
 export const scheduling: KindTable = { priorityclasses }

@@ -44,10 +44,10 @@ const success: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status
 
 /** @throws StatusError Conflict when the pod is deleted, assigned already, or has scheduling gates */
 function assign({ metadata: { name, deletionTimestamp }, spec, status }: Pod, node: string, now: string): void {
-  const refused = (why: string) => conflict(resource, name, `pod ${name} ${why}`)
-  if (deletionTimestamp !== undefined) throw refused('is being deleted, cannot be assigned to a host')
-  if (spec.nodeName) throw refused(`is already assigned to node "${spec.nodeName}"`)
-  if (spec.schedulingGates?.length) throw refused('has non-empty .spec.schedulingGates')
+  const rejected = (why: string) => conflict(resource, name, `pod ${name} ${why}`)
+  if (deletionTimestamp !== undefined) throw rejected('is being deleted, cannot be assigned to a host')
+  if (spec.nodeName) throw rejected(`is already assigned to node "${spec.nodeName}"`)
+  if (spec.schedulingGates?.length) throw rejected('has non-empty .spec.schedulingGates')
   spec.nodeName = node
   const scheduled = {
     type: 'PodScheduled',

@@ -14,7 +14,7 @@ const budget = (status: Partial<PodDisruptionBudgetStatus>, spec: PodDisruptionB
 
 const pod = (status: object) => ({ metadata: { name: 'a' }, status }) as unknown as Pod
 
-function refusalOf(status: Partial<PodDisruptionBudgetStatus>) {
+function rejectionOf(status: Partial<PodDisruptionBudgetStatus>) {
   try {
     takeDisruption(budget(status), 'a', now)
   } catch (err) {
@@ -56,12 +56,12 @@ describe('no eviction is counted', () => {
     ],
     [{ disruptionsAllowed: -1 }, 403, 'poddisruptionbudget.policy "keep" is forbidden: pdb disruptions allowed is negative'],
   ])('%j', (status, code, why) => {
-    expect(refusalOf(status)).toEqual({ code, why })
+    expect(rejectionOf(status)).toEqual({ code, why })
   })
 
   test('when too many evictions are not confirmed', () => {
     const disruptedPods = Object.fromEntries(Array.from({ length: 2001 }, (_, index) => [`pod-${index}`, now]))
-    expect(refusalOf({ disruptedPods })?.why).toContain('DisruptedPods map too big')
+    expect(rejectionOf({ disruptedPods })?.why).toContain('DisruptedPods map too big')
   })
 })
 

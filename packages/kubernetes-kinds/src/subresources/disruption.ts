@@ -27,9 +27,9 @@ export const sparesUnready = ({ spec, status }: PodDisruptionBudget): boolean =>
 export function takeDisruption({ metadata, status }: PodDisruptionBudget, pod: string, now: string): void {
   const { name, generation = 0 } = metadata
   if ((status.observedGeneration ?? 0) < generation) throw budgetNotObserved(name)
-  if (status.disruptionsAllowed < 0) throw refused(name, 'pdb disruptions allowed is negative')
+  if (status.disruptionsAllowed < 0) throw rejected(name, 'pdb disruptions allowed is negative')
   if (Object.keys(status.disruptedPods ?? {}).length > MaxDisruptedPods) {
-    throw refused(name, 'DisruptedPods map too big - too many evictions not confirmed by PDB controller')
+    throw rejected(name, 'DisruptedPods map too big - too many evictions not confirmed by PDB controller')
   }
   if (status.disruptionsAllowed === 0) throw tooMany(denialText(name, status))
   status.disruptionsAllowed--
@@ -75,7 +75,7 @@ const tooMany = (message: string, retryAfterSeconds?: number): StatusError =>
     },
   })
 
-const refused = (name: string, why: string): StatusError =>
+const rejected = (name: string, why: string): StatusError =>
   new StatusError('Forbidden', `poddisruptionbudget.policy ${JSON.stringify(name)} is forbidden: ${why}`, {
     details: { name, group: 'policy', kind: 'poddisruptionbudget' },
   })

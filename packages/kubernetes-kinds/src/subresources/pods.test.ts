@@ -1,7 +1,7 @@
 /** Lifecycle of pods on a server without kubelets. */
 import { Node, Pod, type Status, unknownKind } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { at, refusal, type TestServer, testServer } from '../test-server.ts'
+import { at, rejection, type TestServer, testServer } from '../test-server.ts'
 
 let t: TestServer
 beforeEach(async () => {
@@ -26,7 +26,7 @@ describe('binding', () => {
       spec: { nodeName: 'n' },
       status: { conditions: [{ type: 'PodScheduled', status: 'True' }] },
     })
-    expect(await refusal(bind('p', { kind: 'Node', name: 'm' }))).toBe(
+    expect(await rejection(bind('p', { kind: 'Node', name: 'm' }))).toBe(
       '409 Conflict: Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n"',
     )
   })
@@ -37,7 +37,7 @@ describe('binding', () => {
     [{ schedulingGates: [{ name: 'a.b/c' }] }, { name: 'n' }, 'pod p has non-empty .spec.schedulingGates'],
   ])('of a pod %j to %j is rejected', async (spec, target, text) => {
     await t.client.create(pods, aPod('p', spec))
-    expect(await refusal(bind('p', target))).toContain(text)
+    expect(await rejection(bind('p', target))).toContain(text)
   })
 })
 
@@ -114,7 +114,7 @@ describe('connections', () => {
     ['proxy', {}, 'proxy', {}, '400 BadRequest: address not allowed'],
   ])('%s', async (_, spec, subresource, options, text) => {
     await t.client.create(pods, aPod('p', spec))
-    expect(await refusal(send('get', 'p', subresource, options))).toContain(text)
+    expect(await rejection(send('get', 'p', subresource, options))).toContain(text)
   })
 
   test('return an empty log for a pod that has not started', async () => {
@@ -143,7 +143,7 @@ test.each<[object, string]>([
   ],
   [{ os: { name: 'plan9' } }, 'spec.os: Unsupported value: "plan9": supported values: "linux", "windows"'],
 ])('a pod with %j is rejected', async (spec, why) => {
-  expect(await refusal(draftPod(spec))).toBe(`422 Invalid: Pod "draft" is invalid: ${why}`)
+  expect(await rejection(draftPod(spec))).toBe(`422 Invalid: Pod "draft" is invalid: ${why}`)
 })
 
 test.each<[limits: object, container: object, requests: object]>([

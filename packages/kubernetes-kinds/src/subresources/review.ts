@@ -132,7 +132,7 @@ function reviewToken(
     }
   }
   // Upstream: every token authenticator adds its own error text.
-  return { user: {}, error: aggregated(['invalid bearer token', ...(found.kind === 'refused' ? [found.why] : [])]) }
+  return { user: {}, error: aggregated(['invalid bearer token', ...(found.kind === 'rejected' ? [found.why] : [])]) }
 }
 
 const userInfoOf = ({ name, uid, groups, extra = {} }: User): UserInfo => ({

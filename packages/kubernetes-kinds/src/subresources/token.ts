@@ -31,8 +31,8 @@ import {
 export async function issueToken(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const { request, info, warnings } = context
   const body = draftOf(tokenRequest, request.body)
-  const asked: RequestContext = { ...context, info: tokenRequest }
-  const object = decode(asked, named(body, request.name!), 'body') as UnknownObject & TokenRequest
+  const tokenContext: RequestContext = { ...context, info: tokenRequest }
+  const object = decode(tokenContext, named(body, request.name!), 'body') as UnknownObject & TokenRequest
   delete object.status
   const account = stored(server, info, keyFor(info, request.namespace, request.name!)) as ServiceAccount
   const { uid } = account.metadata
@@ -47,7 +47,7 @@ export async function issueToken(server: ServerContext, context: RequestContext)
   if (errors.length > 0) throw invalidObject(tokenRequest, '', errors)
 
   const now = server.clock.now()
-  const tracked = (await trackFields(server, asked, object, undefined)) as typeof object
+  const tracked = (await trackFields(server, tokenContext, object, undefined)) as typeof object
   const { spec } = tracked
   spec.audiences = spec.audiences?.length ? spec.audiences : [...server.apiAudiences]
   const binding = spec.boundObjectRef ? bindingOf(server, account, spec.boundObjectRef) : {}

@@ -82,7 +82,7 @@ export async function canUpdateInPlace(
   const change = await changeOf(scope, machine, io)
   if ('missing' in change) return cannot(change.missing)
   const question = await questionFor(change, scope.controlPlane.spec.version, io)
-  if ('refused' in question) return cannot(question.refused)
+  if ('rejected' in question) return cannot(question.rejected)
   const answer = await io.outside(() => updates.call(CanUpdateMachine, machine, handler, question, { signal: io.signal }))
   const reasons = uncoveredOfMachine(question, answer, handler)
   return reasons.length === 0 ? { kind: 'can' } : { kind: 'cannot', reasons }
@@ -134,7 +134,7 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
  * Makes the request to the extension: current and desired objects that differ only in fields to update. Labels and annotations change
  * without an update; server-side defaults and other writers' fields of infrastructure machines are equal on both sides.
  */
-async function questionFor(change: Change, version: string, io: ReconcileContext): Promise<Question | { refused: string }> {
+async function questionFor(change: Change, version: string, io: ReconcileContext): Promise<Question | { rejected: string }> {
   const { machine, infrastructure, bootstrap } = change
   const { labels, annotations, uid } = infrastructure.desired.metadata
   const { namespace, name } = infrastructure.current.metadata
@@ -151,7 +151,7 @@ async function questionFor(change: Change, version: string, io: ReconcileContext
       tried.push(await apply(change, object, io, { dryRun: true }))
     } catch (err) {
       const failure = `server side apply dry-run for ${what} InfraMachine failed: ${messageOf(err)}`
-      if (isReason(err, 'Invalid') || isReason(err, 'Forbidden')) return { refused: failure }
+      if (isReason(err, 'Invalid') || isReason(err, 'Forbidden')) return { rejected: failure }
       throw new Error(`failed to generate CanUpdateMachine request: ${failure}`, { cause: err })
     }
   }

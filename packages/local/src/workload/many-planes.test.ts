@@ -106,14 +106,14 @@ test('credentials of one cluster are rejected by the others', async () => {
   const transport = workloads.transportFor(serverNameOf(clusters[0]!.key))!
   const { status } = (await transport.send({ ...asking, body })) as unknown as { status: { token: string } }
   const { token } = status
-  const refused = await Promise.all([
+  const rejected = await Promise.all([
     ask(path, { plane: 1, as: 0 }),
     ask(path, { plane: 1, token }),
     ask(path, { plane: 1 }),
     // The TLS server name selects the API server, not the Host header.
     ask(path, { plane: 1, as: 0, headers: { host: serverNameOf(clusters[0]!.key) } }),
   ])
-  expect(refused.map(({ code }) => code)).toEqual([401, 401, 401, 401])
+  expect(rejected.map(({ code }) => code)).toEqual([401, 401, 401, 401])
   expect((await ask(path, { plane: 0, token })).code).toBe(200)
   await expect(ask(path, { plane: 1, as: 1, believes: 0 })).rejects.toThrow()
 })

@@ -59,8 +59,8 @@ test('the API server stops with its last machine, and then rejects all requests'
   await workloads.leave(demo, 'm2')
   expect(workloads.clientFor(demo)).toBeUndefined()
   expect(workloads.endpointFor(serverName)).toBeUndefined()
-  const refused = await client.list(Namespace).catch((err: unknown) => err)
-  expect(isReason(refused, 'ServiceUnavailable')).toBe(true)
+  const rejected = await client.list(Namespace).catch((err: unknown) => err)
+  expect(isReason(rejected, 'ServiceUnavailable')).toBe(true)
 })
 
 test('the API server reports the lowest version of its machines', async () => {

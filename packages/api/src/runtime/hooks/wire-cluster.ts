@@ -22,11 +22,11 @@ export const hiddenAnnotations: readonly string[] = [
 /** Returns the Cluster for a request, without fields that change without a change by users, such as managedFields. */
 export function clusterOnTheWire({ apiVersion, kind, metadata, spec }: Cluster): WireCluster {
   const { managedFields: _, annotations, ...rest } = metadata
-  const shown = Object.entries(annotations ?? {}).filter(([key]) => !hiddenAnnotations.includes(key))
+  const visible = Object.entries(annotations ?? {}).filter(([key]) => !hiddenAnnotations.includes(key))
   return draft({
     apiVersion,
     kind,
-    metadata: { ...rest, ...(shown.length === 0 ? {} : { annotations: Object.fromEntries(shown) }) },
+    metadata: { ...rest, ...(visible.length === 0 ? {} : { annotations: Object.fromEntries(visible) }) },
     spec,
   })
 }

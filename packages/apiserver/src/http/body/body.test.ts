@@ -78,9 +78,9 @@ test.each([
     '400 error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}',
   ],
   ['', '400 invalid object type: /, Kind='],
-])('applied: %s', async (text, refusal) => {
+])('applied: %s', async (text, rejection) => {
   const type = 'application/apply-patch+yaml'
-  expect(await outcomeOf(readPatch(request(text, type), type, {}, yaml))).toEqual(refusal)
+  expect(await outcomeOf(readPatch(request(text, type), type, {}, yaml))).toEqual(rejection)
 })
 
 test('YAML aliases are copied, so that changing one occurrence leaves the others', async () => {

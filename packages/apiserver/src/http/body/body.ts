@@ -115,10 +115,10 @@ function readProtobuf(messages: ProtobufMessages, bytes: Buffer, type: { apiVers
 }
 
 /** Upstream's decoder of built-in kinds reads `null` as an empty object. */
-function parseObject(text: string, builtin: boolean, refuse: (problem: string) => StatusError): ParsedObject {
-  const { value, keys } = parseJSON(text, (error) => refuse(`${jsonProblem}${error}`))
+function parseObject(text: string, builtin: boolean, reject: (problem: string) => StatusError): ParsedObject {
+  const { value, keys } = parseJSON(text, (error) => reject(`${jsonProblem}${error}`))
   if (value === null && builtin) return { value: {}, duplicates: [] }
-  if (!isRecord(value)) throw refuse(notAnObject(value))
+  if (!isRecord(value)) throw reject(notAnObject(value))
   const duplicates = duplicatesOf(text, value, keys)
   return duplicates.length === 0 ? { value, duplicates } : { value, duplicates, written: scanJSON(text).keys }
 }
@@ -144,27 +144,27 @@ function notAnObject(value: unknown): string {
 /** Deeper than any real object, and shallow enough that recursion does not exhaust the stack. */
 const maxDepth = 1000
 
-export function parseJSON(text: string, refuse: (error: string) => StatusError): { value: unknown; keys: number } {
+export function parseJSON(text: string, reject: (error: string) => StatusError): { value: unknown; keys: number } {
   const { keys, depth } = measureJSON(text)
-  if (depth > maxDepth) throw refuse('exceeded max depth')
+  if (depth > maxDepth) throw reject('exceeded max depth')
   let value: unknown
   try {
     value = readJSON(text)
   } catch {
-    throw refuse(scanJSON(text).error ?? 'unexpected end of JSON input')
+    throw reject(scanJSON(text).error ?? 'unexpected end of JSON input')
   }
-  return { value: checked(value, text, refuse), keys }
+  return { value: checked(value, text, reject), keys }
 }
 
 /** Rejects values that parse but cannot be stored. */
-function checked(value: unknown, text: string, refuse: (error: string) => StatusError): unknown {
+function checked(value: unknown, text: string, reject: (error: string) => StatusError): unknown {
   // Copying an object would treat this key as its prototype. No API has such a field.
   if (text.includes('__proto__') && some(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
     throw badRequest('the key "__proto__" is not allowed in any object')
   // JSON would write infinite numbers as null.
   if (mayBeInfinite.test(text) && some(value, (part) => typeof part === 'number' && !Number.isFinite(part))) {
     const [number] = infinite.exec(text) ?? ['']
-    throw refuse(`json: cannot unmarshal number ${number} into Go value of type float64`)
+    throw reject(`json: cannot unmarshal number ${number} into Go value of type float64`)
   }
   return value
 }
@@ -175,18 +175,18 @@ const infinite = /-?\d+(?:\.\d+)?[eE]\+?\d{3,}|-?\d{300,}|[-+]?\.(?:inf|nan)/i
 const some = (value: unknown, is: (part: unknown) => boolean): boolean =>
   is(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => some(part, is)))
 
-export async function parseYAML(text: string, yaml: YAMLSource, refuse: (error: string) => StatusError): Promise<unknown> {
+export async function parseYAML(text: string, yaml: YAMLSource, reject: (error: string) => StatusError): Promise<unknown> {
   let value: unknown
   try {
     value = await yaml.read(text)
   } catch (err) {
     if (err instanceof TooManyRequests) throw err
-    throw refuse(messageOf(err))
+    throw reject(messageOf(err))
   }
   const left = charactersLeft(value, maxDepth, 2 * maxBodyBytes)
-  if (left === 'too deep') throw refuse('yaml: exceeded max depth')
-  if (left === 'too large') throw refuse('yaml: document contains excessive aliasing')
-  checked(value, text, refuse)
+  if (left === 'too deep') throw reject('yaml: exceeded max depth')
+  if (left === 'too large') throw reject('yaml: document contains excessive aliasing')
+  checked(value, text, reject)
   // An aliased value must not be one shared object: each occurrence is defaulted separately.
   return text.includes('*') ? readJSON(writeJSON(value)) : value
 }
@@ -230,8 +230,8 @@ const unrecognized = (kind: string, why: string, body: string | Buffer): StatusE
 function excerpt(bytes: Buffer): string {
   if (bytes.length === 0) return '<empty>'
   const head = bytes.subarray(0, 30)
-  const shown = bytes[0] === 0x7b ? head.toString('utf8') : head.toString('hex')
-  return bytes.length > 30 ? `${shown} ...` : shown
+  const printed = bytes[0] === 0x7b ? head.toString('utf8') : head.toString('hex')
+  return bytes.length > 30 ? `${printed} ...` : printed
 }
 
 export function keysOf(value: unknown): number {

@@ -138,7 +138,7 @@ describe.each([[true], [false]])(
       expect(started).toHaveLength(1)
     })
 
-    const throughIfFair = priorityAndFairness ? 'get through' : 'are refused'
+    const throughIfFair = priorityAndFairness ? 'get through' : 'are rejected'
     test.each<[string, Asking]>([
       ['requests of other users', { user: 'modest' }],
       ['leases of the same user', { user: 'greedy', verb: 'create', resource: 'leases' }],
@@ -233,8 +233,8 @@ test('`ended` aborts when a request times out or its client disconnects', async 
 })
 
 test('an invalid timeout is rejected', async () => {
-  const refusal = new StatusError('BadRequest', 'invalid timeout specified in the request URL - time: invalid duration "abc"')
-  await expect(aServer().ask({}, { query: 'timeout=abc' }).answer).rejects.toEqual(refusal)
+  const rejection = new StatusError('BadRequest', 'invalid timeout specified in the request URL - time: invalid duration "abc"')
+  await expect(aServer().ask({}, { query: 'timeout=abc' }).answer).rejects.toEqual(rejection)
 })
 
 test('a slow body occupies no seat, and has the same timeout', async () => {

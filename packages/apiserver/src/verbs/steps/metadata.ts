@@ -47,14 +47,14 @@ const fields: { readonly [field: string]: Shape } = {
 
 /**
  * Normalizes a draft's metadata: drops unknown fields, and nulls and empty values as a typed server would.
- * @param refuse creates the error for a field of the wrong type
+ * @param reject creates the error for a field of the wrong type
  * @param keepsHollow keeps null and empty maps and lists, which an applied object owns
  * @returns the paths of unknown fields
  */
 export function coerceMetadata(
   { kind, version, builtin }: ResourceInfo,
   object: { metadata?: unknown },
-  refuse = (why: string): StatusError =>
+  reject = (why: string): StatusError =>
     badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`),
   { keepsHollow = false } = {},
 ): string[] {
@@ -66,7 +66,7 @@ export function coerceMetadata(
           ? `Go struct field ${kind}.metadata`
           : 'Go value'
         : `Go struct field ObjectMeta.${builtin ? 'metadata.' : ''}${field}`
-    return refuse(`json: cannot unmarshal ${jsonTypeName(value, wanted)} into ${where} of type ${wanted}`)
+    return reject(`json: cannot unmarshal ${jsonTypeName(value, wanted)} into ${where} of type ${wanted}`)
   }
   object.metadata ??= {}
   if (!isRecord(object.metadata)) throw wrongType(object.metadata, undefined, 'v1.ObjectMeta')
@@ -78,7 +78,7 @@ export function coerceMetadata(
     if (shape === undefined) unknown.push(`metadata.${field}`)
     if (keepsHollow && isHollow(shape, value)) continue
     if (shape === undefined || value === null || value === undefined) delete metadata[field]
-    else metadata[field] = coerced(shape, value, (item, wanted) => wrongType(item, field, wanted), refuse)
+    else metadata[field] = coerced(shape, value, (item, wanted) => wrongType(item, field, wanted), reject)
     // Upstream: an empty list removes the managedFields of a built-in kind; for a custom resource it is as if absent.
     if (field === 'managedFields' && builtin && Array.isArray(value) && value.length === 0) metadata[field] = [{}]
     if (metadata[field] === '' || (shape !== undefined && isEmpty(metadata[field]))) delete metadata[field]
@@ -92,10 +92,10 @@ const isHollow = (shape: Shape | undefined, value: unknown): boolean =>
 
 type WrongType = (value: unknown, wanted: string) => StatusError
 
-function coerced(shape: Shape, value: unknown, wrongType: WrongType, refuse: (why: string) => StatusError): unknown {
+function coerced(shape: Shape, value: unknown, wrongType: WrongType, reject: (why: string) => StatusError): unknown {
   const checkTime = (text: string): void => {
     const problem = timeProblem(text, false)
-    if (problem !== undefined) throw refuse(problem)
+    if (problem !== undefined) throw reject(problem)
   }
   switch (shape) {
     case 'time':

@@ -1,7 +1,7 @@
 import { StatusError } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { aWidget, refusal, testServer, Widget, at } from '@capstan/kubernetes-kinds/test-server'
-import { MaxObjectBytes, refuseTooLarge } from './object-size.ts'
+import { aWidget, rejection, testServer, Widget, at } from '@capstan/kubernetes-kinds/test-server'
+import { MaxObjectBytes, rejectTooLarge } from './object-size.ts'
 
 const around = JSON.stringify({ a: '' }).length
 
@@ -12,16 +12,16 @@ test.each([
   ['many small values', { a: Array.from({ length: 400_000 }, () => 1234) }, false],
   ['as many values as the maximum size allows', { a: Array.from({ length: 300_000 }, () => 1234) }, true],
 ])('%s', (_, object, fits) => {
-  if (fits) expect(() => refuseTooLarge(object)).not.toThrow()
-  else expect(() => refuseTooLarge(object)).toThrow(new StatusError('', 'etcdserver: request is too large'))
+  if (fits) expect(() => rejectTooLarge(object)).not.toThrow()
+  else expect(() => rejectTooLarge(object)).toThrow(new StatusError('', 'etcdserver: request is too large'))
 })
 
 test('a create or an update that exceeds the size limit is rejected, and the stored object stays', async () => {
   const { client } = await testServer()
   const large = { free: { a: 'x'.repeat(1_600_000) } }
-  expect(await refusal(client.create(Widget, aWidget('a', large)))).toBe('500 : etcdserver: request is too large')
+  expect(await rejection(client.create(Widget, aWidget('a', large)))).toBe('500 : etcdserver: request is too large')
   await client.create(Widget, aWidget('a', { free: { a: 'x'.repeat(1_000_000) } }))
   const grown = client.patch(Widget, at('a'), { type: 'merge', body: { spec: { free: { b: 'x'.repeat(600_000) } } } })
-  expect(await refusal(grown)).toBe('500 : etcdserver: request is too large')
+  expect(await rejection(grown)).toBe('500 : etcdserver: request is too large')
   expect((await client.get(Widget, at('a'))).spec.free).not.toHaveProperty('b')
 })

@@ -4,7 +4,7 @@ import { StatusError, writeJSON } from '@capstan/kube'
 export const MaxObjectBytes = 1.5 * 1024 * 1024
 
 /** @throws StatusError with etcd's text and no reason, as upstream passes it on */
-export function refuseTooLarge(object: object): void {
+export function rejectTooLarge(object: object): void {
   // A character takes at most six bytes of JSON, so that most objects need not be encoded.
   if (charactersLeft(object, MaxObjectBytes / 6) > 0) return
   if (Buffer.byteLength(writeJSON(object)) > MaxObjectBytes) throw new StatusError('', 'etcdserver: request is too large')

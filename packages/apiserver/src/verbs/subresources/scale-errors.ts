@@ -25,7 +25,7 @@ function replicasErrors(path: string, object: UnknownObject): FieldError[] {
 
 /** Errors for a value of another type, or a path through a value that is not an object. `zero` is the value that upstream prints. */
 function valueErrors(path: string, object: UnknownObject, wanted: 'int64' | 'string', zero: unknown): FieldError[] {
-  const refuse = (at: string, value: unknown, expected: string) => [
+  const reject = (at: string, value: unknown, expected: string) => [
     invalid(path, zero, `${at} accessor error: ${goText(value)} is of the type ${goTypeName(value)}, expected ${expected}`),
   ]
   let value: unknown = object
@@ -33,10 +33,10 @@ function valueErrors(path: string, object: UnknownObject, wanted: 'int64' | 'str
   for (const member of membersOf(path)) {
     if (value === undefined || value === null) return []
     at += `.${member}`
-    if (!isRecord(value)) return refuse(at, value, 'map[string]interface{}')
+    if (!isRecord(value)) return reject(at, value, 'map[string]interface{}')
     value = value[member]
   }
-  return value === undefined || goTypeName(value) === wanted ? [] : refuse(at, value, wanted)
+  return value === undefined || goTypeName(value) === wanted ? [] : reject(at, value, wanted)
 }
 
 const membersOf = (path: string): string[] => path.split('.').slice(1)

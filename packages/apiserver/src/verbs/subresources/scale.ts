@@ -27,11 +27,11 @@ export async function scale(server: ServerContext, context: RequestContext): Pro
   const paths = info.scale!
   if (request.verb === 'get') {
     const object = stored(server, info, keyFor(info, request.namespace, request.name!))
-    const shown = await server.converter.show(info, object)
+    const converted = await server.converter.show(info, object)
     // Upstream: reading the scale of a custom resource without replicas is an error; setting it is allowed.
-    if (!info.builtin && getPath(shown, paths.specReplicasPath) === undefined)
+    if (!info.builtin && getPath(converted, paths.specReplicasPath) === undefined)
       throw internalError(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`)
-    return scaleOf(paths, shown)
+    return scaleOf(paths, converted)
   }
   if (request.verb === 'update') {
     const body = draftOf(server.registry.scaleFor(info), request.body)
@@ -85,8 +85,8 @@ async function scaled(
       into: (object, view) => setPath(object, paths.specReplicasPath, replicasOf(view)),
     },
     apply(current) {
-      const asked = { ...context, info: server.registry.scaleFor(context.info) }
-      const sent = decode(asked, wanted(current), replaces ? 'body' : 'patch')
+      const scaleContext = { ...context, info: server.registry.scaleFor(context.info) }
+      const sent = decode(scaleContext, wanted(current), replaces ? 'body' : 'patch')
       const replicas = replicasOf(sent)
       const object = draft(current)
       setPath(object, paths.specReplicasPath, replicas)

@@ -1,4 +1,4 @@
-/** Clusters that are deleted in each phase of their creation; after that, everything of theirs is deleted. */
+/** Clusters that are deleted in each phase of their creation; afterwards, none of their objects may remain. */
 import { Cluster, Machine } from '@capstan/api'
 import type { Bench } from '../bench.ts'
 import {

@@ -58,7 +58,7 @@ async function drain({ pods, node, rules = [], evict }: Scene) {
   return { lines: (await done)?.split('\n').slice(1), requests }
 }
 
-const refusal = (reason: 'TooManyRequests' | 'Forbidden', message: string, causes?: { reason?: string; message?: string }[]) =>
+const rejection = (reason: 'TooManyRequests' | 'Forbidden', message: string, causes?: { reason?: string; message?: string }[]) =>
   new StatusError(reason, message, causes ? { details: { causes } } : {})
 
 test('failed evictions are described by the error messages of the API server', async () => {
@@ -67,11 +67,11 @@ test('failed evictions are described by the error messages of the API server', a
   const { lines } = await drain({
     pods: ['budget', 'busy', 'gone', 'other', 'terminating'],
     evict(name) {
-      if (name === 'budget') throw refusal('TooManyRequests', violated, [budget])
-      if (name === 'busy') throw refusal('TooManyRequests', 'try again later')
+      if (name === 'budget') throw rejection('TooManyRequests', violated, [budget])
+      if (name === 'busy') throw rejection('TooManyRequests', 'try again later')
       if (name === 'gone') throw new StatusError('NotFound', 'pods "gone" not found')
-      if (name === 'other') throw refusal('Forbidden', 'not allowed')
-      throw refusal('Forbidden', 'unable to create new content', [{ reason: 'NamespaceTerminating' }])
+      if (name === 'other') throw rejection('Forbidden', 'not allowed')
+      throw rejection('Forbidden', 'unable to create new content', [{ reason: 'NamespaceTerminating' }])
     },
   })
   expect(lines).toEqual([

@@ -23,7 +23,7 @@ function clause(verb: string, value: Value, precision: number | undefined): stri
   const number = typeof value === 'number' ? value : whole === undefined ? undefined : Number(whole)
   switch (verb) {
     case 's':
-      return shown(value)
+      return formatValue(value)
     case 'd':
       if (typeof value === 'number' && !Number.isFinite(value)) return infinite(value)
       if (whole === undefined) throw wrong('decimal clause can only be used on integers')
@@ -72,7 +72,7 @@ function fixed(value: number, digits: number): string {
   return `${BigInt(value)}${digits > 0 ? `.${'0'.repeat(digits)}` : ''}`
 }
 
-function shown(value: Value): string {
+function formatValue(value: Value): string {
   if (value === null) return 'null'
   if (typeof value === 'string') return value
   if (typeof value === 'number') return Number.isFinite(value) ? doubleText(value) : infinite(value)
@@ -82,9 +82,9 @@ function shown(value: Value): string {
   if (value instanceof Timestamp) return timestampText(value)
   if (value instanceof Duration) return durationTextOf(value)
   if (value instanceof TypeValue) return value.type
-  if (value instanceof CelList) return `[${value.values().map(shown).join(', ')}]`
+  if (value instanceof CelList) return `[${value.values().map(formatValue).join(', ')}]`
   if (value instanceof CelMap) {
-    const members = value.keys().map((key) => `${shown(key)}: ${shown(value.get(key)!)}`)
+    const members = value.keys().map((key) => `${formatValue(key)}: ${formatValue(value.get(key)!)}`)
     return `{${members.sort().join(', ')}}`
   }
   throw new EvaluationError(`error during formatting: string clause can only be used on strings, was given ${typeName(value)}`)

@@ -1,6 +1,6 @@
 import { Namespace, type UnknownObject, unknownKind } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { at, refusal, type TestServer, testServer } from '../../test-server.ts'
+import { at, rejection, type TestServer, testServer } from '../../test-server.ts'
 
 const pods = unknownKind({ apiVersion: 'v1', kind: 'Pod', plural: 'pods' })
 const label = 'pod-security.kubernetes.io'
@@ -50,10 +50,10 @@ const hostPID = 'host namespaces (hostPID=true)'
 describe('pods', () => {
   test('are rejected when they violate the enforced level of their namespace', async () => {
     await labelled({ [`${label}/enforce`]: 'baseline', [`${label}/enforce-version`]: 'v1.20' })
-    expect(await refusal(t.client.create(pods, aPod('p', { hostPID: true })))).toBe(
+    expect(await rejection(t.client.create(pods, aPod('p', { hostPID: true })))).toBe(
       `403 Forbidden: pods "p" is forbidden: violates PodSecurity "baseline:v1.20": ${hostPID}`,
     )
-    expect(await refusal(t.client.create(pods, aPod('p')))).toBe('accepted')
+    expect(await rejection(t.client.create(pods, aPod('p')))).toBe('accepted')
   })
 
   test('of a namespace without labels are not checked', async () => {
@@ -72,15 +72,15 @@ describe('pods', () => {
     expect(await warnings('create', 'v1', 'pods', aPod('p'))).toEqual([
       'would violate PodSecurity "restricted:v1.0": runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)',
     ])
-    const refused = t.client.create(pods, aPod('q', { hostPID: true }))
-    await expect(refused).rejects.toMatchObject({ code: 403, warnings: [] })
+    const rejected = t.client.create(pods, aPod('q', { hostPID: true }))
+    await expect(rejected).rejects.toMatchObject({ code: 403, warnings: [] })
   })
 
   test('are checked again only when their images or containers change', async () => {
     await t.client.create(pods, aPod('p', { hostPID: true }))
     await labelled({ [`${label}/enforce`]: 'baseline' })
     const change = (patch: object, subresource?: string) =>
-      refusal(
+      rejection(
         t.client.patch(
           pods,
           at('p'),
@@ -100,7 +100,7 @@ describe('pods', () => {
   test('of a missing namespace are rejected', async () => {
     t = await testServer({ admissionPlugins: { disable: ['NamespaceLifecycle', 'ServiceAccount'] } })
     const pod = { ...(aPod('p') as UnknownObject), metadata: { name: 'p', namespace: 'nowhere' } } as never
-    expect(await refusal(t.client.create(pods, pod))).toBe(
+    expect(await rejection(t.client.create(pods, pod))).toBe(
       '500 InternalError: Internal error occurred: failed to lookup namespace "nowhere"',
     )
   })
@@ -142,7 +142,7 @@ describe('pod templates', () => {
 describe('namespaces', () => {
   test('are rejected with invalid labels, and the error names all of them', async () => {
     const labels = { [`${label}/enforce`]: 'strict', [`${label}/warn-version`]: '1.2' }
-    expect(await refusal(t.client.create(Namespace, { metadata: { name: 'n', labels } }))).toBe(
+    expect(await rejection(t.client.create(Namespace, { metadata: { name: 'n', labels } }))).toBe(
       `422 Invalid: Namespace "n" is invalid: [metadata.labels[${label}/enforce]: Invalid value: "strict": must be one of privileged, baseline, restricted, ` +
         `metadata.labels[${label}/warn-version]: Invalid value: "1.2": must be "latest" or "v1.x"]`,
     )
@@ -166,5 +166,5 @@ describe('namespaces', () => {
 test('without the plugin labels have no effect', async () => {
   t = await testServer({ admissionPlugins: { disable: ['PodSecurity'] } })
   await labelled({ [`${label}/enforce`]: 'strict' })
-  expect(await refusal(t.client.create(pods, aPod('p', { hostPID: true })))).toBe('accepted')
+  expect(await rejection(t.client.create(pods, aPod('p', { hostPID: true })))).toBe('accepted')
 })

@@ -73,8 +73,8 @@ function specErrors(spec: DaemonSetSpec): FieldError[] {
 function strategyErrors({ type, rollingUpdate }: DaemonSetUpdateStrategy): FieldError[] {
   if (type === 'OnDelete') return []
   if (type !== 'RollingUpdate') {
-    const shown = { Type: type, RollingUpdate: rollingUpdate ?? null }
-    return [notSupported('spec.updateStrategy', shown, ['RollingUpdate', 'OnDelete'])]
+    const badValue = { Type: type, RollingUpdate: rollingUpdate ?? null }
+    return [notSupported('spec.updateStrategy', badValue, ['RollingUpdate', 'OnDelete'])]
   }
   const path = 'spec.updateStrategy.rollingUpdate'
   const { maxSurge, maxUnavailable } = rollingUpdate ?? {}

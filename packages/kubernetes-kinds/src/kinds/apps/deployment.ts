@@ -81,8 +81,8 @@ function strategyErrors({ type, rollingUpdate }: DeploymentStrategy): FieldError
     return rollingUpdate ? [forbidden(path, "may not be specified when strategy `type` is 'Recreate'")] : []
   }
   if (type !== 'RollingUpdate') {
-    const shown = { Type: type, RollingUpdate: rollingUpdate ?? null }
-    return [notSupported('spec.strategy', shown, ['Recreate', 'RollingUpdate'])]
+    const badValue = { Type: type, RollingUpdate: rollingUpdate ?? null }
+    return [notSupported('spec.strategy', badValue, ['Recreate', 'RollingUpdate'])]
   }
   const { maxSurge, maxUnavailable } = rollingUpdate ?? {}
   return [

@@ -10,7 +10,7 @@ import {
 } from '@capstan/kube'
 import { isEmptySelector, labelSelector } from '../checks.ts'
 import { usableSelector } from '../pod-names.ts'
-import { immutable, inOrder, shown } from '../same.ts'
+import { immutable, inOrder, printedSelector } from '../same.ts'
 import type { PodTemplateSpec } from '../schemas/types.ts'
 
 export const replicasScale: ScaleSubresource = {
@@ -49,4 +49,4 @@ export function longRunningErrors({ spec }: PodTemplateSpec, kind: string): Fiel
 }
 
 export const immutableSelector = (selector: LabelSelector | undefined, old: LabelSelector | undefined): FieldError[] =>
-  immutable('spec.selector', shown(selector), old)
+  immutable('spec.selector', printedSelector(selector), old)

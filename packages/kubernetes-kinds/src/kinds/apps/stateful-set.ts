@@ -107,15 +107,15 @@ function claimErrors({ volumeClaimTemplates = [] }: StatefulSetSpec): FieldError
 function strategyErrors({ type, rollingUpdate }: StatefulSetUpdateStrategy): FieldError[] {
   const path = 'spec.updateStrategy.rollingUpdate'
   if (type === 'OnDelete') {
-    const shown = rollingUpdate && {
+    const badValue = rollingUpdate && {
       Partition: rollingUpdate.partition ?? 0,
       MaxUnavailable: rollingUpdate.maxUnavailable ?? null,
     }
-    return shown ? [invalid(path, shown, "only allowed for updateStrategy 'RollingUpdate'")] : []
+    return badValue ? [invalid(path, badValue, "only allowed for updateStrategy 'RollingUpdate'")] : []
   }
   if (type !== 'RollingUpdate') {
-    const shown = { Type: type, RollingUpdate: rollingUpdate ?? null }
-    return [invalid('spec.updateStrategy', shown, "must be 'RollingUpdate' or 'OnDelete'")]
+    const badValue = { Type: type, RollingUpdate: rollingUpdate ?? null }
+    return [invalid('spec.updateStrategy', badValue, "must be 'RollingUpdate' or 'OnDelete'")]
   }
   const most = rollingUpdate?.maxUnavailable
   return [

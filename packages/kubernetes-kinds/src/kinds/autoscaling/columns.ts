@@ -17,9 +17,9 @@ const MaxShown = 2
 
 function targets(metrics: readonly MetricSpec[], current: readonly MetricStatus[]): string {
   if (metrics.length === 0) return '<none>'
-  const shown = metrics.slice(0, MaxShown).map((metric, index) => target(metric, current[index]))
+  const listed = metrics.slice(0, MaxShown).map((metric, index) => target(metric, current[index]))
   const more = metrics.length - MaxShown
-  return `${shown.join(', ')}${more > 0 ? ` + ${more} more...` : ''}`
+  return `${listed.join(', ')}${more > 0 ? ` + ${more} more...` : ''}`
 }
 
 type Amount = string | number | undefined

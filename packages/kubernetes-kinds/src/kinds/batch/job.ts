@@ -4,7 +4,7 @@ import type { BuiltinKind } from '../builtin-kind.ts'
 import { labelSelector } from '../checks.ts'
 import { ageColumn, at, column, containerColumns, list, nameColumn, number, selectorColumn, text } from '../columns.ts'
 import { podNameWarnings, usableSelector } from '../pod-names.ts'
-import { immutable, inOrder, same, shown } from '../same.ts'
+import { immutable, inOrder, same, printedSelector } from '../same.ts'
 import type { Job, JobCondition, JobSpec, PodTemplateSpec } from '../schemas/types.ts'
 import { defaultJobTemplate, jobSpecErrors } from './job-spec.ts'
 import { statusErrors } from './job-status.ts'
@@ -110,7 +110,7 @@ function generatedErrors({ metadata, spec }: Job): FieldError[] {
     return labels[key] === expected[key] ? [] : [invalid(here, inOrder(labels), `must be '${expected[key]}'`)]
   })
   if (usableSelector(selector)?.matches(expected) === false) {
-    errors.push(invalid('spec.selector', shown(selector), '`selector` not auto-generated'))
+    errors.push(invalid('spec.selector', printedSelector(selector), '`selector` not auto-generated'))
   }
   return errors
 }
@@ -140,7 +140,7 @@ function updateErrors(spec: JobSpec, { spec: old, status }: Job): FieldError[] {
   const isMutable = old.suspend === true && status.startTime === undefined && (status.active ?? 0) === 0
   return [
     ...completionErrors(spec, old),
-    ...immutable('spec.selector', shown(spec.selector), old.selector),
+    ...immutable('spec.selector', printedSelector(spec.selector), old.selector),
     ...(same(comparable(spec.template, isMutable), comparable(old.template, isMutable))
       ? []
       : [invalid(isMutable ? 'spec.template.spec' : 'spec.template', spec.template, 'field is immutable')]),

@@ -50,8 +50,8 @@ function addresses(object: UnknownObject): string {
   const all = subsets.flatMap(({ addresses: ready = [], ports = [] }) =>
     ports.length === 0 ? ready.map(({ ip }) => ip) : ports.flatMap(({ port }) => ready.map(({ ip }) => joined(ip, port))),
   )
-  const shown = all.slice(0, 3).join(',')
-  return all.length > 3 ? `${shown} + ${all.length - 3} more...` : shown
+  const listed = all.slice(0, 3).join(',')
+  return all.length > 3 ? `${listed} + ${all.length - 3} more...` : listed
 }
 
 const joined = (ip: string, port: number): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`)

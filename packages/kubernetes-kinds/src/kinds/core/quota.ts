@@ -204,19 +204,25 @@ function limitErrors(field: string, limit: LimitRangeItem): FieldError[] {
     }
     const [least, most, ratio] = [min[name], max[name], ratios[name]]
     // Pods must not have defaults, which has its own error.
-    const [given, asked] = isPod ? [] : [limits[name], requests[name]]
+    const [given, request] = isPod ? [] : [limits[name], requests[name]]
     compare('min', least, least, most, `min value ${least} is greater than max value ${most}`)
-    compare('defaultRequest', asked, least, asked, `min value ${least} is greater than default request value ${asked}`)
-    compare('defaultRequest', asked, asked, most, `default request value ${asked} is greater than max value ${most}`)
-    compare('defaultRequest', asked, asked, given, `default request value ${asked} is greater than default limit value ${given}`)
+    compare('defaultRequest', request, least, request, `min value ${least} is greater than default request value ${request}`)
+    compare('defaultRequest', request, request, most, `default request value ${request} is greater than max value ${most}`)
+    compare(
+      'defaultRequest',
+      request,
+      request,
+      given,
+      `default request value ${request} is greater than default limit value ${given}`,
+    )
     compare('default', least, least, given, `min value ${least} is greater than default value ${given}`)
     compare('default', most, given, most, `default value ${given} is greater than max value ${most}`)
     if (ratio !== undefined && compareAmounts(ratio, 1) < 0) {
       errors.push(invalid(`${field}.maxLimitRequestRatio[${name}]`, String(ratio), `ratio ${ratio} is less than 1`))
     }
-    if (!canOvercommit(name) && given !== undefined && asked !== undefined && compareAmounts(given, asked) !== 0) {
-      const text = `default value ${given} must equal to defaultRequest value ${asked} in ${name}`
-      errors.push(invalid(`${field}.defaultRequest[${name}]`, String(asked), text))
+    if (!canOvercommit(name) && given !== undefined && request !== undefined && compareAmounts(given, request) !== 0) {
+      const text = `default value ${given} must equal to defaultRequest value ${request} in ${name}`
+      errors.push(invalid(`${field}.defaultRequest[${name}]`, String(request), text))
     }
   }
   return errors

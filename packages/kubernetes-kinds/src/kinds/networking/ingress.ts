@@ -55,10 +55,10 @@ export const ingresses: BuiltinKind<Ingress> = {
 
 function hosts(rules: readonly IngressRule[]): string {
   const named = rules.flatMap(({ host }, index) => (host ? [{ host, index }] : []))
-  const shown = named.slice(0, 3)
-  if (shown.length === 0) return '*'
-  const isMore = shown.length === 3 && shown[2]!.index < rules.length - 1
-  return `${shown.map(({ host }) => host).join(',')}${isMore ? ` + ${rules.length - 3} more...` : ''}`
+  const listed = named.slice(0, 3)
+  if (listed.length === 0) return '*'
+  const isMore = listed.length === 3 && listed[2]!.index < rules.length - 1
+  return `${listed.map(({ host }) => host).join(',')}${isMore ? ` + ${rules.length - 3} more...` : ''}`
 }
 
 const balancers = (ingress: readonly IngressLoadBalancerIngress[]): string =>

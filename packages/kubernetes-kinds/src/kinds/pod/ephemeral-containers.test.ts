@@ -1,6 +1,6 @@
 import { Pod } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { at, refusal, testServer } from '../../test-server.ts'
+import { at, rejection, testServer } from '../../test-server.ts'
 
 /** Upstream: validateContainerCommon and validateContainerOnlyForPod, v1.36. */
 test.each([
@@ -17,5 +17,5 @@ test.each([
   // The client's type lists only the subresources that every kind can have.
   const subresource = 'ephemeralcontainers' as 'status'
   const request = client.patch(Pod, at('p'), { type: 'strategic', body }, { subresource })
-  expect(await refusal(request)).toBe(expected)
+  expect(await rejection(request)).toBe(expected)
 })

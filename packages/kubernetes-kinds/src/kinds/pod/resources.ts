@@ -154,10 +154,10 @@ export function qosClass({ spec }: Pod): 'Guaranteed' | 'Burstable' | 'BestEffor
     )
   if (counted.every(({ limits, requests }) => amounts(limits).length + amounts(requests).length === 0)) return 'BestEffort'
   const guaranteed = counted.every(({ limits = {}, requests = {} }) => {
-    const asked = amounts(requests)
+    const requested = amounts(requests)
     return (
       amounts(limits).length === 2 &&
-      asked.every(([name, amount]) => limits[name] !== undefined && compareAmounts(amount, limits[name]) === 0)
+      requested.every(([name, amount]) => limits[name] !== undefined && compareAmounts(amount, limits[name]) === 0)
     )
   })
   return guaranteed ? 'Guaranteed' : 'Burstable'

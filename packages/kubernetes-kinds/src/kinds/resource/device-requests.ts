@@ -29,10 +29,10 @@ export const requestNames = ({ requests }: DeviceClaim): RequestNames =>
 export function defaultRequests(claim: DeviceClaim): void {
   nullIfNone(claim, 'requests')
   for (const { exactly, firstAvailable = [] } of claim.requests ?? []) {
-    for (const asked of exactly ? [exactly, ...firstAvailable] : firstAvailable) {
-      asked.allocationMode ||= 'ExactCount'
-      if (asked.allocationMode === 'ExactCount') asked.count ||= 1
-      defaultTolerations(asked.tolerations)
+    for (const request of exactly ? [exactly, ...firstAvailable] : firstAvailable) {
+      request.allocationMode ||= 'ExactCount'
+      if (request.allocationMode === 'ExactCount') request.count ||= 1
+      defaultTolerations(request.tolerations)
     }
   }
 }
@@ -66,11 +66,11 @@ function requestErrors(field: string, { name, exactly, firstAvailable = [] }: De
   ]
 }
 
-const deviceRequestErrors = (field: string, asked: ExactDeviceRequest | DeviceSubRequest): FieldError[] => [
-  ...classNameErrors(`${field}.deviceClassName`, asked.deviceClassName),
-  ...selectorErrors(`${field}.selectors`, asked.selectors),
-  ...amountErrors(field, asked),
-  ...listErrors(`${field}.tolerations`, asked.tolerations, undefined, tolerationErrors),
+const deviceRequestErrors = (field: string, request: ExactDeviceRequest | DeviceSubRequest): FieldError[] => [
+  ...classNameErrors(`${field}.deviceClassName`, request.deviceClassName),
+  ...selectorErrors(`${field}.selectors`, request.selectors),
+  ...amountErrors(field, request),
+  ...listErrors(`${field}.tolerations`, request.tolerations, undefined, tolerationErrors),
 ]
 
 function amountErrors(

@@ -6,8 +6,8 @@ import { inOrder, same } from '../same.ts'
 /** `message` is the type of the value in the table of protobuf messages, which has the fields of each struct in order. */
 export function immutableStruct(field: string, message: string, value: object, old: unknown): FieldError[] {
   if (same(value, old)) return []
-  const shown = JSON.stringify(inGo(message, value)).replaceAll(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)
-  return [{ type: 'FieldValueInvalid', field, text: `Invalid value: ${shown}: field is immutable` }]
+  const printed = JSON.stringify(inGo(message, value)).replaceAll(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)
+  return [{ type: 'FieldValueInvalid', field, text: `Invalid value: ${printed}: field is immutable` }]
 }
 
 type Struct = { readonly [field: string]: unknown }

@@ -123,7 +123,7 @@ function nodeSelectorErrors(at: string, selector: NodeSelector): FieldError[] {
   const terms = selector.nodeSelectorTerms ?? []
   const inGo = (list: readonly NodeSelectorRequirement[] | undefined) =>
     list?.map(({ key, operator, values }) => ({ Key: key, Operator: operator, Values: values ?? null })) ?? null
-  const shown = selector.nodeSelectorTerms?.map(({ matchExpressions, matchFields }) => ({
+  const badValue = selector.nodeSelectorTerms?.map(({ matchExpressions, matchFields }) => ({
     MatchExpressions: inGo(matchExpressions),
     MatchFields: inGo(matchFields),
   }))
@@ -131,7 +131,7 @@ function nodeSelectorErrors(at: string, selector: NodeSelector): FieldError[] {
     ...validateNodeSelector(at, selector),
     ...(terms.length === 1
       ? []
-      : [invalid(`${at}.nodeSelectorTerms`, shown ?? null, 'must have exactly one node selector term')]),
+      : [invalid(`${at}.nodeSelectorTerms`, badValue ?? null, 'must have exactly one node selector term')]),
   ]
 }
 

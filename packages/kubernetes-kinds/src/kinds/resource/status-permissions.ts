@@ -4,7 +4,7 @@
  * Upstream: pkg/registry/resource/utils.go, v1.36.
  */
 import { type FieldError, forbidden, subdomainProblems } from '@capstan/kube'
-import { refusalOf, type ResourceAttributes, type User, type WriteContext } from '@capstan/apiserver/kinds'
+import { denialOf, type ResourceAttributes, type User, type WriteContext } from '@capstan/apiserver/kinds'
 import { same, sameKey } from '../same.ts'
 import type { AllocationResult, ResourceClaimStatus, ResourceV1ResourceClaim as ResourceClaim } from '../schemas/types.ts'
 
@@ -15,15 +15,15 @@ export function statusPermissionErrors(
 ): FieldError[] {
   const claims = { kind: 'resource', user: caller, group: 'resource.k8s.io', resource: 'resourceclaims' } as const
   /** Error text of the first permission, if none of them is granted. */
-  const refusal = (questions: readonly ResourceAttributes[]): string | undefined => {
+  const denial = (questions: readonly ResourceAttributes[]): string | undefined => {
     const answers = questions.map((question) => ({ question, ...authorizer.decide(question) }))
     const [first] = answers
-    return first && !answers.some(({ allowed }) => allowed) ? refusalOf(first.question, first.reason).message : undefined
+    return first && !answers.some(({ allowed }) => allowed) ? denialOf(first.question, first.reason).message : undefined
   }
   const errors: FieldError[] = []
 
   if (!same(status.allocation, old.allocation) || !same(status.reservedFor, old.reservedFor)) {
-    const why = refusal([{ ...claims, verb, subresource: 'binding' }])
+    const why = denial([{ ...claims, verb, subresource: 'binding' }])
     const needed = `changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="${verb}" permission`
     if (why !== undefined) errors.push(forbidden('status.allocation', `${needed}: ${why}`))
   }
@@ -34,7 +34,7 @@ export function statusPermissionErrors(
   const verbs = [...(isNear ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
   for (const driver of changedDrivers(status, old)) {
     const about = { ...claims, subresource: 'driver', namespace: metadata.namespace, name: driver }
-    const why = refusal(verbs.map((one) => ({ ...about, verb: one })))
+    const why = denial(verbs.map((one) => ({ ...about, verb: one })))
     const needed = `changing status.devices requires resource="resourceclaims/driver", verb="[${verbs.join(' ')}]" permission`
     if (why !== undefined) errors.push(forbidden('status.devices', `${needed}: ${why}`))
   }

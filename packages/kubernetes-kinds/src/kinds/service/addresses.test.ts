@@ -1,6 +1,6 @@
 import { unknownKind } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { refusal, testServer } from '../../test-server.ts'
+import { rejection, testServer } from '../../test-server.ts'
 import type { ServiceSpec } from '../schemas/types.ts'
 import { firstAddress, parsePortRange, parseRange } from './addresses.ts'
 
@@ -15,7 +15,7 @@ async function cluster(serviceClusterIPRange = '10.0.0.0/24', serviceNodePortRan
     client,
     create: async (name: string, spec?: object) =>
       (await client.create(services, aService(name, spec))) as unknown as { spec: ServiceSpec },
-    refused: (name: string, spec?: object) => refusal(client.create(services, aService(name, spec))),
+    rejected: (name: string, spec?: object) => rejection(client.create(services, aService(name, spec))),
     change: (name: string, spec: object) =>
       client.patch(services, { namespace: 'default', name }, { type: 'merge', body: { spec } }) as unknown as Promise<{
         spec: ServiceSpec
@@ -44,11 +44,11 @@ describe('ranges', () => {
 
 describe('addresses', () => {
   test('every Service has its own until the range is full; a deleted Service releases its address', async () => {
-    const { create, refused, remove } = await cluster('10.1.0.0/29')
+    const { create, rejected, remove } = await cluster('10.1.0.0/29')
     const given = []
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) given.push((await create(name)).spec.clusterIP)
     expect(new Set(given)).toEqual(new Set([1, 2, 3, 4, 5, 6].map((last) => `10.1.0.${last}`)))
-    expect(await refused('g')).toContain('failed to allocate a serviceIP: range is full')
+    expect(await rejected('g')).toContain('failed to allocate a serviceIP: range is full')
     await remove('c')
     expect((await create('g')).spec.clusterIP).toBe(given[2])
   })
@@ -62,9 +62,9 @@ describe('addresses', () => {
     [{ type: 'NodePort', ports: [{ port: 80, nodePort: 30005 }] }, 'provided port is already allocated'],
     [{ type: 'NodePort', ports: [{ port: 80, nodePort: 80 }] }, 'The range of valid ports is 30000-30009'],
   ])('%j cannot be allocated', async (spec, text) => {
-    const { create, refused } = await cluster()
+    const { create, rejected } = await cluster()
     await create('taken', { type: 'NodePort', clusterIP: '10.0.0.9', ports: [{ port: 80, nodePort: 30005 }] })
-    expect(await refused('s', spec)).toContain(text)
+    expect(await rejected('s', spec)).toContain(text)
   })
 
   test.each([
@@ -76,8 +76,8 @@ describe('addresses', () => {
   })
 
   test('one that is requested concurrently is allocated once', async () => {
-    const { refused } = await cluster()
-    const answers = await Promise.all(['a', 'b', 'c'].map((name) => refused(name, { clusterIP: '10.0.0.9' })))
+    const { rejected } = await cluster()
+    const answers = await Promise.all(['a', 'b', 'c'].map((name) => rejected(name, { clusterIP: '10.0.0.9' })))
     expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(1)
   })
 
@@ -103,9 +103,9 @@ describe('node ports', () => {
   })
 
   test('are released when the type changes, and can be exhausted', async () => {
-    const { create, change, refused } = await cluster(undefined, '30000-30000')
+    const { create, change, rejected } = await cluster(undefined, '30000-30000')
     await create('a', { type: 'NodePort' })
-    expect(await refused('b', { type: 'LoadBalancer' })).toBe(
+    expect(await rejected('b', { type: 'LoadBalancer' })).toBe(
       '500 InternalError: Internal error occurred: failed to allocate a nodePort: range is full',
     )
     expect((await create('c', { type: 'LoadBalancer', allocateLoadBalancerNodePorts: false })).spec.ports).toEqual([

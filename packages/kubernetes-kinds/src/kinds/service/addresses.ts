@@ -126,7 +126,7 @@ export class ServiceAddresses {
       ]),
     )
     const given = new Map<number, number>()
-    const asked = new Map(
+    const requested = new Map(
       (spec.ports ?? [])
         .filter(({ nodePort }) => nodePort)
         .toReversed()
@@ -147,7 +147,7 @@ export class ServiceAddresses {
         used.add(port.nodePort)
       } else if (needs) {
         // Ports with the same number and different protocols share a node port.
-        port.nodePort = given.get(port.port) ?? asked.get(port.port) ?? this.#pickPort(taken)
+        port.nodePort = given.get(port.port) ?? requested.get(port.port) ?? this.#pickPort(taken)
         given.set(port.port, port.nodePort)
         used.add(port.nodePort)
         taken.add(port.nodePort)

@@ -118,8 +118,8 @@ function portConflicts(type: string, ports: readonly ServicePort[]): FieldError[
   for (const [index, { protocol, port }] of ports.entries()) {
     if (take(`${protocol} ${port}`)) continue
     // Upstream prints its Go struct.
-    const shown = { Name: '', Protocol: protocol, AppProtocol: null, Port: port, TargetPort: 0, NodePort: 0 }
-    errors.push(duplicate(`spec.ports[${index}]`, shown))
+    const badValue = { Name: '', Protocol: protocol, AppProtocol: null, Port: port, TargetPort: 0, NodePort: 0 }
+    errors.push(duplicate(`spec.ports[${index}]`, badValue))
   }
   return errors
 }

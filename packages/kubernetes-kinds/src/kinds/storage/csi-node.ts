@@ -64,6 +64,6 @@ export function csiDriverNameErrors(path: string, name: string): FieldError[] {
 /** Only the number of allocatable volumes of an existing driver may change. */
 function changedErrors(is: CSINodeDriver, was: CSINodeDriver): FieldError[] {
   if (same({ ...is, allocatable: undefined }, { ...was, allocatable: undefined })) return []
-  const shown = { Name: is.name, NodeID: is.nodeID, TopologyKeys: is.topologyKeys ?? null, Allocatable: null }
-  return [invalid('spec.drivers', shown, 'field is immutable')]
+  const badValue = { Name: is.name, NodeID: is.nodeID, TopologyKeys: is.topologyKeys ?? null, Allocatable: null }
+  return [invalid('spec.drivers', badValue, 'field is immutable')]
 }
