@@ -48,13 +48,39 @@ export function pauseIfDue(clock: Clock): Promise<void> | undefined {
   return clock.yieldIfDue?.()?.then(() => pauseIfDue(clock))
 }
 
-/** Runs `work` to its end. At each of its yields, timers and sockets run first when they have not run for long. */
-export async function inPieces<T>(clock: Clock, work: Generator<unknown, T>): Promise<T> {
+/** Long work that yields between its pieces; see `inPieces` and `atOnce`. */
+export type Work<T> = Generator<undefined, T>
+
+/**
+ * Runs `work` to its end. At each of its yields, timers and sockets run first when they have not run for long. Returns a promise only in that
+ * case: the order of short work stays that of its calls.
+ */
+export function inPieces<T>(clock: Clock, work: Work<T>): T | Promise<T> {
   for (;;) {
     const piece = work.next()
     if (piece.done) return piece.value
     const pause = pauseIfDue(clock)
-    if (pause) await pause
+    if (pause) return pause.then(() => inPieces(clock, work))
+  }
+}
+
+/** Runs `work` to its end without pauses. */
+export function atOnce<T>(work: Work<T>): T {
+  for (;;) {
+    const piece = work.next()
+    if (piece.done) return piece.value
+  }
+}
+
+/** Elements of a list or map that long work treats in one piece. */
+export const PieceSize = 256
+
+/** Calls `act` with each element; yields after each piece. */
+export function* eachInPieces<T>(elements: Iterable<T>, act: (element: T) => void): Work<void> {
+  let count = 0
+  for (const element of elements) {
+    act(element)
+    if (++count % PieceSize === 0) yield
   }
 }
 

@@ -208,6 +208,13 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
   field,
   text: withDetail(`Invalid value: ${printed(value)}`, detail),
 })
+/**
+ * Appends an error for each detail. Beyond the most errors of one response, which gives only the count of the others, errors have no text: it
+ * would be made for each element of a list of a million.
+ */
+export function addInvalid(errors: FieldError[], field: string, value: unknown, details: readonly string[]): void {
+  for (const detail of details) errors.push(errors.length < MaxFieldErrors ? invalid(field, value, detail) : onlyCounted)
+}
 export const typeInvalid = (field: string, value: unknown, detail: string): FieldError => ({
   type: 'FieldValueTypeInvalid',
   field,
@@ -249,6 +256,7 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
 
 /** Most field errors of one response. Each takes about 300 bytes, and a body of 3 MB may cause a million. */
 const MaxFieldErrors = 10_000
+const onlyCounted: FieldError = { type: 'FieldValueInvalid', field: '', text: '' }
 
 /** The 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000. */
 export function invalidObject(kind: { group: string; kind: string }, name: string, all: readonly FieldError[]): StatusError {

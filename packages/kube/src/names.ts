@@ -68,9 +68,11 @@ interface Form {
   readonly rule: string
   readonly pattern: string
   readonly test: RegExp
+  /** Texts by their examples: a list of a million names has as many problems. */
+  readonly texts: Map<string, string>
 }
 
-const form = (pattern: string, rule: string): Form => ({ rule, pattern, test: new RegExp(`^(?:${pattern})$`) })
+const form = (pattern: string, rule: string): Form => ({ rule, pattern, test: new RegExp(`^(?:${pattern})$`), texts: new Map() })
 const matches = ({ test }: Form, value: string): boolean => test.test(value)
 
 const LabelName = form(
@@ -116,8 +118,14 @@ function qualifiedParts(parts: readonly string[]): string[] {
 // Upstream counts the same limits as bytes in some places and as characters in others.
 const tooLongText = (max: number, unit: 'bytes' | 'characters'): string => `must be no more than ${max} ${unit}`
 
-const notOfForm = ({ rule, pattern }: Form, ...examples: string[]): string =>
-  `${rule} (e.g. ${examples.map((example) => `'${example}'`).join(',  or ')}, regex used for validation is '${pattern}')`
+function notOfForm({ rule, pattern, texts }: Form, ...examples: readonly [string, ...string[]]): string {
+  const known = texts.get(examples[0])
+  if (known !== undefined) return known
+  const listed = examples.map((example) => `'${example}'`).join(',  or ')
+  const text = `${rule} (e.g. ${listed}, regex used for validation is '${pattern}')`
+  texts.set(examples[0], text)
+  return text
+}
 
 /** Lists the first `most` names: `a, b, c, ... (2 more)`. */
 export const shortList = (names: readonly string[], most: number): string =>

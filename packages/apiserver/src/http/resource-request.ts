@@ -65,6 +65,8 @@ export async function resourceAnswer(
     return { status: 204, headers: {}, body: '' }
   }
   const answer = await engine.execute(apiRequest, caller, request.signal)
+  const encodePause = pauseIfDue(server.clock)
+  if (encodePause) await encodePause
   return encodeResponse(server.clock, resource, answer, representation, query)
 }
 

@@ -1,9 +1,10 @@
 /** Server-side apply. Upstream: applyPatcher in apiserver pkg/endpoints/handlers/patch.go, v0.36. */
 import {
-  applyPatch,
+  applying,
   badRequest,
   conflict,
   draft,
+  inPieces,
   invalidObject,
   isReason,
   type KubeObject,
@@ -16,7 +17,7 @@ import {
 import { authorize } from '../auth/authorizer.ts'
 import { attributesOf } from '../auth/request-attributes.ts'
 import { createDecoded } from './create.ts'
-import { decode, draftOf } from './steps/decode.ts'
+import { decoding, draftOf } from './steps/decode.ts'
 import { withConversions } from './steps/managed-fields.ts'
 import { coerceMetadata } from './steps/metadata.ts'
 import { modify } from './modify.ts'
@@ -33,7 +34,7 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
   const applied = readApplied(context)
   const force = options.force === true
   const patchOf = (current: UnknownObject | undefined, wanted: UnknownObject) =>
-    withConversions(server, context, (context) => ({ ...applyPatch(current, draft(wanted), { ...context, force }) }))
+    withConversions(server, context, (context) => applying(current, draft(wanted), { ...context, force }))
   const asIs = (object: UnknownObject) => object
 
   for (;;) {
@@ -42,7 +43,8 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
       const object = await modify(server, context, {
         replaces: false,
         // Decoding of applied objects is stricter than field validation, so its warnings are dropped.
-        apply: async (current) => decode(context, await patchOf(current, applied), 'apply', current),
+        apply: async (current) =>
+          inPieces(server.clock, decoding(context, { ...(await patchOf(current, applied)) }, 'apply', current)),
         track: asIs,
       })
       return { object, created: false }
@@ -56,7 +58,7 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
     authorize(server.authorizer, attributesOf(context.caller, { ...request, verb: 'create' }))
     const fresh = draft(applied)
     delete (fresh.metadata as Partial<KubeObject['metadata']>).resourceVersion
-    const object = decode(context, await patchOf(undefined, fresh), 'apply')
+    const object = await inPieces(server.clock, decoding(context, { ...(await patchOf(undefined, fresh)) }, 'apply'))
     try {
       return { object: await createDecoded(server, context, object, asIs), created: true }
     } catch (err) {

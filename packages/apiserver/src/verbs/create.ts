@@ -2,6 +2,7 @@
 import {
   alreadyExists,
   draft,
+  inPieces,
   type KubeObject,
   randomSuffix,
   randomUUID,
@@ -11,7 +12,7 @@ import {
 } from '@capstan/kube'
 import type { ResourceInfo } from '../registry/resource-info.ts'
 import { StoreConflict } from '../store/store.ts'
-import { decode, draftOf } from './steps/decode.ts'
+import { decoding, draftOf } from './steps/decode.ts'
 import { trackFields } from './steps/managed-fields.ts'
 import { type RequestContext, keyFor, type ServerContext } from './context.ts'
 import { draftFor, store, type Write } from './write.ts'
@@ -20,8 +21,8 @@ import { draftFor, store, type Write } from './write.ts'
 const MaxPrefix = 58
 const NameAttempts = 8
 
-export function create(server: ServerContext, context: RequestContext): Promise<KubeObject> {
-  const object = decode(context, draftOf(context.info, context.request.body), 'body')
+export async function create(server: ServerContext, context: RequestContext): Promise<KubeObject> {
+  const object = await inPieces(server.clock, decoding(context, draftOf(context.info, context.request.body), 'body'))
   return createDecoded(server, context, object, (fresh) => trackFields(server, context, fresh, undefined))
 }
 

@@ -3,13 +3,14 @@ import {
   applyMergePatch,
   applyStrategicPatch,
   badRequest,
+  inPieces,
   isRecord,
   jsonTypeName,
   type KubeObject,
   parseJsonPatch,
   StatusError,
 } from '@capstan/kube'
-import { decode } from './steps/decode.ts'
+import { decoding } from './steps/decode.ts'
 import { modify } from './modify.ts'
 import type { RequestContext, ServerContext } from './context.ts'
 
@@ -18,7 +19,8 @@ export function patch(server: ServerContext, context: RequestContext): Promise<K
   const change = patcher(context)
   return modify(server, context, {
     replaces: false,
-    apply: (current) => decode(context, change(current) as { [field: string]: unknown }, 'patch', current),
+    apply: (current) =>
+      inPieces(server.clock, decoding(context, change(current) as { [field: string]: unknown }, 'patch', current)),
   })
 }
 

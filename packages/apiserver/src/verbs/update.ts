@@ -1,20 +1,20 @@
-import { draft, type KubeObject } from '@capstan/kube'
+import { draft, inPieces, type KubeObject } from '@capstan/kube'
 import { authorize } from '../auth/authorizer.ts'
 import { attributesOf } from '../auth/request-attributes.ts'
 import { createDecoded } from './create.ts'
-import { decode, draftOf } from './steps/decode.ts'
+import { decoding, draftOf } from './steps/decode.ts'
 import { trackFields } from './steps/managed-fields.ts'
 import { modify, otherUid } from './modify.ts'
 import { type RequestContext, exists, type ServerContext } from './context.ts'
 
 /** PUT: replaces the object. */
-export function update(server: ServerContext, context: RequestContext): Promise<KubeObject> {
+export async function update(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const body = draftOf(context.info, context.request.body)
   // Upstream decodes the body before it looks up the object.
-  if (!exists(server, context)) decode(context, draft(body), 'body')
+  if (!exists(server, context)) await inPieces(server.clock, decoding(context, draft(body), 'body'))
   return modify(server, context, {
     replaces: true,
-    apply: (current) => decode(context, draft(body), 'body', current),
+    apply: (current) => inPieces(server.clock, decoding(context, draft(body), 'body', current)),
   })
 }
 
@@ -26,9 +26,9 @@ export const isCreation = (server: ServerContext, context: RequestContext): bool
   !exists(server, context)
 
 /** Creates an object by PUT. Requires the permissions for update and for create; a resourceVersion in the body is ignored. */
-export function createByUpdate(server: ServerContext, context: RequestContext): Promise<KubeObject> {
+export async function createByUpdate(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const { info, request, caller } = context
-  const object = decode(context, draftOf(info, request.body), 'body')
+  const object = await inPieces(server.clock, decoding(context, draftOf(info, request.body), 'body'))
   const { name, namespace, uid } = object.metadata
   if (uid !== undefined) throw otherUid(context, { name, ...(namespace === undefined ? {} : { namespace }) }, uid)
   const creation = { ...request, verb: 'create' as const }

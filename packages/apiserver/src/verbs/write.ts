@@ -63,6 +63,8 @@ export async function store(
     info.strategy.prepare?.(object, old, writeContext(server, context))
     write.countGeneration?.(object)
     await validate(server, context, object, old, write.view)
+    const freezePause = pauseIfDue(server.clock)
+    if (freezePause) await freezePause
     write.check?.(object)
     if (old && isUnchanged(context, stored!, old, object)) return old
     if (options.dryRun) return freeze(object)

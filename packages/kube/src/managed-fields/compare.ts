@@ -1,7 +1,8 @@
 /** Compares two versions of an object field by field. */
+import { PieceSize, type Work } from '../clock.ts'
 import { equal, isRecord } from '../json.ts'
 import type { FieldSet } from './field-set.ts'
-import { difference, emptySet, fieldSet, leaf, recursiveDifference, union } from './field-set.ts'
+import { difference, emptySet, isEmpty, leaf, recursiveDifference, union } from './field-set.ts'
 import { itemElement } from './list-item.ts'
 import type { PathElement } from './path-element.ts'
 import { fieldElement } from './path-element.ts'
@@ -20,13 +21,15 @@ const removedLeaf: Comparison = { ...same, removed: leaf }
 const modifiedLeaf: Comparison = { ...same, modified: leaf }
 
 /** `undefined` stands for absence on either side. */
-export function compareTyped(type: Type, before: unknown, after: unknown): Comparison {
+export function* compareTyped(type: Type, before: unknown, after: unknown): Work<Comparison> {
   if (before === after) return same
   const [oldForm, newForm] = [formsOf(type, before), formsOf(type, after)]
-  if (after === undefined) return asMember(compareForm(oldForm, before, after), before, after)
-  if (before === undefined || sameForm(oldForm, newForm)) return asMember(compareForm(newForm, before, after), before, after)
+  if (after === undefined) return asMember(yield* compareForm(oldForm, before, after), before, after)
+  if (before === undefined || sameForm(oldForm, newForm)) {
+    return asMember(yield* compareForm(newForm, before, after), before, after)
+  }
   // A value that changed its form is compared in both forms.
-  return both(compareForm(oldForm, before, after).fields, compareForm(newForm, before, after).fields)
+  return both((yield* compareForm(oldForm, before, after)).fields, (yield* compareForm(newForm, before, after)).fields)
 }
 
 /** Removes fields, and all fields below them, that have no manager. */
@@ -59,55 +62,72 @@ function asMember({ fields, isLeaf }: Found, before: unknown, after: unknown): C
 
 const sameForm = (a: Type, b: Type): boolean => a.map === b.map && a.list === b.list && a.scalar === b.scalar
 
-function compareForm({ map, scalar, list }: Type, before: unknown, after: unknown): Found {
-  if (map) return compareMap(map, before, after)
-  if (list && !scalar) return compareList(list, before, after)
+function* compareForm({ map, scalar, list }: Type, before: unknown, after: unknown): Work<Found> {
+  if (map) return yield* compareMap(map, before, after)
+  if (list && !scalar) return yield* compareList(list, before, after)
   return compareLeaf(before, after)
 }
 
-function compareLeaf(before: unknown, after: unknown): Found {
-  const fields = before === undefined ? addedLeaf : after === undefined ? removedLeaf : equal(before, after) ? same : modifiedLeaf
-  return { fields, isLeaf: true }
+const compareLeaf = (before: unknown, after: unknown): Found => ({ fields: leafComparison(before, after), isLeaf: true })
+
+const leafComparison = (before: unknown, after: unknown): Comparison =>
+  before === undefined ? addedLeaf : after === undefined ? removedLeaf : equal(before, after) ? same : modifiedLeaf
+
+/** Most members are scalars, which are leaves in every type. */
+function* compareMember(type: Type, before: unknown, after: unknown): Work<Comparison> {
+  return isScalar(before) && isScalar(after) ? leafComparison(before, after) : yield* compareTyped(type, before, after)
 }
 
-function compareMap(map: MapType, before: unknown, after: unknown): Found {
+const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
+
+function* compareMap(map: MapType, before: unknown, after: unknown): Work<Found> {
   const [left, right] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}]
   const [leftNames, rightNames] = [Object.keys(left), Object.keys(right)]
   if (map.atomic || (leftNames.length === 0 && rightNames.length === 0)) return compareLeaf(before, after)
   const parts = new Parts()
+  let count = 0
   for (const name of leftNames) {
     const mine = Object.hasOwn(right, name) ? right[name] : undefined
-    if (left[name] !== mine) parts.add(fieldElement(name), compareTyped(memberType(map, name) ?? {}, left[name], mine))
+    if (left[name] !== mine) parts.add(fieldElement(name), yield* compareMember(memberType(map, name) ?? {}, left[name], mine))
+    if (++count % PieceSize === 0) yield
   }
   for (const name of rightNames) {
     if (Object.hasOwn(left, name)) continue
-    parts.add(fieldElement(name), compareTyped(memberType(map, name) ?? {}, undefined, right[name]))
+    parts.add(fieldElement(name), yield* compareMember(memberType(map, name) ?? {}, undefined, right[name]))
+    if (++count % PieceSize === 0) yield
   }
   return { fields: parts.comparison(), isLeaf: false }
 }
 
-function compareList(list: ListType, before: unknown, after: unknown): Found {
+function* compareList(list: ListType, before: unknown, after: unknown): Work<Found> {
   const [left, right] = [Array.isArray(before) ? before : [], Array.isArray(after) ? after : []]
   if (list.atomic || (left.length === 0 && right.length === 0)) return compareLeaf(before, after)
-  const [leftItems, rightItems] = [groupItems(list, left), groupItems(list, right)]
+  const [leftItems, rightItems] = [yield* groupItems(list, left), yield* groupItems(list, right)]
   const parts = new Parts()
-  for (const element of new Set([...leftItems.keys(), ...rightItems.keys()])) {
-    parts.add(element, compareItems(list.element, leftItems.get(element) ?? [], rightItems.get(element) ?? []))
+  let count = 0
+  for (const items of [leftItems, rightItems]) {
+    for (const element of items.keys()) {
+      if (++count % PieceSize === 0) yield
+      if (items === rightItems && leftItems.has(element)) continue
+      parts.add(element, yield* compareItems(list.element, leftItems.get(element) ?? [], rightItems.get(element) ?? []))
+    }
   }
   return { fields: parts.comparison(), isLeaf: false }
 }
 
 /** Compares the items of one path element: usually one, but live lists may contain duplicates, which count as one value together. */
-function compareItems(type: Type, before: readonly unknown[], after: readonly unknown[]): Comparison {
-  if (before.length <= 1 && after.length <= 1) return compareTyped(type, before[0], after[0])
+function* compareItems(type: Type, before: readonly unknown[], after: readonly unknown[]): Work<Comparison> {
+  if (before.length <= 1 && after.length <= 1) return yield* compareMember(type, before[0], after[0])
   if (before.length > 1 && after.length > 1) return equal(before, after) ? same : modifiedLeaf
-  if (before.length > 1) return both(after.length > 0 ? compareTyped(type, undefined, after[0]) : same, removedLeaf)
-  return both(before.length > 0 ? compareTyped(type, before[0], undefined) : same, addedLeaf)
+  if (before.length > 1) return both(after.length > 0 ? yield* compareTyped(type, undefined, after[0]) : same, removedLeaf)
+  return both(before.length > 0 ? yield* compareTyped(type, before[0], undefined) : same, addedLeaf)
 }
 
-function groupItems(list: ListType, items: readonly unknown[]): Map<PathElement, unknown[]> {
+function* groupItems(list: ListType, items: readonly unknown[]): Work<Map<PathElement, unknown[]>> {
   const groups = new Map<PathElement, unknown[]>()
+  let count = 0
   for (const item of items) {
+    if (++count % PieceSize === 0) yield
     const element = itemElement(list, item)
     const group = groups.get(element)
     if (group) group.push(item)
@@ -124,22 +144,22 @@ const both = (a: Comparison, b: Comparison): Comparison => ({
 
 /** Collects the differences below a node; allocates nothing for a node without differences. */
 class Parts {
-  #added: [PathElement, FieldSet][] | undefined
-  #removed: [PathElement, FieldSet][] | undefined
-  #modified: [PathElement, FieldSet][] | undefined
+  #added: Map<PathElement, FieldSet> | undefined
+  #removed: Map<PathElement, FieldSet> | undefined
+  #modified: Map<PathElement, FieldSet> | undefined
 
   add(element: PathElement, { added, removed, modified }: Comparison): void {
-    if (added !== emptySet) (this.#added ??= []).push([element, added])
-    if (removed !== emptySet) (this.#removed ??= []).push([element, removed])
-    if (modified !== emptySet) (this.#modified ??= []).push([element, modified])
+    if (!isEmpty(added)) (this.#added ??= new Map()).set(element, added)
+    if (!isEmpty(removed)) (this.#removed ??= new Map()).set(element, removed)
+    if (!isEmpty(modified)) (this.#modified ??= new Map()).set(element, modified)
   }
 
   comparison(): Comparison {
     if (!this.#added && !this.#removed && !this.#modified) return same
     return {
-      added: this.#added ? fieldSet(false, this.#added) : emptySet,
-      removed: this.#removed ? fieldSet(false, this.#removed) : emptySet,
-      modified: this.#modified ? fieldSet(false, this.#modified) : emptySet,
+      added: this.#added ? { owned: false, children: this.#added } : emptySet,
+      removed: this.#removed ? { owned: false, children: this.#removed } : emptySet,
+      modified: this.#modified ? { owned: false, children: this.#modified } : emptySet,
     }
   }
 }

@@ -3,7 +3,7 @@
  * it. Sets are immutable; operations share unchanged parts, and return one of their arguments when the result equals it.
  */
 import type { PathElement } from './path-element.ts'
-import { compareElements, elementText } from './path-element.ts'
+import { elementText, inOrder } from './path-element.ts'
 
 export interface FieldSet {
   /** Whether the set contains the field of this node. Has no meaning at the root. */
@@ -140,7 +140,7 @@ export function pathsOf(set: FieldSet): Path[] {
   return paths
 }
 
-export const sortedElements = (set: FieldSet): PathElement[] => [...set.children.keys()].sort(compareElements)
+export const sortedElements = (set: FieldSet): PathElement[] => inOrder([...set.children.keys()])
 
 /** Formats a path for messages: `.spec.ports[port=443].name`. */
 export const pathText = (path: Path): string => path.map(elementText).join('')

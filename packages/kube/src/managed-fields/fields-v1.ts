@@ -1,5 +1,6 @@
 /** Decodes and encodes field sets in the format of managedFields entries. */
-import { freeze, isRecord, setMember } from '../json.ts'
+import { PieceSize, type Work } from '../clock.ts'
+import { isRecord, setMember } from '../json.ts'
 import type { FieldSet } from './field-set.ts'
 import { emptySet, fieldSet, leaf, sameSet, sortedElements, union } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
@@ -64,13 +65,13 @@ const MostRecent = 16
 const MostNodes = 2000
 
 /** Encodes a set as FieldsV1, elements in order. Frozen, and the same object for the same set. */
-export function encodeFields(set: FieldSet): FieldsV1 {
+export function* encodeFields(set: FieldSet): Work<FieldsV1> {
   const known = encoded.get(set)
   if (known) return known
   const isKept = nodesLeft(set, MostNodes) >= 0
   const twin = isKept ? recent.find((one) => sameSet(one, set)) : undefined
   if (twin) return encoded.get(twin)!
-  const fields = freeze(encode(set))
+  const fields = yield* encode(set)
   encoded.set(set, fields)
   decoded.set(fields, set)
   if (!isKept) return fields
@@ -89,12 +90,17 @@ function nodesLeft(set: FieldSet, nodes: number): number {
   return left
 }
 
-function encode(set: FieldSet): FieldsV1 {
+/** Shared by all fields without fields below them. */
+const Nothing: FieldsV1 = Object.freeze({})
+
+function* encode(set: FieldSet, isItself = false): Work<FieldsV1> {
   const fields: FieldsV1 = {}
+  if (isItself) fields['.'] = Nothing
+  let count = 0
   for (const element of sortedElements(set)) {
     const child = set.children.get(element)!
-    const below: FieldsV1 = child.children.size === 0 ? {} : child.owned ? { '.': {}, ...encode(child) } : encode(child)
-    setMember(fields, element, below)
+    setMember(fields, element, child.children.size === 0 ? Nothing : yield* encode(child, child.owned))
+    if (++count % PieceSize === 0) yield
   }
-  return fields
+  return Object.freeze(fields)
 }

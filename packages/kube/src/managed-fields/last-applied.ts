@@ -1,4 +1,5 @@
 /** Migration from client-side apply to `kubectl apply --server-side`. */
+import { atOnce } from '../clock.ts'
 import { readJSON } from '../json-text.ts'
 import { draft, isRecord } from '../json.ts'
 import type { KubeObject } from '../object.ts'
@@ -24,7 +25,7 @@ export function unchangedSinceLastApplied(live: KubeObject, current: Typed): Fie
   if (!isRecord(last) || last.apiVersion !== current.apiVersion) return undefined
   const { type } = current
   if (typeProblems(type, last, { allowDuplicates: false }).length > 0) return undefined
-  return withoutDifferences(fieldsOf(type, last), compareTyped(type, last, current.value))
+  return withoutDifferences(fieldsOf(type, last), atOnce(compareTyped(type, last, current.value)))
 }
 
 /** Upstream: when the annotation of client-side apply exists, server-side apply of kubectl updates it. */

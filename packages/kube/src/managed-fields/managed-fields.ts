@@ -1,5 +1,5 @@
 /** Server-side apply and managedFields, on whole objects. Upstream: k8s.io/apimachinery/pkg/util/managedfields, v0.36. */
-import { timestamp } from '../clock.ts'
+import { atOnce, timestamp, type Work } from '../clock.ts'
 import { StatusError, badRequest } from '../errors.ts'
 import { draft, equal } from '../json.ts'
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts'
@@ -64,15 +64,19 @@ const MainResets = setOf([path('status')])
  * other managers lose them. A list of entries in the draft replaces that of `live`, and an empty list removes managedFields, except through
  * subresources.
  */
-export function updateManagedFields(live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): void {
+export const updateManagedFields = (live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): void =>
+  atOnce(managedFieldsUpdate(live, next, context))
+
+/** `updateManagedFields` in pieces. The objects must not change meanwhile. */
+export function* managedFieldsUpdate(live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): Work<void> {
   const given = next.metadata.managedFields
   const entries = entriesFor(live, given, context)
   delete next.metadata.managedFields
   // Upstream: an object without managedFields gets them only with the next apply.
   if (entries.size === 0 && live) return
   try {
-    accountFor(live, next, entries, { ...context, operation: 'Update' })
-    setEntries(next, entries)
+    yield* accountFor(live, next, entries, { ...context, operation: 'Update' })
+    yield* setEntries(next, entries)
   } catch (err) {
     // Upstream: objects that do not fit the schema, such as older ones, or that have managers of versions that the kind no longer has,
     // are written without managedFields.
@@ -102,15 +106,15 @@ function decodedOrNone(list: readonly ManagedFieldsEntry[] | undefined): Entries
 }
 
 /** Changes the entries for an update by the manager. */
-function accountFor(
+function* accountFor(
   live: KubeObject | undefined,
   next: KubeObject,
   entries: Entries,
   context: ManagedFieldsContext & { operation: 'Update' },
-): void {
+): Work<void> {
   const { apiVersion, now } = context
   const before = typed(live ?? (context.blank as KubeObject | undefined), context)
-  const owners = ownersAfterUpdate(before, typed(next, context), ownersOf(entries), Current, versionsOf(context))
+  const owners = yield* ownersAfterUpdate(before, typed(next, context), ownersOf(entries), Current, versionsOf(context))
   setOwners(entries, owners)
   const current = owners.get(Current)
   const fields = current && difference(current.fields, NeverOwned)
@@ -152,11 +156,18 @@ const NeverOwned = setOf([
  * defaults and validates it, and compares it with `live` (`keepTimes`).
  * @throws StatusError Conflict when fields of other managers would change; without a reason when `applied` does not fit the schema
  */
-export function applyPatch(
+export const applyPatch = (
   live: KubeObject | undefined,
   applied: KubeObject,
   context: ManagedFieldsContext & { force: boolean },
-): KubeObject {
+): KubeObject => atOnce(applying(live, applied, context))
+
+/** `applyPatch` in pieces. The objects must not change meanwhile. */
+export function* applying(
+  live: KubeObject | undefined,
+  applied: KubeObject,
+  context: ManagedFieldsContext & { force: boolean },
+): Work<KubeObject> {
   const { apiVersion, manager, subresource = '' } = context
   if (applied.apiVersion !== apiVersion) {
     throw badRequest(
@@ -167,17 +178,18 @@ export function applyPatch(
     throw badRequest('metadata.managedFields must be nil')
   }
   const config = typedPatch(applied, context)
+  yield
   const current = typed(live, context)
   const liveProblems = live ? typeProblems(current.type, current.value, { allowDuplicates: true }) : []
   if (live && liveProblems.length > 0) throw schemaMismatch('live', live, liveProblems)
 
   const entries = decodeLive(live)
   if (live && entries.size === 0)
-    accountFor(undefined, live, entries, { ...context, manager: BeforeFirstApply, operation: 'Update' })
+    yield* accountFor(undefined, live, entries, { ...context, manager: BeforeFirstApply, operation: 'Update' })
 
   const applier: Manager = { manager, operation: 'Apply', apiVersion, subresource }
   const id = managerId(applier)
-  const { object, owners } = applyOrTakeOver(live, current, config, ownersOf(entries), id, context)
+  const { object, owners } = yield* applyOrTakeOver(live, current, config, ownersOf(entries), id, context)
   const since = entries.get(id)?.time
   setOwners(entries, owners)
   const mine = owners.get(id)
@@ -189,7 +201,7 @@ export function applyPatch(
 
   const result = draft(object ? object.value : current.value) as KubeObject
   if (manager === 'kubectl') renewLastApplied(result, applied)
-  setEntries(result, entries)
+  yield* setEntries(result, entries)
   return result
 }
 
@@ -219,7 +231,7 @@ function decodeLive(live: KubeObject | undefined): Entries {
  * Applies, with a forced second attempt for `kubectl` when it conflicts only with its own client-side applies; other managers get the
  * conflict.
  */
-function applyOrTakeOver(
+function* applyOrTakeOver(
   live: KubeObject | undefined,
   current: Typed,
   config: Typed,
@@ -229,12 +241,12 @@ function applyOrTakeOver(
 ): ReturnType<typeof applyConfig> {
   const versions = versionsOf(context)
   try {
-    return applyConfig(current, config, owners, id, versions, context)
+    return yield* applyConfig(current, config, owners, id, versions, context)
   } catch (err) {
     if (!(err instanceof ApplyConflicts)) throw err
     const own = context.manager === 'kubectl' && live ? unchangedSinceLastApplied(live, current) : undefined
     const conflicts = own ? err.conflicts.filter((conflict) => !hasPath(own, conflict.path)) : err.conflicts
-    if (conflicts.length === 0) return applyConfig(current, config, owners, id, versions, { force: true })
+    if (conflicts.length === 0) return yield* applyConfig(current, config, owners, id, versions, { force: true })
     throw conflictError(conflicts)
   }
 }
@@ -320,7 +332,7 @@ function setOwners(entries: Entries, owners: Managers): void {
   }
 }
 
-function setEntries(object: KubeObject, entries: Entries): void {
-  if (entries.size > 0) object.metadata.managedFields = encodeEntries(entries)
+function* setEntries(object: KubeObject, entries: Entries): Work<void> {
+  if (entries.size > 0) object.metadata.managedFields = yield* encodeEntries(entries)
   else delete object.metadata.managedFields
 }

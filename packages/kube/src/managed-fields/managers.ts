@@ -1,4 +1,5 @@
 /** Decodes and encodes `metadata.managedFields`: the entries of managers with their fields and times. */
+import type { Work } from '../clock.ts'
 import { compareText } from '../compare-text.ts'
 import type { ManagedFieldsEntry } from '../object.ts'
 import { union } from './field-set.ts'
@@ -61,16 +62,20 @@ export function decodeEntries(list: readonly ManagedFieldsEntry[] | undefined): 
   return entries
 }
 
-export function encodeEntries(entries: Entries): ManagedFieldsEntry[] {
-  return [...entries.values()].sort(inOrder).map(({ manager, operation, owned, time, subresource }) => ({
-    manager,
-    operation,
-    apiVersion: owned.apiVersion,
-    ...(time === undefined ? {} : { time }),
-    fieldsType: 'FieldsV1',
-    fieldsV1: encodeFields(owned.fields),
-    ...(subresource === '' ? {} : { subresource }),
-  }))
+export function* encodeEntries(entries: Entries): Work<ManagedFieldsEntry[]> {
+  const encoded: ManagedFieldsEntry[] = []
+  for (const { manager, operation, owned, time, subresource } of [...entries.values()].sort(inOrder)) {
+    encoded.push({
+      manager,
+      operation,
+      apiVersion: owned.apiVersion,
+      ...(time === undefined ? {} : { time }),
+      fieldsType: 'FieldsV1',
+      fieldsV1: yield* encodeFields(owned.fields),
+      ...(subresource === '' ? {} : { subresource }),
+    })
+  }
+  return encoded
 }
 
 function inOrder(a: Entry, b: Entry): number {

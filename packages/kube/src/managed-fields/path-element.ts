@@ -69,13 +69,33 @@ function valueText(value: unknown): string {
     .join('')
 }
 
-/** Sort order of the elements of sets: fields, keys, values, indexes. */
-export function compareElements(a: PathElement, b: PathElement): number {
-  if (a[0] !== b[0]) return Kinds.indexOf(a[0]!) - Kinds.indexOf(b[0]!)
-  if (a[0] === 'f') return a < b ? -1 : a > b ? 1 : 0
-  return compareValues(readJSON(a.slice(2)), readJSON(b.slice(2)))
+/** Sorts the elements of a set: fields, keys, values, indexes. Values are parsed once: sorting compares each several times. */
+export function inOrder(elements: PathElement[]): PathElement[] {
+  if (elements.every((element) => element.startsWith('f'))) return elements.sort()
+  const parsed = elements.map((element) => ({
+    element,
+    kind: Kinds.indexOf(element.charAt(0)),
+    value: element.startsWith('f') ? element : sortable(readJSON(element.slice(2))),
+  }))
+  return parsed.sort((a, b) => a.kind - b.kind || compareValues(a.value, b.value)).map(({ element }) => element)
 }
 const Kinds = 'fkvi'
+
+/** The value with objects as lists of their names and values, in which order they are compared. */
+const sortable = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.map(sortable)
+    : isRecord(value)
+      ? new Members(Object.entries(value).flatMap(([name, member]) => [name, sortable(member)]))
+      : value
+
+class Members {
+  readonly parts: readonly unknown[]
+
+  constructor(parts: readonly unknown[]) {
+    this.parts = parts
+  }
+}
 
 /** Sort order of values: numbers, strings, booleans, lists, objects, null. */
 function compareValues(a: unknown, b: unknown): number {
@@ -88,14 +108,14 @@ function compareValues(a: unknown, b: unknown): number {
     }
     return a.length - b.length
   }
-  if (isRecord(a) && isRecord(b)) return compareValues(Object.entries(a).flat(), Object.entries(b).flat())
+  if (a instanceof Members && b instanceof Members) return compareValues(a.parts, b.parts)
   const [left, right] = [a as string, b as string]
   return left < right ? -1 : left > right ? 1 : 0
 }
 
 function valueRank(value: unknown): number {
   if (Array.isArray(value)) return 3
-  if (isRecord(value)) return 4
+  if (value instanceof Members) return 4
   if (isNumeric(value)) return 0
   return ['', 'string', 'boolean', '', '', 'object'].indexOf(typeof value)
 }

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { atOnce } from '../clock.ts'
 import { describe, expect, test } from 'vitest'
 import { equal, isRecord } from '../json.ts'
 import { adaptToType } from './adapt.ts'
@@ -73,7 +74,7 @@ function typeOf(schemaRef: string, ref: TypeRef): Type {
   return type
 }
 
-const sets = (set: FieldSet) => encodeFields(set)
+const sets = (set: FieldSet) => atOnce(encodeFields(set))
 const sameFields = (set: FieldSet, fields: unknown) => expect(sets(set)).toEqual(sets(decodeFields(fields)))
 
 // Scenarios
@@ -164,7 +165,7 @@ function play({ schemaRef, type, converter, ignoreFilter, ignoredFields, steps }
       const problems = typeProblems(config.type, config.value, { allowDuplicates: op === 'update' })
       if (problems.length > 0) throw new Error(problems.join('\n'))
       if (op === 'update') {
-        managers = ownersAfterUpdate(before, config, managers, manager, versions)
+        managers = atOnce(ownersAfterUpdate(before, config, managers, manager, versions))
         live = config
         return
       }
@@ -173,7 +174,7 @@ function play({ schemaRef, type, converter, ignoreFilter, ignoredFields, steps }
         const extracted = mine ? extractFields(before.type, before.value, leavesOf(mine), { keepKeys: true }) : null
         config = { ...config, value: mergeTyped(config.type, extracted ?? undefined, object) }
       }
-      const result = applyConfig(before, config, managers, manager, versions, { force: op !== 'apply' })
+      const result = atOnce(applyConfig(before, config, managers, manager, versions, { force: op !== 'apply' }))
       managers = result.owners
       live = result.object ?? before
     }
@@ -237,7 +238,7 @@ describe('merging two values', () => {
 
 describe('comparing two values', () => {
   test.each(unit('typed-compare'))('%s', (_, one) => {
-    const { added, removed, modified } = compareTyped(typeIn(one), one.lhs, one.rhs)
+    const { added, removed, modified } = atOnce(compareTyped(typeIn(one), one.lhs, one.rhs))
     sameFields(added, one.added)
     sameFields(removed, one.removed)
     sameFields(modified, one.modified)
@@ -301,7 +302,7 @@ describe('FieldsV1', () => {
     const decode = () => decodeFields(JSON.parse(one.input))
     if (one.error) return expect(decode).toThrow()
     const set = decode()
-    expect(JSON.stringify(encodeFields(set))).toBe(one.normalized)
+    expect(JSON.stringify(atOnce(encodeFields(set)))).toBe(one.normalized)
     expect(pathsOf(set).map(pathText).sort()).toEqual([...(one.memberPaths as string[])].sort())
     expect(sizeOf(set)).toBe(one.size)
   })

@@ -2,6 +2,7 @@
  * Computes owners of fields after an update or apply: the part of server-side apply that does not depend on metadata.
  * Upstream: sigs.k8s.io/structured-merge-diff/v6, merge.Updater.
  */
+import type { Work } from '../clock.ts'
 import { equal } from '../json.ts'
 import { adaptToType } from './adapt.ts'
 import type { Comparison } from './compare.ts'
@@ -68,9 +69,16 @@ export function conflictsText(conflicts: readonly FieldConflict[], managerText: 
 }
 
 /** Returns the owners after `manager` has changed `live` to `next`: it owns the changed fields, and all others lose them. */
-export function ownersAfterUpdate(live: Typed, next: Typed, managers: Managers, manager: string, versions: Versions): Managers {
+export function* ownersAfterUpdate(
+  live: Typed,
+  next: Typed,
+  managers: Managers,
+  manager: string,
+  versions: Versions,
+): Work<Managers> {
   const before = adaptManagers(live, managers, versions)
-  const { owners, comparison } = settle(live, next, before, manager, versions, { force: true })
+  const { owners, comparison } = yield* settle(live, next, before, manager, versions, { force: true })
+  yield
   const mine = before.get(manager)?.fields ?? emptySet
   const fields = union(union(difference(mine, comparison.removed), comparison.modified), comparison.added)
   const tracked = withoutIgnored(fields, versions.ignored(next.apiVersion))
@@ -84,23 +92,26 @@ export function ownersAfterUpdate(live: Typed, next: Typed, managers: Managers, 
  *
  * @throws ApplyConflicts unless forced
  */
-export function applyConfig(
+export function* applyConfig(
   live: Typed,
   config: Typed,
   managers: Managers,
   manager: string,
   versions: Versions,
   options: { force: boolean },
-): { object: Typed | undefined; owners: Managers } {
+): Work<{ object: Typed | undefined; owners: Managers }> {
   const before = adaptManagers(live, managers, versions)
   const merged: Typed = { ...config, value: mergeTyped(config.type, live.value, config.value) }
+  yield
   const fields = withoutIgnored(fieldsOf(config.type, config.value), versions.ignored(config.apiVersion))
+  yield
   const last = before.get(manager)
   const claimed = new Map(before).set(manager, { apiVersion: config.apiVersion, applied: true, fields })
   // A manager that applies all fields of its last apply again removes no fields.
   const drops = last && (last.apiVersion !== config.apiVersion || !isEmpty(difference(last.fields, fields)))
   const next = drops ? prune(merged, claimed, last, config.apiVersion, versions) : merged
-  const { owners } = settle(live, next, claimed, manager, versions, options)
+  const { owners } = yield* settle(live, next, claimed, manager, versions, options)
+  yield
   return { object: equal(live.value, next.value) ? undefined : next, owners }
 }
 
@@ -121,20 +132,20 @@ const inVersion = (object: Typed, apiVersion: string, versions: Versions): Typed
   object.apiVersion === apiVersion ? object : versions.convert(object, apiVersion)
 
 /** Removes changed and removed fields from all other managers. @throws ApplyConflicts unless forced */
-function settle(
+function* settle(
   live: Typed,
   next: Typed,
   managers: Managers,
   manager: string,
   versions: Versions,
   { force }: { force: boolean },
-): { owners: Map<string, Owned>; comparison: Comparison } {
-  const compareIn = (apiVersion: string): Comparison | undefined => {
+): Work<{ owners: Map<string, Owned>; comparison: Comparison }> {
+  const compareIn = function* (apiVersion: string): Work<Comparison | undefined> {
     const [before, after] = [inVersion(live, apiVersion, versions), inVersion(next, apiVersion, versions)]
     if (!before || !after) return undefined
-    return withoutFields(compareTyped(after.type, before.value, after.value), versions.ignored(apiVersion))
+    return withoutFields(yield* compareTyped(after.type, before.value, after.value), versions.ignored(apiVersion))
   }
-  const comparison = compareIn(next.apiVersion)!
+  const comparison = (yield* compareIn(next.apiVersion))!
   const comparisons = new Map<string, Comparison | undefined>([[next.apiVersion, comparison]])
   const owners = new Map<string, Owned>()
   const conflicts: FieldConflict[] = []
@@ -144,7 +155,7 @@ function settle(
       continue
     }
     const { apiVersion } = owned
-    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, compareIn(apiVersion))
+    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, yield* compareIn(apiVersion))
     const changes = comparisons.get(apiVersion)
     if (!changes) continue
     const lost = intersection(owned.fields, union(changes.modified, changes.added))

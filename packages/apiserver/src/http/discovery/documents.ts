@@ -3,7 +3,7 @@
  * the hash depends only on the content, and is the same after a restart. OpenAPI grows with the number of served versions: it is made in
  * pieces, between which other requests run, and once for all concurrent requests.
  */
-import { type Clock, inPieces, writeJSON } from '@capstan/kube'
+import { type Clock, inPieces, type Work, writeJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'
 import type { Resource, Resources } from '../../registry/resource.ts'
 import type { GroupVersions } from './discovery.ts'
@@ -79,7 +79,7 @@ export class Documents {
     this.#refresh()
     let document = this.#swagger.get(form)
     if (!document) {
-      document = inPieces(this.#clock, this.#makeSwagger([...this.#served.values()], form, version))
+      document = this.#inPieces(this.#makeSwagger([...this.#served.values()], form, version))
       this.#swagger.set(form, document)
     }
     return document
@@ -114,10 +114,14 @@ export class Documents {
     const known = this.#openapi.get(path)
     if (known?.resources.length === resources.length && known.resources.every((r, i) => r.schema === resources[i]!.schema))
       return known.document
-    const document = inPieces(this.#clock, this.#makeOpenAPI(resources))
+    const document = this.#inPieces(this.#makeOpenAPI(resources))
     // Documents of resources that have changed meanwhile are not cached.
     if (this.#served.get(path) === resources) this.#openapi.set(path, { resources, document })
     return document
+  }
+
+  async #inPieces<T>(work: Work<T>): Promise<T> {
+    return inPieces(this.#clock, work)
   }
 
   *#makeOpenAPI(resources: readonly Resource[]): Generator<undefined, Document> {

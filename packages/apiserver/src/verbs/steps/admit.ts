@@ -4,6 +4,7 @@ import {
   type AdmissionRequest,
   appendAll,
   type FieldError,
+  inPieces,
   invalidObject,
   type KubeObject,
   notFound,
@@ -61,7 +62,8 @@ export async function validate(
 ): Promise<void> {
   const { info } = context
   const { clock } = server
-  const ofMetadata = metadataErrors(info, object)
+  const found = inPieces(clock, metadataErrors(info, object))
+  const ofMetadata = found instanceof Promise ? await found : found
   // Upstream validates the metadata of an update twice, and lists its errors twice.
   if (old) appendAll(ofMetadata, metadataUpdateErrors(object, old))
   const ofScale = info.builtin ? [] : scaleErrors(info, context.request.subresource, object)

@@ -1,6 +1,7 @@
 /** Decodes the object that a client sent to a draft: checks types, prunes unknown fields, sets defaults. */
 import {
   appendAll,
+  atOnce,
   badRequest,
   draft,
   goText,
@@ -11,6 +12,7 @@ import {
   parseApiVersion,
   stableText,
   type UnknownObject,
+  type Work,
   writeJSON,
 } from '@capstan/kube'
 import type { ResourceInfo, GoType } from '../../registry/resource-info.ts'
@@ -23,17 +25,14 @@ import { schemeName } from '../errors.ts'
 /** Origin of an object; selects how an invalid field is reported. */
 export type Source = 'body' | 'patch' | 'apply'
 
-/**
- * Decodes an object. @param raw a draft that may be changed, see `draftOf` @throws StatusError BadRequest or Invalid, with upstream's
- * message
- */
-export function decode(
-  context: RequestContext,
-  raw: { [field: string]: unknown },
-  source: Source,
-  old?: UnknownObject,
-): UnknownObject {
+type Draft = { [field: string]: unknown }
+
+export const decode = (...given: Parameters<typeof decoding>): UnknownObject => atOnce(decoding(...given))
+
+/** Decodes an object. @param raw a draft that may be changed, see `draftOf` @throws StatusError as upstream: BadRequest or Invalid */
+export function* decoding(context: RequestContext, raw: Draft, source: Source, old?: UnknownObject): Work<UnknownObject> {
   const { info } = context
+  yield
   checkType(context, raw, source)
   const patched = source !== 'body' && context.options.fieldValidation === 'Strict' ? stableText(raw) : ''
   const unknown = coerceMetadata(
@@ -42,15 +41,21 @@ export function decode(
     source === 'patch' ? wrongMetadataOf(context, { ...raw, metadata: draft(raw.metadata) }) : undefined,
   )
   const object = raw as UnknownObject
+  yield
   if (info.goType) {
     checkTypes(context, info.goType, object, source)
+    yield
     info.goType.readNulls(object)
+    yield
   }
   appendAll(unknown, info.structural.prune(object), info.strategy.pruneUnknown?.(object) ?? [])
+  yield
   report(context, unknown, source, patched)
+  yield
   // Upstream: an apply keeps null values.
   if (source !== 'apply') info.structural.dropNulls(object)
   info.strategy.normalize?.(object)
+  yield
   info.structural.default(object)
   info.strategy.default?.(object, old)
   info.strategy.reuseFrozen?.(object, context.request.body, old)
@@ -59,7 +64,7 @@ export function decode(
 }
 
 /** Returns a mutable copy of a request's body. @throws StatusError BadRequest when it is not an object */
-export function draftOf({ kind }: ResourceInfo, body: unknown): { [field: string]: unknown } {
+export function draftOf({ kind }: ResourceInfo, body: unknown): Draft {
   if (isRecord(body)) return draft(body)
   const wanted = `struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`
   const problem = `json: cannot unmarshal ${jsonTypeName(body)} into Go value of type ${wanted}`
@@ -68,7 +73,7 @@ export function draftOf({ kind }: ResourceInfo, body: unknown): { [field: string
   )
 }
 
-function checkType(context: RequestContext, raw: { [field: string]: unknown }, source: Source): void {
+function checkType(context: RequestContext, raw: Draft, source: Source): void {
   const { info } = context
   const { apiVersion, kind, version, group, builtin } = info
   for (const field of ['apiVersion', 'kind']) {

@@ -3,13 +3,15 @@ import {
   draft,
   fieldsAt,
   freeze,
+  inPieces,
   type KubeObject,
   type ManagedFieldsContext,
+  managedFieldsUpdate,
   parseApiVersion,
   resetFields,
   StatusError,
   type UnknownObject,
-  updateManagedFields,
+  type Work,
   writeJSON,
 } from '@capstan/kube'
 import { needsWebhook } from '../../conversion/converter.ts'
@@ -23,25 +25,23 @@ export function trackFields(
   object: UnknownObject,
   old: UnknownObject | undefined,
 ): UnknownObject | Promise<UnknownObject> {
-  if (!context.info.conversion) {
-    updateManagedFields(old, object, managedFieldsContext(server, context, unneeded))
-    return object
-  }
-  return withConversions(server, context, (context) => {
-    const next = draft(object)
-    updateManagedFields(old, next, context)
+  const update = function* (next: UnknownObject, context: ManagedFieldsContext): Work<UnknownObject> {
+    yield* managedFieldsUpdate(old, next, context)
     return next
-  })
+  }
+  return context.info.conversion
+    ? withConversions(server, context, (context) => update(draft(object), context))
+    : inPieces(server.clock, update(object, managedFieldsContext(server, context, unneeded)))
 }
 
 /**
- * Runs `run`, which synchronously compares objects in the versions of their managers. When it needs a version that only a conversion
+ * Runs `run`, which compares objects in the versions of their managers. When it needs a version that only a conversion
  * webhook provides, the run is aborted and repeated after the webhook has responded. `run` must not change its arguments.
  */
 export async function withConversions<T>(
   server: ServerContext,
   context: RequestContext,
-  run: (context: ManagedFieldsContext) => T,
+  run: (context: ManagedFieldsContext) => Work<T>,
 ): Promise<T> {
   const known = new Map<string, KubeObject>()
   const lookUp = (to: ResourceInfo, object: KubeObject): KubeObject => {
@@ -52,7 +52,7 @@ export async function withConversions<T>(
   }
   for (;;) {
     try {
-      return run(managedFieldsContext(server, context, lookUp))
+      return await inPieces(server.clock, run(managedFieldsContext(server, context, lookUp)))
     } catch (err) {
       if (!(err instanceof ConversionNeeded)) throw err
       known.set(err.key, await server.converter.show(err.to, err.object))

@@ -3,8 +3,10 @@
  * apiextensions, v0.36.
  */
 import {
+  addInvalid,
   appendAll,
   badRequest,
+  eachInPieces,
   equal,
   type FieldError,
   forbidden,
@@ -21,6 +23,7 @@ import {
   stableText,
   type StatusError,
   tooLong,
+  type Work,
 } from '@capstan/kube'
 import type { ResourceInfo } from '../../registry/resource-info.ts'
 import { timeProblem } from '../../registry/time.ts'
@@ -114,7 +117,9 @@ function coerced(shape: Shape, value: unknown, wrongType: WrongType, reject: (wh
       return value.map((item: unknown) => item ?? '')
     case 'stringMap': {
       if (!isRecord(value)) throw wrongType(value, 'map[string]string')
-      for (const [key, item] of Object.entries(value)) {
+      // A list of entries takes three times as long for a map of 100,000.
+      for (const key of Object.keys(value)) {
+        const item = value[key]
         if (item === null) value[key] = ''
         else if (typeof item !== 'string') throw wrongType(item, 'string')
       }
@@ -145,9 +150,9 @@ const flags = new Set(['controller', 'blockOwnerDeletion'])
 const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
 /** Validates the metadata of an object to be stored. */
-export function metadataErrors(info: ResourceInfo, { metadata }: KubeObject): FieldError[] {
+export function* metadataErrors(info: ResourceInfo, { metadata }: KubeObject): Work<FieldError[]> {
   const errors: FieldError[] = []
-  const { name, generateName, labels, annotations, finalizers, ownerReferences } = metadata
+  const { name, generateName, labels = {}, annotations = {}, finalizers = [], ownerReferences } = metadata
   if (generateName !== undefined) {
     for (const problem of info.strategy.nameProblems(generateName, true))
       errors.push(invalid('metadata.generateName', generateName, problem))
@@ -155,19 +160,21 @@ export function metadataErrors(info: ResourceInfo, { metadata }: KubeObject): Fi
   if (!name) errors.push(required('metadata.name', 'name or generateName is required'))
   else for (const problem of info.strategy.nameProblems(name, false)) errors.push(invalid('metadata.name', name, problem))
 
-  for (const [key, value] of Object.entries(labels ?? {})) {
-    for (const problem of labelKeyProblems(key)) errors.push(invalid('metadata.labels', key, problem))
-    for (const problem of labelValueProblems(value)) errors.push(invalid('metadata.labels', value, problem))
-  }
+  yield* eachInPieces(Object.keys(labels), (key) => {
+    addInvalid(errors, 'metadata.labels', key, labelKeyProblems(key))
+    addInvalid(errors, 'metadata.labels', labels[key], labelValueProblems(labels[key]!))
+  })
   let size = 0
-  for (const [key, value] of Object.entries(annotations ?? {})) {
-    size += key.length + value.length
-    for (const problem of qualifiedNameProblems(key.toLowerCase())) errors.push(invalid('metadata.annotations', key, problem))
-  }
+  yield* eachInPieces(Object.keys(annotations), (key) => {
+    size += key.length + annotations[key]!.length
+    addInvalid(errors, 'metadata.annotations', key, qualifiedNameProblems(key.toLowerCase()))
+  })
   if (size > MaxAnnotations) errors.push(tooLong('metadata.annotations', MaxAnnotations))
   // Only upstream's own API groups require a domain.
   const strict = info.builtin && info.group !== 'apiextensions.k8s.io'
-  appendAll(errors, ownerErrors(ownerReferences ?? []), finalizerErrors(finalizers ?? [], strict))
+  appendAll(errors, ownerErrors(ownerReferences ?? []))
+  yield
+  yield* finalizerErrors(errors, finalizers, strict)
   return errors
 }
 
@@ -219,25 +226,17 @@ export function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | un
     )
 }
 
-function finalizerErrors(finalizers: readonly string[], strict: boolean): FieldError[] {
-  const errors: FieldError[] = []
-  finalizers.forEach((finalizer, index) => {
-    for (const problem of qualifiedNameProblems(finalizer)) errors.push(invalid('metadata.finalizers', finalizer, problem))
-    if (strict && !finalizer.includes('/') && !standardFinalizers.has(finalizer)) {
-      errors.push(
-        invalid(
-          `metadata.finalizers[${index}]`,
-          finalizer,
-          'name is neither a standard finalizer name nor is it fully qualified',
-        ),
-      )
-    }
+function* finalizerErrors(errors: FieldError[], finalizers: readonly string[], strict: boolean): Work<void> {
+  yield* eachInPieces(finalizers.entries(), ([index, finalizer]) => {
+    addInvalid(errors, 'metadata.finalizers', finalizer, qualifiedNameProblems(finalizer))
+    if (strict && !finalizer.includes('/') && !standardFinalizers.has(finalizer))
+      addInvalid(errors, `metadata.finalizers[${index}]`, finalizer, unqualifiedFinalizer)
   })
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
     errors.push(invalid('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'))
   }
-  return errors
 }
+const unqualifiedFinalizer = ['name is neither a standard finalizer name nor is it fully qualified']
 
 /** Validates changes of metadata in an update. System fields have been carried over already; `uid` is as the client sent it. */
 export function metadataUpdateErrors({ metadata: now }: KubeObject, { metadata: old }: KubeObject): FieldError[] {
