@@ -1,6 +1,6 @@
 /**
- * Runs real kubectl against `capstan up --demo`: every command that `npm start` suggests, and more of each kind, and compares the output.
- * Run by `npm run interop -- kubectl`.
+ * Runs real kubectl and clusterctl against `capstan up --demo`: every command that `npm start` suggests, and more of each kind, and
+ * compares the output. Run by `npm run interop -- kubectl`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -28,13 +28,13 @@ interface Step {
 const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'endless'> & { after?: readonly Step[] }>> = {
   'what there is': {
     expect:
-      /cluster\.cluster\.x-k8s\.io\/demo[\s\S]*machinedeployment\.cluster\.x-k8s\.io\/demo-steady[\s\S]*machine\.cluster\.x-k8s\.io\/demo-/,
+      /cluster\.cluster\.x-k8s\.io\/demo[\s\S]*machinedeployment\.cluster\.x-k8s\.io\/demo-steady[\s\S]*machinepool\.cluster\.x-k8s\.io\/demo-pool\s[\s\S]*machine\.cluster\.x-k8s\.io\/demo-/,
   },
   'how it stands, condition by condition': { expect: /Type:\s+TopologyReconciled/ },
   'what happens next (Ctrl-C ends it)': { expect: /^NAME\s+CLUSTER/, timeoutMs: 3000, endless: true },
   'wait until it serves': { expect: /cluster\.cluster\.x-k8s\.io\/demo condition met/ },
   'the workload cluster and its nodes': {
-    expect: (out) => (lines(out).filter((line) => / Ready /.test(line)).length === 3 ? undefined : 'expected three Ready nodes'),
+    expect: (out) => (lines(out).filter((line) => / Ready /.test(line)).length === 5 ? undefined : 'expected five Ready nodes'),
   },
   'scale the workers that the topology leaves free': {
     expect: /machinedeployment\.cluster\.x-k8s\.io\/demo-elastic scaled/,
@@ -73,7 +73,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
     after: [
       {
         name: 'nothing is left behind',
-        command: 'kubectl get machines,localmachines,secrets -l cluster.x-k8s.io/cluster-name=demo',
+        command: 'kubectl get machinepools,machines,localmachinepools,localmachines,secrets -l cluster.x-k8s.io/cluster-name=demo',
         expect: /No resources found/,
       },
     ],
@@ -92,6 +92,18 @@ const more: readonly Step[] = [
   { name: 'get wide', command: 'kubectl get machines -o wide', expect: /PROVIDER ?ID|PROVIDERID/i },
   { name: 'get yaml', command: 'kubectl get cluster second -o yaml', expect: /kind: Cluster[\s\S]*name: second/ },
   { name: 'get by label', command: 'kubectl get machines -l cluster.x-k8s.io/control-plane', expect: /second-control-plane/ },
+  { name: 'get pools: the columns of upstream', command: 'kubectl get machinepools', expect: poolColumns(false) },
+  { name: 'get pools wide: the columns of upstream', command: 'kubectl get mp -o wide', expect: poolColumns(true) },
+  {
+    name: 'clusterctl describes the pool, its infrastructure and its Machine',
+    command: 'clusterctl describe cluster second --show-conditions all --echo',
+    expect: allOf(
+      /─MachinePool default\/second-pool, v1\.36\.0\s[^─]*─Paused\s+False\s/,
+      /─Machine default\/second-pool-\S+, v1\.36\.0\s+1\s+1\s+1\s+1\s/,
+      /─LocalBootstrapConfig default\/second-pool-\S+\s[^─]*─Ready\s+True\s/,
+      /─LocalMachinePool default\/second-pool-\S+\s[^─]*─Ready\s+True\s/,
+    ),
+  },
   { name: 'get by short name', command: 'kubectl get ma,md,ms', expect: /machineset\.cluster\.x-k8s\.io/ },
   { name: 'get all namespaces in chunks', command: 'kubectl get machines -A --chunk-size=2', expect: /default\s+second-/ },
   {
@@ -169,11 +181,29 @@ function waitFor(what: string, object: string): Step {
   }
 }
 
+/** Expects output that each of the patterns matches. */
+function allOf(...patterns: readonly RegExp[]): Step['expect'] {
+  return (output) => {
+    const missing = patterns.filter((pattern) => !pattern.test(output))
+    return missing.length === 0 ? undefined : `output does not match ${missing.join(', ')}`
+  }
+}
+
+/** A pool of one machine, in the printer columns of upstream's CustomResourceDefinition of MachinePools. */
+function poolColumns(isWide: boolean): RegExp {
+  const paused = (text: string) => (isWide ? [text] : [])
+  const titles = ['NAME', 'CLUSTER', 'DESIRED', 'CURRENT', 'READY', 'AVAILABLE', 'UP-TO-DATE', ...paused('PAUSED')]
+  const values = ['second-pool', 'second', '1', '1', '1', '1', '1', ...paused('False')]
+  return new RegExp(
+    `^${[...titles, 'PHASE', 'AGE', 'VERSION'].join('\\s+')}\\s*\n${[...values, 'Running', '\\S+', 'v1\\.36\\.0'].join('\\s+')}\\s*$`,
+  )
+}
+
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
 /** Runs the whole script. Resolves with how many steps passed and failed. */
 export async function kubectlSuite(): Promise<{ passed: number; failed: number }> {
-  const [kubectl] = await toolPaths('kubectl')
+  const [kubectl, clusterctl] = await toolPaths('kubectl', 'clusterctl')
   const folder = mkdtempSync(join(tmpdir(), 'capstan-kubectl-'))
   const kubeconfig = join(folder, 'kubeconfig')
   const plane = await startPlane(kubeconfig)
@@ -183,7 +213,10 @@ export async function kubectlSuite(): Promise<{ passed: number; failed: number }
     ...process.env,
     KUBECONFIG: kubeconfig,
     HOME: folder,
-    PATH: `${join(kubectl, '..')}:${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
+    // Without network, the search for a newer release of clusterctl takes a minute.
+    CLUSTERCTL_DISABLE_VERSIONCHECK: 'true',
+    NO_COLOR: '1',
+    PATH: `${join(kubectl, '..')}:${join(clusterctl, '..')}:${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
   }
 
   const run = (step: Step): void => {

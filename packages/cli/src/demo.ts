@@ -113,7 +113,7 @@ export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
     { command: `${kubectl} apply -f ${manifest('class.yaml')}`, what: 'a ClusterClass and its templates' },
     { command: `${kubectl} apply -f ${manifest('cluster.yaml')}`, what: 'a Cluster of that class' },
     { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, what: 'wait until it is Available' },
-    { command: `${kubectl} get clusters,machinedeployments,machines`, what: 'list its objects' },
+    { command: `${kubectl} get clusters,machinedeployments,machinepools,machines`, what: 'list its objects' },
     { command: `${kubectl} delete cluster demo`, what: 'delete it' },
   ]
 }
@@ -122,7 +122,7 @@ export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
 export function suggestions(kubeconfig: string, capstan: string): readonly Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   return [
-    { command: `${kubectl} get clusters,machinedeployments,machines`, what: 'what there is' },
+    { command: `${kubectl} get clusters,machinedeployments,machinepools,machines`, what: 'what there is' },
     { command: `${kubectl} describe cluster demo`, what: 'how it stands, condition by condition' },
     { command: `${kubectl} get machines -w`, what: 'what happens next (Ctrl-C ends it)' },
     { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, what: 'wait until it serves' },

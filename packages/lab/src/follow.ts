@@ -1,5 +1,5 @@
 /** Reports the relevant changes in a management cluster as lines: one watch per relevant kind, through any client. */
-import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
+import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, MachinePool } from '@capstan/api'
 import type { Client, Clock, Kind, KubeObject, Random } from '@capstan/kube'
 import { keyOf, keyText, watchObjects } from '@capstan/kube'
 import type { Line } from './narrate.ts'
@@ -15,7 +15,7 @@ export interface FollowOptions {
   changed?(clusters: readonly Cluster[], machines: readonly Machine[]): void
 }
 
-const kinds: readonly Kind[] = [ExtensionConfig, ClusterClass, Cluster, MachineDeployment, Machine]
+const kinds: readonly Kind[] = [ExtensionConfig, ClusterClass, Cluster, MachineDeployment, MachinePool, Machine]
 
 /** Resolves when the signal aborts. */
 export async function followStory(client: Client, { clock, random, signal, report, changed }: FollowOptions): Promise<void> {

@@ -2,7 +2,7 @@
  * Describes changes of clusters, machines, classes and extensions as lines for people. A pure function of changes, so that `capstan up`
  * prints the same lines that tests compare.
  */
-import type { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
+import type { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, MachinePool } from '@capstan/api'
 import type { Clock, Condition, KubeObject } from '@capstan/kube'
 import { appendAll, isDeleting } from '@capstan/kube'
 
@@ -40,7 +40,8 @@ export function createNarrator(clock: Clock): Narrator {
       case 'Machine':
         return aboutMachine(previous as Machine | undefined, object as Machine | undefined)
       case 'MachineDeployment':
-        return aboutMachineDeployment(previous as MachineDeployment | undefined, object as MachineDeployment | undefined)
+      case 'MachinePool':
+        return aboutReplicas(kind, previous as Replicated | undefined, object as Replicated | undefined)
       case 'ClusterClass':
         return aboutClusterClass(previous as ClusterClass | undefined, object as ClusterClass | undefined)
       case 'ExtensionConfig':
@@ -113,7 +114,8 @@ function aboutTopology(previous: Cluster | undefined, object: Cluster, line: (ev
 /** Formats the wanted topology in brackets. */
 function shapeOf({ spec: { topology } }: Cluster): string {
   if (!topology) return ''
-  const workers = sum(topology.workers?.machineDeployments ?? [], ({ replicas }) => replicas ?? 1)
+  const { machineDeployments = [], machinePools = [] } = topology.workers ?? {}
+  const workers = sum([...machineDeployments, ...machinePools], ({ replicas }) => replicas ?? 1)
   return ` (${count(topology.controlPlane?.replicas ?? 1, 'control plane machine')}, ${count(workers, 'worker')}, Kubernetes ${topology.version})`
 }
 
@@ -125,16 +127,19 @@ function aboutMachine(previous: Machine | undefined, object: Machine | undefined
   if (!object) return [line('MachineDeleted', 'deleted')]
   const phase = object.status?.phase
   if (phase === undefined || phase === previous?.status?.phase) return []
-  const details =
-    phase === 'Running' ? ` (Node ${object.status?.nodeRef?.name}, Kubernetes ${object.spec.version ?? 'unknown'})` : ''
+  // Core writes the version of a pool's Machine after it has created the Machine.
+  const version = object.spec.version ?? object.status?.nodeInfo?.kubeletVersion ?? 'unknown'
+  const details = phase === 'Running' ? ` (Node ${object.status?.nodeRef?.name}, Kubernetes ${version})` : ''
   return [line(`Machine${phase}`, `${phase}${details}`)]
 }
 
-function aboutMachineDeployment(previous: MachineDeployment | undefined, object: MachineDeployment | undefined): Line[] {
+type Replicated = MachineDeployment | MachinePool
+
+function aboutReplicas(kind: string, previous: Replicated | undefined, object: Replicated | undefined): Line[] {
   if (!previous || !object || previous.spec.replicas === object.spec.replicas || previous.spec.replicas === undefined) return []
   const cluster = `${object.metadata.namespace}/${object.spec.clusterName}`
   const text = `scaling from ${previous.spec.replicas} to ${object.spec.replicas}`
-  return [{ subject: subjectOf('MachineDeployment', previous, object), event: 'Scaling', text, cluster }]
+  return [{ subject: subjectOf(kind, previous, object), event: 'Scaling', text, cluster }]
 }
 
 function aboutClusterClass(previous: ClusterClass | undefined, object: ClusterClass | undefined): Line[] {

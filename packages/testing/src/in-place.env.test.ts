@@ -38,14 +38,14 @@ const updatesVersions: HookScript = {
 
 const byMoving = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
 
-/** The demo with three steady workers, of which one may be unavailable, and without elastic ones. */
+/** The demo with three steady workers, of which one may be unavailable, without elastic ones and the pool. */
 async function aRunningCluster(script: HookScript, stores?: PlaneEnvOptions['stores']): Promise<void> {
   env = await planeEnv({ runtime: scriptedRuntime(script), ...(stores ? { stores } : {}) })
   await createFrom(env.client, new URL('class.yaml', demo))
   await env.settle()
   await createFrom(env.client, new URL('cluster.yaml', demo))
   const machineDeployments = [{ class: 'worker', name: 'steady', replicas: 3, rollout: byMoving }]
-  await change({ workers: { machineDeployments } })
+  await change({ workers: { machineDeployments, machinePools: null } })
   await env.advance(seconds(60))
   env.story()
 }

@@ -35,6 +35,7 @@ async function live(env: PlaneEnv): Promise<void> {
       { op: 'replace', path: `${steady}/replicas`, value: 2 },
       // Otherwise the Machine to delete first is chosen randomly.
       { op: 'add', path: `${steady}/deletion`, value: { order: 'Oldest' } },
+      { op: 'replace', path: '/spec/topology/workers/machinePools/0/replicas', value: 1 },
     ],
   })
   await env.advance(seconds(30))
@@ -50,7 +51,7 @@ test('a cluster lives its whole life', async () => {
   const env = await planeEnv({ runtime: runtime() })
   await live(env)
   expect(env.story()).toMatchInlineSnapshot(`
-    "   0.0  Cluster default/demo: created (1 control plane machine, 2 workers, Kubernetes v1.36.0)
+    "   0.0  Cluster default/demo: created (1 control plane machine, 4 workers, Kubernetes v1.36.0)
        0.0  Cluster default/demo: BeforeClusterCreate called on scripted.test: wait 2 s (warming up)
        0.0  ClusterClass default/demo: accepted
        2.0  Cluster default/demo: BeforeClusterCreate called on scripted.test: go
@@ -64,16 +65,25 @@ test('a cluster lives its whole life', async () => {
        3.5  Cluster default/demo: control plane initialized
        3.5  Cluster default/demo: AfterControlPlaneInitialized called on scripted.test: go
        3.5  Machine default/demo-elastic-1: Provisioning
+       3.5  Machine default/demo-pool-1: Pending
+       3.5  Machine default/demo-pool-2: Pending
        3.5  Machine default/demo-steady-1: Provisioning
        4.0  Machine default/demo-elastic-1: Provisioned
+       4.0  Machine default/demo-pool-1: Provisioned
+       4.0  Machine default/demo-pool-2: Provisioned
        4.0  Machine default/demo-steady-1: Provisioned
        4.3  Cluster default/demo: Available after 4.3 s
        4.3  Machine default/demo-elastic-1: Running (Node demo-elastic-1, Kubernetes v1.36.0)
+       4.3  Machine default/demo-pool-1: Running (Node demo-pool-1, Kubernetes v1.36.0)
+       4.3  Machine default/demo-pool-2: Running (Node demo-pool-2, Kubernetes v1.36.0)
        4.3  Machine default/demo-steady-1: Running (Node demo-steady-1, Kubernetes v1.36.0)
       30.0  --- scale
+      30.0  Machine default/demo-pool-2: Deleting
+      30.0  Machine default/demo-pool-2: deleted
       30.0  Machine default/demo-steady-2: Pending
       30.0  Machine default/demo-steady-2: Provisioning
       30.0  MachineDeployment default/demo-steady: scaling from 1 to 2
+      30.0  MachinePool default/demo-pool: scaling from 2 to 1
       30.5  Machine default/demo-steady-2: Provisioned
       30.8  Cluster default/demo: Available
       30.8  Machine default/demo-steady-2: Running (Node demo-steady-2, Kubernetes v1.36.0)
@@ -88,9 +98,14 @@ test('a cluster lives its whole life', async () => {
       60.8  Machine default/demo-control-plane-1: deleted
       60.8  Machine default/demo-control-plane-2: Running (Node demo-control-plane-2, Kubernetes v1.36.1)
       65.8  Cluster default/demo: AfterControlPlaneUpgrade called on scripted.test: go
+      65.8  Machine default/demo-pool-3: Pending
       65.8  Machine default/demo-steady-3: Pending
       65.8  Machine default/demo-steady-3: Provisioning
+      66.3  Machine default/demo-pool-3: Provisioned
       66.3  Machine default/demo-steady-3: Provisioned
+      66.6  Machine default/demo-pool-1: Deleting
+      66.6  Machine default/demo-pool-1: deleted
+      66.6  Machine default/demo-pool-3: Running (Node demo-pool-3, Kubernetes v1.36.1)
       66.6  Machine default/demo-steady-1: Deleting
       66.6  Machine default/demo-steady-1: deleted
       66.6  Machine default/demo-steady-3: Running (Node demo-steady-3, Kubernetes v1.36.1)
@@ -117,6 +132,8 @@ test('a cluster lives its whole life', async () => {
      183.0  Machine default/demo-control-plane-2: deleted
      183.0  Machine default/demo-elastic-2: Deleting
      183.0  Machine default/demo-elastic-2: deleted
+     183.0  Machine default/demo-pool-3: Deleting
+     183.0  Machine default/demo-pool-3: deleted
      183.0  Machine default/demo-steady-3: Deleting
      183.0  Machine default/demo-steady-3: deleted
      183.0  Machine default/demo-steady-4: Deleting
