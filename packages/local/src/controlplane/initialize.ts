@@ -1,15 +1,19 @@
 import type { ReconcileContext } from '@capstan/controller'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
-import { type Client, ConfigMap, orAbsent } from '@capstan/kube'
+import { type Client, ConfigMap, isDeleting, orAbsent } from '@capstan/kube'
 import { again, failureAt, instant, progress } from '../simulation.ts'
 import { KubeadmConfigKey } from '../workload/basics.ts'
 import type { ControlPlaneScope } from './scope.ts'
+import { isToBeRemediated } from './status.ts'
 
 /** Reports the control plane as initialized when its API server is reachable. Never reset. */
 export async function initialize(scope: ControlPlaneScope, io: ReconcileContext, workload: Client | undefined): Promise<Outcome> {
   const { controlPlane } = scope
   const status = (controlPlane.status ??= {})
   if (status.initialization?.controlPlaneInitialized) return proceed()
+  // Upstream: the first Machine may go before it is complete, and its replacement could not join.
+  const [only, ...others] = scope.machines.map(({ machine }) => machine)
+  if (only && others.length === 0 && (isDeleting(only) || isToBeRemediated(only))) return wait('the only Machine to be replaced')
   // Upstream: the ConfigMap that kubeadm writes last shows that the first control plane machine is ready.
   if (!workload || !(await orAbsent(workload.get(ConfigMap, KubeadmConfigKey)))) return wait('API server to be reachable')
   const now = io.clock.now()

@@ -32,6 +32,7 @@ import {
 import { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { propagateMetadata, templatedMetadata } from './metadata.ts'
+import { RemediationForAnnotation, RemediationInProgressAnnotation } from './remediation.ts'
 import type { ControlPlaneScope } from './scope.ts'
 import { upToDate } from './status.ts'
 import { type MachineParts, outdatedReasons } from './up-to-date.ts'
@@ -112,11 +113,14 @@ export function desiredMachine(
 ): Input<Machine> {
   const { controlPlane, cluster } = scope
   const { version, machineTemplate } = controlPlane.spec
+  const { labels, annotations } = machineMetadata(scope)
+  const replaced = controlPlane.metadata.annotations?.[RemediationInProgressAnnotation]
   return {
     metadata: {
       name,
       namespace: controlPlane.metadata.namespace!,
-      ...machineMetadata(scope),
+      labels,
+      annotations: { ...annotations, ...(replaced === undefined ? {} : { [RemediationForAnnotation]: replaced }) },
       ownerReferences: [controllerReference(controlPlane, LocalControlPlane)],
     },
     spec: {

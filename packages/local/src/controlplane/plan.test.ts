@@ -6,6 +6,7 @@ const aMachine = (name: string, of: Partial<PlannedMachine> = {}): PlannedMachin
   name,
   created: `2026-01-01T00:00:0${name.slice(1)}Z`,
   deleting: false,
+  hasNode: true,
   healthy: true,
   outdated: [],
   deleteFirst: false,
@@ -51,6 +52,21 @@ describe('the next step', () => {
       'up waits for a Machine to become healthy',
       { machines: [aMachine('m1', { healthy: false })] },
       'hold * waiting for control plane components to become healthy',
+    ],
+    [
+      'up, after a remediation, creates the replacement while the etcd members have a quorum',
+      { replicas: 5, isRemediating: true, machines: [...three, aMachine('m4', { healthy: false })] },
+      'create: 4 Machines < 5 replicas',
+    ],
+    [
+      'up, after a remediation, waits for the quorum that the replacement could cost',
+      { isRemediating: true, machines: [aMachine('m1'), aMachine('m2', { healthy: false })] },
+      'hold * waiting for etcd cluster to become healthy',
+    ],
+    [
+      'up, after a remediation, waits for a healthy Machine',
+      { isRemediating: true, machines: [aMachine('m1', { healthy: false }), aMachine('m2', { healthy: false })] },
+      'hold * waiting for control plane components to become healthy * waiting for etcd cluster to become healthy',
     ],
     [
       'up waits for a Machine to be deleted',

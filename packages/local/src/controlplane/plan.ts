@@ -3,6 +3,7 @@
  * complete. Pure: no clock and no requests, so that tests can simulate whole rollouts. Upstream: controlplane/kubeadm/reconcilers, v1.14.
  */
 import { compareText } from '@capstan/kube'
+import { keepsQuorum } from './remediation.ts'
 
 /** A control plane Machine with the fields that planning needs. */
 export interface PlannedMachine {
@@ -11,6 +12,7 @@ export interface PlannedMachine {
   readonly created: string
   readonly failureDomain?: string | undefined
   readonly deleting: boolean
+  readonly hasNode: boolean
   /** Its Node exists and is Ready. */
   readonly healthy: boolean
   /** Reasons why it must be replaced; empty when it is up to date. */
@@ -31,6 +33,8 @@ export interface ControlPlane {
   /** Failure domains fit for control plane machines. */
   readonly failureDomains: readonly string[]
   readonly certificatesAvailable: boolean
+  /** An unhealthy Machine was deleted, and its replacement is not created yet. */
+  readonly isRemediating?: boolean
   /** The version of the Cluster's topology while the control plane does not have it yet. */
   readonly pendingVersion?: string | undefined
 }
@@ -106,7 +110,11 @@ function preflight(plane: ControlPlane, change: 'joining' | { readonly leaving: 
     return [...messages, '* waiting for a control plane Machine to complete deletion']
   }
   const leaving = change === 'joining' ? undefined : change.leaving
-  if (machines.some((machine) => machine !== leaving && !machine.healthy)) {
+  // Several Machines may have failed: the replacement of one is created if it cannot make matters worse.
+  if (plane.isRemediating && change === 'joining') {
+    if (!machines.some(({ healthy }) => healthy)) messages.push('* waiting for control plane components to become healthy')
+    if (!keepsQuorum(machines, true)) messages.push('* waiting for etcd cluster to become healthy')
+  } else if (machines.some((machine) => machine !== leaving && !machine.healthy)) {
     messages.push('* waiting for control plane components to become healthy')
   }
   return messages

@@ -8,15 +8,16 @@ import {
   MachineConditions,
   MachineControlPlaneLabel,
 } from '@capstan/api'
-import { aggregate, compareText, getCondition, isTrue, type NewCondition, shortList } from '@capstan/kube'
+import { aggregate, compareText, getCondition, isFalse, isTrue, type NewCondition, shortList } from '@capstan/kube'
 import { type LocalControlPlane, LocalControlPlaneConditions as Conditions } from '../kinds/local-control-plane.ts'
 import { missingCertificates } from './certificates.ts'
+import { parseRecord, RemediationForAnnotation, RemediationInProgressAnnotation } from './remediation.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
 type Status = NonNullable<LocalControlPlane['status']>
 
 /** Returns counters and versions; phases write the other status fields. */
-export function controlPlaneCounters({ cluster, machines }: ControlPlaneScope): Partial<Status> {
+export function controlPlaneCounters({ controlPlane, cluster, machines }: ControlPlaneScope): Partial<Status> {
   const count = (type: string) => machines.filter(({ machine }) => isTrue(machine, type)).length
   const versions = versionsOf(machines.map(({ machine }) => machine))
   return {
@@ -26,7 +27,19 @@ export function controlPlaneCounters({ cluster, machines }: ControlPlaneScope): 
     availableReplicas: count('Available'),
     upToDateReplicas: machines.filter(({ machine, outdated }) => upToDate(machine, outdated).status === 'True').length,
     ...(versions.length === 0 ? {} : { versions, version: versions[0]!.version }),
+    ...lastRemediation(controlPlane, machines),
   }
+}
+
+/** Returns the remediation in progress, or else the last one of which a replacement exists. */
+function lastRemediation(controlPlane: LocalControlPlane, machines: ControlPlaneScope['machines']): Partial<Status> {
+  const inProgress = controlPlane.metadata.annotations?.[RemediationInProgressAnnotation]
+  const values = inProgress ? [inProgress] : machines.map(({ machine }) => machine.metadata.annotations?.[RemediationForAnnotation])
+  const [last] = values
+    .filter((value) => value !== undefined)
+    .map(parseRecord)
+    .sort((a, b) => compareText(b.timestamp, a.timestamp))
+  return last ? { lastRemediation: { machine: last.machine, time: last.timestamp, retryCount: last.retryCount } } : {}
 }
 
 /** Returns the versions of the Machines in ascending order, with their number of Machines. */
@@ -52,6 +65,7 @@ export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[]
     scalingUp(scope),
     machinesReady(scope),
     machinesUpToDate(scope),
+    remediating(scope),
     deleting(scope),
   ]
 }
@@ -156,6 +170,20 @@ function machinesUpToDate({ machines }: ControlPlaneScope): NewCondition {
     'UpToDate',
     { as: Conditions.MachinesUpToDate, reasons: { issue: 'NotUpToDate', unknown: 'UpToDateUnknown', info: 'UpToDate' } },
   )
+}
+
+/** Whether a MachineHealthCheck has handed the Machine over to its owner, to be replaced. */
+export const isToBeRemediated = (machine: Machine): boolean =>
+  isFalse(machine, 'HealthCheckSucceeded') && isFalse(machine, 'OwnerRemediated')
+
+function remediating({ machines }: ControlPlaneScope): NewCondition {
+  const unhealthy = machines.map(({ machine }) => machine).filter((machine) => isFalse(machine, 'HealthCheckSucceeded'))
+  const inWork = unhealthy.filter(isToBeRemediated)
+  if (inWork.length > 0) return Conditions.Remediating.true('Remediating', aggregate(inWork, 'OwnerRemediated').message)
+  if (unhealthy.length === 0) return Conditions.Remediating.false('NotRemediating')
+  const names = shortList(unhealthy.map(({ metadata }) => metadata.name).sort(compareText), 3)
+  const are = unhealthy.length === 1 ? `Machine ${names} is` : `Machines ${names} are`
+  return Conditions.Remediating.false('NotRemediating', `${are} not healthy (not to be remediated by LocalControlPlane)`)
 }
 
 /** Returns the UpToDate condition of a Machine. */

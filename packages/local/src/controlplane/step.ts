@@ -7,13 +7,15 @@ import {
   Machine,
   RemediateMachineAnnotation,
 } from '@capstan/api'
-import { type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
-import { isDeleting, keyOf, messageOf, seconds } from '@capstan/kube'
+import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
+import { isDeleting, isFalse, keyOf, type KubeObject, messageOf, seconds } from '@capstan/kube'
 import { canUpdateInPlace, type InPlaceUpdates, triggerInPlaceUpdate } from './in-place.ts'
 import { createMachine } from './machines.ts'
-import { type PlannedMachine, planStep } from './plan.ts'
+import { planStep, type Step } from './plan.ts'
+import { remediate } from './remediate.ts'
+import { parseRecord, RemediationForAnnotation, RemediationInProgressAnnotation, type RemediationRecord, type UnhealthyMachine } from './remediation.ts'
 import type { ControlPlaneScope } from './scope.ts'
-import { isHealthy } from './status.ts'
+import { isHealthy, isToBeRemediated } from './status.ts'
 import { isRolloutDue } from './up-to-date.ts'
 
 /** Plans and performs the next step. Returns a requeue when no event will trigger the next reconcile. */
@@ -22,18 +24,37 @@ export async function takeStep(
   io: ReconcileContext,
   updates: InPlaceUpdates | undefined,
 ): Promise<Outcome> {
-  const { controlPlane, cluster, machines, template } = scope
+  const { controlPlane, cluster, machines } = scope
   const { spec } = controlPlane
   const domains = cluster.status?.failureDomains ?? []
-  const step = planStep({
+  const planned = machines.map((one) => plannedMachine(one, isRolloutDue(controlPlane, one.machine, io.clock.now())))
+  const plan = {
     replicas: spec.replicas ?? 1,
     maxSurge: spec.rollout?.strategy?.rollingUpdate?.maxSurge === 0 ? 0 : 1,
-    machines: machines.map((one) => plannedMachine(one, isRolloutDue(controlPlane, one.machine, io.clock.now()))),
+    machines: planned,
     failureDomains: domains.filter((domain) => domain.controlPlane).map((domain) => domain.name),
     certificatesAvailable: scope.certificates.state === 'available',
+    isRemediating: hasAnnotation(controlPlane, RemediationInProgressAnnotation),
     pendingVersion: pendingVersion(scope),
-  })
+  }
+  const step = planStep(plan)
   scope.step = step
+  // The start of an in-place update is completed first.
+  if (step.kind === 'resume') {
+    await update(scope, named(scope, step.machine), io)
+    return proceed()
+  }
+  const remediation = await remediate(scope, { machines: planned, pendingVersion: plan.pendingVersion }, io)
+  return remediation === 'deleted' ? proceed() : mergeOutcomes([remediation, await takePlanned(scope, step, io, updates)])
+}
+
+async function takePlanned(
+  scope: ControlPlaneScope,
+  step: Exclude<Step, { kind: 'resume' }>,
+  io: ReconcileContext,
+  updates: InPlaceUpdates | undefined,
+): Promise<Outcome> {
+  const { controlPlane, cluster, machines, template } = scope
   switch (step.kind) {
     case 'rest':
       return proceed()
@@ -47,6 +68,7 @@ export async function takeStep(
       try {
         const machine = await createMachine(scope, template.object, step.failureDomain, io)
         scope.machines = [...machines, { machine, outdated: [] }]
+        delete controlPlane.metadata.annotations?.[RemediationInProgressAnnotation]
       } catch (err) {
         const reason = machines.length === 0 ? 'FailedInitialization' : 'FailedScaleUp'
         io.events.event(
@@ -61,9 +83,6 @@ export async function takeStep(
     }
     case 'delete':
       await deleteMachine(named(scope, step.machine), step.reason, io)
-      return proceed()
-    case 'resume':
-      await update(scope, named(scope, step.machine), io)
       return proceed()
     case 'update': {
       const machine = named(scope, step.machine)
@@ -117,12 +136,17 @@ async function deleteMachine(machine: Machine, reason: string, io: ReconcileCont
 const named = ({ machines }: ControlPlaneScope, name: string): Machine =>
   machines.find(({ machine }) => machine.metadata.name === name)!.machine
 
-const plannedMachine = ({ machine, outdated }: ControlPlaneScope['machines'][number], isRolloutDue: boolean): PlannedMachine => ({
+const plannedMachine = ({ machine, outdated }: ControlPlaneScope['machines'][number], isRolloutDue: boolean): UnhealthyMachine => ({
   name: machine.metadata.name,
   created: machine.metadata.creationTimestamp,
   failureDomain: machine.status?.failureDomain ?? machine.spec.failureDomain,
   deleting: isDeleting(machine),
+  hasNode: machine.status?.nodeRef !== undefined,
   healthy: isHealthy(machine),
+  failsHealthCheck: isFalse(machine, 'HealthCheckSucceeded'),
+  handedOver: isToBeRemediated(machine),
+  marked: hasAnnotation(machine, RemediateMachineAnnotation),
+  replaces: replacedBy(machine),
   outdated,
   deleteFirst: hasAnnotation(machine, DeleteMachineAnnotation),
   updatable:
@@ -133,12 +157,18 @@ const plannedMachine = ({ machine, outdated }: ControlPlaneScope['machines'][num
   update: isUpdateInProgress(machine) ? (isMarkedForUpdate(machine) && !isUpdatePending(machine) ? 'begun' : 'running') : 'none',
 })
 
-const hasAnnotation = ({ metadata }: Machine, name: string): boolean => metadata.annotations?.[name] !== undefined
+function replacedBy({ metadata }: Machine): RemediationRecord | undefined {
+  const value = metadata.annotations?.[RemediationForAnnotation]
+  return value === undefined ? undefined : parseRecord(value)
+}
+
+const hasAnnotation = ({ metadata }: KubeObject, name: string): boolean => metadata.annotations?.[name] !== undefined
 
 /** Returns the version of the topology while this control plane does not have it; no step is performed meanwhile. */
 function pendingVersion({ controlPlane, cluster }: ControlPlaneScope): string | undefined {
   const wanted = cluster.spec.topology?.version
   const { version } = controlPlane.spec
   if (wanted === undefined || wanted === version) return undefined
-  return cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation] === version ? undefined : wanted
+  const upgradeStep = cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation]
+  return upgradeStep === version ? undefined : upgradeStep || wanted
 }

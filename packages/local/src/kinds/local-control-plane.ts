@@ -50,6 +50,23 @@ const common = {
     )
     .optional()
     .doc('When and how machines are replaced.'),
+  remediation: s
+    .object(
+      {
+        maxRetry: s.int32().optional().doc('How often replacements are replaced in turn. Absent: without a limit.'),
+        retryPeriodSeconds: s
+          .int32({ minimum: 0 })
+          .optional()
+          .doc('Time between the remediation of a Machine and that of its replacement. Default 0.'),
+        minHealthyPeriodSeconds: s
+          .int32({ minimum: 0 })
+          .optional()
+          .doc('A replacement that fails later has a problem of its own: retries are counted from zero. Default 3600.'),
+      },
+      { minProperties: 1 },
+    )
+    .optional()
+    .doc('How unhealthy machines are replaced.'),
   bootstrapConfigSpec: bootstrapConfigSpec.optional().doc('Spec of the LocalBootstrapConfigs. A change replaces the machines.'),
   simulated: s
     .object({
@@ -114,6 +131,14 @@ export const LocalControlPlane = defineKind({
       .listMap('version')
       .optional()
       .doc('Kubernetes versions in use, from old to new.'),
+    lastRemediation: s
+      .object({
+        machine: s.string({ minLength: 1, maxLength: 253 }).doc('The Machine that was deleted.'),
+        time: s.timestamp().doc('When it was deleted.'),
+        retryCount: s.int32({ minimum: 0 }).doc('How often a replacement was replaced in turn.'),
+      })
+      .optional()
+      .doc('The last remediation of an unhealthy Machine.'),
     timeline: s
       .object({ apiServerReached: s.timestamp().optional().doc('When the API server was first reached.') })
       .optional()
@@ -195,6 +220,7 @@ export const LocalControlPlaneConditions = conditionTypes({
   ScalingUp: ['ScalingUp', 'NotScalingUp', 'WaitingForReplicasSet'],
   MachinesReady: ['Ready', 'NotReady', 'ReadyUnknown', 'NoReplicas', 'InternalError'],
   MachinesUpToDate: ['UpToDate', 'NotUpToDate', 'UpToDateUnknown', 'NoReplicas', 'InternalError'],
+  Remediating: ['Remediating', 'NotRemediating', 'InternalError'],
   Paused: ['Paused', 'NotPaused'],
   Deleting: ['NotDeleting', 'WaitingForWorkersDeletion', 'WaitingForMachineDeletion', 'DeletionCompleted', 'InternalError'],
 })

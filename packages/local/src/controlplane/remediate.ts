@@ -1,0 +1,77 @@
+/** Replaces Machines that a MachineHealthCheck has handed over to the control plane, one at a time: deletes them; `step.ts` creates others. */
+import { ConditionOrder, Machine, MachineConditions } from '@capstan/api'
+import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
+import { draft, isDeleting, isFalse, isTrue, keyOf, type NewCondition, orAbsent, setConditions } from '@capstan/kube'
+import { planRemediation, RemediationForAnnotation, RemediationInProgressAnnotation, type Situation } from './remediation.ts'
+import type { ControlPlaneScope } from './scope.ts'
+
+const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
+
+/** Returns `deleted` when a Machine was deleted: no other step is taken then. */
+export async function remediate(
+  scope: ControlPlaneScope,
+  situation: Pick<Situation, 'machines' | 'pendingVersion'>,
+  io: ReconcileContext,
+): Promise<Outcome | 'deleted'> {
+  const { controlPlane } = scope
+  for (const { machine } of scope.machines) if (hasRecovered(machine)) await report(scope, machine, undefined, io)
+  forgetCompleted(scope)
+
+  const now = io.clock.now()
+  const plan = planRemediation({
+    ...situation,
+    initialized: controlPlane.status?.initialization?.controlPlaneInitialized ?? false,
+    inProgress: controlPlane.metadata.annotations?.[RemediationInProgressAnnotation] !== undefined,
+    limits: controlPlane.spec.remediation ?? {},
+    now,
+  })
+  if (plan.kind === 'none') return proceed()
+  const { machine } = scope.machines.find((one) => one.machine.metadata.name === plan.machine)!
+  if (plan.kind === 'wait') {
+    await report(scope, machine, OwnerRemediated.false(plan.reason, plan.message), io)
+    return plan.until === undefined ? proceed() : requeue(plan.until - now, plan.message)
+  }
+  // Reported first: a Machine that is being deleted is not looked at again.
+  await report(scope, machine, OwnerRemediated.false('MachineDeleting', 'Machine is deleting'), io)
+  io.log.info('Deleting Machine (remediating unhealthy Machine)', { Machine: plan.machine })
+  await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid: machine.metadata.uid } }))
+  const annotations = (controlPlane.metadata.annotations ??= {})
+  annotations[RemediationInProgressAnnotation] = JSON.stringify(plan.record)
+  return 'deleted'
+}
+
+/** Removes the mark of a remediation whose replacement exists: the process ended before it could. */
+function forgetCompleted({ controlPlane, machines }: ControlPlaneScope): void {
+  const { annotations } = controlPlane.metadata
+  const inProgress = annotations?.[RemediationInProgressAnnotation]
+  if (inProgress === undefined) return
+  if (machines.some(({ machine }) => machine.metadata.annotations?.[RemediationForAnnotation] === inProgress)) {
+    delete annotations![RemediationInProgressAnnotation]
+  }
+}
+
+const hasRecovered = (machine: Machine): boolean =>
+  !isDeleting(machine) && isTrue(machine, HealthCheckSucceeded.type) && isFalse(machine, OwnerRemediated.type)
+
+/** Writes the condition OwnerRemediated of a Machine, or removes it. */
+async function report(
+  scope: ControlPlaneScope,
+  machine: Machine,
+  condition: NewCondition | undefined,
+  io: ReconcileContext,
+): Promise<void> {
+  const after = draft(machine)
+  const { conditions } = machine.status ?? {}
+  const { generation } = machine.metadata
+  after.status = {
+    ...after.status,
+    conditions: condition
+      ? setConditions(conditions, [condition], { now: io.clock.now(), generation, order: ConditionOrder })
+      : draft(conditions ?? []).filter(({ type }) => type !== OwnerRemediated.type),
+  }
+  const latest = await commitChanges(io.client, Machine, machine, after, {
+    conditions: [OwnerRemediated.type],
+    signal: io.signal,
+  })
+  scope.machines = scope.machines.map((one) => (one.machine === machine ? { ...one, machine: latest } : one))
+}

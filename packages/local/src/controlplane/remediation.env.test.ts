@@ -1,0 +1,167 @@
+/** Remediation of control plane Machines that core's MachineHealthCheck finds unhealthy, on the virtual clock. */
+import { Cluster, Machine, MachineControlPlaneLabel, MachineHealthCheck, RemediateMachineAnnotation } from '@capstan/api'
+import { minutes, Node, seconds } from '@capstan/kube'
+import { conditionText, type PlaneEnv, planeEnv } from '@capstan/testing'
+import { afterEach, expect, test } from 'vitest'
+import { LocalCluster } from '../kinds/local-cluster.ts'
+import { LocalControlPlane } from '../kinds/local-control-plane.ts'
+import { LocalMachine, LocalMachineTemplate } from '../kinds/local-machine.ts'
+import { RemediationForAnnotation, RemediationInProgressAnnotation } from './remediation.ts'
+
+let env: PlaneEnv
+afterEach(() => env.close())
+
+const key = { namespace: 'default', name: 'demo' }
+const named = (name: string) => ({ metadata: { name, namespace: 'default' } })
+const ref = (group: string, kind: string, name: string) => ({ apiGroup: `${group}.capstan.dev`, kind, name })
+
+interface Setup {
+  readonly replicas?: number
+  readonly remediation?: NonNullable<LocalControlPlane['spec']['remediation']>
+}
+
+/** A control plane whose Machines are remediated when their Node is not Ready for 30 s, or absent after a minute. */
+async function aControlPlane({ replicas = 3, remediation }: Setup = {}): Promise<void> {
+  env = await planeEnv({ shows: () => false })
+  const { client } = env
+  await client.create(LocalMachineTemplate, { ...named('machines'), spec: { template: { spec: {} } } })
+  await client.create(LocalCluster, named('demo'))
+  await client.create(LocalControlPlane, {
+    ...named('demo'),
+    spec: {
+      replicas,
+      version: 'v1.36.0',
+      ...(remediation ? { remediation } : {}),
+      machineTemplate: { spec: { infrastructureRef: ref('infrastructure', 'LocalMachineTemplate', 'machines') } },
+    },
+  })
+  await client.create(Cluster, {
+    ...named('demo'),
+    spec: {
+      infrastructureRef: ref('infrastructure', 'LocalCluster', 'demo'),
+      controlPlaneRef: ref('controlplane', 'LocalControlPlane', 'demo'),
+    },
+  })
+  await client.create(MachineHealthCheck, {
+    ...named('demo'),
+    spec: {
+      clusterName: 'demo',
+      selector: { matchExpressions: [{ key: MachineControlPlaneLabel, operator: 'Exists' }] },
+      checks: {
+        nodeStartupTimeoutSeconds: 60,
+        unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 30 }],
+      },
+    },
+  })
+  await env.advance(minutes(1))
+}
+
+const machines = async () => (await env.client.list(Machine, { namespace: 'default' })).items
+const names = async () => (await machines()).map(({ metadata }) => metadata.name).sort()
+const controlPlane = () => env.client.get(LocalControlPlane, key)
+const ownerRemediated = async (name: string) =>
+  conditionText(await env.client.get(Machine, { namespace: 'default', name }), 'OwnerRemediated')
+
+const failure = { at: 'kubelet' as const, message: 'the disk is full' }
+const breakMachine = (name: string) =>
+  env.client.patch(LocalMachine, { namespace: 'default', name }, { type: 'merge', body: { spec: { simulated: { failure } } } })
+
+test('an unhealthy Machine is replaced', async () => {
+  await aControlPlane()
+  const before = await names()
+  await breakMachine(before[0]!)
+  await env.advance(seconds(29))
+  expect(await names()).toEqual(before)
+  expect(conditionText(await controlPlane(), 'Remediating')).toBe('False NotRemediating')
+
+  await env.advance(minutes(2))
+  const [replacement, ...others] = (await names()).filter((name) => name !== before[1] && name !== before[2])
+  expect(others).toEqual([])
+  expect(replacement).not.toBe(before[0])
+  const { annotations } = (await env.client.get(Machine, { namespace: 'default', name: replacement! })).metadata
+  expect(JSON.parse(annotations![RemediationForAnnotation]!)).toMatchObject({ machine: before[0], retryCount: 0 })
+  const { metadata, status } = await controlPlane()
+  expect(metadata.annotations?.[RemediationInProgressAnnotation]).toBeUndefined()
+  expect(status).toMatchObject({
+    readyReplicas: 3,
+    lastRemediation: { machine: before[0], retryCount: 0, time: expect.any(String) },
+  })
+  expect((await env.plane.workloads.clientFor(key)!.list(Node)).items).toHaveLength(3)
+})
+
+test('a Machine that a user marks is replaced', async () => {
+  await aControlPlane()
+  const before = await names()
+  const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
+  await env.client.patch(Machine, { namespace: 'default', name: before[1]! }, { type: 'merge', body })
+  await env.advance(minutes(1))
+  expect(await names()).toHaveLength(3)
+  expect(await names()).not.toContain(before[1])
+})
+
+test('the majority of etcd members is spared, until a Machine recovers', async () => {
+  await aControlPlane()
+  const before = await names()
+  await breakMachine(before[0]!)
+  await breakMachine(before[1]!)
+  await env.advance(minutes(2))
+  expect(await names()).toEqual(before)
+  const oldest = (await machines()).map(({ metadata }) => metadata).sort((a, b) => (a.creationTimestamp + a.name < b.creationTimestamp + b.name ? -1 : 1))
+  const chosen = oldest.find(({ name }) => name === before[0] || name === before[1])!.name
+  const why =
+    "LocalControlPlane can't remediate this Machine because this could result in loosing Kubernetes control plane components or in etcd quorum loss"
+  expect(await ownerRemediated(chosen)).toBe(`False CannotBeRemediated: ${why}`)
+  const { status } = (await controlPlane()).status!.conditions!.find(({ type }) => type === 'Remediating')!
+  expect(status).toBe('True')
+
+  const other = chosen === before[0] ? before[1]! : before[0]!
+  await env.client.patch(LocalMachine, { namespace: 'default', name: other }, { type: 'merge', body: { spec: { simulated: null } } })
+  await env.advance(minutes(2))
+  expect(await names()).toHaveLength(3)
+  expect(await names()).not.toContain(chosen)
+  expect(await ownerRemediated(other)).toBeUndefined()
+  expect(conditionText(await controlPlane(), 'Remediating')).toBe('False NotRemediating')
+})
+
+test('of five Machines two are replaced, one after the other', async () => {
+  await aControlPlane({ replicas: 5 })
+  const before = await names()
+  await breakMachine(before[0]!)
+  await breakMachine(before[1]!)
+  const counts: number[] = []
+  for (let second = 0; second < 120; second++) {
+    await env.advance(seconds(1))
+    counts.push((await names()).length)
+  }
+  expect(Math.min(...counts)).toBeGreaterThanOrEqual(4)
+  expect((await names()).filter((name) => before.includes(name))).toEqual(before.slice(2))
+  expect((await controlPlane()).status).toMatchObject({ readyReplicas: 5 })
+})
+
+test('replacements that fail, too, are replaced maxRetry times', async () => {
+  await aControlPlane({ remediation: { maxRetry: 2, retryPeriodSeconds: 300 } })
+  const seen = new Set(await names())
+  const [first] = seen
+  await breakMachine(first!)
+  // Machines are compared with their template by its name: the running ones stay as they are.
+  await env.client.delete(LocalMachineTemplate, { namespace: 'default', name: 'machines' })
+  await env.client.create(LocalMachineTemplate, {
+    ...named('machines'),
+    spec: { template: { spec: { simulated: { failure: { at: 'provisioning', message: 'no capacity' } } } } },
+  })
+  const created: number[] = []
+  for (let minute = 0; minute < 30; minute++) {
+    await env.advance(minutes(1))
+    for (const name of await names()) {
+      if (!seen.has(name)) created.push(minute)
+      seen.add(name)
+    }
+  }
+  expect(created).toHaveLength(3)
+  expect(created[2]! - created[1]!).toBeGreaterThanOrEqual(4)
+  const { status } = await controlPlane()
+  expect(status).toMatchObject({ replicas: 3, readyReplicas: 2, lastRemediation: { retryCount: 2 } })
+  const last = (await machines()).find(({ status }) => status?.nodeRef === undefined)!.metadata.name
+  const why = "LocalControlPlane can't remediate this machine because the operation already failed 2 times (MaxRetry)"
+  expect(await ownerRemediated(last)).toBe(`False CannotBeRemediated: ${why}`)
+})

@@ -1,0 +1,156 @@
+/**
+ * Decides which unhealthy Machine of a control plane is deleted, so that another replaces it, and when that must wait. Pure.
+ * A simulated control plane has no etcd: each Machine with a Node counts as an etcd member, which is healthy while the Machine is.
+ * Upstream: remediation.go of controlplane/kubeadm, v1.14.
+ */
+import { compareText, durationText, hours, seconds } from '@capstan/kube'
+import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
+import type { PlannedMachine } from './plan.ts'
+
+/** A remediation that was started: kept on the control plane until the replacement exists, then on the replacement. */
+export interface RemediationRecord {
+  /** Name of the deleted Machine. */
+  readonly machine: string
+  /** RFC 3339. */
+  readonly timestamp: string
+  /** How often a replacement was replaced in turn. */
+  readonly retryCount: number
+}
+
+/** Annotation of a control plane between the deletion of an unhealthy Machine and the creation of its replacement. */
+export const RemediationInProgressAnnotation = 'controlplane.capstan.dev/remediation-in-progress'
+
+/** Annotation of a Machine that replaces an unhealthy one. */
+export const RemediationForAnnotation = 'controlplane.capstan.dev/remediation-for'
+
+/** @throws Error when the value is not a record */
+export function parseRecord(value: string): RemediationRecord {
+  const record = JSON.parse(value) as RemediationRecord
+  if (typeof record?.machine !== 'string' || typeof record.timestamp !== 'string' || typeof record.retryCount !== 'number') {
+    throw new Error(`Cannot read a remediation from annotation value ${value}`)
+  }
+  return record
+}
+
+export interface UnhealthyMachine extends PlannedMachine {
+  /** A MachineHealthCheck has found a problem. */
+  readonly failsHealthCheck: boolean
+  /** A MachineHealthCheck has asked the control plane to remediate the Machine. */
+  readonly handedOver: boolean
+  /** A user asks for its remediation. */
+  readonly marked: boolean
+  /** The remediation that it is the replacement of. */
+  readonly replaces?: RemediationRecord | undefined
+}
+
+export interface Situation {
+  readonly machines: readonly UnhealthyMachine[]
+  readonly initialized: boolean
+  /** A Machine was deleted, and its replacement is not created yet. */
+  readonly inProgress: boolean
+  readonly pendingVersion?: string | undefined
+  readonly limits: NonNullable<LocalControlPlane['spec']['remediation']>
+  readonly now: number
+}
+
+export type Remediation =
+  | { readonly kind: 'none' }
+  /** `until`: when to decide again, if no event will cause it. */
+  | {
+      readonly kind: 'wait'
+      readonly machine: string
+      readonly reason: 'CannotBeRemediated' | 'RemediationDeferred'
+      readonly message: string
+      readonly until?: number | undefined
+    }
+  | { readonly kind: 'delete'; readonly machine: string; readonly record: RemediationRecord }
+
+export function planRemediation(situation: Situation): Remediation {
+  const { machines, initialized, inProgress, pendingVersion } = situation
+  const [first] = machines.filter((machine) => machine.handedOver).sort(mostBrokenFirst)
+  if (!first || first.deleting || inProgress) return { kind: 'none' }
+  const machine = first.name
+  const wait = (reason: 'CannotBeRemediated' | 'RemediationDeferred', why: string, until?: number): Remediation => ({
+    kind: 'wait',
+    machine,
+    reason,
+    message: `LocalControlPlane ${why}`,
+    until,
+  })
+
+  if (pendingVersion !== undefined) {
+    const why = `can't remediate while waiting for a version upgrade to ${pendingVersion} to be propagated from Cluster.spec.topology`
+    return wait('RemediationDeferred', why)
+  }
+  const record = nextRecord(first, situation)
+  if ('until' in record) {
+    const why = `can't remediate this machine because the operation already failed in the latest ${durationText(record.period)} (RetryPeriodSeconds)`
+    return wait('RemediationDeferred', why, record.until)
+  }
+  if ('retries' in record) {
+    const why = `can't remediate this machine because the operation already failed ${record.retries} times (MaxRetry)`
+    return wait('CannotBeRemediated', why)
+  }
+  if (!initialized) return { kind: 'delete', machine, record }
+
+  if (machines.length <= 1) return wait('CannotBeRemediated', "can't remediate if current replicas are less or equal to 1")
+  if (machines.some((one) => !one.failsHealthCheck && !one.hasNode)) {
+    const why = 'waiting for control plane Machine provisioning to complete before triggering remediation'
+    return wait('RemediationDeferred', why)
+  }
+  if (machines.some((one) => one.deleting)) {
+    const why = 'waiting for control plane Machine deletion to complete before triggering remediation'
+    return wait('RemediationDeferred', why)
+  }
+  const others = machines.filter((one) => one !== first)
+  const isSafe = others.some(({ healthy }) => healthy) && (!first.hasNode || keepsQuorum(others))
+  if (!isSafe) {
+    const why = `can't remediate this Machine because this could result in loosing Kubernetes control plane components or in etcd quorum loss`
+    return wait('CannotBeRemediated', why)
+  }
+  return { kind: 'delete', machine, record }
+}
+
+/**
+ * Whether the etcd members of these Machines have a quorum; with `joining`, also while one more member is unhealthy.
+ * Upstream: targetEtcdClusterHealthy.
+ */
+export function keepsQuorum(machines: readonly PlannedMachine[], joining = false): boolean {
+  const members = machines.filter(({ hasNode }) => hasNode)
+  const healthy = members.filter((member) => member.healthy).length
+  const voting = members.length + (joining ? 1 : 0)
+  // A second member cannot join otherwise: with two, none may fail.
+  const isBestCase = joining && members.length <= 1
+  return healthy + (isBestCase ? 1 : 0) >= Math.floor(voting / 2) + 1
+}
+
+function mostBrokenFirst(a: UnhealthyMachine, b: UnhealthyMachine): number {
+  return (
+    Number(b.marked) - Number(a.marked) ||
+    Number(a.hasNode) - Number(b.hasNode) ||
+    Number(a.healthy) - Number(b.healthy) ||
+    compareText(a.created, b.created) ||
+    compareText(a.name, b.name)
+  )
+}
+
+/** Upstream: DefaultMinHealthyPeriodSeconds. */
+const DefaultMinHealthyPeriod = hours(1)
+
+/** Returns the record of a remediation that starts now, or the limit that forbids it. */
+function nextRecord(
+  { name, replaces }: UnhealthyMachine,
+  { limits, now }: Situation,
+): RemediationRecord | { readonly until: number; readonly period: number } | { readonly retries: number } {
+  const first = { machine: name, timestamp: `${new Date(now).toISOString().slice(0, 19)}Z`, retryCount: 0 }
+  if (!replaces) return first
+  const last = Date.parse(replaces.timestamp)
+  const { maxRetry, retryPeriodSeconds = 0, minHealthyPeriodSeconds } = limits
+  const minHealthyPeriod = minHealthyPeriodSeconds === undefined ? DefaultMinHealthyPeriod : seconds(minHealthyPeriodSeconds)
+  // A Machine that fails later has another problem than the one that it replaces.
+  if (last + minHealthyPeriod <= now) return first
+  const period = seconds(retryPeriodSeconds)
+  if (last + period > now) return { until: last + period, period }
+  if (maxRetry !== undefined && replaces.retryCount >= maxRetry) return { retries: maxRetry }
+  return { ...first, retryCount: replaces.retryCount + 1 }
+}
