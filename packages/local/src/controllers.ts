@@ -1,8 +1,9 @@
 /** The controllers of this provider, ready for a manager. */
-import { Cluster, Machine, MachinePool, MachinePoolNameLabel } from '@capstan/api'
+import { Cluster, ClusterNameLabel, Machine, MachinePool, MachinePoolNameLabel } from '@capstan/api'
 import { type Controller, controller, type Index, type Source, watches } from '@capstan/controller'
 import { CustomResourceDefinition, isTrue, type Kind, keyOf, type KubeObject, Secret } from '@capstan/kube'
 import { reconcileLocalBootstrapConfig } from './bootstrap/reconcile.ts'
+import { isClusterSecret } from './controlplane/certificates.ts'
 import type { InPlaceUpdates } from './controlplane/in-place.ts'
 import { reconcileLocalControlPlane } from './controlplane/reconcile.ts'
 import { machinesByCluster, reconcileLocalCluster } from './infrastructure/cluster/reconcile.ts'
@@ -89,11 +90,13 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
     controller({
       name: 'localcontrolplane',
       for: LocalControlPlane,
-      owns: [Machine, Secret],
+      owns: [Machine],
       watches: [
         watches(Cluster, ofCluster(controlPlanesByCluster), clusterMattered),
         // Deletion waits for the last worker.
         watches(Machine, sameCluster(controlPlanesByCluster), isGone),
+        // Of any owner: users may bring certificates, and replace them.
+        watches(Secret, sameCluster(controlPlanesByCluster), isClusterSecretOf),
         watches(LocalBootstrapConfig, () => []),
         // Only read from the cache, for the API versions of kinds.
         watches(CustomResourceDefinition, () => []),
@@ -133,6 +136,11 @@ const poolOf = ({ metadata }: LocalMachine) =>
   )
 
 const isPooled = (object: KubeObject | undefined): boolean => object?.metadata.labels?.[MachinePoolNameLabel] !== undefined
+
+const isClusterSecretOf = ({ previous, object }: { previous: KubeObject | undefined; object: KubeObject | undefined }): boolean => {
+  const { name, labels } = (object ?? previous)!.metadata
+  return isClusterSecret(name, labels?.[ClusterNameLabel] ?? '')
+}
 
 const isGone = ({ object }: { object: KubeObject | undefined }): boolean => object === undefined
 

@@ -22,6 +22,7 @@ import {
 } from '@capstan/kube'
 import { httpsTransport, makeAuthority, parseKubeconfig, resolveKubeconfig } from '@capstan/kube/node'
 import { type TestEnv, testEnv, type TestEnvOptions } from '@capstan/testing'
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import { afterEach, expect, test } from 'vitest'
 import { localControllers } from './controllers.ts'
 import { localKinds } from './kinds/all.ts'
@@ -385,6 +386,35 @@ test('a certificate authority that is deleted after initialization is not recrea
   expect(await machines(world)).toHaveLength(1)
 })
 
+test('all certificates of a cluster are Secrets by the contract, and those of the user stay', async () => {
+  const world = await aWorld()
+  const ours = await makeAuthority(world.clock, { commonName: 'ours' })
+  const data = { 'tls.crt': btoa(ours.certificate), 'tls.key': btoa(ours.key) }
+  const labels = { 'cluster.x-k8s.io/cluster-name': 'demo' }
+  await world.client.create(Secret, { metadata: { ...named('demo-etcd').metadata, labels }, type: 'cluster.x-k8s.io/secret', data })
+  await createCluster(world)
+  await world.advance(seconds(5))
+  for (const purpose of ['ca', 'proxy', 'sa', 'kubeconfig']) {
+    expect(await world.client.get(Secret, key(`demo-${purpose}`))).toMatchObject({
+      type: 'cluster.x-k8s.io/secret',
+      metadata: { labels, ownerReferences: [{ kind: 'LocalControlPlane', name: 'demo', controller: true }] },
+    })
+  }
+  const etcd = await world.client.get(Secret, key('demo-etcd'))
+  expect(etcd.data).toEqual(data)
+  expect(etcd.metadata.ownerReferences).toBeUndefined()
+
+  const text = async (purpose: string, name: string) => atob((await world.client.get(Secret, key(`demo-${purpose}`))).data![name]!)
+  for (const purpose of ['ca', 'proxy']) {
+    const authority = new X509Certificate(await text(purpose, 'tls.crt'))
+    expect([authority.ca, authority.subject]).toEqual([true, 'CN=kubernetes'])
+    expect(authority.checkPrivateKey(createPrivateKey(await text(purpose, 'tls.key')))).toBe(true)
+  }
+  // Upstream: the certificate of `sa` is the public key of its private key.
+  const publicKey = createPublicKey(await text('sa', 'tls.crt'))
+  expect(createPublicKey(await text('sa', 'tls.key')).equals(publicKey)).toBe(true)
+})
+
 test('a deleted kubeconfig is recreated', async () => {
   const world = await aWorld()
   await createCluster(world)
@@ -503,7 +533,7 @@ test('creates each object once, however early the process was stopped', async ()
       `localmachines/${name}`,
       'localcontrolplanes/demo',
       `localbootstrapconfigs/${name}`,
-      ...[`secrets/${name}`, 'secrets/demo-ca', 'secrets/demo-kubeconfig'].sort(),
+      ...[`secrets/${name}`, ...['ca', 'etcd', 'kubeconfig', 'proxy', 'sa'].map((of) => `secrets/demo-${of}`)].sort(),
     ])
     await end(open.pop()!)
     if (finished) break
@@ -545,6 +575,39 @@ test('kubectl connects to the workload API server with its kubeconfig over TLS',
     const { items } = await createClient(transport).list(Node)
     expect(items.map(({ metadata }) => metadata.name)).toEqual((await machines(world)).map(({ metadata }) => metadata.name))
     transport.close()
+  } finally {
+    await listener.close(0)
+  }
+})
+
+test('a user replaces the certificate authority: the kubeconfig and the workload API server follow', async () => {
+  const clock = new VirtualClock(Date.now())
+  const world = await aWorld({ clock })
+  const listener = await listen({ port: 0, endpointFor: (name) => world.workloads.endpointFor(name ?? ''), clock })
+  const access = async () => {
+    const secret = await world.client.get(Secret, key('demo-kubeconfig'))
+    return resolveKubeconfig(parseKubeconfig(Buffer.from(secret.data!.value!, 'base64').toString('utf8')))
+  }
+  const nodesWith = async (kubeconfig: Awaited<ReturnType<typeof access>>) => {
+    const transport = httpsTransport(kubeconfig, { clock, random: seededRandom(1) })
+    try {
+      return (await createClient(transport).list(Node)).items.length
+    } finally {
+      transport.close()
+    }
+  }
+  try {
+    await createCluster(world, { port: listener.port })
+    await world.advance(seconds(5))
+    const before = await access()
+    expect(await nodesWith(before)).toBe(1)
+
+    const next = await makeAuthority(clock, { commonName: 'next' })
+    const data = { 'tls.crt': btoa(next.certificate), 'tls.key': btoa(next.key) }
+    await world.client.patch(Secret, key('demo-ca'), { type: 'merge', body: { data } })
+    await world.settle()
+    expect(await nodesWith(await access())).toBe(1)
+    await expect(nodesWith(before)).rejects.toThrow(/certificate/)
   } finally {
     await listener.close(0)
   }

@@ -1,16 +1,42 @@
 /**
- * Certificates of a cluster, each in a Secret named after the Cluster, created once and never overwritten. A simulated control plane
- * needs only its certificate authority, no keys of etcd, front proxy and service accounts. Upstream: util/secret.
+ * Certificates of a cluster, each in a Secret named after the Cluster, created once and never overwritten: users may provide their own,
+ * and replace the certificate authority. A simulated control plane uses only this one; those of etcd, the front proxy and service accounts
+ * are for other readers. Upstream: util/secret.
  */
+import { generateKeyPair } from 'node:crypto'
+import { promisify } from 'node:util'
 import { type Cluster, ClusterNameLabel, ClusterSecretType } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
-import { controllerReference, isReason, keyOf, Secret } from '@capstan/kube'
+import { type Clock, controllerReference, isReason, keyOf, Secret } from '@capstan/kube'
 import { type CertifiedKey, makeAuthority } from '@capstan/kube/node'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { findSecret, secretData, secretText } from '../secrets.ts'
 
-/** The Secrets, named `<cluster>-<purpose>`, and the common names of their certificates. */
-const ClusterCertificates = [{ purpose: 'ca', commonName: 'kubernetes' }] as const
+/** Makes the content of the Secrets, which are named `<cluster>-<purpose>`. Upstream: the common name of all authorities is the same. */
+const ClusterCertificates: Readonly<Record<string, (clock: Clock) => Promise<CertifiedKey>>> = {
+  ca: authority,
+  etcd: authority,
+  proxy: authority,
+  sa: serviceAccountKeys,
+}
+
+/** Whether a Secret with this name belongs to the certificates or is the kubeconfig of the Cluster. */
+export const isClusterSecret = (name: string, cluster: string): boolean =>
+  [...Object.keys(ClusterCertificates), 'kubeconfig'].some((purpose) => name === `${cluster}-${purpose}`)
+
+function authority(clock: Clock): Promise<CertifiedKey> {
+  return makeAuthority(clock, { commonName: 'kubernetes' })
+}
+
+/** The keys with which tokens of service accounts are signed and verified: the public one takes the place of a certificate. */
+async function serviceAccountKeys(): Promise<CertifiedKey> {
+  const { publicKey, privateKey } = await promisify(generateKeyPair)('ec', {
+    namedCurve: 'P-256',
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'sec1', format: 'pem' },
+  })
+  return { certificate: publicKey, key: privateKey }
+}
 
 export type Certificates =
   | { readonly state: 'unread' }
@@ -28,18 +54,18 @@ export async function ensureCertificates(
 ): Promise<Certificates> {
   const mayMake = !controlPlane.status?.initialization?.controlPlaneInitialized
   const missing: string[] = []
-  let authority: CertifiedKey | undefined
-  for (const { purpose, commonName } of ClusterCertificates) {
+  let clusterAuthority: CertifiedKey | undefined
+  for (const [purpose, make] of Object.entries(ClusterCertificates)) {
     const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-${purpose}` }
     const found = await findSecret(key, io)
     const secret = found ?? (mayMake ? await create() : undefined)
     const certificate = secretText(secret, 'tls.crt')
     const privateKey = secretText(secret, 'tls.key')
     if (certificate === undefined || privateKey === undefined) missing.push(purpose)
-    else if (purpose === 'ca') authority = { certificate, key: privateKey }
+    else if (purpose === 'ca') clusterAuthority = { certificate, key: privateKey }
 
     async function create(): Promise<Secret> {
-      const made = await makeAuthority(io.clock, { commonName })
+      const made = await make(io.clock)
       try {
         return await io.client.create(Secret, {
           metadata: {
@@ -57,7 +83,9 @@ export async function ensureCertificates(
       }
     }
   }
-  return authority && missing.length === 0 ? { state: 'available', authority } : { state: 'missing', purposes: missing }
+  return clusterAuthority && missing.length === 0
+    ? { state: 'available', authority: clusterAuthority }
+    : { state: 'missing', purposes: missing }
 }
 
 /** Describes missing certificates, with upstream's text. */

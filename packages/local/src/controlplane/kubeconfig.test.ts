@@ -1,14 +1,15 @@
 import { hours, VirtualClock } from '@capstan/kube'
-import { formatKubeconfig, issueCertificate, kubeconfigFor, makeAuthority } from '@capstan/kube/node'
+import { type CertifiedKey, formatKubeconfig, issueCertificate, kubeconfigFor, makeAuthority } from '@capstan/kube/node'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { needsRenewal } from './kubeconfig.ts'
 
 const days = (n: number) => hours(24 * n)
 const start = Date.UTC(2026, 0, 1)
 let kubeconfig: string
+let authority: CertifiedKey
 beforeAll(async () => {
   const clock = new VirtualClock(start)
-  const authority = await makeAuthority(clock, { commonName: 'kubernetes' })
+  authority = await makeAuthority(clock, { commonName: 'kubernetes' })
   const client = await issueCertificate(authority, clock, {
     commonName: 'kubernetes-admin',
     usages: ['client'],
@@ -25,14 +26,22 @@ describe('a kubeconfig', () => {
     ['that has less than half its validity left is renewed', 183, true],
     ['that has expired is renewed', 400, true],
   ])('%s', (_, age, expected) => {
-    expect(needsRenewal(kubeconfig, new VirtualClock(start + days(age)))).toBe(expected)
+    expect(needsRenewal(kubeconfig, authority, new VirtualClock(start + days(age)))).toBe(expected)
   })
 
   test.each([
     ['that is missing its value', undefined],
     ['that has no client certificate', 'apiVersion: v1\nkind: Config\n'],
     ['whose client certificate is invalid', 'client-certificate-data: bm90IGEgY2VydGlmaWNhdGU=\n'],
-  ])('%s is renewed', (_, text) => {
-    expect(needsRenewal(text, new VirtualClock(start))).toBe(true)
+  ])('%s is renewed', (_, rest) => {
+    const trust = `certificate-authority-data: ${btoa(authority.certificate)}\n`
+    const text = rest === undefined ? undefined : `${trust}${rest}`
+    expect(needsRenewal(text, authority, new VirtualClock(start))).toBe(true)
+  })
+
+  test('of another certificate authority is renewed', async () => {
+    const clock = new VirtualClock(start)
+    const next = await makeAuthority(clock, { commonName: 'kubernetes' })
+    expect(needsRenewal(kubeconfig, next, clock)).toBe(true)
   })
 })

@@ -9,7 +9,7 @@ import { serverNameOf } from '../workload/server-name.ts'
 
 const Validity = hours(24 * 365)
 
-/** Writes the Secret when it is missing, and again after half the validity of its client certificate. */
+/** Writes the Secret when it is missing, and again after half the validity of its client certificate, or for another certificate authority. */
 export async function ensureKubeconfig(
   controlPlane: LocalControlPlane,
   cluster: Cluster,
@@ -20,7 +20,7 @@ export async function ensureKubeconfig(
   const found = await findSecret(key, io)
   if (found) {
     // A kubeconfig of the user is renewed by the user.
-    if (!isControlledBy(found, controlPlane, LocalControlPlane) || !needsRenewal(secretText(found, 'value'), io.clock)) return
+    if (!isControlledBy(found, controlPlane, LocalControlPlane) || !needsRenewal(secretText(found, 'value'), authority, io.clock)) return
     const value = formatKubeconfig(await kubeconfigOf(cluster, authority, io.clock))
     const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, data: secretData({ value }) }
     await io.client.patch(Secret, key, { type: 'merge', body })
@@ -37,9 +37,11 @@ export async function ensureKubeconfig(
   })
 }
 
-/** Whether less than half the validity of the client certificate is left, or the certificate cannot be read. */
-export function needsRenewal(text: string | undefined, clock: Clock): boolean {
+/** Whether less than half the validity of the client certificate is left, it cannot be read, or the cluster has another authority. */
+export function needsRenewal(text: string | undefined, authority: Pick<CertifiedKey, 'certificate'>, clock: Clock): boolean {
   // Called in every reconcile: as this provider writes the text, the YAML need not be parsed.
+  const [, trusted] = /certificate-authority-data: ([A-Za-z0-9+/=]+)/.exec(text ?? '') ?? []
+  if (trusted !== encode(authority.certificate)) return true
   const [, certificate] = /client-certificate-data: ([A-Za-z0-9+/=]+)/.exec(text ?? '') ?? []
   if (certificate === undefined) return true
   try {
@@ -48,6 +50,8 @@ export function needsRenewal(text: string | undefined, clock: Clock): boolean {
     return true
   }
 }
+
+const encode = (text: string): string => Buffer.from(text, 'utf8').toString('base64')
 
 async function kubeconfigOf(cluster: Cluster, authority: CertifiedKey, clock: Clock): Promise<Kubeconfig> {
   const { name } = cluster.metadata
@@ -59,7 +63,6 @@ async function kubeconfigOf(cluster: Cluster, authority: CertifiedKey, clock: Cl
     usages: ['client'],
     validity: Validity,
   })
-  const encode = (text: string) => Buffer.from(text, 'utf8').toString('base64')
   return {
     apiVersion: 'v1',
     kind: 'Config',

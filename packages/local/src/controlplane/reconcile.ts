@@ -23,7 +23,7 @@ import { controlPlaneConditions, controlPlaneCounters } from './status.ts'
 import { takeStep } from './step.ts'
 
 export interface LocalControlPlaneDependencies {
-  readonly workloads: Pick<Workloads, 'clientFor'>
+  readonly workloads: Pick<Workloads, 'clientFor' | 'trust'>
   /** Extensions that update Machines in place; absent: Machines are replaced. */
   readonly updates?: InPlaceUpdates | undefined
 }
@@ -80,7 +80,10 @@ async function provision(
   scope.certificates = await ensureCertificates(controlPlane, cluster, io)
   const { host, port } = cluster.spec.controlPlaneEndpoint ?? {}
   if (!host || !port) return wait('Cluster spec.controlPlaneEndpoint to be set')
-  if (scope.certificates.state === 'available') await ensureKubeconfig(controlPlane, cluster, scope.certificates.authority, io)
+  if (scope.certificates.state === 'available') {
+    workloads.trust(keyOf(cluster), scope.certificates.authority)
+    await ensureKubeconfig(controlPlane, cluster, scope.certificates.authority, io)
+  }
 
   const evaluated: ControlPlaneScope['machines'][number][] = []
   for (const { machine } of scope.machines) evaluated.push(await syncMachine(scope, machine, io))

@@ -33,6 +33,8 @@ export interface Boot {
 export interface Workloads {
   /** Starts the API server of a cluster, or adds this machine to the running one. Safe to repeat. */
   join(cluster: ObjectKey, machine: string, boot: Boot): Promise<Client>
+  /** Replaces the certificate authority of a running API server: it serves, and verifies clients of new connections, with this one. */
+  trust(cluster: ObjectKey, authority: CertifiedKey): void
   /** Removes a machine; with the last one the API server stops. Its data is kept. */
   leave(cluster: ObjectKey, machine: string): Promise<void>
   /** Removes a cluster with its data. */
@@ -61,7 +63,9 @@ interface Running {
   readonly server: ApiServer
   readonly client: Client
   readonly transport: Transport
-  readonly endpoint: Endpoint
+  boot: Boot
+  /** Replaced with the certificate authority, as a listener remembers the certificate of an endpoint. */
+  endpoint: Endpoint
   stopped: boolean
 }
 
@@ -91,14 +95,6 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       await server.ready
       const client = createClient(server.transport({ agent: 'kubelet' }))
       await ensureBasics(client, cluster.name, boot.kubernetesVersion)
-      const endpoint: Endpoint = {
-        // The endpoint stays the same when the version, and with it the handler, changes.
-        handler: (request, identity) => running.handler(request, identity),
-        authenticate: server.authenticate,
-        clientCA: boot.authority.certificate,
-        // Made at the first connection, so that unused API servers need no key.
-        serving: () => servingCertificate(cluster, boot, clock),
-      }
       // In-process clients act as the user of the kubeconfig, and fail once the server has stopped.
       const transport = whileRunning(server.transport({ name: 'kubernetes-admin', agent: 'capstan' }), () => !running.stopped)
       const running: Running = {
@@ -109,7 +105,8 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
         server,
         client,
         transport,
-        endpoint,
+        boot,
+        endpoint: endpointOf(() => running, boot),
         stopped: false,
       }
       return running
@@ -118,6 +115,15 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       throw err
     }
   }
+
+  const endpointOf = (running: () => Running, boot: Boot): Endpoint => ({
+    // The endpoint stays the same when the version, and with it the handler, changes.
+    handler: (request, identity) => running().handler(request, identity),
+    authenticate: (token) => running().server.authenticate(token),
+    clientCA: boot.authority.certificate,
+    // Made at the first connection, so that unused API servers need no key.
+    serving: () => servingCertificate(running().cluster, boot, clock),
+  })
 
   const handlerOf = ({ engine, issuer }: ApiServer, version: string | undefined): HttpHandler =>
     createHandler({ engine, issuer, clock, log, ...(version === undefined ? {} : { version }) })
@@ -154,6 +160,13 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
         }
         return running.client
       })
+    },
+    trust(cluster, authority) {
+      const running = planes.get(serverNameOf(cluster))
+      if (!running || running.boot.authority.certificate === authority.certificate) return
+      running.boot = { ...running.boot, authority }
+      running.endpoint = endpointOf(() => running, running.boot)
+      log.info('Workload API server has another certificate authority', { Cluster: keyText(cluster) })
     },
     leave(cluster, machine) {
       const name = serverNameOf(cluster)
