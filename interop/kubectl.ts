@@ -73,7 +73,8 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
     after: [
       {
         name: 'nothing is left behind',
-        command: 'kubectl get machinepools,machines,localmachinepools,localmachines,secrets -l cluster.x-k8s.io/cluster-name=demo',
+        command:
+          'kubectl get machinepools,machines,localmachinepools,localmachines,secrets -l cluster.x-k8s.io/cluster-name=demo',
         expect: /No resources found/,
       },
     ],

@@ -62,7 +62,12 @@ const suites: { readonly [name: string]: Suite } = {
   manifests: manifestsSuite,
   swap: swapSuite,
   'full-disk': fullDiskSuite,
-  kubectl: { shows: 'real kubectl and clusterctl against capstan up', ci: true, tools: ['kubectl', 'clusterctl'], run: kubectlSuite },
+  kubectl: {
+    shows: 'real kubectl and clusterctl against capstan up',
+    ci: true,
+    tools: ['kubectl', 'clusterctl'],
+    run: kubectlSuite,
+  },
   clusterctl: clusterctlSuite,
   'clusterctl-capstan': clusterctlCapstanSuite,
   'runtime-extension': runtimeExtensionSuite,

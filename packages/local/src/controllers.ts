@@ -137,7 +137,13 @@ const poolOf = ({ metadata }: LocalMachine) =>
 
 const isPooled = (object: KubeObject | undefined): boolean => object?.metadata.labels?.[MachinePoolNameLabel] !== undefined
 
-const isClusterSecretOf = ({ previous, object }: { previous: KubeObject | undefined; object: KubeObject | undefined }): boolean => {
+const isClusterSecretOf = ({
+  previous,
+  object,
+}: {
+  previous: KubeObject | undefined
+  object: KubeObject | undefined
+}): boolean => {
   const { name, labels } = (object ?? previous)!.metadata
   return isClusterSecret(name, labels?.[ClusterNameLabel] ?? '')
 }

@@ -391,7 +391,11 @@ test('all certificates of a cluster are Secrets by the contract, and those of th
   const ours = await makeAuthority(world.clock, { commonName: 'ours' })
   const data = { 'tls.crt': btoa(ours.certificate), 'tls.key': btoa(ours.key) }
   const labels = { 'cluster.x-k8s.io/cluster-name': 'demo' }
-  await world.client.create(Secret, { metadata: { ...named('demo-etcd').metadata, labels }, type: 'cluster.x-k8s.io/secret', data })
+  await world.client.create(Secret, {
+    metadata: { ...named('demo-etcd').metadata, labels },
+    type: 'cluster.x-k8s.io/secret',
+    data,
+  })
   await createCluster(world)
   await world.advance(seconds(5))
   for (const purpose of ['ca', 'proxy', 'sa', 'kubeconfig']) {
@@ -404,7 +408,8 @@ test('all certificates of a cluster are Secrets by the contract, and those of th
   expect(etcd.data).toEqual(data)
   expect(etcd.metadata.ownerReferences).toBeUndefined()
 
-  const text = async (purpose: string, name: string) => atob((await world.client.get(Secret, key(`demo-${purpose}`))).data![name]!)
+  const text = async (purpose: string, name: string) =>
+    atob((await world.client.get(Secret, key(`demo-${purpose}`))).data![name]!)
   for (const purpose of ['ca', 'proxy']) {
     const authority = new X509Certificate(await text(purpose, 'tls.crt'))
     expect([authority.ca, authority.subject]).toEqual([true, 'CN=kubernetes'])

@@ -20,7 +20,8 @@ export async function ensureKubeconfig(
   const found = await findSecret(key, io)
   if (found) {
     // A kubeconfig of the user is renewed by the user.
-    if (!isControlledBy(found, controlPlane, LocalControlPlane) || !needsRenewal(secretText(found, 'value'), authority, io.clock)) return
+    if (!isControlledBy(found, controlPlane, LocalControlPlane) || !needsRenewal(secretText(found, 'value'), authority, io.clock))
+      return
     const value = formatKubeconfig(await kubeconfigOf(cluster, authority, io.clock))
     const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, data: secretData({ value }) }
     await io.client.patch(Secret, key, { type: 'merge', body })

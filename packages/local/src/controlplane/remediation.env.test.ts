@@ -106,7 +106,9 @@ test('the majority of etcd members is spared, until a Machine recovers', async (
   await breakMachine(before[1]!)
   await env.advance(minutes(2))
   expect(await names()).toEqual(before)
-  const oldest = (await machines()).map(({ metadata }) => metadata).sort((a, b) => (a.creationTimestamp + a.name < b.creationTimestamp + b.name ? -1 : 1))
+  const oldest = (await machines())
+    .map(({ metadata }) => metadata)
+    .sort((a, b) => (a.creationTimestamp + a.name < b.creationTimestamp + b.name ? -1 : 1))
   const chosen = oldest.find(({ name }) => name === before[0] || name === before[1])!.name
   const why =
     "LocalControlPlane can't remediate this Machine because this could result in loosing Kubernetes control plane components or in etcd quorum loss"
@@ -115,7 +117,11 @@ test('the majority of etcd members is spared, until a Machine recovers', async (
   expect(status).toBe('True')
 
   const other = chosen === before[0] ? before[1]! : before[0]!
-  await env.client.patch(LocalMachine, { namespace: 'default', name: other }, { type: 'merge', body: { spec: { simulated: null } } })
+  await env.client.patch(
+    LocalMachine,
+    { namespace: 'default', name: other },
+    { type: 'merge', body: { spec: { simulated: null } } },
+  )
   await env.advance(minutes(2))
   expect(await names()).toHaveLength(3)
   expect(await names()).not.toContain(chosen)

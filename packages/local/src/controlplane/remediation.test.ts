@@ -45,7 +45,11 @@ describe('a remediation', () => {
       { machines: [aMachine('m1', { healthy: false, failsHealthCheck: true }), m2, m3] },
       'none',
     ],
-    ['does nothing while the Machine is being deleted', { machines: [aMachine('m1', { ...broken, deleting: true }), m2, m3] }, 'none'],
+    [
+      'does nothing while the Machine is being deleted',
+      { machines: [aMachine('m1', { ...broken, deleting: true }), m2, m3] },
+      'none',
+    ],
     ['does nothing until the last replacement exists', { inProgress: true, machines: [aMachine('m1', broken), m2, m3] }, 'none'],
     ['deletes an unhealthy Machine', { machines: [aMachine('m1', broken), m2, m3] }, 'delete m1, retry 0'],
     [

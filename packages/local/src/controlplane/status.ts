@@ -34,7 +34,9 @@ export function controlPlaneCounters({ controlPlane, cluster, machines }: Contro
 /** Returns the remediation in progress, or else the last one of which a replacement exists. */
 function lastRemediation(controlPlane: LocalControlPlane, machines: ControlPlaneScope['machines']): Partial<Status> {
   const inProgress = controlPlane.metadata.annotations?.[RemediationInProgressAnnotation]
-  const values = inProgress ? [inProgress] : machines.map(({ machine }) => machine.metadata.annotations?.[RemediationForAnnotation])
+  const values = inProgress
+    ? [inProgress]
+    : machines.map(({ machine }) => machine.metadata.annotations?.[RemediationForAnnotation])
   const [last] = values
     .filter((value) => value !== undefined)
     .map(parseRecord)

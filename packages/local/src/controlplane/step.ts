@@ -13,7 +13,13 @@ import { canUpdateInPlace, type InPlaceUpdates, triggerInPlaceUpdate } from './i
 import { createMachine } from './machines.ts'
 import { planStep, type Step } from './plan.ts'
 import { remediate } from './remediate.ts'
-import { parseRecord, RemediationForAnnotation, RemediationInProgressAnnotation, type RemediationRecord, type UnhealthyMachine } from './remediation.ts'
+import {
+  parseRecord,
+  RemediationForAnnotation,
+  RemediationInProgressAnnotation,
+  type RemediationRecord,
+  type UnhealthyMachine,
+} from './remediation.ts'
 import type { ControlPlaneScope } from './scope.ts'
 import { isHealthy, isToBeRemediated } from './status.ts'
 import { isRolloutDue } from './up-to-date.ts'
@@ -136,7 +142,10 @@ async function deleteMachine(machine: Machine, reason: string, io: ReconcileCont
 const named = ({ machines }: ControlPlaneScope, name: string): Machine =>
   machines.find(({ machine }) => machine.metadata.name === name)!.machine
 
-const plannedMachine = ({ machine, outdated }: ControlPlaneScope['machines'][number], isRolloutDue: boolean): UnhealthyMachine => ({
+const plannedMachine = (
+  { machine, outdated }: ControlPlaneScope['machines'][number],
+  isRolloutDue: boolean,
+): UnhealthyMachine => ({
   name: machine.metadata.name,
   created: machine.metadata.creationTimestamp,
   failureDomain: machine.status?.failureDomain ?? machine.spec.failureDomain,
