@@ -62,6 +62,15 @@ const takeOvers: { readonly [name: string]: Cell['server'] } = {
   'take-over-on-capstan': 'capstan',
   'take-over-on-kubernetes': 'kubernetes',
 }
+interface Size {
+  readonly controlPlane: number
+  readonly workers: number
+  /** Machines of the pool of each Cluster, if its provider has pools. */
+  readonly pool: { readonly [name in ClusterName]: number }
+}
+const small: Size = { controlPlane: 1, workers: 2, pool: { classy: 1, plain: 2 } }
+const large: Size = { controlPlane: 3, workers: 3, pool: { classy: 2, plain: 1 } }
+
 /** What CI runs: the others wait for upstream's timers for many minutes. */
 const ofCI = ['all-ours-on-kubernetes']
 
@@ -80,11 +89,13 @@ export const swapSuite: Suite = {
     const chosen = chosenOf(names, options)
     console.log(`${chosen.length} of ${names.length} cells: ${chosen.join(', ')}; --all runs all, --only TEXT some`)
     const outcome = { passed: 0, failed: 0 }
+    const times = new Map<string, Times>()
     for (const name of chosen) {
-      const { passed, failed } = await runCell(name)
+      const { passed, failed } = await runCell(name, times)
       outcome.passed += passed
       outcome.failed += failed
     }
+    printTimes(times)
     return outcome
   },
 }
@@ -94,16 +105,36 @@ function chosenOf(names: readonly string[], { all, only }: SuiteOptions): readon
   return all ? names : ofCI
 }
 
+/** Seconds of each phase. */
+type Times = Map<string, { readonly [name in ClusterName]?: number }>
+
+function printTimes(cells: ReadonlyMap<string, Times>): void {
+  const phases = new Set([...cells.values()].flatMap((times) => [...times.keys()]))
+  if (phases.size === 0) return
+  console.log(`\nseconds with a class and without\n| phase | ${[...cells.keys()].join(' | ')} |`)
+  console.log(`| --- |${' --- |'.repeat(cells.size)}`)
+  for (const phase of phases) {
+    const texts = [...cells.values()].map((times) => {
+      const { classy, plain } = times.get(phase) ?? {}
+      return [classy, plain].map((seconds) => seconds?.toFixed(0) ?? '-').join(' / ')
+    })
+    console.log(`| ${phase} | ${texts.join(' | ')} |`)
+  }
+}
+
 /** Runs one cell. An error that ends it counts as one failed check. */
-async function runCell(name: string): Promise<Outcome> {
+async function runCell(name: string, times: Map<string, Times>): Promise<Outcome> {
   const checks = new Checks()
   const begun = performance.now()
   const seconds = () => `${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s`
   const progress = (line: string) => console.log(`${seconds()}  ${name}: ${line}`)
   try {
     const cell = cells[name]
-    if (cell) await live(cell, checks, progress)
-    else {
+    if (cell) {
+      const ofCell: Times = new Map()
+      times.set(name, ofCell)
+      await live(cell, checks, progress, ofCell)
+    } else {
       await using plane = await startPlane(takeOvers[name]!, { users: [managersUser], progress })
       await liveThroughTakeOver(plane, checks, progress)
     }
@@ -118,9 +149,9 @@ async function runCell(name: string): Promise<Outcome> {
 const startPlane = (server: Cell['server'], options: PlaneOptions): Promise<ServedPlane> =>
   server === 'capstan' ? startCapstanPlane(options) : startRealPlane(options)
 
-async function live(cell: Cell, checks: Checks, progress: (line: string) => void): Promise<void> {
+async function live(cell: Cell, checks: Checks, progress: (line: string) => void, times: Times): Promise<void> {
   const { kit } = cell
-  await using plane = await startPlane(cell.server, { users: [managersUser], progress })
+  await using plane = await startPlane(cell.server, { users: [managersUser], progress, durable: cell.server === 'capstan' })
   const client = plane.client()
   const running: { ours?: CapstanProcess; theirs?: Managers } = {}
   const startOurs = async () => {
@@ -150,38 +181,43 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
     // Upstream's machines in memory end with the process that has them.
     const restart = async () => {
       await running.ours!.kill()
+      await plane.restart()
       await running.theirs?.restart(cell.theirs.filter((tool) => tool !== 'capd'))
       await startOurs()
       progress('every process killed and started again')
     }
-    const first = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
-    const last = { version: 'v1.36.0', controlPlane: 3, workers: 3 }
+    const wantedOf = (name: ClusterName, size: Size, version: string): Wanted => {
+      const { pool, ...others } = size
+      return { version, ...others, ...(kit.pool ? { pool: pool[name] } : {}) }
+    }
+    const timed = async (name: ClusterName, phase: string, act: () => Promise<void>) => {
+      const begun = performance.now()
+      await act()
+      progress(`${name}: ${phase}`)
+      times.set(phase, { ...times.get(phase), [name]: (performance.now() - begun) / 1000 })
+    }
     const grow = async (name: ClusterName, during?: () => Promise<void>) => {
-      const done = (line: string) => progress(`${name}: ${line}`)
-      await createCluster(scene, name, first)
-      done('Available')
-      const scaled: Wanted = { ...first, controlPlane: 3, workers: 3 }
-      await scale(scene, name, scaled)
-      done('scaled to 3 + 3')
-      const second = { ...scaled, version: 'v1.34.0' }
-      await upgrade(scene, name, [second.version], second, during)
-      done('upgraded by one minor version')
-      await upgrade(scene, name, ['v1.35.0', last.version], last)
-      done('upgraded by two minor versions')
-      await remediate(scene, name, 'worker', last)
-      done('worker remediated')
+      const scaled = wantedOf(name, large, 'v1.33.0')
+      const second = wantedOf(name, large, 'v1.34.0')
+      const last = wantedOf(name, large, 'v1.36.0')
+      await timed(name, 'Available', () => createCluster(scene, name, wantedOf(name, small, 'v1.33.0')))
+      await timed(name, 'scaled', () => scale(scene, name, scaled))
+      await timed(name, 'upgraded by one minor version', () => upgrade(scene, name, [second.version], second, during))
+      await timed(name, 'upgraded by two minor versions', () => upgrade(scene, name, ['v1.35.0', last.version], last))
+      await timed(name, 'worker remediated', () => remediate(scene, name, 'worker', last))
       if (kit.remediatesControlPlane) {
-        await remediate(scene, name, 'control plane', last)
-        done('control plane Machine remediated')
+        await timed(name, 'control plane Machine remediated', () => remediate(scene, name, 'control plane', last))
       }
       checks.check(`${name} lives`, true)
     }
-    await Promise.all([grow('classy', restart), grow('plain')])
+    const grown = await Promise.allSettled([grow('classy', restart), grow('plain')])
+    for (const one of grown) if (one.status === 'rejected') throw one.reason
     await describe(plane, scene)
     await moveThereAndBack(scene, plane, elsewhere)
-    for (const name of ['classy', 'plain'] as const) await atRest(scene, name, last)
+    const names = ['classy', 'plain'] as const
+    for (const name of names) await atRest(scene, name, wantedOf(name, large, 'v1.36.0'))
     progress('moved away and back')
-    await Promise.all([remove(scene, 'classy'), remove(scene, 'plain')])
+    await Promise.all(names.map((name) => timed(name, 'deleted', () => remove(scene, name))))
     const left = await leftBehind(scene, before)
     checks.check('deleted Clusters leave nothing behind', left.length === 0, left)
     const stopped = await running.ours!.stop()

@@ -1,6 +1,6 @@
 /** The life of a Cluster, with and without a class: the same steps for every provider and every core. */
 import { readFileSync } from 'node:fs'
-import { Cluster, ClusterClass, Machine, MachineDeployment, MachinePool, RemediateMachineAnnotation } from '@capstan/api'
+import { Cluster, ClusterClass, ClusterNameLabel, Machine, MachineDeployment, MachinePool, RemediateMachineAnnotation } from '@capstan/api'
 import {
   type Client,
   CustomResourceDefinition,
@@ -12,6 +12,7 @@ import {
   type KubeObject,
   Secret,
 } from '@capstan/kube'
+import { LocalMachinePool } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
 import type { Checks } from '../capstan-process.ts'
 import { until } from '../until.ts'
@@ -23,6 +24,12 @@ export interface Kit {
   readonly controlPlane: Kind
   /** Whether its control plane replaces unhealthy Machines. */
   readonly remediatesControlPlane: boolean
+  /** Kind of its machine pools, if it has any; `NAME-pool.yaml` holds the pool of the Cluster without a class. */
+  readonly pool?: Kind<PoolInfrastructure>
+}
+
+interface PoolInfrastructure extends KubeObject {
+  readonly status?: { readonly instances?: readonly { readonly version?: string; readonly ready: boolean }[] }
 }
 
 const controlPlaneKind = (group: string, version: string, kind: string, plural: string): Kind => ({
@@ -37,6 +44,7 @@ export const localKit: Kit = {
   name: 'local',
   controlPlane: controlPlaneKind('controlplane.capstan.dev', 'v1alpha1', 'LocalControlPlane', 'localcontrolplanes'),
   remediatesControlPlane: false,
+  pool: LocalMachinePool as Kind<PoolInfrastructure>,
 }
 export const memoryKit: Kit = {
   name: 'memory',
@@ -54,6 +62,9 @@ export interface Scene {
   readonly limit: number
 }
 
+/** Name of the pool of the Cluster without a class. */
+const poolName = 'pool'
+
 /** Name of the Clusters of the files. */
 export type ClusterName = 'classy' | 'plain'
 
@@ -62,6 +73,8 @@ export interface Wanted {
   readonly version: string
   readonly controlPlane: number
   readonly workers: number
+  /** Machines of its pool. The pool is left alone when absent. */
+  readonly pool?: number
 }
 
 export async function createFile({ client, namespace }: Pick<Scene, 'client' | 'namespace'>, file: string): Promise<void> {
@@ -79,22 +92,25 @@ export async function createClass(scene: Scene): Promise<void> {
 
 export async function createCluster(scene: Scene, name: ClusterName, wanted: Wanted): Promise<void> {
   await createFile(scene, `${scene.kit.name}-${name === 'classy' ? 'cluster' : 'plain'}.yaml`)
+  if (name === 'plain' && wanted.pool !== undefined) await createFile(scene, `${scene.kit.name}-pool.yaml`)
   await atRest(scene, name, wanted)
 }
 
-/** Sets replicas of the control plane and of the first workers. */
+/** Sets replicas of the control plane, of the first workers and of the pool. */
 export async function scale(scene: Scene, name: ClusterName, wanted: Wanted): Promise<void> {
   if (name === 'classy') {
     await patchTopology(scene, [
       { path: 'controlPlane/replicas', value: wanted.controlPlane },
       { path: 'workers/machineDeployments/0/replicas', value: wanted.workers },
+      ...(wanted.pool === undefined ? [] : [{ path: 'workers/machinePools/0/replicas', value: wanted.pool }]),
     ])
   } else {
     const { client, namespace, kit } = scene
-    const patch = (kind: Kind, replicas: number) =>
-      client.patch(kind, { namespace, name }, { type: 'merge', body: { spec: { replicas } } })
+    const patch = (kind: Kind, replicas: number, of: string = name) =>
+      client.patch(kind, { namespace, name: of }, { type: 'merge', body: { spec: { replicas } } })
     await patch(kit.controlPlane, wanted.controlPlane)
     await patch(MachineDeployment as unknown as Kind, wanted.workers)
+    if (wanted.pool !== undefined) await patch(MachinePool as unknown as Kind, wanted.pool, poolName)
   }
   await atRest(scene, name, wanted)
 }
@@ -133,6 +149,7 @@ export async function upgrade(
       // MachineSets are held back until the control plane reports that it is stable.
       const body = { spec: { template: { spec: { version } } } }
       await client.patch(MachineDeployment, { namespace, name }, { type: 'merge', body })
+      if (wanted.pool !== undefined) await client.patch(MachinePool, { namespace, name: poolName }, { type: 'merge', body })
       if (index < versions.length - 1) await atRest(scene, name, { ...wanted, version })
     }
   }
@@ -161,7 +178,8 @@ export async function remove(scene: Scene, name: ClusterName): Promise<void> {
 }
 
 /** Everything as wanted, with all conditions saying so. */
-export async function atRest(scene: Scene, name: ClusterName, { version, controlPlane, workers }: Wanted): Promise<void> {
+export async function atRest(scene: Scene, name: ClusterName, wanted: Wanted): Promise<void> {
+  const { version, controlPlane, workers, pool } = wanted
   const isAtRest = (one: Cluster | undefined) =>
     one !== undefined &&
     isTrue(one, 'Available') &&
@@ -170,6 +188,7 @@ export async function atRest(scene: Scene, name: ClusterName, { version, control
   const what = `${name}: ${controlPlane} + ${workers} Machines of ${version}`
   // One watch each: what holds at the end of the last may have ceased to hold, and is waited for again.
   for (;;) {
+    if (pool !== undefined) await poolAtRest(scene, name, { version, pool })
     await awaited(scene, Machine, what, (all) => areWanted(ofCluster(all, name)))
     await awaited(scene, Cluster, `${what}: Cluster at rest`, (all) => isAtRest(byName(all, name)))
     const { items } = await scene.client.list(Machine, { namespace: scene.namespace })
@@ -245,6 +264,19 @@ export const poolsReady = (scene: Scene, name: ClusterName, replicas: number) =>
     const mine = all.filter(({ spec }) => spec.clusterName === name)
     return mine.length > 0 && mine.reduce((sum, { status }) => sum + (status?.nodeRefs?.length ?? 0), 0) === replicas
   })
+
+/** Every machine of the pool of a Cluster has this version and a Node, and its provider reports no other one. */
+async function poolAtRest(scene: Scene, name: ClusterName, { version, pool }: { version: string; pool: number }): Promise<void> {
+  const what = `${name}: ${pool} machines of ${version} in its pool`
+  await awaited(scene, scene.kit.pool!, what, (all) =>
+    all
+      .filter(({ metadata }) => metadata.labels?.[ClusterNameLabel] === name)
+      .some(({ status: { instances = [] } = {} }) =>
+        instances.length === pool && instances.every((one) => one.ready && one.version === version),
+      ),
+  )
+  await poolsReady(scene, name, pool)
+}
 
 const patchTopology = ({ client, namespace }: Scene, operations: readonly { path: string; value: string | number }[]) =>
   client.patch(
