@@ -253,7 +253,7 @@ async function describe(plane: ServedPlane, { namespace, checks, client, kit }: 
   const clusterctl = await clusterctlOn(plane)
   for (const { metadata } of (await client.list(Cluster, { namespace })).items) {
     const { out } = await clusterctl.run('describe', 'cluster', metadata.name, '-n', namespace, '--show-conditions', 'all')
-    const kinds = ['Cluster', kit.controlPlane.kind, 'MachineDeployment']
+    const kinds = ['Cluster', kit.controlPlane.kind, 'MachineDeployment', ...(kit.pool ? ['MachinePool'] : [])]
     const isWhole = kinds.every((kind) => out.includes(`${kind} ${namespace}/`)) && out.includes('WorkerMachinesReady')
     checks.check(`clusterctl describes ${metadata.name}`, isWhole, out)
     const { out: kubeconfig } = await clusterctl.run('get', 'kubeconfig', metadata.name, '-n', namespace)

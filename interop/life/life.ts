@@ -207,7 +207,8 @@ export async function atRest(scene: Scene, name: ClusterName, wanted: Wanted): P
 export const inventory = async (scene: Pick<Scene, 'client' | 'namespace'>): Promise<string[]> =>
   [...(await everything(scene)).keys()].sort()
 
-async function everything({ client, namespace }: Pick<Scene, 'client' | 'namespace'>): Promise<Map<string, KubeObject>> {
+/** Every object in the namespace that belongs to Cluster API, and Secrets, by `Kind name`. */
+export async function everything({ client, namespace }: Pick<Scene, 'client' | 'namespace'>): Promise<Map<string, KubeObject>> {
   const found = new Map<string, KubeObject>()
   const kinds = [...(await customKinds(client)).values(), Secret as Kind].filter(({ scope }) => scope === 'Namespaced')
   for (const kind of kinds)

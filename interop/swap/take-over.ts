@@ -1,10 +1,20 @@
 /**
- * Our core takes over Clusters that upstream's core created, during a rollout, and upstream's core takes them back: no Machine is
- * replaced, and labels and taints that one core applied are changed and removed by the other.
+ * Our core takes over Clusters that upstream's core created, and upstream's core takes them back, at rest and during a rollout and a
+ * deletion: no Machine is replaced, no field changes its value or its manager, and labels, taints and replicas that one core applied
+ * are changed and removed by the other.
  */
 import { join } from 'node:path'
-import { Cluster, Machine } from '@capstan/api'
-import { type Client, messageOf, MutatingWebhookConfiguration, Namespace, ValidatingWebhookConfiguration } from '@capstan/kube'
+import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import {
+  type Client,
+  type Kind,
+  type KubeObject,
+  messageOf,
+  MutatingWebhookConfiguration,
+  Namespace,
+  ValidatingWebhookConfiguration,
+} from '@capstan/kube'
+import { LocalBootstrapConfig, LocalMachine } from '@capstan/local'
 import type { Checks } from '../capstan-process.ts'
 import { type CapstanProcess, startCapstan } from '../capstan-process.ts'
 import {
@@ -12,6 +22,7 @@ import {
   awaited,
   createClass,
   createCluster,
+  everything,
   inventory,
   leftBehind,
   localKit,
@@ -63,54 +74,74 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
     const scene: Scene = { client, namespace, kit: localKit, checks, progress, limit: 300 }
     await createClass(scene)
     const before = await inventory(scene)
-    const wanted: Wanted = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
-    const larger = { ...wanted, controlPlane: 3 }
+    const wanted: Wanted = { version: 'v1.33.0', controlPlane: 1, workers: 2, pool: 2 }
+    const larger: Wanted = { ...wanted, controlPlane: 3, pool: 1 }
     await Promise.all([
       createCluster(scene, 'plain', wanted),
-      createCluster(scene, 'classy', wanted).then(() => scale(scene, 'classy', larger)),
+      createCluster(scene, 'classy', { ...larger, controlPlane: 1 }).then(() => scale(scene, 'classy', larger)),
     ])
-    await metadata(scene, { labels: { keep: 'theirs', go: 'theirs' }, taint: true })
+    await applyMetadata(scene, first)
+    await metadataArrived(scene, first, 'before')
+    await atRest(scene, 'classy', larger)
     progress("made by upstream's core")
 
     for (const [who, next] of [
       ['ours', toOurs],
       ['theirs', toTheirs],
     ] as const) {
-      const machines = await uids(scene)
+      const [machines, before] = [await uids(scene), await resting(scene, checks, `before ${who}`)]
       await next()
       await atRest(scene, 'classy', larger)
       await atRest(scene, 'plain', wanted)
+      const changed = changes(before, await resting(scene, checks, `after ${who}`))
+      checks.check(`no field changes, and none changes its manager: ${who}`, changed.length === 0, changed)
       // What the other core has applied is changed and removed by this one.
-      await metadata(scene, { labels: { keep: who }, taint: false })
-      await awaited(scene, Machine, `${who}: labels of Machines`, (all) =>
-        workersOf(all).every((one) => one.metadata.labels?.keep === who && one.metadata.labels?.go === undefined),
-      )
-      await awaited(scene, Machine, `${who}: taints of Machines`, (all) =>
-        workersOf(all).every(({ spec }) => !spec.taints?.some(({ key }) => key === 'interop')),
-      )
+      const second: Metadata = { labels: { keep: who }, taint: false }
+      await applyMetadata(scene, second)
+      await metadataArrived(scene, second, who)
       await atRest(scene, 'classy', larger)
+      await atRest(scene, 'plain', wanted)
       const kept = await uids(scene)
       checks.check(`no Machine is replaced: ${who}`, kept.join() === machines.join(), { machines, kept })
-      await metadata(scene, { labels: { keep: who, go: who }, taint: true })
-      await awaited(scene, Machine, `${who}: new labels of Machines`, (all) =>
-        workersOf(all).every((one) => one.metadata.labels?.go === who),
-      )
       progress(`labels and taints changed and removed by ${who}`)
+      await scale(scene, 'classy', { ...larger, workers: 3 })
+      await removeReplicas(scene)
+      // Upstream's webhook sets one replica where neither the topology nor an autoscaler has set any.
+      await atRest(scene, 'classy', { ...larger, workers: 1 })
+      await applyMetadata(scene, { labels: { keep: who, go: who }, taint: true })
+      await metadataArrived(scene, { labels: { keep: who, go: who }, taint: true }, who)
+      await atRest(scene, 'classy', larger)
+      progress(`replicas changed and removed by ${who}`)
     }
 
     // In the middle of a rollout, and of a deletion.
-    const upgraded = { ...larger, version: 'v1.34.0' }
-    await client.patch(
-      Cluster,
-      { namespace, name: 'classy' },
-      { type: 'merge', body: { spec: { topology: { version: 'v1.34.0' } } } },
-    )
-    await awaited(scene, Machine, 'a Machine of v1.34.0', (all) => all.some(({ spec }) => spec.version === 'v1.34.0'))
-    await client.delete(Cluster, { namespace, name: 'plain' })
-    await toOurs()
-    await atRest(scene, 'classy', upgraded)
-    await awaited(scene, Cluster, 'plain is deleted', (all) => !all.some((one) => one.metadata.name === 'plain'))
-    checks.check('our core ends the rollout and the deletion that were under way', true)
+    let version = wanted.version
+    for (const [who, next, nextVersion] of [
+      ['ours', toOurs, 'v1.34.0'],
+      ['theirs', toTheirs, 'v1.35.0'],
+    ] as const) {
+      const body = { spec: { topology: { version: nextVersion } } }
+      await client.patch(Cluster, { namespace, name: 'classy' }, { type: 'merge', body })
+      await delayDeletions(scene)
+      await client.delete(Cluster, { namespace, name: 'plain' })
+      const between = await awaited(scene, Machine, `a Machine of ${nextVersion}`, (all) =>
+        all.some(({ spec }) => spec.version === nextVersion),
+      )
+      checks.check(
+        `a rollout is under way: ${who}`,
+        between.some(({ spec }) => spec.clusterName === 'classy' && spec.version === version),
+      )
+      await next()
+      const names = (await client.list(Cluster, { namespace })).items.map(({ metadata }) => metadata.name)
+      checks.check(`a deletion is under way: ${who}`, names.includes('plain'), names)
+      await atRest(scene, 'classy', { ...larger, version: nextVersion })
+      await awaited(scene, Cluster, `plain is deleted: ${who}`, (all) => !all.some((one) => one.metadata.name === 'plain'))
+      await allGone(scene)
+      checks.check(`the rollout and the deletion that were under way are completed: ${who}`, true)
+      progress(`rollout and deletion completed by ${who}`)
+      version = nextVersion
+      if (who === 'ours') await createCluster(scene, 'plain', wanted)
+    }
     await remove(scene, 'classy')
     const left = await leftBehind(scene, before)
     checks.check('nothing is left behind', left.length === 0, left)
@@ -124,24 +155,113 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
   }
 }
 
-/** Sets the metadata and taints of the workers of the Cluster with a class; nothing else stays. */
-async function metadata(
-  { client, namespace }: Scene,
-  { labels, taint }: { readonly labels: { readonly [label: string]: string }; readonly taint: boolean },
-): Promise<void> {
-  const { spec } = await client.get(Cluster, { namespace, name: 'classy' })
-  const [first] = spec.topology!.workers!.machineDeployments!
-  const taints = [{ key: 'interop', value: 'yes', effect: 'NoSchedule', propagation: 'Always' }]
-  const { taints: _, ...others } = first!
-  const machineDeployments = [{ ...others, metadata: { labels }, ...(taint ? { taints } : {}) }]
-  const body = { spec: { topology: { workers: { machineDeployments } } } }
-  await client.patch(Cluster, { namespace, name: 'classy' }, { type: 'merge', body })
+interface Metadata {
+  readonly labels: { readonly [label: string]: string }
+  readonly taint: boolean
+}
+const first: Metadata = { labels: { keep: 'before', go: 'before' }, taint: true }
+
+const taints = [{ key: 'interop', value: 'yes', effect: 'NoSchedule', propagation: 'Always' }]
+
+/** Sets exactly these labels and taints on the workers of both Clusters, and on the control plane of the one with a class. */
+async function applyMetadata({ client, namespace }: Scene, { labels, taint }: Metadata): Promise<void> {
+  const changed = { keep: null, go: null, ...labels }
+  const deployment = { class: 'worker', name: 'md', replicas: 2, metadata: { labels }, ...(taint ? { taints } : {}) }
+  const topology = { controlPlane: { metadata: { labels: changed } }, workers: { machineDeployments: [deployment] } }
+  await client.patch(Cluster, { namespace, name: 'classy' }, { type: 'merge', body: { spec: { topology } } })
+  const template = { metadata: { labels: changed }, spec: { taints: taint ? taints : null } }
+  await client.patch(MachineDeployment, { namespace, name: 'plain' }, { type: 'merge', body: { spec: { template } } })
 }
 
-const workersOf = (all: readonly Machine[]) =>
-  all.filter(
-    ({ metadata, spec }) => spec.clusterName === 'classy' && metadata.labels?.['topology.cluster.x-k8s.io/deployment-name'],
+/** Resolves when the labels and taints have reached everything that belongs to the workers and to the control plane. */
+async function metadataArrived(scene: Scene, { labels, taint }: Metadata, who: string): Promise<void> {
+  const hasLabels = ({ metadata }: KubeObject) => ['keep', 'go'].every((label) => metadata.labels?.[label] === labels[label])
+  const isPlainControlPlane = ({ metadata }: KubeObject) =>
+    metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined && metadata.labels['cluster.x-k8s.io/cluster-name'] === 'plain'
+  const isOfPool = ({ metadata }: KubeObject) => metadata.labels?.['cluster.x-k8s.io/pool-name'] !== undefined
+  for (const kind of [MachineSet, Machine, LocalMachine, LocalBootstrapConfig] as readonly Kind[])
+    await awaited(scene, kind, `${who}: labels of ${kind.kind}s`, (all) =>
+      all.filter((one) => !isPlainControlPlane(one) && !isOfPool(one) && !isPoolBootstrap(one)).every(hasLabels),
+    )
+  await awaited(scene, Machine, `${who}: taints of Machines`, (all) =>
+    all
+      .filter(({ metadata }) => metadata.labels?.['cluster.x-k8s.io/deployment-name'] !== undefined)
+      .every(({ spec }) => (spec.taints ?? []).some(({ key }) => key === 'interop') === taint),
   )
+}
+
+/** The bootstrap object of a pool, which has no Machine. */
+const isPoolBootstrap = ({ metadata }: KubeObject) => metadata.ownerReferences?.some(({ kind }) => kind === 'MachinePool') ?? false
+
+/** The topology no longer says how many workers there are. */
+const removeReplicas = ({ client, namespace }: Scene) =>
+  client.patch(
+    Cluster,
+    { namespace, name: 'classy' },
+    { type: 'json', operations: [{ op: 'remove', path: '/spec/topology/workers/machineDeployments/0/replicas' }] },
+  )
+
+/** Makes the deletion of the Cluster without a class take longer than a hand-over. */
+async function delayDeletions({ client, namespace }: Scene): Promise<void> {
+  const body = { spec: { simulated: { deletionDelay: '20s' } } }
+  for (const { metadata } of (await client.list(LocalMachine, { namespace })).items)
+    if (metadata.labels?.['cluster.x-k8s.io/cluster-name'] === 'plain')
+      await client.patch(LocalMachine, { namespace, name: metadata.name }, { type: 'merge', body })
+}
+
+/** Nothing of the deleted Cluster is left but what its garbage collector has to delete, and soon that neither. */
+async function allGone({ client, namespace, ...scene }: Scene): Promise<void> {
+  for (const kind of [Machine, MachineSet, LocalMachine, LocalBootstrapConfig] as readonly Kind[])
+    await awaited({ client, namespace, ...scene }, kind, `every ${kind.kind} of plain is deleted`, (all) =>
+      all.every(({ metadata }) => metadata.labels?.['cluster.x-k8s.io/cluster-name'] !== 'plain'),
+    )
+}
+
+/**
+ * What the cores and the provider want of each object: everything but status, times and versions.
+ *
+ * @returns texts by object, after a time without any write
+ */
+async function resting(scene: Scene, checks: Checks, when: string): Promise<Map<string, string>> {
+  const revisions = async () =>
+    new Map([...(await everything(scene))].map(([name, { metadata }]) => [name, metadata.resourceVersion!]))
+  let [last, since] = [await revisions(), performance.now()]
+  const end = performance.now() + 60_000
+  let written: readonly string[] = []
+  while (performance.now() - since < QuietMilliseconds && performance.now() < end) {
+    await new Promise((resolve) => void setTimeout(resolve, 1000))
+    const now = await revisions()
+    written = [...now].filter(([name, revision]) => last.get(name) !== revision).map(([name]) => name)
+    if (written.length > 0 || now.size !== last.size) [last, since] = [now, performance.now()]
+  }
+  checks.check(`nothing is written at rest: ${when}`, performance.now() - since >= QuietMilliseconds, written)
+  return new Map(
+    [...(await everything(scene))].map(([name, object]) => {
+      const { metadata, status: _status, ...intent } = object as KubeObject & { status?: unknown }
+      const { resourceVersion: _, managedFields = [], ...rest } = metadata
+      const managers = managedFields
+        .filter(({ subresource }) => subresource !== 'status')
+        .map(({ time: _time, ...entry }) => JSON.stringify(entry))
+        .sort()
+      return [name, JSON.stringify({ metadata: { ...rest, managedFields: managers }, ...intent }, undefined, 1)]
+    }),
+  )
+}
+
+/** Milliseconds without a write that count as rest. */
+const QuietMilliseconds = 6000
+
+/** Lines that differ, by object. */
+function changes(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
+    const [was, is] = [(before.get(name) ?? '').split('\n'), (after.get(name) ?? '').split('\n')]
+    const lines = [
+      ...was.filter((line) => !is.includes(line)).map((line) => `- ${line.trim()}`),
+      ...is.filter((line) => !was.includes(line)).map((line) => `+ ${line.trim()}`),
+    ]
+    return lines.length === 0 ? [] : [`${name}: ${lines.join(' ')}`]
+  })
+}
 
 async function uids({ client, namespace }: Scene): Promise<string[]> {
   return (await client.list(Machine, { namespace })).items.map(({ metadata }) => `${metadata.name} ${metadata.uid}`).sort()
