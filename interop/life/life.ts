@@ -1,6 +1,14 @@
 /** The life of a Cluster, with and without a class: the same steps for every provider and every core. */
 import { readFileSync } from 'node:fs'
-import { Cluster, ClusterClass, ClusterNameLabel, Machine, MachineDeployment, MachinePool, RemediateMachineAnnotation } from '@capstan/api'
+import {
+  Cluster,
+  ClusterClass,
+  ClusterNameLabel,
+  Machine,
+  MachineDeployment,
+  MachinePool,
+  RemediateMachineAnnotation,
+} from '@capstan/api'
 import {
   type Client,
   CustomResourceDefinition,
@@ -272,8 +280,9 @@ async function poolAtRest(scene: Scene, name: ClusterName, { version, pool }: { 
   await awaited(scene, scene.kit.pool!, what, (all) =>
     all
       .filter(({ metadata }) => metadata.labels?.[ClusterNameLabel] === name)
-      .some(({ status: { instances = [] } = {} }) =>
-        instances.length === pool && instances.every((one) => one.ready && one.version === version),
+      .some(
+        ({ status: { instances = [] } = {} }) =>
+          instances.length === pool && instances.every((one) => one.ready && one.version === version),
       ),
   )
   await poolsReady(scene, name, pool)

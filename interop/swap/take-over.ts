@@ -177,7 +177,8 @@ async function applyMetadata({ client, namespace }: Scene, { labels, taint }: Me
 async function metadataArrived(scene: Scene, { labels, taint }: Metadata, who: string): Promise<void> {
   const hasLabels = ({ metadata }: KubeObject) => ['keep', 'go'].every((label) => metadata.labels?.[label] === labels[label])
   const isPlainControlPlane = ({ metadata }: KubeObject) =>
-    metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined && metadata.labels['cluster.x-k8s.io/cluster-name'] === 'plain'
+    metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined &&
+    metadata.labels['cluster.x-k8s.io/cluster-name'] === 'plain'
   const isOfPool = ({ metadata }: KubeObject) => metadata.labels?.['cluster.x-k8s.io/pool-name'] !== undefined
   for (const kind of [MachineSet, Machine, LocalMachine, LocalBootstrapConfig] as readonly Kind[])
     await awaited(scene, kind, `${who}: labels of ${kind.kind}s`, (all) =>
@@ -191,7 +192,8 @@ async function metadataArrived(scene: Scene, { labels, taint }: Metadata, who: s
 }
 
 /** The bootstrap object of a pool, which has no Machine. */
-const isPoolBootstrap = ({ metadata }: KubeObject) => metadata.ownerReferences?.some(({ kind }) => kind === 'MachinePool') ?? false
+const isPoolBootstrap = ({ metadata }: KubeObject) =>
+  metadata.ownerReferences?.some(({ kind }) => kind === 'MachinePool') ?? false
 
 /** The topology no longer says how many workers there are. */
 const removeReplicas = ({ client, namespace }: Scene) =>
