@@ -264,6 +264,23 @@ describe('a change of version', () => {
     const [old, next] = [aCluster({}, { annotations }), aCluster({ version: 'v1.35.0' }, { annotations })]
     expect(await admit(next, [aClass('quick'), ...objects], old)).toEqual(expected)
   })
+
+  const unsettled = 'version cannot be changed: control plane is currently provisioning'
+  test.each([
+    ['an invalid version: names only what is not settled', 'vnonsense', unsettled],
+    ['a version without patch number, two minors up', 'v1.36', 'version cannot be increased from "1.34.0" to "1.36.0"'],
+    [
+      'a pre-release two minors up',
+      'v1.36.0-rc.1',
+      'version cannot be increased from "1.34.0" to "1.36.0-rc.1"',
+    ],
+    ['a lower version without patch number', 'v1.33', 'version cannot be decreased from "1.34.0" to "1.33.0"'],
+  ])('%s', async (_, version, why) => {
+    const objects = [aClass('quick'), CRD, aControlPlane('v1.34.0', {})]
+    expect(await admit(aCluster({ version }), objects, aCluster())).toEqual([
+      `spec.topology.version: Invalid value: "${version}": ${why}`,
+    ])
+  })
 })
 
 test('warns at every update while the annotation switches version checks off', async () => {

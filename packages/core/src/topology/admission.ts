@@ -13,9 +13,7 @@ import {
   ClusterTopologyUnsafeUpdateClassNameAnnotation,
   ClusterTopologyUnsafeUpdateVersionAnnotation,
   classIncompatibilities,
-  compareVersions,
   ControlPlaneContract,
-  isKubernetesVersion,
   isProvisioning,
   isUpgrading,
   Machine,
@@ -25,6 +23,7 @@ import {
   readField,
   sameVersion,
   pendingHooks,
+  versionText,
   healthCheckFieldErrors,
   intOrPercentErrors,
 } from '@capstan/api'
@@ -216,14 +215,17 @@ async function versionChangeErrors(
     )
     return []
   }
-  if (version === before || !isKubernetesVersion(version) || !isKubernetesVersion(before)) return []
+  // Rules of the Cluster alone name an invalid version; here it counts as neither lower nor too high, as upstream.
+  const [from, to] = [tolerantVersion(before), tolerantVersion(version)]
+  if (!from || (to && versionText(from) === versionText(to))) return []
   const rejected = (why: string) => [invalid('spec.topology.version', version, why)]
-  const change = `from ${JSON.stringify(plain(before))} to ${JSON.stringify(plain(version))}`
-  if (isLower(version, before)) return rejected(`version cannot be decreased ${change}`)
-  const chained = clusterClass.spec.kubernetesVersions || clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
-  const { major, minor } = parseVersion(before)
-  if (!chained && compareVersions(version, `v${major}.${minor + 2}.0`) >= 0)
-    return rejected(`version cannot be increased ${change}`)
+  if (to) {
+    const change = `from ${JSON.stringify(plain(versionText(from)))} to ${JSON.stringify(plain(versionText(to)))}`
+    if (to.compareMain(from) < 0) return rejected(`version cannot be decreased ${change}`)
+    const chained = clusterClass.spec.kubernetesVersions || clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
+    if (!chained && to.compareMain(`${from.major}.${from.minor + 2}.0`) >= 0)
+      return rejected(`version cannot be increased ${change}`)
+  }
   if (pendingHooks(old).has('AfterClusterUpgrade')) {
     return rejected('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
   }
@@ -236,13 +238,13 @@ async function versionChangeErrors(
   return rejected(`version cannot be changed: ${unsettled.length === 1 ? unsettled[0] : `[${unsettled.join(', ')}]`}`)
 }
 
-/** Pre-releases of one version may follow one another in any order. */
-const isLower = (version: string, before: string): boolean => {
-  const [a, b] = [version, before].map((text) => {
-    const { major, minor, patch } = parseVersion(text)
-    return `v${major}.${minor}.${patch}`
-  }) as [string, string]
-  return compareVersions(a, b) < 0
+/** Parses a version as leniently as upstream; `undefined` when it is invalid. */
+function tolerantVersion(text: string): ReturnType<typeof parseVersion> | undefined {
+  try {
+    return parseVersion(text)
+  } catch {
+    return undefined
+  }
 }
 
 const plain = (version: string): string => version.replace(/^v/, '')

@@ -82,7 +82,7 @@ describe('errors have the texts of upstream', () => {
     ],
     [
       'unknown field',
-      { net: { foo: 1 } },
+      { net: { mtu: 1500, foo: 1 } },
       'spec.topology.variables[net]: Invalid value: "{\\"foo\\":1,\\"mtu\\":1500}": failed validation: "foo" field(s) are not specified in the variable schema of variable "net"',
     ],
   ])('%s', (_, variables, message) => {

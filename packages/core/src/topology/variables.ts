@@ -12,6 +12,7 @@ import {
   type RuleError,
   type Structural,
   structural,
+  stableText,
   writeJSON,
 } from '@capstan/kube'
 
@@ -136,29 +137,29 @@ function valueErrors(
   const unknown = schema.prune({ value: draft(value) }).map((field) => field.replace(/^value\.?/, ''))
   if (unknown.length === 0) return []
   const fields = `${JSON.stringify(unknown.join(','))} field(s) are not specified in the variable schema of variable ${JSON.stringify(name)}`
-  return [invalid(at, writeJSON(value), `failed validation: ${fields}`)]
+  return [invalid(at, stableText(value), `failed validation: ${fields}`)]
 }
 
 const notDefined = ({ name, value }: ClusterVariable, path: string): FieldError =>
   invalid(`${path}[${name}]`, writeJSON(value), 'variable is not defined')
 
-/** Upstream shows the whole value as JSON, whichever part is invalid, without its path. */
+/** Upstream shows the whole value as JSON with sorted members, whichever part is invalid, without its path. */
 function atVariable({ type, field, text }: FieldError, at: string, value: unknown): FieldError {
   const where = `${at}.${field}`
   const detail = /(?:^|: )value(?:\.([^ ]*))? in body (.*)$/s.exec(text)
   if (detail) {
     const [, below, problem] = detail
-    return { ...invalid(where, writeJSON(value), below === undefined ? problem! : `${below} in body ${problem}`), type }
+    return { ...invalid(where, stableText(value), below === undefined ? problem! : `${below} in body ${problem}`), type }
   }
   const unsupported = /^Unsupported value: .*: (supported values: .*)$/s.exec(text)
   if (!unsupported) return { type, field: where, text }
-  return { type, field: where, text: `Unsupported value: ${JSON.stringify(writeJSON(value))}: ${unsupported[1]}` }
+  return { type, field: where, text: `Unsupported value: ${JSON.stringify(stableText(value))}: ${unsupported[1]}` }
 }
 
 /** Shows the whole value as well, unless the rule's reason omits values. */
 function ruleAtVariable({ type, field, text, detail }: RuleError, at: string, value: unknown): FieldError {
   const where = `${at}.${field}`
-  const whole = writeJSON(value)
+  const whole = stableText(value)
   if (type === 'FieldValueDuplicate') return duplicate(where, whole)
   return type === 'FieldValueInvalid' ? invalid(where, whole, detail) : { type, field: where, text }
 }
