@@ -13,6 +13,7 @@ import {
   keyOf,
   type KubeObject,
   type ManagedFieldsEntry,
+  messageOf,
   readJSON,
   timestamp,
   writeJSON,
@@ -25,7 +26,10 @@ export interface IntentOptions {
   readonly ownsEmpty?: boolean
 }
 
-/** Creates the object or updates it to the intent. Fields that the manager owned and that the intent no longer contains are removed. */
+/**
+ * Creates the object or updates it to the intent. Fields that the manager owned and that the intent no longer contains are removed.
+ * @throws Error with upstream's text, caused by the API server's error
+ */
 export async function applyIntent<T extends KubeObject>(
   io: ApplyIO,
   kind: Kind<T>,
@@ -37,7 +41,12 @@ export async function applyIntent<T extends KubeObject>(
   const { client, signal } = io
   const options = { fieldManager: manager, force: true, signal }
   const sent = ownsEmpty ? intent : withoutEmptyMetadata(intent)
-  if (!existing) return client.apply(kind, sent, options)
+  const failed = (err: unknown) => new Error(`failed to apply ${kind.kind}: ${messageOf(err)}`, { cause: err })
+  if (!existing) {
+    return client.apply(kind, sent, options).catch((err: unknown) => {
+      throw failed(err)
+    })
+  }
   if (isApplied(existing, intent, manager, { ownsEmpty })) return existing
   const { uid } = existing.metadata
   try {
@@ -46,7 +55,7 @@ export async function applyIntent<T extends KubeObject>(
     return await client.apply(kind, { ...sent, metadata: { ...sent.metadata, uid } }, options)
   } catch (err) {
     if (isReason(err, 'NotFound')) return existing
-    throw err
+    throw failed(err)
   }
 }
 

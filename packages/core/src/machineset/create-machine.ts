@@ -11,6 +11,13 @@ interface Clone {
   readonly object: UnknownObject
 }
 
+/** Texts before the error, as upstream. */
+const Failed: { readonly [reason in CreationFailure['reason']]: string } = {
+  BootstrapTemplateCloningFailed: 'failed to create BootstrapConfig: ',
+  InfrastructureTemplateCloningFailed: 'failed to create InfraMachine: ',
+  MachineCreationFailed: '',
+}
+
 /**
  * Creates one Machine with its objects: bootstrap config, infrastructure, then the Machine that refers to them. When a creation is
  * rejected, the objects before it are deleted again. After a lost response or a crash, the next reconcile finds and deletes them.
@@ -53,7 +60,7 @@ export async function createMachine(
     events.event(machineSet, 'Normal', 'SuccessfulCreate', `Created Machine "${name}"`)
     return machine
   } catch (err) {
-    scope.creationFailure = { reason: failure, message: messageOf(err) }
+    scope.creationFailure = { reason: failure, message: `${Failed[failure]}${messageOf(err)}` }
     // Unless the request was rejected, the Machine may exist and need them. The next reconcile deletes what nothing refers to.
     for (const { kind, object } of wasRejected(err) ? made.toReversed() : []) {
       await client.delete(kind, keyOf(object), { preconditions: { uid: object.metadata.uid } }).catch((cause: unknown) => {
