@@ -104,11 +104,27 @@ describe('a connection', () => {
     expect(gaps[0]).toBeLessThan(300)
     expect(Math.max(...gaps)).toBeLessThanOrEqual(12_500)
     expect(gaps.at(-1)).toBeGreaterThan(7_000)
-    expect(accessor.health.consecutiveFailures).toBe(server.connects.length)
+    expect(server.connects.length).toBeGreaterThan(8)
 
     server.connect = 'answers'
     await advance(seconds(13))
     expect(accessor.connection).toBeDefined()
+    expect(accessor.health.consecutiveFailures).toBe(0)
+  })
+
+  test('that fails again and again counts once for every thirty seconds', async () => {
+    server.connect = 'refuses'
+    const accessor = anAccessor()
+    accessor.want('a')
+    const failures: number[] = []
+    for (let minute = 0; minute < 3; minute++) {
+      await advance(seconds(20))
+      failures.push(accessor.health.consecutiveFailures)
+      await advance(seconds(40))
+    }
+    expect(failures).toEqual([1, 3, 5])
+    server.connect = 'answers'
+    await advance(seconds(13))
     expect(accessor.health.consecutiveFailures).toBe(0)
   })
 

@@ -32,6 +32,8 @@ export const Timing = {
   syncTimeout: seconds(60),
   firstRetry: 200,
   slowestRetry: seconds(10),
+  /** Attempts to connect fail once in that time, however many there are. Upstream makes one. */
+  failureInterval: seconds(30),
   /** Consecutive failed probes after which the connection is closed and reopened. */
   failuresToDisconnect: 5,
 } as const
@@ -40,7 +42,7 @@ export const Timing = {
 export interface Health {
   readonly lastProbe: number | undefined
   readonly lastProbeSuccess: number | undefined
-  /** Failed probes and connection attempts since the last success. */
+  /** Failed probes since the last success, and one for every thirty seconds of failed connection attempts. */
   readonly consecutiveFailures: number
 }
 
@@ -93,6 +95,8 @@ export class ClusterAccessor {
   #connection: WorkloadCluster | undefined
   #health: Health = { lastProbe: undefined, lastProbeSuccess: undefined, consecutiveFailures: 0 }
   #attempts = 0
+  /** The first failed connection attempt since the last success, and how many of them are counted. */
+  #failedAttempts: { readonly since: number; readonly counted: number } | undefined
 
   constructor(cluster: ObjectKey, options: AccessorOptions, report: (event: AccessorEvent) => void) {
     this.#cluster = cluster
@@ -169,7 +173,7 @@ export class ClusterAccessor {
       else log.debug('Cannot connect to workload cluster', { err, attempts: this.#attempts })
       // Also ends what the attempt has started, such as the watch of Nodes.
       this.#end('it could not be completed')
-      this.#failed()
+      this.#failedToConnect()
       this.#timer = clock.schedule(this.#backoff(), () => this.#restart('it is made anew'))
     }
   }
@@ -231,16 +235,25 @@ export class ClusterAccessor {
 
   #succeeded(): void {
     const now = this.#options.clock.now()
+    this.#failedAttempts = undefined
     const recovered = this.#health.consecutiveFailures > 0
     this.#health = { lastProbe: now, lastProbeSuccess: now, consecutiveFailures: 0 }
     if (recovered) this.#report({ kind: 'probe-recovered' })
   }
 
-  #failed(): void {
+  #failedToConnect(): void {
+    const now = this.#options.clock.now()
+    const { since, counted } = this.#failedAttempts ?? { since: now, counted: 0 }
+    const due = 1 + Math.floor((now - since) / Timing.failureInterval)
+    this.#failedAttempts = { since, counted: due }
+    this.#failed(due - counted)
+  }
+
+  #failed(times = 1): void {
     this.#health = {
       ...this.#health,
       lastProbe: this.#options.clock.now(),
-      consecutiveFailures: this.#health.consecutiveFailures + 1,
+      consecutiveFailures: this.#health.consecutiveFailures + times,
     }
     this.#report({ kind: 'probe-failed' })
   }
