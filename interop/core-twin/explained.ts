@@ -1,5 +1,5 @@
 /** Intended differences from upstream. `npm run gen` generates `docs/reference/differences.md` from this list. */
-import type { Difference } from './normalize.ts'
+import { type Difference, RecordedWithoutChange } from './normalize.ts'
 
 export interface Explained {
   /** The behaviour that differs, as a heading. */
@@ -17,6 +17,14 @@ export interface Explained {
 
 /** The first field that an error names, without indexes and keys of lists. */
 const fieldOf = (message: string): string | undefined => / is invalid: \[?([\w.]+)/.exec(message)?.[1]
+
+/** The schema rejects on Capstan what a webhook rejects on upstream. */
+function isOfTheSchema(theirs: string, ours: string): boolean {
+  if (!/ is invalid: /.test(ours) || ours.includes('denied the request')) return false
+  if (/denied the request: (json: cannot unmarshal|illegal base64 data|parsing time)/.test(theirs)) return true
+  if (/ is invalid: .*Required value/.test(theirs) && /should (be|have) at least 1 (chars|properties)/.test(ours)) return true
+  return / denied the request: .* is invalid: /.test(theirs) && fieldOf(theirs) === fieldOf(ours)
+}
 
 const isOfOtherWebhook = (theirs: string, ours: string): boolean =>
   theirs !== ours &&
@@ -54,25 +62,20 @@ export const explained: readonly Explained[] = [
     what: 'Writes with a stale cache',
     reason:
       'upstream updates a MachineSet that it has just deleted, and compares a MachineDeployment that it has just written with an older one in its cache; Capstan waits until its cache has its own writes',
-    seen: 'no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` for updates that change nothing',
-    matches: ({ object, path, ours }) =>
+    seen: 'no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment that was created and not changed',
+    matches: ({ object, path, theirs, ours }) =>
       object === 'Events' &&
       ours === undefined &&
       (/ Warning FailedUpdate .*(Operation cannot be fulfilled|no new finalizers can be added)/.test(path) ||
-        / TopologyUpdate of topology\/cluster-controller: Updated MachineDeployment "[^"]*"$/.test(path)),
+        theirs === RecordedWithoutChange),
   },
   {
     what: 'Values that the schema rejects',
     reason:
       "upstream's mutating webhooks decode an object before the API server validates it: they reject the first value that Go cannot decode, drop empty strings and objects, and complete an empty version to `v`, which another webhook rejects",
     seen: 'the API server rejects the object with 422 and names every wrong field; an empty value of a required field has the error of its minimum length',
-    matches: () => false,
-    answers: (theirs, ours) => {
-      if (!/ is invalid: /.test(ours) || ours.includes('denied the request')) return false
-      if (/denied the request: (json: cannot unmarshal|illegal base64 data|parsing time)/.test(theirs)) return true
-      if (/ is invalid: .*Required value/.test(theirs) && /should (be|have) at least 1 (chars|properties)/.test(ours)) return true
-      return / denied the request: .* is invalid: /.test(theirs) && fieldOf(theirs) === fieldOf(ours)
-    },
+    matches: ({ path, theirs, ours }) => path === 'is answered' && isOfTheSchema(theirs ?? '', ours ?? ''),
+    answers: isOfTheSchema,
   },
   {
     what: 'No shim for new topologies',
@@ -108,10 +111,11 @@ export const explained: readonly Explained[] = [
     reason:
       "upstream's library counts the events of one object and reason, and combines them from the tenth on, even if their texts differ",
     seen: 'each event has its own text, where upstream says `(combined from similar events)`',
-    matches: ({ object, path, ours }) =>
+    matches: ({ object, path, theirs, ours }) =>
       object === 'Events' &&
-      ((ours === undefined && /\(combined from similar events\)/.test(path)) ||
-        / Topology(Create|Update) of topology\/cluster-controller: (Created|Updated) /.test(path)),
+      (ours === undefined
+        ? /\(combined from similar events\)/.test(path)
+        : theirs === undefined && / Topology(Create|Update) of topology\/cluster-controller: (Created|Updated) /.test(path)),
     cases: ['topology-upgrade-three-workers', 'topology-upgrade-concurrency', 'topology-upgrade-hold', 'topology-upgrade-defer'],
   },
   {
@@ -167,15 +171,6 @@ export const explained: readonly Explained[] = [
     seen: 'the same text, with `validation.cluster.cluster.x-k8s.io` as the name of the webhook',
     matches: ({ path, theirs, ours }) => path === 'is answered' && isOfOtherWebhook(theirs ?? '', ours ?? ''),
     answers: (theirs, ours) => isOfOtherWebhook(theirs, ours),
-  },
-  {
-    what: 'Attempts to connect to a workload cluster',
-    reason: 'upstream tries every 30 s; Capstan soon after the first failures, and counts five of them earlier',
-    seen: '`RemoteConnectionProbe` of a Cluster that never was reachable changes to `Remote connection probe failed` within a minute',
-    matches: ({ object, path, theirs, ours }) =>
-      object.startsWith('Cluster ') &&
-      /conditions\[(Available|RemoteConnectionProbe)\]\.message$/.test(path) &&
-      (theirs ?? '').replace('connection not established yet', 'connection probe failed') === ours,
   },
 ]
 

@@ -26,11 +26,16 @@ export function pictureOf({ objects }: Seen): Picture {
       object.kind === 'Machine' ? ((object as Machine).status?.nodeRef?.name ?? []) : [],
     ),
   )
+  const unchanged = new Map(
+    [...objects.values()].flatMap(({ object: { kind, metadata } }) =>
+      kind === 'MachineDeployment' ? [[metadata.name, metadata.generation === 1] as const] : [],
+    ),
+  )
   for (const { kind, object: seen } of objects.values()) {
     if (isOfTheServer(kind, seen)) continue
     const object = kind === 'Node' && !nodesOfMachines.has(seen.metadata.name) ? withoutOutdatedTaint(seen) : seen
     if (kind === 'Event') {
-      events.set(eventText(object), 'recorded')
+      events.set(eventText(object), updatesUnchanged(object, unchanged) ? RecordedWithoutChange : 'recorded')
       continue
     }
     const name = normalText(`${kind.split('.')[0]} ${object.metadata.name}`)
@@ -54,6 +59,15 @@ function withoutOutdatedTaint(node: Node): Node {
   const taints = node.spec?.taints?.filter(({ key }) => key !== NodeOutdatedRevisionTaint.key) ?? []
   const { taints: _taints, ...spec } = node.spec ?? {}
   return { ...node, spec: taints.length > 0 ? { ...spec, taints } : spec }
+}
+
+/** The value of an event about the update of a MachineDeployment whose spec is that of its creation, or which is gone. */
+export const RecordedWithoutChange = 'recorded without a change of spec'
+
+function updatesUnchanged(event: KubeObject, unchanged: ReadonlyMap<string, boolean>): boolean {
+  const { message } = event as { message?: string }
+  const [, name] = /^Updated MachineDeployment "[^"]*\/([^"/]+)"$/.exec(message ?? '') ?? []
+  return name !== undefined && (unchanged.get(name) ?? true)
 }
 
 const isOfTheServer = (kind: string, { metadata }: KubeObject): boolean =>

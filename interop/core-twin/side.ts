@@ -21,7 +21,7 @@ import {
   systemRandom,
   watchObjects,
 } from '@capstan/kube'
-import { ExtensionConfig, Machine } from '@capstan/api'
+import { ExtensionConfig, Machine, WaitingHooksAnnotation } from '@capstan/api'
 import { listen, memoryStore } from '@capstan/apiserver'
 import {
   type CertifiedKey,
@@ -293,9 +293,11 @@ export class Side implements AsyncDisposable {
   #put(namespace: string, kind: Kind, object: KubeObject, gone = false): void {
     const seen = this.seen(namespace)
     const id = `${idOf(kind)} ${object.metadata.name}`
+    const before = seen.objects.get(id)?.object
     if (gone) seen.objects.delete(id)
     else seen.objects.set(id, { kind: idOf(kind), object })
-    if (kind.kind !== 'Event') seen.changed = performance.now()
+    if (kind.kind === 'Event' || (!gone && before && withoutRecords(before) === withoutRecords(object))) return
+    seen.changed = performance.now()
   }
 
   /** Reports of one object, when it is a stub's. A Machine lets its infrastructure register its Node, whichever is seen first. */
@@ -390,6 +392,13 @@ export class Side implements AsyncDisposable {
 
 /** The case that an object belongs to: an ExtensionConfig, which has no namespace, is named after its case. */
 const caseOf = ({ metadata }: KubeObject): string => metadata.namespace ?? metadata.name
+
+/** The object without the record of calls of hooks, which Capstan writes after each call, and without what changes with every write. */
+function withoutRecords({ metadata, ...rest }: KubeObject): string {
+  const { resourceVersion: _version, managedFields: _fields, annotations = {}, ...others } = metadata
+  const { [WaitingHooksAnnotation]: _record, ...kept } = annotations
+  return JSON.stringify([others, kept, rest])
+}
 
 const roles: readonly Role[] = ['cluster', 'controlPlane', 'machine', 'config']
 

@@ -1,5 +1,5 @@
 import { Cluster, Machine, MachineDrainRule } from '@capstan/api'
-import { type Client, type Input, type Kind, type KubeObject, Namespace, Node, Pod, unknownKind } from '@capstan/kube'
+import { type Client, DaemonSet, type Input, type Kind, type KubeObject, Namespace, Node, Pod, unknownKind } from '@capstan/kube'
 import { clusterName } from '../objects.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { readyMachine } from './machine.ts'
@@ -9,6 +9,13 @@ const VolumeAttachment = unknownKind({
   apiVersion: 'storage.k8s.io/v1',
   kind: 'VolumeAttachment',
   plural: 'volumeattachments',
+  scope: 'Cluster',
+})
+
+const PersistentVolume = unknownKind({
+  apiVersion: 'v1',
+  kind: 'PersistentVolume',
+  plural: 'persistentvolumes',
   scope: 'Cluster',
 })
 
@@ -84,24 +91,58 @@ const attached =
   (annotations: { [key: string]: string }): Case =>
   async (twin) => {
     await readyMachine(twin, { annotations })
-    await make(twin, VolumeAttachment, {
-      metadata: { name: 'va' },
-      spec: { attacher: 'csi', nodeName: 'm', source: { persistentVolumeName: 'pv' } },
-    } as never)
-    await twin.inWorkload(clusterName, (client) =>
-      client.patch(
-        VolumeAttachment,
-        { name: 'va' },
-        { type: 'merge', body: { status: { attached: true } } },
-        { subresource: 'status' },
-      ),
-    )
+    await twin.inWorkload(clusterName, attach)
     await twin.delete(Machine, 'm')
     await twin.settle('a volume is attached')
     await twin.inWorkload(clusterName, (client) => client.delete(VolumeAttachment, { name: 'va' }))
     await twin.touch(Machine, 'm').catch(() => undefined)
     await twin.settle('and no more')
   }
+
+/** A Pod of a DaemonSet that exists. */
+const ofDaemonSet = async (twin: Twin, spec: object = {}): Promise<void> => {
+  const template = { metadata: { labels: { app: 'agent' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+  await twin.inWorkload(clusterName, async (client) => {
+    const { metadata } = await client.create(DaemonSet, {
+      metadata: { name: 'agent', namespace: 'default' },
+      spec: { selector: { matchLabels: { app: 'agent' } }, template },
+    } as never)
+    const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: metadata.uid, controller: true }
+    await client.create(Pod, pod('agent', { metadata: { labels: { app: 'agent' }, ownerReferences: [owner] }, spec }))
+  })
+}
+
+const withClaim = { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'data' } }] }
+
+/** A volume stays attached, since drain skips the Pod that uses it. */
+const ofSkippedPod =
+  (start: (twin: Twin) => Promise<void>): Case =>
+  async (twin) => {
+    await readyMachine(twin)
+    const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'default', name: 'data' }
+    await make(twin, PersistentVolume, {
+      metadata: { name: 'pv' },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        capacity: { storage: '1Gi' },
+        csi: { driver: 'csi', volumeHandle: 'handle' },
+        claimRef,
+      },
+    } as never)
+    await start(twin)
+    await twin.inWorkload(clusterName, attach)
+    await twin.delete(Machine, 'm')
+    await twin.settle('the volume does not hold the Machine')
+  }
+
+const attach = async (client: Client): Promise<void> => {
+  await client.create(VolumeAttachment, {
+    metadata: { name: 'va' },
+    spec: { attacher: 'csi', nodeName: 'm', source: { persistentVolumeName: 'pv' } },
+  } as never)
+  const body = { status: { attached: true } }
+  await client.patch(VolumeAttachment, { name: 'va' }, { type: 'merge', body }, { subresource: 'status' })
+}
 
 const inUse =
   (volume: string): Case =>
@@ -155,6 +196,7 @@ export const drainCases: Cases = {
   'drain-nothing': drained({ pods: [] }),
   'drain-many-pods': drained({ pods: Array.from({ length: 7 }, (_, index) => pod(`p${index}`)) }),
   'drain-daemonset-gone': drained({ pods: [pod('a', { metadata: owned('DaemonSet') })] }),
+  'drain-daemonset': drained({ pods: [], before: ofDaemonSet }),
   'drain-mirror-pod': drained({ pods: [pod('a', { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } })] }),
   'drain-empty-dir': drained({ pods: [pod('a', { spec: { volumes: [{ name: 'v', emptyDir: {} }] } })] }),
   'drain-label-skip': drained({ pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'skip' })), pod('b')] }),
@@ -181,6 +223,10 @@ export const drainCases: Cases = {
   'drain-cluster-deleted': clusterDeleted,
   'drain-volume-attachment': attached({}),
   'drain-volume-excluded': attached({ 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '' }),
+  'drain-volume-of-daemonset': ofSkippedPod((twin) => ofDaemonSet(twin, withClaim)),
+  'drain-volume-of-skipped-pod': ofSkippedPod((twin) =>
+    make(twin, Pod, pod('a', { ...labelled({ 'cluster.x-k8s.io/drain': 'skip' }), spec: withClaim })),
+  ),
   'drain-volume-in-use': inUse('kubernetes.io/csi/csi^handle'),
   'drain-volume-of-another-plugin': inUse('kubernetes.io/nfs/x'),
 }

@@ -1,5 +1,5 @@
-/** Hooks of a runtime extension that block, fail, patch, and update in place. */
-import { Cluster, ClusterClass, ExtensionConfig, MachineDeployment } from '@capstan/api'
+/** Hooks of a runtime extension that hold, fail, patch, and update in place. */
+import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
 import { clusterName, machineDeployment } from '../objects.ts'
 import type { StagedAnswer } from '../../runtime-extension/staged-extension.ts'
@@ -7,7 +7,7 @@ import type { Case, Cases, Twin } from '../twin.ts'
 import { version } from './machine-deployment.ts'
 import { connected, readyCluster } from './machine.ts'
 import { workerTemplates } from './machine-set.ts'
-import { aClass, aCluster, created, isUpgraded, templates, topology } from './topology.ts'
+import { aClass, aCluster, created, isUpgraded, templates, topology, worker, workers } from './topology.ts'
 
 const held = (hook: string) => holdFor(1, `held by ${hook}`)
 const failed = (hook: string) => fail(`failed by ${hook}`)
@@ -51,6 +51,19 @@ const upgrade =
     twin.answer(hook, undefined)
     await twin.settle('upgraded', isUpgraded('v1.35.0'))
   }
+
+/** Workers change while the first step of an upgrade is held. */
+const workersWhileHeld: Case = async (twin) => {
+  await twin.extend()
+  await created(twin)
+  twin.answer('BeforeControlPlaneUpgrade', () => held('BeforeControlPlaneUpgrade'))
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('held')
+  await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 })))
+  await twin.settle('scaled while held')
+  await twin.delete(Machine, ([first]) => first)
+  await twin.settle('replaced while held')
+}
 
 /** A second upgrade while the last hook of the first one holds. */
 const secondUpgrade: Case = async (twin) => {
@@ -238,6 +251,7 @@ export const hookCases: Cases = {
   'hooks-after-initialized-fails': afterInitialized(failed),
   'hooks-before-delete-holds': beforeDelete(held),
   'hooks-before-delete-fails': beforeDelete(failed),
+  'hooks-before-control-plane-upgrade-scales': workersWhileHeld,
   'hooks-second-upgrade': secondUpgrade,
   'hooks-removed': removed,
   'hooks-patches': patches,

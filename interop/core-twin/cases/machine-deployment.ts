@@ -1,12 +1,12 @@
 import { MachineDeployment } from '@capstan/api'
-import { isDeleting } from '@capstan/kube'
+import { isDeleting, keyOf } from '@capstan/kube'
 import { machineDeployment } from '../objects.ts'
 import { everythingReady, silent } from '../providers.ts'
 import type { Behaviour } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { readyCluster } from './machine.ts'
-import { workerTemplates } from './machine-set.ts'
+import { deny, workerTemplates } from './machine-set.ts'
 
 const rollout: Case = async (twin) => {
   await readyCluster(twin)
@@ -122,8 +122,11 @@ const allAtOnce: Case = async (twin) => {
     machineDeployment('md', { replicas, ...strategy('RollingUpdate', rollingUpdate) } as never),
   )
   await twin.settle('created')
-  for (let index = 0; index < replicas; index++)
-    await twin.patch(stub.machine, (machines) => machines[index], hold(['twin.capstan.dev/hold']))
+  await twin.raw('every old Machine is held', async (client) => {
+    const { items } = await client.list(stub.machine, { namespace: twin.namespace })
+    const body = hold(['twin.capstan.dev/hold'])
+    for (const machine of items) await client.patch(stub.machine, keyOf(machine), { type: 'merge', body })
+  })
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the old Machines are being deleted')
   for (let gone = 1; gone <= replicas; gone++) {
@@ -132,6 +135,34 @@ const allAtOnce: Case = async (twin) => {
   }
   await gate.open(twin, 2 * replicas)
   await twin.settle('the new Machines are available')
+}
+
+const setDenied =
+  (operation: 'CREATE' | 'UPDATE'): Case =>
+  async (twin) => {
+    await readyCluster(twin)
+    await workerTemplates(twin)
+    if (operation === 'UPDATE') {
+      await twin.create(MachineDeployment, machineDeployment('md'))
+      await twin.settle('created')
+    }
+    await deny(twin, { group: 'cluster.x-k8s.io', resource: 'machinesets', operation })
+    if (operation === 'UPDATE') await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2 } })
+    else await twin.create(MachineDeployment, machineDeployment('md'))
+    await twin.settle('the MachineSet is denied')
+  }
+
+/** The infrastructure of a Machine holds the deletion. */
+const deletionHeld: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2 }))
+  await twin.settle('created')
+  await twin.patch(stub.machine, ([first]) => first, hold(['twin.capstan.dev/hold']))
+  await twin.delete(MachineDeployment, 'md')
+  await twin.settle('one Machine is left')
+  await twin.patch(stub.machine, ([first]) => first, hold(null))
+  await twin.settle('deleted')
 }
 
 export const machineDeploymentCases: Cases = {
@@ -190,5 +221,8 @@ export const machineDeploymentCases: Cases = {
   'machinedeployment-rollout-after': changes({ replicas: 1 }, ['long ago', { rollout: { after: '2020-01-01T00:00:00Z' } }]),
   'machinedeployment-no-templates': noTemplates,
   'machinedeployment-stuck': stuck,
+  'machinedeployment-machineset-denied': setDenied('CREATE'),
+  'machinedeployment-scaling-denied': setDenied('UPDATE'),
+  'machinedeployment-deletion-held': deletionHeld,
   'machinedeployment-rollout': rollout,
 }

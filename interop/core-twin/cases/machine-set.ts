@@ -1,4 +1,5 @@
 import { Machine, MachineSet } from '@capstan/api'
+import { type KubeObject, unknownKind } from '@capstan/kube'
 import { machine, machineSet, named } from '../objects.ts'
 import type { Report } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
@@ -64,6 +65,72 @@ const adoption: Case = async (twin) => {
   await twin.patch(Machine, 'lone', { metadata: { labels: { set: null } } })
   await twin.settle('it no longer matches')
 }
+
+const ValidatingAdmissionPolicy = unknownKind({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  plural: 'validatingadmissionpolicies',
+  scope: 'Cluster',
+})
+const ValidatingAdmissionPolicyBinding = unknownKind({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  plural: 'validatingadmissionpolicybindings',
+  scope: 'Cluster',
+})
+
+interface Denied {
+  readonly group: string
+  readonly resource: string
+  readonly operation: 'CREATE' | 'UPDATE'
+  /** What the policy accepts, in CEL. */
+  readonly accepted?: string
+}
+
+/** The API server of the case rejects requests from now on. */
+export const deny = (twin: Twin, { group, resource, operation, accepted = 'false' }: Denied): Promise<void> =>
+  twin.raw('a policy', async (client) => {
+    const name = twin.namespace
+    const rule = { apiGroups: [group], apiVersions: ['*'], operations: [operation], resources: [resource] }
+    const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': name } }
+    const spec = {
+      matchConstraints: { namespaceSelector, resourceRules: [rule] },
+      validations: [{ expression: accepted, message: 'not here' }],
+    }
+    await client.create(ValidatingAdmissionPolicy, { metadata: { name }, spec } as never)
+    const binding = { policyName: name, validationActions: ['Deny'] }
+    await client.create(ValidatingAdmissionPolicyBinding, { metadata: { name }, spec: binding } as never)
+  })
+
+/** One Machine cannot be adopted; the other one is. */
+const adoptionFails: Case = async (twin) => {
+  await readyCluster(twin)
+  await workerTemplates(twin)
+  await orphan(twin, 'blocked', { set: 'ms' })
+  await orphan(twin, 'free', { set: 'ms' })
+  await twin.settle('both Machines run')
+  const accepted = "object.metadata.name != 'blocked' || object.metadata.ownerReferences.all(owner, owner.kind != 'MachineSet')"
+  await deny(twin, { group: 'cluster.x-k8s.io', resource: 'machines', operation: 'UPDATE', accepted })
+  await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
+  await twin.settle('one of them is adopted')
+}
+
+/** Objects of a new Machine cannot be created; what was created before them is deleted again, in each retry. */
+const creationFails =
+  (group: string, resource: string): Case =>
+  async (twin) => {
+    await readyCluster(twin)
+    await workerTemplates(twin)
+    await deny(twin, { group, resource, operation: 'CREATE' })
+    await twin.create(MachineSet, machineSet('ms'))
+    await twin.agree('no Machine can be created', (objects) => objects.some(cannotCreate))
+  }
+
+const cannotCreate = (object: KubeObject): boolean =>
+  object.kind === 'MachineSet' &&
+  ((object as MachineSet).status?.deprecated?.v1beta1?.conditions ?? []).some(
+    ({ type, status }) => type === 'MachinesCreated' && status === 'False',
+  )
 
 const selector =
   (requirement: object): Case =>
@@ -165,6 +232,10 @@ export const machineSetCases: Cases = {
   'machineset-preflight-provisioning': preflight('v1.35.0', controlPlane('v1.35.0', { status: { version: null } })),
   'machineset-preflight-no-version': preflight('v1.35.0', { status: { initialization: { controlPlaneInitialized: true } } }),
   'machineset-adoption': adoption,
+  'machineset-adoption-fails': adoptionFails,
+  'machineset-machine-denied': creationFails('cluster.x-k8s.io', 'machines'),
+  'machineset-infrastructure-denied': creationFails(stub.group, 'stubmachines'),
+  'machineset-bootstrap-denied': creationFails(stub.group, 'stubconfigs'),
   'machineset-selector-in-one': selector({ key: 'set', operator: 'In', values: ['ms'] }),
   'machineset-selector-in-two': selector({ key: 'set', operator: 'In', values: ['ms', 'other'] }),
   'machineset-selector-exists': selector({ key: 'set', operator: 'Exists' }),

@@ -172,6 +172,16 @@ const stuckUpgrade: Case = async (twin) => {
   await twin.settle('another version is rejected')
 }
 
+/** The control plane does not take up the version of the first of two steps. */
+const stuckChain: Case = async (twin) => {
+  await created(twin, { spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0', 'v1.36.0'] } })
+  await twin.behave({ controlPlane: silent })
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
+  await twin.settle('the control plane is stuck')
+  await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 })))
+  await twin.settle('the new Machine waits for the upgrade')
+}
+
 const heldByAnnotation: Case = async (twin) => {
   const annotation = 'before-upgrade.hook.cluster.cluster.x-k8s.io/wait'
   await created(twin, {}, { metadata: { annotations: { [annotation]: 'yes' } } })
@@ -346,6 +356,7 @@ export const topologyCases: Cases = {
     'v1.35.0',
   ),
   'topology-upgrade-chained': upgrade({ spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0', 'v1.36.0'] } }, {}, 'v1.36.0'),
+  'topology-upgrade-chained-stuck': stuckChain,
   'topology-upgrade-too-far': cluster(
     {},
     {},

@@ -1,17 +1,23 @@
 /** Workload clusters that cannot be reached: from the beginning, or after they were reachable. */
 import { Cluster, Machine, MachineHealthCheck, MachineSet } from '@capstan/api'
-import { getCondition, type KubeObject, Secret } from '@capstan/kube'
+import { getCondition, isTrue, type KubeObject, Secret } from '@capstan/kube'
 import { cluster, clusterName, machine, machineSet, named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { connected, readyMachine } from './machine.ts'
 import { workerTemplates } from './machine-set.ts'
 
-/** A Cluster whose providers are ready, without any wait for its workload cluster. */
+/**
+ * A Cluster whose providers are ready, without any wait for its workload cluster. Conditions that are reported before they are ready stay
+ * until there is a connection.
+ */
 async function provisionedCluster(twin: Twin): Promise<void> {
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
   await twin.create(Cluster, cluster())
+  await twin.settle('the Cluster is provisioned', (objects) =>
+    objects.some((one) => one.kind === 'Cluster' && isTrue(one as Cluster, 'ControlPlaneInitialized')),
+  )
 }
 
 async function provisionedMachine(twin: Twin, spec: object = {}): Promise<void> {
