@@ -1,4 +1,4 @@
-/** Hooks of a runtime extension that hold, fail, patch, and update in place. */
+/** Hooks of a runtime extension that block, fail, patch, and update in place. */
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
 import { clusterName, machineDeployment } from '../objects.ts'
