@@ -115,7 +115,6 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
     }
 
     // In the middle of a rollout, and of a deletion.
-    let version = wanted.version
     for (const [who, next, nextVersion] of [
       ['ours', toOurs, 'v1.34.0'],
       ['theirs', toTheirs, 'v1.35.0'],
@@ -127,19 +126,19 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       const between = await awaited(scene, Machine, `a Machine of ${nextVersion}`, (all) =>
         all.some(({ spec }) => spec.version === nextVersion),
       )
-      checks.check(
-        `a rollout is under way: ${who}`,
-        between.some(({ spec }) => spec.clusterName === 'classy' && spec.version === version),
-      )
+      const rolling = between.filter(({ spec }) => spec.clusterName === 'classy')
+      checks.check(`a rollout is under way: ${who}`, new Set(rolling.map(({ spec }) => spec.version)).size === 2)
       await next()
       const names = (await client.list(Cluster, { namespace })).items.map(({ metadata }) => metadata.name)
       checks.check(`a deletion is under way: ${who}`, names.includes('plain'), names)
       await atRest(scene, 'classy', { ...larger, version: nextVersion })
+      const machines = await uids(scene)
+      const again = rolling.filter((one) => one.spec.version === nextVersion && !machines.includes(identity(one)))
+      checks.check(`no Machine of the new version is replaced: ${who}`, again.length === 0, again.map(identity))
       await awaited(scene, Cluster, `plain is deleted: ${who}`, (all) => !all.some((one) => one.metadata.name === 'plain'))
       await allGone(scene)
       checks.check(`the rollout and the deletion that were under way are completed: ${who}`, true)
       progress(`rollout and deletion completed by ${who}`)
-      version = nextVersion
       if (who === 'ours') await createCluster(scene, 'plain', wanted)
     }
     await remove(scene, 'classy')
@@ -266,8 +265,10 @@ function changes(before: ReadonlyMap<string, string>, after: ReadonlyMap<string,
 }
 
 async function uids({ client, namespace }: Scene): Promise<string[]> {
-  return (await client.list(Machine, { namespace })).items.map(({ metadata }) => `${metadata.name} ${metadata.uid}`).sort()
+  return (await client.list(Machine, { namespace })).items.map(identity).sort()
 }
+
+const identity = ({ metadata }: Machine): string => `${metadata.name} ${metadata.uid}`
 
 async function configurations(client: Client): Promise<string[]> {
   const { items: mutating } = await client.list(MutatingWebhookConfiguration)
