@@ -67,7 +67,10 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
   else if (!isStream) {
     // An ASCII body is joined with the head, and both are encoded at once: heads are Latin-1.
     const isASCII = typeof body === 'string' && body.length === length
-    const rest = await sendFirstPart(body, isASCII, req, res, delivery)
+    const isLong = req.httpVersionMajor === 1 && length! >= (res.socket?.writableHighWaterMark ?? 0) / 2
+    const rest = isLong
+      ? await sendFirstPart(typeof body === 'string' && !isASCII ? Buffer.from(body) : body, res, delivery)
+      : body
     if (isASCII) res.end(rest, 'latin1')
     else res.end(rest)
   } else {
@@ -91,22 +94,13 @@ const LastPart = 1024
 /**
  * Sends all of a long HTTP/1.1 response but its end, and waits until the socket has taken it. Returns the rest. While a response waits for
  * the socket, Node pauses the parser of a request that follows, and fails when its body arrives (HPE_PAUSED): a client that has the whole
- * response sends its next request at once.
+ * response sends its next request at once. A response is long from half of what the socket takes at once, because its head counts, too.
  */
-async function sendFirstPart(
-  body: string | Buffer,
-  isASCII: boolean,
-  req: Req,
-  res: Res,
-  delivery: Delivery,
-): Promise<string | Buffer> {
-  if (req.httpVersionMajor !== 1 || body.length < (res.socket?.writableHighWaterMark ?? 0)) return body
-  const bytes = isASCII || Buffer.isBuffer(body) ? body : Buffer.from(body)
+async function sendFirstPart(bytes: string | Buffer, res: Res, delivery: Delivery): Promise<string | Buffer> {
   const end = bytes.length - LastPart
   if (end <= 0) return bytes
   const first = bytes.slice(0, end)
-  const isTaken = typeof first === 'string' ? res.write(first, 'latin1') : res.write(first)
-  if (!isTaken && !delivery.gone.aborted) await patiently(res, delivery, (done) => res.once('drain', done))
+  if (!delivery.gone.aborted) await patiently(res, delivery, (done) => res.write(first, 'latin1', done))
   return bytes.slice(end)
 }
 
