@@ -22,6 +22,14 @@ test.each([
   ['the next attempt takes as long', 7000, { delay: '2s', failure: once }, { state: 'running', until: 9000 }],
   ['and succeeds', 9000, { delay: '2s', failure: once }, { state: 'done', at: 9000 }],
   ['waits when the clock was set back', -1000, { delay: '2s' }, { state: 'running', until: 2000 }],
+  ['does not wait for the hour by which the clock was set back', -3_600_000, { delay: '2s' }, { state: 'done', at: -3_600_000 }],
+  ['is over without a delay, also when the clock was set back', -1000, {}, { state: 'done', at: -1000 }],
+  [
+    'a permanent failure stays one when the clock was set back',
+    -3_600_000,
+    { delay: '2s', failure },
+    { state: 'failed', message: 'no capacity' },
+  ],
 ])('%s', (_, now, script, expected) => {
   expect(progress(0, now, script)).toEqual(expected)
 })

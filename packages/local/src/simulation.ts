@@ -19,7 +19,8 @@ export type Progress =
 const RetryDelay = seconds(5)
 
 /**
- * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed one is retried after `RetryDelay`.
+ * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed one is retried after `RetryDelay`. A start
+ * further in the future than the step takes was recorded before the clock was set back: the step counts as over.
  *
  * @example progress(started, clock.now(), { delay: '2s', failure: { message: 'no capacity', times: 1 } })
  */
@@ -31,13 +32,15 @@ export function progress(
   const delay = script.delay === undefined ? 0 : parseDuration(script.delay)
   const { failure } = script
   const failing = failure === undefined ? 0 : (failure.times ?? Number.POSITIVE_INFINITY)
+  const length = (Number.isFinite(failing) ? failing : 0) * (delay + RetryDelay) + delay
+  const begun = started - now > length ? now - length : started
   // A permanent failure is not retried, so that an idle system does no work.
-  const attempt = failing === Number.POSITIVE_INFINITY ? 0 : Math.max(0, Math.floor((now - started) / (delay + RetryDelay)))
+  const attempt = failing === Number.POSITIVE_INFINITY ? 0 : Math.max(0, Math.floor((now - begun) / (delay + RetryDelay)))
   if (attempt >= failing) {
-    const end = started + failing * (delay + RetryDelay) + delay
+    const end = begun + failing * (delay + RetryDelay) + delay
     return now >= end ? { state: 'done', at: end } : { state: 'running', until: end }
   }
-  const ends = started + attempt * (delay + RetryDelay) + delay
+  const ends = begun + attempt * (delay + RetryDelay) + delay
   if (now < ends) return { state: 'running', until: ends }
   const { message } = failure!
   return failure!.times === undefined ? { state: 'failed', message } : { state: 'failed', message, retryAt: ends + RetryDelay }
