@@ -18,15 +18,15 @@ export interface SmallDisk {
   close(): Promise<void>
 }
 
-export async function smallDisk(folder: string): Promise<SmallDisk> {
+export async function smallDisk(folder: string, megabytes = 8): Promise<SmallDisk> {
   mkdirSync(folder, { recursive: true })
-  const disk = (await ownFileSystem(folder)) ?? limitedFiles(folder)
+  const disk = (await ownFileSystem(folder, megabytes)) ?? limitedFiles(folder)
   if (!disk) throw new CannotRun('neither a file system in memory (unshare, mount) nor a limit on files (prlimit) can be had')
   return disk
 }
 
 /** Visible in a namespace of mounts only, which lasts as long as the process that holds it. */
-async function ownFileSystem(folder: string): Promise<SmallDisk | undefined> {
+async function ownFileSystem(folder: string, megabytes: number): Promise<SmallDisk | undefined> {
   for (const [unshare, nsenter] of [
     [['--mount'], ['--mount']],
     [
@@ -36,7 +36,14 @@ async function ownFileSystem(folder: string): Promise<SmallDisk | undefined> {
   ] as const) {
     const holder = spawn(
       'unshare',
-      [...unshare, 'sh', '-c', 'mount -t tmpfs -o size=8m tmpfs "$0" && echo mounted && exec sleep 3600', folder],
+      [
+        ...unshare,
+        'sh',
+        '-c',
+        'mount -t tmpfs -o "size=$1m" tmpfs "$0" && echo mounted && exec sleep 3600',
+        folder,
+        String(megabytes),
+      ],
       { stdio: ['ignore', 'pipe', 'ignore'] },
     )
     const isMounted = await new Promise<boolean>((resolve) => {
@@ -47,7 +54,7 @@ async function ownFileSystem(folder: string): Promise<SmallDisk | undefined> {
     if (!isMounted) continue
     const filler = join(`/proc/${holder.pid}/root`, folder, 'filler')
     return {
-      kind: 'a file system of 8 MB',
+      kind: `a file system of ${megabytes} MB`,
       folder,
       prefix: ['nsenter', '--target', String(holder.pid), ...nsenter, '--'],
       full: /ENOSPC: no space left on device/,

@@ -34,6 +34,7 @@ import { managerOnKubernetesSuite, managerSuite } from '../interop/manager.ts'
 import { programsSuite } from '../interop/own-programs.ts'
 import { oldContractSuite } from '../interop/old-contract.ts'
 import { ownNetwork } from '../interop/own-network.ts'
+import { soakSuite } from '../interop/soak.ts'
 import { swapSuite } from '../interop/swap.ts'
 import { restartSuite } from '../interop/restart.ts'
 import { runtimeExtensionSuite } from '../interop/runtime-extension.ts'
@@ -54,6 +55,7 @@ const suites: { readonly [name: string]: Suite } = {
   'old-contract': oldContractSuite,
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   envtest: envtestSuite,
+  soak: soakSuite,
   image: imageSuite,
   'high-availability': highAvailabilitySuite,
   packages: packagesSuite,

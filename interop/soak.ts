@@ -1,0 +1,413 @@
+/**
+ * Sixty clusters that are created, scaled, upgraded and deleted in `capstan up`, while random faults happen to it: three minutes in CI,
+ * thirty with `--all`. Between the faults every cluster reaches its wanted state, no acknowledged write is lost, no object exists twice, and
+ * memory and data folder stay bounded. A printed seed chooses changes and faults; CAPSTAN_SOAK_SEED repeats them.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Cluster, Machine } from '@capstan/api'
+import {
+  type Client,
+  ConfigMap,
+  isReason,
+  isTrue,
+  type Kind,
+  type KubeObject,
+  messageOf,
+  minutes,
+  Namespace,
+  orAbsent,
+  type Random,
+  Secret,
+  seconds,
+  seededRandom,
+  systemClock,
+} from '@capstan/kube'
+import { LocalBootstrapConfig, LocalCluster, LocalControlPlane, LocalMachine } from '@capstan/local'
+import { registerSampleExtension, type SampleExtension, startSampleExtension } from '../packages/cli/src/sample-extension.ts'
+import { largestInputs } from './abuse/inputs.ts'
+import { type CapstanProcess, Checks, startCapstan, withClient } from './capstan-process.ts'
+import { createClass, localKit } from './life/life.ts'
+import { progressSince } from './progress.ts'
+import { type SmallDisk, smallDisk } from './small-disk.ts'
+import type { Outcome, Suite, SuiteOptions } from './suite.ts'
+
+export const soakSuite: Suite = {
+  shows: '60 clusters that come and go while the server is killed, its disk full, its clock wrong: nothing lost, nothing doubled',
+  ci: true,
+  tools: [],
+  minutes: 50,
+  run,
+}
+
+const Clusters = 60
+const namespace = 'soak'
+const Versions = ['v1.33.0', 'v1.34.0', 'v1.35.0']
+/** Megabytes of the disk, when it is a file system of its own: several times what the state of all clusters takes. */
+const DiskSize = 512
+/** Megabytes that the process and its data folder may have at rest; twice what they had when this was written. */
+const MostMemory = 700
+const MostStored = 128
+/** Seconds in which all clusters reach their wanted state once no fault is left, on a busy machine. */
+const Patience = 300
+
+interface Wanted {
+  version: string
+  workers: number
+}
+
+async function run({ all = false }: SuiteOptions = {}): Promise<Outcome> {
+  const seed = Number(process.env.CAPSTAN_SOAK_SEED ?? Date.now() % 1_000_000)
+  const length = minutes(all ? 30 : 3)
+  console.log(`seed ${seed} (CAPSTAN_SOAK_SEED), ${length / minutes(1)} minutes`)
+  const base = mkdtempSync(join(tmpdir(), 'capstan-soak-'))
+  const disk = await smallDisk(join(base, 'disk'), DiskSize)
+  console.log(`the disk is ${disk.kind}`)
+  const server = new Server(base, disk)
+  const checks = new Checks()
+  try {
+    await server.start()
+    await withClient(server.kubeconfig, async (client) => {
+      const soak = new Soak(client, server, seed, checks)
+      await soak.live(length)
+    })
+    const { code } = await server.stop()
+    checks.check('the server stops cleanly', code === 0, code)
+  } finally {
+    await server.end()
+    await disk.close()
+    rmSync(base, { recursive: true, force: true })
+  }
+  return checks
+}
+
+/** `capstan up`, to which faults happen. */
+class Server {
+  readonly kubeconfig: string
+  readonly disk: SmallDisk
+  readonly #faults: string
+  readonly #data: string
+  #process: CapstanProcess | undefined
+
+  constructor(base: string, disk: SmallDisk) {
+    this.disk = disk
+    this.kubeconfig = join(base, 'kubeconfig')
+    this.#faults = join(base, 'faults.json')
+    this.#data = join(disk.folder, 'data')
+  }
+
+  async start(): Promise<void> {
+    writeFileSync(this.#faults, '{}')
+    // Only its first start chooses a port.
+    const port = this.#process ? [] : ['--port', '0']
+    const flags = ['--data', this.#data, '--kubeconfig', this.kubeconfig, '--output', 'json', ...port]
+    const preload = fileURLToPath(new URL('soak/preload.ts', import.meta.url))
+    const prefix = [...this.disk.prefix, 'env', `NODE_OPTIONS=--import=${preload}`, `CAPSTAN_SOAK_FAULTS=${this.#faults}`]
+    this.#process = await startCapstan(['up', ...flags], /ApiServerReady/, prefix)
+  }
+
+  get pid(): number {
+    return this.#process!.pid
+  }
+
+  kill(): Promise<void> {
+    return this.#process!.kill()
+  }
+
+  stop(): Promise<{ code: number | null }> {
+    return this.#process!.stop()
+  }
+
+  async end(): Promise<void> {
+    await this.#process?.kill()
+  }
+
+  /** Milliseconds that each sync of a file takes longer, and by which the clock is wrong; both end with the process. */
+  disturb(faults: { slow?: number; step?: number }): void {
+    writeFileSync(this.#faults, JSON.stringify(faults))
+    process.kill(this.pid, 'SIGUSR2')
+  }
+
+  /** Megabytes of memory and of the data folder. */
+  sizes(): { memory: number; stored: number } {
+    const [, kilobytes = '0'] = /VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8')) ?? []
+    // The file system is visible to the server, but perhaps not to this process.
+    const folder = join(`/proc/${this.pid}/root`, this.#data)
+    const files = readdirSync(folder, { recursive: true }) as string[]
+    const bytes = files.reduce((sum, file) => sum + (statSync(join(folder, file), { throwIfNoEntry: false })?.size ?? 0), 0)
+    return { memory: Number(kilobytes) / 1024, stored: bytes / 2 ** 20 }
+  }
+}
+
+class Soak {
+  readonly #client: Client
+  readonly #server: Server
+  /** One for each: they run at once, so that the numbers of one would depend on the speed of the others. */
+  readonly #random: { readonly faults: Random; readonly changes: Random; readonly writes: Random }
+  readonly #checks: Checks
+  readonly #progress = progressSince()
+  /** Clusters that are to exist, with their wanted state. */
+  readonly #wanted = new Map<string, Wanted>()
+  /** ConfigMaps by name, with their last acknowledged count. */
+  readonly #acknowledged = new Map<string, number>()
+  #made = 0
+  #writes = 0
+  #extension: SampleExtension | undefined
+
+  constructor(client: Client, server: Server, seed: number, checks: Checks) {
+    this.#client = client
+    this.#server = server
+    this.#random = { faults: seededRandom(seed), changes: seededRandom(seed + 1), writes: seededRandom(seed + 2) }
+    this.#checks = checks
+  }
+
+  async live(length: number): Promise<void> {
+    await this.#client.create(Namespace, { metadata: { name: namespace } })
+    const scene = { client: this.#client, namespace, kit: localKit, checks: this.#checks, progress: this.#progress, limit: 60 }
+    await createClass(scene)
+    await this.#startExtension()
+    try {
+      await this.#change(Clusters)
+      await this.#judge('created')
+      const end = performance.now() + length
+      for (let left: string[] = []; performance.now() < end; ) {
+        // Each fault once, before one happens again.
+        if (left.length === 0) left = Object.keys(this.#faults)
+        const fault = oneOf(left, this.#random.faults)
+        left.splice(left.indexOf(fault), 1)
+        const disturbed = this.#faults[fault]!()
+        await Promise.all([disturbed, this.#change(10), this.#write(20)])
+        await this.#judge(fault)
+      }
+      for (const name of this.#wanted.keys()) await this.#persist(() => this.#remove(name))
+      this.#wanted.clear()
+      await this.#judge('all deleted')
+      this.#progress(`${this.#made} clusters made, ${this.#writes} writes acknowledged`)
+    } finally {
+      await this.#extension?.stop()
+    }
+  }
+
+  /** Each returns when the fault is over. */
+  readonly #faults: { readonly [name: string]: () => Promise<void> } = {
+    killed: async () => {
+      await this.#pause(1, 5)
+      await this.#server.kill()
+      await this.#pause(0, 2)
+      await this.#server.start()
+    },
+    'disk full': async () => {
+      await this.#pause(0, 2)
+      this.#server.disk.fill(this.#server.pid)
+      await this.#pause(2, 6)
+      this.#server.disk.free(this.#server.pid)
+    },
+    'disk full, then killed': async () => {
+      this.#server.disk.fill(this.#server.pid)
+      await this.#pause(1, 4)
+      await this.#server.kill()
+      this.#server.disk.free(this.#server.pid)
+      await this.#server.start()
+    },
+    'disk slow': async () => {
+      this.#server.disturb({ slow: 300 })
+      await this.#pause(4, 10)
+      this.#server.disturb({})
+    },
+    'clock ahead': () => this.#step(1),
+    'clock behind': () => this.#step(-1),
+    'extension dead': async () => {
+      await this.#extension!.stop()
+      await this.#pause(3, 10)
+      await this.#startExtension()
+    },
+    'workload clusters dead': async () => {
+      const names = [...this.#wanted.keys()].filter(() => this.#random.faults.next() < 0.2)
+      const restored = await Promise.all(names.map((name) => this.#cutOff(name)))
+      await this.#pause(3, 10)
+      for (const restore of restored) await restore()
+    },
+    flooded: async () => {
+      const inputs = largestInputs()
+        .filter(({ path }) => path.includes('/configmaps?') && !path.includes('fieldManager'))
+        .map(({ body }) => JSON.parse(body!) as { metadata: object })
+      const large = inputs.map((body) =>
+        this.#client.create(ConfigMap, { ...body, metadata: { ...body.metadata, namespace } } as never, { dryRun: true }),
+      )
+      const small = Array.from({ length: 2000 }, () => this.#client.list(Machine, { namespace }))
+      await Promise.allSettled([...large, ...small])
+    },
+  }
+
+  async #step(direction: number): Promise<void> {
+    this.#server.disturb({ step: direction * seconds(60 + Math.floor(this.#random.faults.next() * 3600)) })
+    await this.#pause(4, 10)
+    this.#server.disturb({})
+  }
+
+  async #startExtension(): Promise<void> {
+    this.#extension = await this.#persist(() =>
+      startSampleExtension({ client: this.#client, clock: systemClock, onExit: (why) => console.log(`extension ended: ${why}`) }),
+    )
+    await this.#persist(() => registerSampleExtension(this.#client, this.#extension!))
+  }
+
+  /** Replaces the address in the kubeconfig of a workload cluster by one that nothing listens on; returns how to undo it. */
+  async #cutOff(name: string): Promise<() => Promise<void>> {
+    const key = { namespace, name: `${name}-kubeconfig` }
+    const found = await this.#persist(() => orAbsent(this.#client.get(Secret, key)))
+    const value = found?.data?.value
+    if (value === undefined) return async () => {}
+    const wrong = Buffer.from(
+      Buffer.from(value, 'base64')
+        .toString()
+        .replace(/server: \S+/, 'server: https://127.0.0.1:1'),
+    )
+    const set = (text: string) =>
+      this.#persist(async () => {
+        await orAbsent(this.#client.patch(Secret, key, { type: 'merge', body: { data: { value: text } } }))
+      })
+    await set(wrong.toString('base64'))
+    return () => set(value)
+  }
+
+  /** Makes changes to clusters, one after the other; there are at most as many as wanted. */
+  async #change(count: number): Promise<void> {
+    for (let change = 0; change < count; change++) {
+      const names = [...this.#wanted.keys()]
+      const name = oneOf(names, this.#random.changes)
+      const chance = this.#random.changes.next()
+      if (names.length < Clusters) await this.#create()
+      else if (chance < 0.4) {
+        await this.#persist(() => this.#remove(name))
+        this.#wanted.delete(name)
+      } else if (chance < 0.8) await this.#patch(name, { workers: 1 + Math.floor(this.#random.changes.next() * 3) })
+      else
+        await this.#patch(name, { version: Versions[Versions.indexOf(this.#wanted.get(name)!.version) + 1] ?? Versions.at(-1)! })
+    }
+  }
+
+  async #create(): Promise<void> {
+    const name = `c${this.#made++}`
+    const wanted = { version: Versions[0]!, workers: 1 }
+    const topology = {
+      classRef: { name: 'life' },
+      version: wanted.version,
+      controlPlane: { replicas: 1 },
+      workers: { machineDeployments: [{ class: 'worker', name: 'md', replicas: wanted.workers }] },
+    }
+    await this.#persist(async () => {
+      try {
+        await this.#client.create(Cluster, { metadata: { namespace, name }, spec: { topology } } as never)
+      } catch (err) {
+        // Its first response was lost.
+        if (!isReason(err, 'AlreadyExists')) throw err
+      }
+    })
+    this.#wanted.set(name, wanted)
+  }
+
+  async #patch(name: string, change: Partial<Wanted>): Promise<void> {
+    const wanted = { ...this.#wanted.get(name)!, ...change }
+    const operations = [
+      { op: 'replace' as const, path: '/spec/topology/version', value: wanted.version },
+      { op: 'replace' as const, path: '/spec/topology/workers/machineDeployments/0/replicas', value: wanted.workers },
+    ]
+    await this.#persist(() => this.#client.patch(Cluster, { namespace, name }, { type: 'json', operations }))
+    this.#wanted.set(name, wanted)
+  }
+
+  async #remove(name: string): Promise<void> {
+    await orAbsent(this.#client.delete(Cluster, { namespace, name }))
+  }
+
+  async #write(count: number): Promise<void> {
+    for (let write = 0; write < count; write++) {
+      const name = `written-${Math.floor(this.#random.writes.next() * 50)}`
+      const next = (this.#acknowledged.get(name) ?? 0) + 1
+      const object = { metadata: { namespace, name }, data: { count: String(next) } }
+      await this.#persist(() => this.#client.apply(ConfigMap, object, { fieldManager: 'soak', force: true }))
+      this.#acknowledged.set(name, next)
+      this.#writes++
+    }
+  }
+
+  /** Waits until all clusters are as wanted, and checks everything that must hold then. */
+  async #judge(after: string): Promise<void> {
+    const started = performance.now()
+    let problems = await this.#persist(() => this.#problems())
+    while (problems.length > 0 && performance.now() < started + seconds(Patience)) {
+      await sleep(1000)
+      problems = await this.#persist(() => this.#problems())
+    }
+    this.#checks.check(
+      `${after}: every cluster is as wanted, and nothing else is there`,
+      problems.length === 0,
+      problems.slice(0, 5),
+    )
+    const { items } = await this.#persist(() => this.#client.list(ConfigMap, { namespace }))
+    const counts = new Map(items.map(({ metadata, data }) => [metadata.name, Number(data?.count)]))
+    const lost = [...this.#acknowledged].filter(([name, count]) => counts.get(name) !== count)
+    this.#checks.check(`${after}: every acknowledged write is there`, lost.length === 0, lost)
+    const { memory, stored } = this.#server.sizes()
+    this.#checks.check(`${after}: memory is bounded`, memory < MostMemory, memory)
+    this.#checks.check(`${after}: the data folder is bounded`, stored < MostStored, stored)
+    const took = ((performance.now() - started) / 1000).toFixed(0)
+    this.#progress(
+      `${after}: ${this.#wanted.size} clusters as wanted after ${took} s, ${memory.toFixed(0)} MB, ${stored.toFixed(1)} MB stored`,
+    )
+  }
+
+  /** What is not as wanted, too few or too many. */
+  async #problems(): Promise<string[]> {
+    const clusters = (await this.#client.list(Cluster, { namespace })).items
+    const machines = (await this.#client.list(Machine, { namespace })).items
+    const owned = new Map<string, readonly KubeObject[]>()
+    for (const kind of [LocalCluster, LocalControlPlane, LocalMachine, LocalBootstrapConfig] as unknown as Kind[])
+      owned.set(kind.kind, (await this.#client.list(kind, { namespace })).items)
+    const of = (objects: readonly KubeObject[], name: string) =>
+      objects.filter(({ metadata }) => metadata.labels?.['cluster.x-k8s.io/cluster-name'] === name)
+    const problems = clusters
+      .filter(({ metadata }) => !this.#wanted.has(metadata.name))
+      .map(({ metadata }) => `${metadata.name} is there`)
+    for (const [name, { version, workers }] of this.#wanted) {
+      const cluster = clusters.find(({ metadata }) => metadata.name === name)
+      const mine = of(machines, name) as Machine[]
+      if (!cluster) problems.push(`${name} is lost`)
+      else if (!isTrue(cluster, 'Available') || !isTrue(cluster, 'TopologyReconciled')) problems.push(`${name} is not Available`)
+      if (cluster?.spec.topology?.version !== version) problems.push(`${name} has lost its version ${version}`)
+      const good = mine.filter((one) => one.spec.version === version && isTrue(one, 'Available'))
+      if (good.length !== workers + 1 || mine.length !== workers + 1)
+        problems.push(`${name} has ${mine.length} Machines, ${good.length} of them good, not ${workers + 1}`)
+    }
+    const expected = [...this.#wanted.values()].reduce((sum, { workers }) => sum + workers + 1, 0)
+    for (const [kind, objects] of owned) {
+      const count = kind === 'LocalCluster' || kind === 'LocalControlPlane' ? this.#wanted.size : expected
+      if (objects.length !== count) problems.push(`there are ${objects.length} of ${kind}, not ${count}`)
+    }
+    return problems
+  }
+
+  /** Repeats what fails because of a fault, until it succeeds. */
+  async #persist<T>(act: () => Promise<T>): Promise<T> {
+    const end = performance.now() + seconds(Patience)
+    for (;;) {
+      try {
+        return await act()
+      } catch (err) {
+        if (performance.now() > end) throw new Error(`Cannot go on: ${messageOf(err)}`, { cause: err })
+        await sleep(200)
+      }
+    }
+  }
+
+  #pause(least: number, most: number): Promise<void> {
+    return sleep(seconds(least + this.#random.faults.next() * (most - least)))
+  }
+}
+
+const oneOf = <T>(list: readonly T[], random: Random): T => list[Math.floor(random.next() * list.length)]!
+
+const sleep = (length: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, length))

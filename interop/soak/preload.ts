@@ -1,0 +1,26 @@
+/**
+ * Loaded into `capstan up` by the soak suite. On SIGUSR2 it reads the faults in the file that CAPSTAN_SOAK_FAULTS names: `slow`,
+ * milliseconds that each sync of a file takes longer, and `step`, milliseconds by which the clock is wrong. Both happen only in this process:
+ * the clock of the machine and its disk belong to other programs, too.
+ */
+import { readFileSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
+
+let faults: { readonly slow?: number; readonly step?: number } = {}
+
+process.on('SIGUSR2', () => {
+  faults = JSON.parse(readFileSync(process.env.CAPSTAN_SOAK_FAULTS!, 'utf8')) as typeof faults
+})
+
+const now = Date.now.bind(Date)
+Date.now = () => now() + (faults.step ?? 0)
+
+const handle = await open(process.execPath)
+const files = Object.getPrototypeOf(handle) as FileHandle
+await handle.close()
+const { datasync } = files
+files.datasync = async function (this: FileHandle) {
+  if (faults.slow) await setTimeout(faults.slow)
+  return datasync.call(this)
+}
