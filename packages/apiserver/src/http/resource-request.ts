@@ -117,7 +117,7 @@ function segmentProblem(name: string | undefined): string | undefined {
 }
 
 async function apiRequestOf(
-  { engine, yaml }: Server,
+  { engine, yaml, clock }: Server,
   verb: Verb,
   path: ResourcePath,
   resource: Resource,
@@ -125,7 +125,7 @@ async function apiRequestOf(
   query: URLSearchParams,
 ): Promise<ApiRequest> {
   const { watch: _, name, ...target } = path
-  const readers = { yaml: yaml.for(request), protobufMessages: engine.resources.protobufMessages }
+  const readers = { yaml: yaml.for(request), protobufMessages: engine.resources.protobufMessages, clock }
   // The deprecated watch path of a single object is a watch of the collection.
   const named = name === undefined ? {} : verb === 'watch' ? {} : { name }
   const make = (options: RequestOptions, more: Partial<ApiRequest> = {}): ApiRequest => ({
@@ -155,7 +155,7 @@ async function apiRequestOf(
     case 'patch': {
       const patchType = patchTypeOf(request, resource)
       const options = optionsOf(verb, query, { apply: patchType === 'application/apply-patch+yaml' })
-      return make(options, { ...(await readPatch(request, patchType, options, readers.yaml)), patchType })
+      return make(options, { ...(await readPatch(request, patchType, options, readers)), patchType })
     }
     case 'delete':
     case 'deletecollection': {

@@ -10,6 +10,7 @@ import {
   type KubeObject,
   notFound,
   parseApiVersion,
+  pauseIfDue,
   checkFitsSchema,
   required,
   type UnknownObject,
@@ -32,6 +33,8 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
     ])
   }
   const applied = readApplied(context)
+  const pause = pauseIfDue(server.clock)
+  if (pause) await pause
   const force = options.force === true
   const patchOf = (current: UnknownObject | undefined, wanted: UnknownObject) =>
     withConversions(server, context, (context) => applying(current, draft(wanted), { ...context, force }))

@@ -169,6 +169,7 @@ export function* applying(
   context: ManagedFieldsContext & { force: boolean },
 ): Work<KubeObject> {
   const { apiVersion, manager, subresource = '' } = context
+  yield
   if (applied.apiVersion !== apiVersion) {
     throw badRequest(
       `Incorrect version specified in apply patch. Specified patch version: ${applied.apiVersion}, expected: ${apiVersion}`,

@@ -7,7 +7,7 @@ import { readPatch } from './patch.ts'
 import { YAMLReader } from './read-yaml.ts'
 
 const yaml = new YAMLReader(new VirtualClock())
-const readers = { yaml, protobufMessages: {} }
+const readers = { yaml, protobufMessages: {}, clock: new VirtualClock() }
 const configMaps = builtinResource('/v1/configmaps') as Resource
 const widgets = { ...configMaps, kind: 'W', plural: 'ws', group: 'e.com', builtin: false }
 
@@ -80,7 +80,7 @@ test.each([
   ['', '400 invalid object type: /, Kind='],
 ])('applied: %s', async (text, rejection) => {
   const type = 'application/apply-patch+yaml'
-  expect(await outcomeOf(readPatch(request(text, type), type, {}, yaml))).toEqual(rejection)
+  expect(await outcomeOf(readPatch(request(text, type), type, {}, readers))).toEqual(rejection)
 })
 
 test('YAML aliases are copied, so that changing one occurrence leaves the others', async () => {

@@ -1,8 +1,9 @@
 /** Request bodies: reads, bounds and parses them, with the errors of upstream's decoders. */
-import type { RequestOptions } from '@capstan/kube'
+import type { Clock, RequestOptions, Work } from '@capstan/kube'
 import {
   apiVersionOf,
   badRequest,
+  inPieces,
   isRecord,
   jsonTypeName,
   measureJSON,
@@ -28,6 +29,7 @@ export const maxBodyBytes = 3 * 1024 * 1024
 export interface BodyReaders {
   readonly yaml: YAMLSource
   readonly protobufMessages: ProtobufMessages
+  readonly clock: Clock
 }
 
 export interface Decoded {
@@ -43,7 +45,7 @@ export async function readObject(
   request: HttpRequest,
   resource: Resource,
   options: RequestOptions,
-  { yaml, protobufMessages }: BodyReaders,
+  { yaml, protobufMessages, clock }: BodyReaders,
 ): Promise<Decoded> {
   const type = mediaType(request, 'application/json')
   // Upstream does not accept protobuf for custom resources.
@@ -57,7 +59,10 @@ export async function readObject(
   const text = await readText(request)
   const { value, duplicates, written }: ParsedObject =
     type === 'application/json'
-      ? parseObject(text, resource.builtin, (problem) => unrecognized(resource.kind, problem, text))
+      ? await inPieces(
+          clock,
+          parseObject(text, resource.builtin, (problem) => unrecognized(resource.kind, problem, text)),
+        )
       : await parseYAMLObject(text, resource, options.fieldValidation, yaml)
   if (!resource.builtin && value.kind === undefined) {
     throw unrecognized(resource.kind, `Object 'Kind' is missing in '${text}'`, text)
@@ -67,7 +72,7 @@ export async function readObject(
 }
 
 /** Reads DeleteOptions; `undefined` when the body is empty. */
-export async function readDeleteOptions(request: HttpRequest, { yaml, protobufMessages }: BodyReaders): Promise<unknown> {
+export async function readDeleteOptions(request: HttpRequest, { yaml, protobufMessages, clock }: BodyReaders): Promise<unknown> {
   const bytes = await readBytes(request)
   if (bytes.length === 0) return undefined
   const type = mediaType(request, 'application/json')
@@ -77,7 +82,7 @@ export async function readDeleteOptions(request: HttpRequest, { yaml, protobufMe
   const value =
     type === 'application/yaml'
       ? ((await parseYAML(text, yaml, (error) => badRequest(error))) ?? {})
-      : parseObject(text, true, badRequest).value
+      : (await inPieces(clock, parseObject(text, true, badRequest))).value
   if (!isRecord(value)) throw badRequest(notAnObject(value))
   const { kind = 'DeleteOptions', apiVersion = 'v1' } = value
   if (kind !== 'DeleteOptions')
@@ -115,10 +120,11 @@ function readProtobuf(messages: ProtobufMessages, bytes: Buffer, type: { apiVers
 }
 
 /** Upstream's decoder of built-in kinds reads `null` as an empty object. */
-function parseObject(text: string, builtin: boolean, reject: (problem: string) => StatusError): ParsedObject {
-  const { value, keys } = parseJSON(text, (error) => reject(`${jsonProblem}${error}`))
+function* parseObject(text: string, builtin: boolean, reject: (problem: string) => StatusError): Work<ParsedObject> {
+  const { value, keys } = yield* parseJSON(text, (error) => reject(`${jsonProblem}${error}`))
   if (value === null && builtin) return { value: {}, duplicates: [] }
   if (!isRecord(value)) throw reject(notAnObject(value))
+  yield
   const duplicates = duplicatesOf(text, value, keys)
   return duplicates.length === 0 ? { value, duplicates } : { value, duplicates, written: scanJSON(text).keys }
 }
@@ -144,15 +150,20 @@ function notAnObject(value: unknown): string {
 /** Deeper than any real object, and shallow enough that recursion does not exhaust the stack. */
 const maxDepth = 1000
 
-export function parseJSON(text: string, reject: (error: string) => StatusError): { value: unknown; keys: number } {
+type Parsed = { readonly value: unknown; readonly keys: number }
+
+export function* parseJSON(text: string, reject: (error: string) => StatusError): Work<Parsed> {
+  yield
   const { keys, depth } = measureJSON(text)
   if (depth > maxDepth) throw reject('exceeded max depth')
+  yield
   let value: unknown
   try {
     value = readJSON(text)
   } catch {
     throw reject(scanJSON(text).error ?? 'unexpected end of JSON input')
   }
+  yield
   return { value: checked(value, text, reject), keys }
 }
 

@@ -1,11 +1,20 @@
 /** Bodies of patches: their types, and the readers of JSON and YAML for each. */
-import type { PatchType, RequestOptions } from '@capstan/kube'
-import { badRequest, isRecord, jsonTypeName, StatusError } from '@capstan/kube'
+import type { PatchType, RequestOptions, Work } from '@capstan/kube'
+import { badRequest, inPieces, isRecord, jsonTypeName, StatusError } from '@capstan/kube'
 import type { Resource } from '../../registry/resource.ts'
 import { unsupportedMediaType } from '../errors.ts'
 import type { HttpRequest } from '../exchange.ts'
-import { type Decoded, duplicatesOf, keysOf, mediaType, parseJSON, parseYAML, readText, unmarshalErrors } from './body.ts'
-import type { YAMLSource } from './read-yaml.ts'
+import {
+  type BodyReaders,
+  type Decoded,
+  duplicatesOf,
+  keysOf,
+  mediaType,
+  parseJSON,
+  parseYAML,
+  readText,
+  unmarshalErrors,
+} from './body.ts'
 
 const customPatchTypes: readonly PatchType[] = [
   'application/json-patch+json',
@@ -27,11 +36,11 @@ export async function readPatch(
   request: HttpRequest,
   type: PatchType,
   { fieldValidation: validation }: RequestOptions,
-  yaml: YAMLSource,
+  { yaml, clock }: BodyReaders,
 ): Promise<Decoded> {
   const text = await readText(request)
   if (type === 'application/apply-patch+yaml') {
-    const json = jsonOf(text)
+    const json = await inPieces(clock, jsonOf(text))
     const value =
       json === undefined
         ? await parseYAML(text, yaml, (error) => badRequest(`error decoding YAML: error converting YAML to JSON: ${error}`))
@@ -49,7 +58,8 @@ export async function readPatch(
     return { body: value, duplicates: lines }
   }
   const isStrategic = type === 'application/strategic-merge-patch+json'
-  const { value, keys } = parseJSON(text, (error) => badRequest(isStrategic ? error : `error decoding patch: ${error}`))
+  const reject = (error: string) => badRequest(isStrategic ? error : `error decoding patch: ${error}`)
+  const { value, keys } = await inPieces(clock, parseJSON(text, reject))
   const duplicates = duplicatesOf(text, value, keys)
   if (type !== 'application/json-patch+json') return { body: value, duplicates }
   if (value === null) return { body: [], duplicates }
@@ -80,10 +90,10 @@ const unknownMembers = (operations: readonly unknown[]): string[] =>
 const maxPatchOperations = 10_000
 
 /** Returns the object of a YAML text that is also JSON, which is read a hundred times faster; undefined for any other text. */
-function jsonOf(text: string): ReturnType<typeof parseJSON> | undefined {
+function* jsonOf(text: string): Work<{ readonly value: unknown; readonly keys: number } | undefined> {
   if (!/^\s*\{/.test(text)) return undefined
   try {
-    return parseJSON(text, badRequest)
+    return yield* parseJSON(text, badRequest)
   } catch (err) {
     // The YAML parser parses it, or reports the error.
     if (err instanceof StatusError) return undefined
