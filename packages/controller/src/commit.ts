@@ -1,12 +1,15 @@
 /** Commits the changes that one reconcile made on its draft, as at most two patches. Upstream: util/patch, v1.14. */
 import type { Client, Condition, JsonObject, Kind, KubeObject } from '@capstan/kube'
 import { diffMerge, equal, isDeleting, isReason, isRecord, keyOf, legacyConditionsOf } from '@capstan/kube'
+import type { Cache } from './controller.ts'
 
 export interface CommitOptions {
   /** Condition types that this controller owns: its values win over concurrent changes by other writers. */
   readonly conditions: readonly string[]
   /** Owned condition types of the v1beta1 form, under `status.deprecated`. */
   readonly legacyConditions?: readonly string[]
+  /** Another writer's change that the cache has seen since the reconcile began is then no conflict, which would take two more requests. */
+  readonly cache?: Cache
   readonly signal?: AbortSignal
 }
 
@@ -25,7 +28,8 @@ type Typed = { readonly type: string }
 /**
  * Writes the changes of one reconcile. `before` is the object as the reconcile first read it, `after` its private draft. Sends at most two
  * patches, each only when something changed: one for metadata and spec, one for status. The status patch uses an optimistic lock when it
- * contains conditions, which are merged three-way by type. Returns the object from the last response, or `before` when nothing changed.
+ * contains conditions, which are merged three-way by type. Returns the object from the last response; without
+ * a change `before`, or the newer object of the cache.
  *
  * Status is written first when a finalizer is removed, because the object may be gone after that.
  */
@@ -40,12 +44,12 @@ export async function commitChanges<T extends KubeObject>(
   let latest = before
 
   const commitMain = async () => {
-    latest = await commitMetadataAndSpec(client, kind, latest, before, after, options)
+    latest = await commitMetadataAndSpec(client, kind, newestOf(kind, latest, options.cache), before, after, options)
   }
   const commitStatus = async () => {
     const status = diffMerge(statusPart(before), statusPart(after))
     if (!equal(listsOf(before), listsOf(after))) {
-      latest = await commitConditions(client, kind, latest, before, after, status, options)
+      latest = await commitConditions(client, kind, newestOf(kind, latest, options.cache), before, after, status, options)
     } else if (status) {
       latest = await client.patch(kind, keyOf(before), { type: 'merge', body: { status } }, { subresource: 'status', ...signal })
     }
@@ -65,6 +69,13 @@ export async function commitChanges<T extends KubeObject>(
     if (!isDeleting(before) || !isReason(err, 'NotFound')) throw err
   }
   return latest
+}
+
+/** Returns the object as the cache has it, when that is newer. */
+export function newestOf<T extends KubeObject>(kind: Kind<T>, object: T, cache: Cache | undefined): T {
+  const cached = cache?.peek(kind, keyOf(object))
+  if (cached?.metadata.uid !== object.metadata.uid) return object
+  return Number(cached.metadata.resourceVersion) > Number(object.metadata.resourceVersion) ? cached : object
 }
 
 /**

@@ -2,6 +2,7 @@ import type { TestEnv } from '@capstan/testing'
 import { testEnv } from '@capstan/testing'
 import type { Client, KubeObject, LogFields, Logger, ObjectOf, Transport } from '@capstan/kube'
 import {
+  createClient,
   conditionTypes,
   defineKind,
   eventLoopYielder,
@@ -19,7 +20,7 @@ import {
 } from '@capstan/kube'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { commitChanges } from './commit.ts'
-import { controller, watches } from './controller.ts'
+import { type Cache, controller, watches } from './controller.ts'
 import { proceed, requeue, wait } from './outcome.ts'
 
 /** A parent that wants as many children as its spec states: the smallest controller in which every race can occur. */
@@ -106,6 +107,17 @@ const aParent = (name: string, children: number) => ({ metadata: { name, namespa
 const kinds = [Parent, Child] as never[]
 let env: TestEnv
 afterEach(() => env.close())
+
+/** A client that records verb and subresource of each request. */
+const recorded = ({ transport }: Client, requests: string[]): Client =>
+  createClient({
+    watch: (request, signal) => transport.watch(request, signal),
+    close: () => transport.close(),
+    send(request, signal) {
+      requests.push([request.verb, request.subresource].filter(Boolean).join(' '))
+      return transport.send(request, signal)
+    },
+  })
 
 const conflict = new StatusError('Conflict', 'the object has been modified')
 
@@ -357,6 +369,39 @@ describe('commitChanges', () => {
     expect(counted.status?.deprecated).toMatchObject({
       v1beta1: { children: 3, conditions: [{ type: 'Ours' }, { type: 'Theirs' }] },
     })
+  })
+
+  test('writes onto the newest object of the cache, so that a change seen meanwhile is no conflict', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, { ...aParent('a', 0), metadata: { ...key, finalizers: ['test.dev/theirs'] } })
+    const after = withCondition(before, 'Ours', 'First')
+    after.metadata.finalizers = ['test.dev/theirs', 'test.dev/ours']
+    const newest = await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: [] })
+    const requests: string[] = []
+    const cache = { peek: () => newest } as unknown as Cache
+    await commitChanges(recorded(env.client, requests), Parent, before, after, { conditions: ['Ours'], cache })
+    expect(requests).toEqual(['patch', 'patch status'])
+    expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
+    expect((await env.client.get(Parent, key)).metadata.finalizers).toEqual(['test.dev/theirs', 'test.dev/ours'])
+  })
+
+  test('ignores a cache that is older, or has another object of the same name', async () => {
+    env = await testEnv({ kinds })
+    const old = await env.client.create(Parent, aParent('a', 0))
+    const before = await commitChanges(env.client, Parent, old, withCondition(old, 'Theirs', 'Foreign'), { conditions: [] })
+    const other = { ...before, metadata: { ...before.metadata, uid: 'other', resourceVersion: '999999' } }
+    for (const [reason, cached] of [
+      ['First', old],
+      ['Second', other],
+    ] as const) {
+      const requests: string[] = []
+      const latest = await env.client.get(Parent, key)
+      const cache = { peek: () => cached } as unknown as Cache
+      const options = { conditions: ['Ours'], cache }
+      await commitChanges(recorded(env.client, requests), Parent, latest, withCondition(latest, 'Ours', reason), options)
+      expect(requests).toEqual(['patch status'])
+    }
+    expect(await reasons(env.client)).toEqual(['Theirs=Foreign', 'Ours=Second'])
   })
 
   test('sends nothing when nothing changed', async () => {

@@ -81,7 +81,7 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
   }
   const { conditions, legacyConditions } = reconciler
   const owned = typeof conditions === 'function' ? conditions(scope) : conditions
-  const options = { conditions: owned, ...(legacyConditions ? { legacyConditions } : {}), signal: io.signal }
+  const options = { conditions: owned, ...(legacyConditions ? { legacyConditions } : {}), cache: io.cache, signal: io.signal }
   // An object deleted meanwhile needs no status.
   await orAbsent(commitChanges(io.client, kind, before, object, options))
   if (errors.length > 0) throw phaseErrors(kind, key, errors)
@@ -90,7 +90,7 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
 
 /** Ends the reconcile of a paused object: writes only its Paused condition. */
 export async function reportPaused<T extends Reconcilable>(
-  { client, clock, signal }: Pick<ReconcileContext, 'client' | 'clock' | 'signal'>,
+  { client, cache, clock, signal }: Pick<ReconcileContext, 'client' | 'cache' | 'clock' | 'signal'>,
   kind: Kind<T>,
   before: T,
   condition: NewCondition,
@@ -101,7 +101,7 @@ export async function reportPaused<T extends Reconcilable>(
   const { generation } = before.metadata
   const conditions = setConditions(before.status?.conditions, [condition], { now, generation, order })
   after.status = { ...after.status, conditions }
-  await commitChanges(client, kind, before, after, { conditions: [condition.type], signal })
+  await commitChanges(client, kind, before, after, { conditions: [condition.type], cache, signal })
   return wait(condition.message ?? 'reconciliation is paused')
 }
 

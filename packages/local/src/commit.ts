@@ -15,7 +15,7 @@ export interface Pass<T> {
 
 /** Ends a reconcile: merges its conditions into the draft and writes the differences. */
 export async function commit<T extends WithConditions>(
-  { client, clock, signal }: ReconcileContext,
+  { client, cache, clock, signal }: ReconcileContext,
   kind: Kind<T>,
   { before, after, computed, owned }: Pass<T>,
 ): Promise<void> {
@@ -24,5 +24,5 @@ export async function commit<T extends WithConditions>(
     ...after.status,
     conditions: setConditions(after.status?.conditions, computed, { now: clock.now(), generation, order: ConditionOrder }),
   }
-  await commitChanges(client, kind, before, after, { conditions: Object.keys(owned), signal })
+  await commitChanges(client, kind, before, after, { conditions: Object.keys(owned), cache, signal })
 }

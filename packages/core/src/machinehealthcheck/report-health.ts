@@ -33,7 +33,7 @@ export async function reportHealth(
   before: Machine,
   change: MachineChange,
   healthCheck: MachineHealthCheck,
-  { client, clock, events, signal }: MachineHealthCheckIO,
+  { client, cache, clock, events, signal }: MachineHealthCheckIO,
 ): Promise<void> {
   const after = draft(before)
   const now = clock.now()
@@ -45,7 +45,8 @@ export async function reportHealth(
   reportLegacyConditions(after, [...change.legacy, ...request.legacy], { now })
   // Once OwnerRemediated exists, it belongs to the owner of the Machine.
   const owned = [HealthCheckSucceeded.type]
-  await orAbsent(commitChanges(client, Machine, before, after, { conditions: owned, legacyConditions: owned, signal }))
+  const options = { conditions: owned, legacyConditions: owned, cache, signal }
+  await orAbsent(commitChanges(client, Machine, before, after, options))
 
   const [was, is] = [getCondition(before, HealthCheckSucceeded.type), getCondition(after, HealthCheckSucceeded.type)]
   if (change.isRestricted || is?.status !== 'False') return

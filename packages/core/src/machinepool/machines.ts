@@ -83,7 +83,7 @@ export const listMachines: MachinePoolPhase = async (scope, io) => {
 }
 
 /** Sets UpToDate on the Machines: True, because the provider replaces outdated machines; False while a Machine is being deleted. */
-export const machinesUpToDate: MachinePoolPhase = async ({ machines = [] }, { client, clock, signal }) => {
+export const machinesUpToDate: MachinePoolPhase = async ({ machines = [] }, { client, cache, clock, signal }) => {
   const { UpToDate } = MachineConditions
   for (const machine of machines) {
     const condition = isDeleting(machine) ? UpToDate.false('NotUpToDate', 'Machine is being deleted') : UpToDate.true('UpToDate')
@@ -91,7 +91,7 @@ export const machinesUpToDate: MachinePoolPhase = async ({ machines = [] }, { cl
     const after = draft(machine)
     const status = (after.status ??= {})
     status.conditions = setConditions(status.conditions, [condition], { now: clock.now(), generation, order: ConditionOrder })
-    await commitChanges(client, Machine, machine, after, { conditions: [UpToDate.type], signal })
+    await commitChanges(client, Machine, machine, after, { conditions: [UpToDate.type], cache, signal })
   }
   return proceed()
 }

@@ -162,8 +162,13 @@ async function report(
 }
 
 /** Writes the conditions of a Machine; later phases read the updated Machine. */
-async function write(scope: MachineSetScope, before: Machine, after: Machine, { client, signal }: MachineSetIO): Promise<void> {
-  const options = { conditions: [type], legacyConditions: [type], signal }
+async function write(
+  scope: MachineSetScope,
+  before: Machine,
+  after: Machine,
+  { client, cache, signal }: MachineSetIO,
+): Promise<void> {
+  const options = { conditions: [type], legacyConditions: [type], cache, signal }
   const written = await orAbsent(commitChanges(client, Machine, before, after, options))
   if (written) scope.machines = scope.machines!.map((other) => (other.metadata.uid === written.metadata.uid ? written : other))
 }

@@ -1,3 +1,4 @@
+import type { Cache } from '@capstan/controller'
 import { Cluster, coreKinds, pendingHooks } from '@capstan/api'
 import { testEnv } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
@@ -8,6 +9,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close()
 })
 const { signal } = new AbortController()
+const emptyCache = { peek: () => undefined } as unknown as Cache
 const PendingHooks = 'runtime.cluster.x-k8s.io/pending-hooks'
 
 async function aCluster(pending?: string) {
@@ -19,21 +21,21 @@ async function aCluster(pending?: string) {
     metadata: { name: 'demo', namespace: 'default', annotations },
     spec,
   } as never)
-  return { client: env.client, cluster }
+  return { io: { client: env.client, cache: emptyCache, signal }, cluster }
 }
 
 test('pending hooks are a sorted list; the annotation is removed with the last one', async () => {
-  const { client, cluster } = await aCluster()
-  const marked = await changeCluster(client, cluster, { add: ['B', 'A'] }, signal)
+  const { io, cluster } = await aCluster()
+  const marked = await changeCluster(io, cluster, { add: ['B', 'A'] })
   expect(marked.metadata.annotations?.[PendingHooks]).toBe('A,B')
-  const left = await changeCluster(client, marked, { remove: ['A', 'B'] }, signal)
+  const left = await changeCluster(io, marked, { remove: ['A', 'B'] })
   expect(left.metadata.annotations?.[PendingHooks]).toBeUndefined()
   expect(clusterPatch(left, { remove: ['A'] })).toBeUndefined()
 })
 
 test('a pending hook that was removed meanwhile is not restored from a stale copy', async () => {
-  const { client, cluster: old } = await aCluster('A,B')
-  await changeCluster(client, old, { remove: ['A'] }, signal)
-  const after = await changeCluster(client, old, { remove: ['B'], add: ['C'] }, signal)
+  const { io, cluster: old } = await aCluster('A,B')
+  await changeCluster(io, old, { remove: ['A'] })
+  const after = await changeCluster(io, old, { remove: ['B'], add: ['C'] })
   expect([...pendingHooks(after)]).toEqual(['C'])
 })

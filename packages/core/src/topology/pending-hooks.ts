@@ -1,6 +1,7 @@
 /** Changes a Cluster together with its pending-hooks annotation. Upstream: internal/hooks, v1.14. */
 import { Cluster, PendingHooksAnnotation, pendingHooksText } from '@capstan/api'
-import { type Client, equal, isReason, keyOf } from '@capstan/kube'
+import { newestOf, type ReconcileContext } from '@capstan/controller'
+import { equal, isReason, keyOf } from '@capstan/kube'
 
 /** Changes of a Cluster to write in one patch. */
 export interface ClusterChange {
@@ -37,12 +38,12 @@ const Attempts = 5
 
 /** Changes a Cluster under its resourceVersion: a mark restored from a stale copy would lead to a second call of its hook. */
 export async function changeCluster(
-  client: Client,
+  { client, cache, signal }: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
   cluster: Cluster,
   change: ClusterChange,
-  signal: AbortSignal,
 ): Promise<Cluster> {
-  let latest = cluster
+  if (!clusterPatch(cluster, change)) return cluster
+  let latest = newestOf(Cluster, cluster, cache)
   for (let attempt = 1; ; attempt++) {
     const patch = clusterPatch(latest, change)
     if (!patch) return latest

@@ -248,7 +248,7 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
     setPlan(status, 'workers', plan.workers)
   }
   const owned = [condition.type]
-  const options = { conditions: owned, legacyConditions: owned, signal: context.signal }
+  const options = { conditions: owned, legacyConditions: owned, cache: context.cache, signal: context.signal }
   await orAbsent(commitChanges(context.client, Cluster, before, after, options))
 }
 

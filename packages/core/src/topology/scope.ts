@@ -67,7 +67,7 @@ export class TopologyScope {
   }
 
   async change(change: ClusterChange): Promise<void> {
-    this.cluster = await changeCluster(this.context.client, this.cluster, change, this.context.signal)
+    this.cluster = await changeCluster(this.context, this.cluster, change)
   }
 
   /** Records a response. Returns whether the hook allows to proceed. @throws the error of the call */

@@ -162,7 +162,11 @@ export async function syncMachine(
       generation: found.metadata.generation,
     }),
   }
-  const latest = await commitChanges(io.client, Machine, found, machine, { conditions: ['UpToDate'], signal: io.signal })
+  const latest = await commitChanges(io.client, Machine, found, machine, {
+    conditions: ['UpToDate'],
+    cache: io.cache,
+    signal: io.signal,
+  })
   await syncMetadata(parts.infrastructureKind, parts.infrastructure, templated, io)
   await syncMetadata(LocalBootstrapConfig, parts.bootstrap, templated, io)
   return { machine: latest, outdated }
