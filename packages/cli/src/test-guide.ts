@@ -7,7 +7,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { createInterface } from 'node:readline'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -125,9 +125,9 @@ export class GuideRun {
 
   constructor(folder: string) {
     this.#folder = folder
-    this.#env = { HOME: folder, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ''}` }
+    this.#env = { HOME: folder, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ''}`, ...goCaches() }
     // A checkout to write to.
-    for (const name of ['examples', 'packages', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
+    for (const name of ['config', 'examples', 'packages', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
   }
 
   async run(page: string): Promise<void> {
@@ -198,11 +198,19 @@ export class GuideRun {
   }
 }
 
+/** Modules and compiled packages of Go, which are below the home folder otherwise. */
+const goCaches = (): { [name: string]: string } => ({
+  GOMODCACHE: process.env.GOMODCACHE ?? join(process.env.GOPATH ?? join(homedir(), 'go'), 'pkg/mod'),
+  GOCACHE: process.env.GOCACHE ?? join(homedir(), '.cache/go-build'),
+})
+
 /** Declares a test that runs a guide in a new folder, from its first command to its last. It is skipped when one of `programs` is missing. */
 export function testGuide(page: string, ...programs: string[]): void {
   const missing = missingPrograms(...programs)
   const reason = missing.length > 0 ? ` (not run: there is no ${missing.join(', no ')})` : ''
-  test.skipIf(missing.length > 0)(`docs/guides/${page} does what it says${reason}`, { timeout: 180_000 }, async () => {
+  // A first build in Go compiles client-go.
+  const timeout = programs.includes('go') ? 900_000 : 180_000
+  test.skipIf(missing.length > 0)(`docs/guides/${page} does what it says${reason}`, { timeout }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'capstan-guide-'))
     const guide = new GuideRun(folder)
     try {
