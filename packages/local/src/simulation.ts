@@ -7,6 +7,18 @@ export interface ScriptedFailure {
   readonly message: string
   /** Attempts that fail before one succeeds; all attempts fail when absent. */
   readonly times?: number
+  /** Present for a terminal failure. */
+  readonly reason?: string
+}
+
+/** Reports a terminal failure on the draft of a status, in the fields that contract v1beta2 deprecates. */
+export function reportTerminal(
+  status: { failureReason?: string; failureMessage?: string },
+  failure: ScriptedFailure | undefined,
+): void {
+  if (failure?.reason === undefined) return
+  status.failureReason = failure.reason
+  status.failureMessage = failure.message
 }
 
 export type Progress =

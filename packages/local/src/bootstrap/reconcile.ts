@@ -25,7 +25,7 @@ import { LocalBootstrapConfig, LocalBootstrapConfigConditions as Conditions } fr
 import { commit } from '../commit.ts'
 import { owningMachine, owningMachinePool } from '../owner.ts'
 import { secretData } from '../secrets.ts'
-import { again, failureAt, instant, progress } from '../simulation.ts'
+import { again, failureAt, instant, progress, reportTerminal } from '../simulation.ts'
 import { BootstrapFormat, formatBootstrapData } from './data.ts'
 
 interface Verdict {
@@ -105,6 +105,7 @@ async function provideData(
     return { outcome: requeue(step.until - now, message), condition: Available.false('NotAvailable', message) }
   }
   if (step.state === 'failed') {
+    reportTerminal(status, simulated?.failure)
     return { outcome: again(step.retryAt, now, 'failed bootstrap data'), condition: Available.false('Failed', step.message) }
   }
   await createDataSecret(object, owner, cluster, io)

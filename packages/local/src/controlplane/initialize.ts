@@ -1,7 +1,7 @@
 import type { ReconcileContext } from '@capstan/controller'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
 import { type Client, ConfigMap, isDeleting, orAbsent } from '@capstan/kube'
-import { again, failureAt, instant, progress } from '../simulation.ts'
+import { again, failureAt, instant, progress, reportTerminal } from '../simulation.ts'
 import { KubeadmConfigKey } from '../workload/basics.ts'
 import type { ControlPlaneScope } from './scope.ts'
 import { isToBeRemediated } from './status.ts'
@@ -26,6 +26,7 @@ export async function initialize(scope: ControlPlaneScope, io: ReconcileContext,
   })
   if (step.state === 'running') return requeue(step.until - now, 'control plane to be initialized')
   if (step.state === 'failed') {
+    reportTerminal(status, simulated?.failure)
     scope.initializationIssue = step.message
     return again(step.retryAt, now, 'failed initialization')
   }

@@ -153,7 +153,7 @@ export async function syncMachine(
   if (!controllerOf(machine)) setControllerReference(machine, controlPlane, LocalControlPlane)
   const templated = controlPlane.spec.machineTemplate.metadata ?? {}
   propagateMetadata(machine, templated)
-  const { deletion: _, taints: _taints, readinessGates: _gates, ...rest } = machine.spec
+  const { deletion: _, taints: _taints, readinessGates: _gates, minReadySeconds: _seconds, ...rest } = machine.spec
   machine.spec = { ...rest, ...draft(policyOf(controlPlane.spec.machineTemplate.spec)) }
   machine.status = {
     ...machine.status,
@@ -185,16 +185,22 @@ async function syncMetadata<T extends KubeObject>(
 }
 
 /** Fields that propagate to existing Machines. */
-function policyOf({ deletion, taints, readinessGates }: LocalControlPlane['spec']['machineTemplate']['spec']): Policy {
+function policyOf({
+  deletion,
+  taints,
+  readinessGates,
+  minReadySeconds,
+}: LocalControlPlane['spec']['machineTemplate']['spec']): Policy {
   return {
     // The default that admission sets on Machines: without it, every reconcile would see a difference.
     deletion: { nodeDeletionTimeoutSeconds: DefaultNodeDeletionTimeout, ...deletion },
     ...(taints === undefined ? {} : { taints }),
     ...(readinessGates === undefined ? {} : { readinessGates }),
+    ...(minReadySeconds === undefined ? {} : { minReadySeconds }),
   }
 }
 
-type Policy = Pick<Machine['spec'], 'deletion' | 'taints' | 'readinessGates'>
+type Policy = Pick<Machine['spec'], 'deletion' | 'taints' | 'readinessGates' | 'minReadySeconds'>
 
 /** Seconds. Upstream: default of Machine spec.deletion.nodeDeletionTimeoutSeconds. */
 const DefaultNodeDeletionTimeout = 10

@@ -1,6 +1,6 @@
 import type { ObjectOf } from '@capstan/kube'
 import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
-import { contractLabels, duration, failure, templateOf } from './shapes.ts'
+import { contractLabels, duration, failure, failureStatus, templateOf } from './shapes.ts'
 import { immutableTemplate } from './template.ts'
 
 /** Spec of a LocalBootstrapConfig; also part of a LocalControlPlane, which creates those of its machines. */
@@ -49,6 +49,7 @@ export const LocalBootstrapConfig = defineKind({
       .object({ started: s.timestamp().optional().doc('When all inputs of the bootstrap data existed.') })
       .optional()
       .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
+    ...failureStatus,
     conditions: s.conditions(),
   }),
   columns: [

@@ -1,6 +1,6 @@
 import type { ObjectOf } from '@capstan/kube'
 import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
-import { contractLabels, duration, endpoint, failure, failureDomains, templateOf } from './shapes.ts'
+import { contractLabels, duration, endpoint, failure, failureStatus, failureDomains, templateOf } from './shapes.ts'
 import { immutableTemplate } from './template.ts'
 
 const spec = s.object({
@@ -42,6 +42,7 @@ export const LocalCluster = defineKind({
       .object({ provisioningStarted: s.timestamp().optional().doc('When provisioning began.') })
       .optional()
       .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
+    ...failureStatus,
     conditions: s.conditions(),
   }),
   columns: [

@@ -7,6 +7,7 @@ import {
   contractRef,
   duration,
   failure,
+  failureStatus,
   machinePolicy,
   readinessGates,
   templateMetadata,
@@ -147,6 +148,7 @@ export const LocalControlPlane = defineKind({
       .int64({ minimum: 1 })
       .optional()
       .doc('The metadata.generation that was last reconciled without an error.'),
+    ...failureStatus,
     conditions: s.conditions(),
   }),
   scale: {

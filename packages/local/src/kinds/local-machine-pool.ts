@@ -1,7 +1,7 @@
 import type { ObjectOf } from '@capstan/kube'
 import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { simulatedMachine } from './local-machine.ts'
-import { contractLabels, duration, failure, templateOf } from './shapes.ts'
+import { contractLabels, duration, failure, failureStatus, templateOf } from './shapes.ts'
 import { immutableTemplate } from './template.ts'
 
 const providerID = () => s.string({ minLength: 1, maxLength: 512 })
@@ -87,6 +87,7 @@ export const LocalMachinePool = defineKind({
       .object({ provisioningStarted: s.timestamp().optional().doc('When provisioning began.') })
       .optional()
       .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
+    ...failureStatus,
     conditions: s.conditions(),
   }),
   columns: [

@@ -1,6 +1,6 @@
 import type { ObjectOf } from '@capstan/kube'
 import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
-import { contractLabels, duration, failure, templateOf } from './shapes.ts'
+import { contractLabels, duration, failure, failureStatus, templateOf } from './shapes.ts'
 import { immutableTemplate } from './template.ts'
 
 export const simulatedMachine = () =>
@@ -72,6 +72,7 @@ export const LocalMachine = defineKind({
       })
       .optional()
       .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
+    ...failureStatus,
     conditions: s.conditions(),
   }),
   columns: [

@@ -32,9 +32,19 @@ export const failure = <const Stages extends readonly string[]>(...stages: Stage
         .doc(
           'Number of attempts that fail before one succeeds. When absent, all fail until the failure is removed from the spec.',
         ),
+      reason: s
+        .string({ minLength: 1, maxLength: 256 })
+        .optional()
+        .doc('Makes the failure terminal: status.failureReason, with the message in status.failureMessage.'),
     })
     .optional()
     .doc('A simulated failure.')
+
+/** Fields of a status in which a terminal failure is reported; deprecated in contract v1beta2. */
+export const failureStatus = {
+  failureReason: s.string({ maxLength: 256 }).optional().doc('Reason of a terminal failure; never removed.'),
+  failureMessage: s.string({ maxLength: 10240 }).optional().doc('Message of a terminal failure; never removed.'),
+} satisfies Shape
 
 export const endpoint = () =>
   s.object(
@@ -86,6 +96,7 @@ export const failureDomains = () =>
 
 /** Fields of `machineTemplate.spec` that propagate to Machines without a rollout. */
 export const machinePolicy = {
+  minReadySeconds: s.int32({ minimum: 0 }).optional().doc('How long a Machine must be Ready before it is Available. Default 0.'),
   deletion: s
     .object(
       {

@@ -12,7 +12,7 @@ import { addFinalizer, isDeleting, type NewCondition, type ObjectKey, removeFina
 import { LocalCluster, LocalClusterConditions as Conditions, LocalClusterFinalizer } from '../../kinds/local-cluster.ts'
 import { byCluster, owningCluster } from '../../owner.ts'
 import { type PhaseReport, reportConditions } from '../../report-conditions.ts'
-import { again, failureAt, instant, progress } from '../../simulation.ts'
+import { again, failureAt, instant, progress, reportTerminal } from '../../simulation.ts'
 import { LocalMachine } from '../../kinds/local-machine.ts'
 import type { Workloads } from '../../workload/workloads.ts'
 
@@ -84,6 +84,7 @@ export function provision(
       return { outcome: requeue(step.until - now, 'infrastructure to be provisioned'), conditions: [ready, notDeleting] }
     }
     if (step.state === 'failed') {
+      reportTerminal(status, simulated?.failure)
       const ready = Conditions.Ready.false('ProvisioningFailed', step.message)
       return { outcome: again(step.retryAt, now, 'failed provisioning'), conditions: [ready, notDeleting] }
     }

@@ -4,7 +4,7 @@ import { type Client, keyOf, Node, orAbsent, Secret } from '@capstan/kube'
 import { parseBootstrapData, type Registration } from '../../bootstrap/data.ts'
 import { type LocalMachine, LocalMachineConditions } from '../../kinds/local-machine.ts'
 import { secretText } from '../../secrets.ts'
-import { again, failureAt, type Progress, progress } from '../../simulation.ts'
+import { again, failureAt, type Progress, progress, reportTerminal } from '../../simulation.ts'
 import { type Kubelet, newNode, nodeStatus } from '../../workload/node.ts'
 import type { Workloads } from '../../workload/workloads.ts'
 import type { Boot } from './boot.ts'
@@ -34,6 +34,7 @@ export async function joinCluster(
     return { outcome: requeue(step.until - now, 'Node to be provisioned'), condition }
   }
   if (step.state === 'failed') {
+    reportTerminal((object.status ??= {}), object.spec?.simulated?.failure)
     return {
       outcome: again(step.retryAt, now, 'failed Node'),
       condition: NodeProvisioned.false('ProvisioningFailed', step.message),

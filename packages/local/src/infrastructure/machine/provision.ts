@@ -2,7 +2,7 @@ import { type Cluster, fnv32a } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
 import { addFinalizer, type NewCondition } from '@capstan/kube'
 import { type LocalMachine, LocalMachineConditions, LocalMachineFinalizer } from '../../kinds/local-machine.ts'
-import { again, failureAt, instant, progress } from '../../simulation.ts'
+import { again, failureAt, instant, progress, reportTerminal } from '../../simulation.ts'
 import type { Boot } from './boot.ts'
 
 /** Progress of one stage of a machine's life. */
@@ -41,6 +41,7 @@ export function provision(object: LocalMachine, boot: Boot, cluster: Cluster, no
         condition: Provisioned.false('Provisioning', 'Machine is being provisioned'),
       }
     case 'failed':
+      reportTerminal(status, simulated?.failure)
       return {
         outcome: again(step.retryAt, now, 'failed provisioning'),
         condition: Provisioned.false('ProvisioningFailed', step.message),

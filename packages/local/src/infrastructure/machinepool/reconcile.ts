@@ -39,7 +39,7 @@ import {
   LocalMachinePoolFinalizer,
 } from '../../kinds/local-machine-pool.ts'
 import { labelledCluster, owningMachinePool } from '../../owner.ts'
-import { again, failureAt, instant, progress } from '../../simulation.ts'
+import { again, failureAt, instant, progress, reportTerminal } from '../../simulation.ts'
 import { leastUsed, planPool } from './plan.ts'
 
 interface Verdict {
@@ -99,6 +99,7 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Verdi
     return { outcome, conditions: [Provisioned.false('Provisioning', 'Pool is being provisioned')] }
   }
   if (step.state === 'failed') {
+    reportTerminal(status, simulated?.failure)
     const outcome = again(step.retryAt, now, 'failed provisioning')
     return { outcome, conditions: [Provisioned.false('ProvisioningFailed', step.message)] }
   }

@@ -1,0 +1,187 @@
+/** The local kinds with core, in both contract versions: the kinds of contract v1beta1 are twins of those of v1beta2. */
+import type { ContractVersion } from '@capstan/api/contract'
+import { Cluster, Machine, MachinePool, ManagedByAnnotation } from '@capstan/api'
+import { isTrue, type Kind, type KubeObject, minutes, seconds } from '@capstan/kube'
+import { localProvider, type ProviderEnv, providerEnv } from '@capstan/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+import { LocalBootstrapConfig } from './kinds/local-bootstrap-config.ts'
+import { LocalCluster } from './kinds/local-cluster.ts'
+import { LocalControlPlane } from './kinds/local-control-plane.ts'
+import { LocalMachine, LocalMachineTemplate } from './kinds/local-machine.ts'
+import { LocalMachinePool } from './kinds/local-machine-pool.ts'
+
+const named = (name: string) => ({ metadata: { name, namespace: 'default' } })
+const key = (name: string) => ({ name, namespace: 'default' })
+const ref = (group: string, kind: string, name: string) => ({ apiGroup: `${group}.capstan.dev`, kind, name })
+const failure = (at: string) => ({ simulated: { failure: { at, message: `cannot: ${at}`, reason: 'Broken' } } })
+
+describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract) => {
+  let env: ProviderEnv
+  afterEach(() => env.close())
+
+  interface Setup {
+    readonly cluster?: object
+    readonly annotations?: { [name: string]: string }
+    readonly controlPlane?: object
+    readonly endpoint?: { host: string; port: number }
+  }
+
+  async function aCluster({ cluster = {}, annotations = {}, controlPlane = {}, endpoint }: Setup = {}): Promise<void> {
+    env = await providerEnv({ ...localProvider(), contract })
+    const { client } = env
+    const template = ref('infrastructure', 'LocalMachineTemplate', 'machines')
+    await client.create(LocalMachineTemplate, { ...named('machines'), spec: { template: { spec: {} } } })
+    await client.create(LocalCluster, { metadata: { ...named('demo').metadata, annotations }, spec: cluster })
+    await client.create(LocalControlPlane, {
+      ...named('demo'),
+      spec: {
+        replicas: 1,
+        version: 'v1.36.0',
+        machineTemplate:
+          contract === 'v1beta2'
+            ? { spec: { infrastructureRef: template } }
+            : { infrastructureRef: { apiVersion: `${template.apiGroup}/v1alpha1`, kind: template.kind, name: template.name } },
+        ...controlPlane,
+      } as never,
+    })
+    await client.create(Cluster, {
+      ...named('demo'),
+      spec: {
+        ...(endpoint ? { controlPlaneEndpoint: endpoint } : {}),
+        infrastructureRef: ref('infrastructure', 'LocalCluster', 'demo'),
+        controlPlaneRef: ref('controlplane', 'LocalControlPlane', 'demo'),
+      },
+    })
+    await env.advance(seconds(20))
+  }
+
+  const cluster = () => env.client.get(Cluster, key('demo'))
+  const patch = <T extends KubeObject>(kind: Kind<T>, name: string, body: object) =>
+    env.client.patch(kind, key(name), { type: 'merge', body })
+  /** What core has copied from the provider's object to its owner. */
+  const legacyFailure = ({ status }: { status?: { deprecated?: { v1beta1?: object } } }) => status?.deprecated?.v1beta1
+
+  test('a terminal failure of a LocalCluster reaches its Cluster', async () => {
+    await aCluster({ cluster: failure('provisioning') })
+    expect((await env.client.get(LocalCluster, key('demo'))).status).toMatchObject({
+      failureReason: 'Broken',
+      failureMessage: 'cannot: provisioning',
+    })
+    expect(legacyFailure(await cluster())).toMatchObject({ failureReason: 'Broken' })
+  })
+
+  test('a terminal failure of a LocalControlPlane reaches its Cluster', async () => {
+    await aCluster({ controlPlane: failure('initialization') })
+    expect((await env.client.get(LocalControlPlane, key('demo'))).status).toMatchObject({
+      failureReason: 'Broken',
+      failureMessage: 'cannot: initialization',
+    })
+    expect(legacyFailure(await cluster())).toMatchObject({ failureReason: 'Broken' })
+  })
+
+  test('terminal failures of a LocalMachine and a LocalBootstrapConfig reach their Machines', async () => {
+    await aCluster()
+    for (const [name, machine, config] of [
+      ['broken-machine', failure('provisioning'), {}],
+      ['broken-config', {}, failure('data')],
+    ] as const) {
+      await env.client.create(LocalMachine, { ...named(name), spec: machine as never })
+      await env.client.create(LocalBootstrapConfig, { ...named(name), spec: config as never })
+      await env.client.create(Machine, {
+        ...named(name),
+        spec: {
+          clusterName: 'demo',
+          version: 'v1.36.0',
+          infrastructureRef: ref('infrastructure', 'LocalMachine', name),
+          bootstrap: { configRef: ref('bootstrap', 'LocalBootstrapConfig', name) },
+        },
+      })
+    }
+    await env.advance(seconds(20))
+    for (const [name, message] of [
+      ['broken-machine', 'cannot: provisioning'],
+      ['broken-config', 'cannot: data'],
+    ] as const) {
+      const copied = legacyFailure(await env.client.get(Machine, key(name)))
+      expect(copied).toMatchObject({ failureReason: 'Broken', failureMessage: expect.stringContaining(message) })
+    }
+  })
+
+  test('a terminal failure of a LocalMachinePool reaches its MachinePool', async () => {
+    await aCluster()
+    await env.client.create(LocalMachinePool, { ...named('pool'), spec: failure('provisioning') as never })
+    await env.client.create(LocalBootstrapConfig, named('pool'))
+    await env.client.create(MachinePool, {
+      ...named('pool'),
+      spec: {
+        clusterName: 'demo',
+        replicas: 1,
+        template: {
+          spec: {
+            clusterName: 'demo',
+            version: 'v1.36.0',
+            bootstrap: { configRef: ref('bootstrap', 'LocalBootstrapConfig', 'pool') },
+            infrastructureRef: ref('infrastructure', 'LocalMachinePool', 'pool'),
+          },
+        },
+      },
+    })
+    await env.advance(seconds(20))
+    const copied = legacyFailure(await env.client.get(MachinePool, key('pool')))
+    expect(copied).toMatchObject({ failureReason: 'Broken', failureMessage: expect.stringContaining('cannot: provisioning') })
+  })
+
+  test('an externally managed LocalCluster is left to its system, whose report core follows', async () => {
+    await aCluster({ annotations: { [ManagedByAnnotation]: 'terraform' } })
+    const before = await env.client.get(LocalCluster, key('demo'))
+    expect([before.spec, before.status, before.metadata.finalizers]).toEqual([{}, undefined, undefined])
+
+    await patch(LocalCluster, 'demo', { spec: { controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 } } })
+    const status = contract === 'v1beta2' ? { initialization: { provisioned: true } } : { ready: true }
+    await env.client.patch(LocalCluster, key('demo'), { type: 'merge', body: { status } }, { subresource: 'status' })
+    await env.advance(seconds(20))
+    expect(await cluster()).toMatchObject({
+      spec: { controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 } },
+      status: { initialization: { infrastructureProvisioned: true, controlPlaneInitialized: true } },
+    })
+    expect((await env.client.get(LocalCluster, key('demo'))).status).toEqual(status)
+  })
+
+  test('the endpoint of the user stays', async () => {
+    const endpoint = { host: 'lb.example.com', port: 443 }
+    await aCluster({ endpoint })
+    expect((await cluster()).spec.controlPlaneEndpoint).toEqual(endpoint)
+    expect((await env.client.get(LocalCluster, key('demo'))).spec?.controlPlaneEndpoint).toEqual(endpoint)
+  })
+
+  test('the Cluster follows failure domains that change', async () => {
+    await aCluster()
+    const names = async () => (await cluster()).status?.failureDomains?.map(({ name }) => name)
+    expect(await names()).toEqual(['a', 'b', 'c'])
+    // A merge patch of the twin's map adds domains, and removes none.
+    const failureDomains = ['a', 'b', 'c', 'd'].map((name) => ({ name, controlPlane: true }))
+    await patch(LocalCluster, 'demo', { spec: { failureDomains } })
+    await env.advance(seconds(5))
+    expect(await names()).toEqual(['a', 'b', 'c', 'd'])
+  })
+
+  test('minReadySeconds propagates to control plane Machines without a rollout', async () => {
+    await aCluster()
+    const machines = async () => (await env.client.list(Machine, { namespace: 'default' })).items
+    const [before] = await machines()
+    await patch(LocalControlPlane, 'demo', { spec: { machineTemplate: { spec: { minReadySeconds: 60 } } } })
+    await env.advance(seconds(5))
+    const [after, ...more] = await machines()
+    expect(more).toEqual([])
+    expect(after).toMatchObject({ metadata: { uid: before!.metadata.uid }, spec: { minReadySeconds: 60 } })
+
+    await patch(LocalControlPlane, 'demo', { spec: { replicas: 3 } })
+    await env.advance(seconds(40))
+    const { status } = await env.client.get(LocalControlPlane, key('demo'))
+    expect(status).toMatchObject({ replicas: 3, readyReplicas: 3 })
+    const available = async () => (await machines()).filter((machine) => isTrue(machine, 'Available')).length
+    expect(await available()).toBe(1)
+    await env.advance(minutes(1))
+    expect(await available()).toBe(3)
+  })
+})
