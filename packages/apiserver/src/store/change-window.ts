@@ -32,7 +32,6 @@ export class ChangeWindow {
   #floor: number
   #passed = 0
   #seen: number
-  #lastMade = -Infinity
 
   constructor(limits: Partial<HistoryLimits> | undefined, floor: number, clock: Clock | undefined) {
     this.#limits = { ...defaultHistory, ...limits }
@@ -46,10 +45,7 @@ export class ChangeWindow {
     const { previous } = change
     const size = (previous && isPacked(previous) ? jsonOf(previous).length : sizeOf(previous)) + 200
     const now = this.#now()
-    // Changes expire in their order, even when the clock was set back between them.
-    const made = Math.max(this.#lastMade, now - Math.max(0, this.#seen - time))
-    this.#lastMade = made
-    this.#all.push({ change, time, size, made })
+    this.#all.push({ change, time, size, made: now - Math.max(0, this.#seen - time) })
     this.#size += size
     let queue = this.#byResource.get(change.key.resource)
     if (!queue) this.#byResource.set(change.key.resource, (queue = new Queue()))
@@ -63,6 +59,7 @@ export class ChangeWindow {
     return this.#all.after(-1, () => 0).map(({ change, time }) => ({ change, time }))
   }
 
+  /** Removes changes in their order, also when the clock was set back between them. */
   #forget(now: number): void {
     const { changes, size, age } = this.#limits
     for (let oldest = this.#all.first; oldest; oldest = this.#all.first) {

@@ -247,8 +247,9 @@ describe('a blocking response', () => {
     expect(again, 'the second change finds it queued').toEqual(['demo'])
   })
 
-  test('is void when its extension changes during the call', async () => {
+  test('is void when one of its extensions changes during the call', async () => {
     const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600 }])
+    state.handlers = ['h.first', 'h.ext']
     const [called, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow: RuntimeClient = {
       ...client,

@@ -142,11 +142,9 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
 function documentOf({ object, contract }: External, { object: desired }: DesiredObject, isTemplate: boolean): UnknownObject {
   const document = draft(object)
   const { labels, annotations = {} } = desired.metadata
+  // Never empty: desired objects have annotations with the template from which they are created.
   const visible = Object.entries(annotations).filter(([name]) => !repeating.includes(name))
-  const metadata = {
-    ...(labels ? { labels: { ...labels } } : {}),
-    ...(visible.length > 0 ? { annotations: Object.fromEntries(visible) } : {}),
-  }
+  const metadata = { ...(labels ? { labels: { ...labels } } : {}), annotations: Object.fromEntries(visible) }
   delete document.metadata.managedFields
   if (isTemplate) document.metadata = { ...document.metadata, ...metadata }
   else writeField(document, Template.metadata, contract, { ...readField(document, Template.metadata, contract), ...metadata })

@@ -1,0 +1,76 @@
+import { ConfigMap, Namespace, unknownKind } from '@capstan/kube'
+import { aWidget, rejection, testServer, type TestServer, Widget } from '@capstan/kubernetes-kinds/test-server'
+import { expect, test } from 'vitest'
+
+const admissionregistration = 'admissionregistration.k8s.io/v1'
+const Policy = unknownKind({
+  apiVersion: admissionregistration,
+  kind: 'ValidatingAdmissionPolicy',
+  plural: 'validatingadmissionpolicies',
+  scope: 'Cluster',
+})
+const Binding = unknownKind({
+  apiVersion: admissionregistration,
+  kind: 'ValidatingAdmissionPolicyBinding',
+  plural: 'validatingadmissionpolicybindings',
+  scope: 'Cluster',
+})
+
+/** A server whose policy limits the replicas of Widgets to the number in ConfigMaps, which `paramRef` selects. */
+async function limitedBy(paramRef: object): Promise<TestServer> {
+  const made = await testServer()
+  const rule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'] }
+  await made.client.create(Policy, {
+    metadata: { name: 'limit' },
+    spec: {
+      paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
+      matchConstraints: { resourceRules: [rule] },
+      validations: [{ expression: 'object.spec.replicas <= int(params.data.most)' }],
+    },
+  } as never)
+  await made.client.create(Binding, {
+    metadata: { name: 'limit-widgets' },
+    spec: {
+      policyName: 'limit',
+      validationActions: ['Deny'],
+      paramRef: { parameterNotFoundAction: 'Deny', ...paramRef },
+    },
+  } as never)
+  return made
+}
+
+const limit = (name: string, most: number, namespace = 'default', labels = {}) => ({
+  metadata: { name, namespace, labels },
+  data: { most: String(most) },
+})
+const denied =
+  "422 Invalid: widgets.shop.example.com \"w\" is forbidden: ValidatingAdmissionPolicy 'limit' with binding 'limit-widgets' denied request: "
+const tooMany = `${denied}failed expression: object.spec.replicas <= int(params.data.most)`
+
+test('the params of a policy are objects of exactly its paramKind', async () => {
+  const { client } = await limitedBy({ name: 'limit' })
+  await client.create(ConfigMap, limit('limit', 3))
+  const create = (replicas: number) => rejection(client.create(Widget, aWidget('w', { replicas }), { dryRun: true }))
+  expect([await create(3), await create(4)]).toEqual(['accepted', tooMany])
+})
+
+test('namespaced params without a namespace in paramRef are those in the namespace of the object', async () => {
+  const { client } = await limitedBy({ name: 'limit' })
+  await client.create(Namespace, { metadata: { name: 'small' } })
+  await client.create(ConfigMap, limit('limit', 3))
+  await client.create(ConfigMap, limit('limit', 1, 'small'))
+  const create = (namespace: string) => rejection(client.create(Widget, aWidget('w', { replicas: 2 }, { namespace })))
+  expect([await create('default'), await create('small')]).toEqual(['accepted', tooMany])
+})
+
+test('a selector of params applies the policy with each of them', async () => {
+  const { client } = await limitedBy({ selector: { matchLabels: { limits: 'widgets' } } })
+  const create = (replicas: number) => rejection(client.create(Widget, aWidget('w', { replicas }), { dryRun: true }))
+  expect(await create(1)).toBe(
+    `${denied}failed to configure binding: no params found for policy binding with \`Deny\` parameterNotFoundAction`,
+  )
+  await client.create(ConfigMap, limit('low', 2, 'default', { limits: 'widgets' }))
+  await client.create(ConfigMap, limit('high', 9, 'default', { limits: 'widgets' }))
+  await client.create(ConfigMap, limit('other', 0))
+  expect([await create(2), await create(3)]).toEqual(['accepted', tooMany])
+})
