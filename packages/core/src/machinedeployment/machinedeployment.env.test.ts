@@ -1,5 +1,5 @@
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import { seconds } from '@capstan/kube'
+import { Event, seconds, StatusError, type Transport } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   aClusterWithTemplates,
@@ -142,6 +142,42 @@ describe('a MachineDeployment', () => {
       v1.35.0 3/3, 3 available"
     `)
     expect((await env.client.list(DevMachine, { namespace: 'default' })).items).toHaveLength(3)
+  })
+
+  test('writes no old set while the current one cannot be written, and reports that', async () => {
+    let rejected = ''
+    const rejecting = (transport: Transport): Transport => ({
+      close: () => transport.close(),
+      watch: (request, signal) => transport.watch(request, signal),
+      async send(request, signal) {
+        const isApply = request.patchType === 'application/apply-patch+yaml' && request.plural === 'machinesets'
+        if (isApply && request.name === rejected) throw new StatusError('Forbidden', 'quota')
+        return transport.send(request, signal)
+      },
+    })
+    env = await setsEnv({ between: rejecting })
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineDeployment, aMachineDeployment({ rollout: { strategy: { type: 'OnDelete' } } }))
+    await env.advance(seconds(60))
+    await setVersion('v1.35.0')
+    await env.advance(seconds(10))
+    const sets = async () => (await env.client.list(MachineSet, { namespace: 'default' })).items
+    const current = (await sets()).find(({ spec }) => spec.template.spec.version === 'v1.35.0')!.metadata.name
+    const timeouts = async () => (await sets()).map(({ spec }) => spec.template.spec.deletion?.nodeDrainTimeoutSeconds)
+
+    rejected = current
+    await patch({ spec: { template: { spec: { deletion: { nodeDrainTimeoutSeconds: 5 } } } } })
+    await env.advance(seconds(5))
+    expect(await timeouts()).toEqual([undefined, undefined])
+    const { items } = await env.client.list(Event, { namespace: 'default' })
+    expect(items.filter(({ reason }) => reason === 'FailedUpdate')[0]).toMatchObject({
+      type: 'Warning',
+      message: `Failed to update MachineSet default/${current}: quota`,
+    })
+
+    rejected = ''
+    await env.advance(seconds(60))
+    expect(await timeouts()).toEqual([5, 5])
   })
 
   test('replaces only deleted Machines with OnDelete', async () => {
