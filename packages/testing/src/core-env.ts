@@ -31,6 +31,7 @@ import {
   type Transport,
   VirtualClock,
 } from '@capstan/kube'
+import { abortable } from './abortable.ts'
 import { aCluster, aMachine, nodeConditions, stateText } from './core-objects.ts'
 import { DevCluster, DevConfig, DevControlPlane, DevMachine, devKinds } from './dev-provider.ts'
 import { type TestEnv, type TestEnvOptions, testEnv } from './env.ts'
@@ -54,7 +55,7 @@ export interface CoreEnv extends TestEnv {
 export async function coreEnv(
   options: Partial<TestEnvOptions> & { more?: readonly Controller[]; runtime?: RuntimeClient } = {},
 ): Promise<CoreEnv> {
-  const { more = [], runtime, clock = new VirtualClock(), ...rest } = options
+  const { more = [], runtime, clock = new VirtualClock(), between = (same) => same, ...rest } = options
   const random = seededRandom(2)
   const workloadServer = createApiServer({
     store: memoryStore(),
@@ -87,6 +88,7 @@ export async function coreEnv(
       ...more,
     ],
     ...rest,
+    between: (transport) => abortable(between(transport)),
   })
   const { client } = env
   /** Waits until keys that used up their rate limit during preparation are no longer limited. */

@@ -1,3 +1,4 @@
+export * from './abortable.ts'
 export * from './contract-twin.ts'
 export * from './core-env.ts'
 export * from './core-objects.ts'

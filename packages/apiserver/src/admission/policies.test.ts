@@ -74,3 +74,30 @@ test('a selector of params applies the policy with each of them', async () => {
   await client.create(ConfigMap, limit('other', 0))
   expect([await create(2), await create(3)]).toEqual(['accepted', tooMany])
 })
+
+test.each([
+  ['Equivalent', 'another version of a resource', '422'],
+  ['Exact', 'no other version of a resource', 'accepted'],
+])('with matchPolicy %s, a rule matches %s', async (matchPolicy, _, expected) => {
+  const { client } = await testServer()
+  const rule = {
+    operations: ['CREATE'],
+    apiGroups: ['autoscaling'],
+    apiVersions: ['v1'],
+    resources: ['horizontalpodautoscalers'],
+  }
+  await client.create(Policy, {
+    metadata: { name: 'none' },
+    spec: { matchConstraints: { matchPolicy, resourceRules: [rule] }, validations: [{ expression: 'false' }] },
+  } as never)
+  await client.create(Binding, { metadata: { name: 'none' }, spec: { policyName: 'none', validationActions: ['Deny'] } } as never)
+  const Autoscaler = unknownKind({
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    plural: 'horizontalpodautoscalers',
+    scope: 'Namespaced',
+  })
+  const spec = { maxReplicas: 3, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' } }
+  const create = () => rejection(client.create(Autoscaler, { metadata: { name: 'a', namespace: 'default' }, spec } as never))
+  expect((await create()).split(' ')[0]).toBe(expected)
+})

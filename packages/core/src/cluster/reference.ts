@@ -14,7 +14,7 @@ export async function observeReference({ cluster }: ClusterScope, io: ClusterIO,
   const { name, namespace } = cluster.metadata
   const external = await observeExternal(io, ref, namespace!, clustersOfReference)
   if (!external) return observed(external)
-  const object = await adopt(io.client, external.kind, external.object, {
+  const object = await adopt(io, external.kind, external.object, {
     // Upstream: objects of a managed topology are controlled by the Cluster, others were created by users.
     owner: cluster.spec.topology ? controllerReference(cluster, Cluster) : ownerReference(cluster, Cluster),
     clusterName: name,

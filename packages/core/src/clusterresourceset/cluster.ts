@@ -45,7 +45,9 @@ export async function applyToCluster(resourceSet: ClusterResourceSet, cluster: C
   if (read.errors.length > 0) return read
 
   const key = keyOf(cluster)
-  const before = io.cache.peek(ClusterResourceSetBinding, key) ?? (await orAbsent(io.client.get(ClusterResourceSetBinding, key)))
+  const { signal } = io
+  const before =
+    io.cache.peek(ClusterResourceSetBinding, key) ?? (await orAbsent(io.client.get(ClusterResourceSetBinding, key, { signal })))
   const binding = before ? draft(before) : newBinding(cluster)
   ensureOwnerReference(binding as KubeObject, ownerReference(resourceSet, ClusterResourceSet))
   const end = await applySources(resourceSet, cluster, binding.spec, read.sources, io)

@@ -1,6 +1,6 @@
 import { ClusterNameLabel } from '@capstan/api'
+import type { ReconcileContext } from '@capstan/controller'
 import {
-  type Client,
   controllerOf,
   ensureOwnerReference,
   equal,
@@ -24,9 +24,14 @@ export interface Adoption {
  * @throws StatusError Conflict when the object changed since it was read: several controllers write owner references
  * @throws Error when another controller owns the object already
  */
-export async function adopt<T extends KubeObject>(client: Client, kind: Kind<T>, object: T, adoption: Adoption): Promise<T> {
+export async function adopt<T extends KubeObject>(
+  { client, signal }: Pick<ReconcileContext, 'client' | 'signal'>,
+  kind: Kind<T>,
+  object: T,
+  adoption: Adoption,
+): Promise<T> {
   const metadata = adopted(object, adoption)
-  return metadata ? client.patch(kind, keyOf(object), { type: 'merge', body: { metadata } }) : object
+  return metadata ? client.patch(kind, keyOf(object), { type: 'merge', body: { metadata } }, { signal }) : object
 }
 
 /** Returns the metadata to patch; `undefined` when there is no difference. Pure. */

@@ -31,9 +31,13 @@ export interface ExternalKind {
  * @throws Error when the CustomResourceDefinition does not exist. Deliberately not a NotFound, which would mean that the referenced object
  * itself does not exist
  */
-export async function externalKind(reader: Reader, { apiGroup, kind }: GroupKind): Promise<ExternalKind> {
+export async function externalKind(
+  reader: Reader,
+  { apiGroup, kind }: GroupKind,
+  options?: { signal: AbortSignal },
+): Promise<ExternalKind> {
   const plural = pluralOf(kind)
-  const crd = await customResourceDefinition(reader, `${plural}.${apiGroup}`)
+  const crd = await customResourceDefinition(reader, `${plural}.${apiGroup}`, options)
   const { contract, version } = latestContract(crd)
   return { contract, kind: unknownKind({ apiVersion: `${apiGroup}/${version}`, kind, plural }) }
 }
@@ -54,9 +58,9 @@ export async function externalKindOf(
   return { contract: contractOfVersion(crd, of.version), kind: of }
 }
 
-async function customResourceDefinition(reader: Reader, name: string): Promise<KubeObject> {
+async function customResourceDefinition(reader: Reader, name: string, options?: { signal: AbortSignal }): Promise<KubeObject> {
   try {
-    return await reader.get(CustomResourceDefinition, { name })
+    return await reader.get(CustomResourceDefinition, { name }, options)
   } catch (err) {
     if (!isReason(err, 'NotFound')) throw err
     throw new Error(`failed to get CustomResourceDefinition metadata: ${(err as StatusError).message}`, { cause: err })

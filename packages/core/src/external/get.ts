@@ -16,9 +16,14 @@ export interface External extends ExternalKind {
  * the object does not exist.
  * @throws Error when the CustomResourceDefinition is missing or declares no supported contract
  */
-export async function getExternal(reader: Reader, ref: ContractRef, namespace: string): Promise<External | undefined> {
-  const of = await externalKind(reader, ref)
-  const object = await orAbsent(reader.get(of.kind, { namespace, name: ref.name }))
+export async function getExternal(
+  reader: Reader,
+  ref: ContractRef,
+  namespace: string,
+  options?: { signal: AbortSignal },
+): Promise<External | undefined> {
+  const of = await externalKind(reader, ref, options)
+  const object = await orAbsent(reader.get(of.kind, { namespace, name: ref.name }, options))
   return object && { ...of, object }
 }
 

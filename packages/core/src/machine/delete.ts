@@ -89,7 +89,7 @@ async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string 
   if (name === undefined) return leave('the Machine has no Node')
 
   const ref = cluster.spec.controlPlaneRef
-  const controlPlane = ref && (await getExternal(io.client, ref, cluster.metadata.namespace!))
+  const controlPlane = ref && (await getExternal(io.client, ref, cluster.metadata.namespace!, { signal: io.signal }))
   if (controlPlane && isDeleting(controlPlane.object)) return leave('the control plane is being deleted')
   if (controlPlane && read(controlPlane, ControlPlaneContract.externalManagedControlPlane)) return name
   const { items: members } = await io.cache.list(Machine, {

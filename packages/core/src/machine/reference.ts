@@ -14,7 +14,7 @@ export async function observeReference(scope: MachineScope, io: MachineIO, ref: 
   const { machine, cluster } = scope
   const external = await observeExternal(io, ref, machine.metadata.namespace!, machinesOfReference)
   if (!external) return observed(external)
-  const object = await adopt(io.client, external.kind, external.object, {
+  const object = await adopt(io, external.kind, external.object, {
     owner: controllerReference(machine, Machine),
     clusterName: machine.spec.clusterName,
     release: (owner) => isMaker(owner, scope),

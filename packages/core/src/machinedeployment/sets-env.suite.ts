@@ -31,7 +31,7 @@ import {
   seconds,
   setConditions,
 } from '@capstan/kube'
-import { testEnv, type TestEnv, type TestEnvOptions } from '@capstan/testing'
+import { abortable, testEnv, type TestEnv, type TestEnvOptions } from '@capstan/testing'
 import { templateDifferences } from '../machine/template-differences.ts'
 import { createMachineSetController } from '../machineset/controller.ts'
 import { createMachineDeploymentController } from './controller.ts'
@@ -68,7 +68,7 @@ function machines(delay: number): Controller<Machine> {
     name: 'machine stand-in',
     for: Machine,
     watches: [watches(MachineDeployment, (_, cache) => cache.byIndex(all, '').map(keyOf))],
-    async reconcile(key, { cache, client, clock }) {
+    async reconcile(key, { cache, client, clock, signal }) {
       const before = cache.peek(Machine, key)
       if (!before) return proceed()
       const since = Date.parse(before.metadata.deletionTimestamp ?? before.metadata.creationTimestamp)
@@ -76,17 +76,17 @@ function machines(delay: number): Controller<Machine> {
       if (left > 0) return requeue(left, 'time')
       const machine = draft(before)
       if (isDeleting(machine)) {
-        for (const kind of [DevMachine, DevConfig]) await orAbsent(client.delete(kind, key))
+        for (const kind of [DevMachine, DevConfig]) await orAbsent(client.delete(kind, key, { signal }))
         removeFinalizer(machine, MachineFinalizer)
       } else if (isUpdatePending(machine)) {
         const started = updatingSince.get(key.name) ?? clock.now()
         updatingSince.set(key.name, started)
         if (clock.now() < started + delay) return requeue(started + delay - clock.now(), 'time')
         updatingSince.delete(key.name)
-        await endUpdate(client, machine)
+        await endUpdate(client, machine, signal)
         return proceed()
       } else {
-        if (!machine.status?.nodeRef) await takeOver(client, machine)
+        if (!machine.status?.nodeRef) await takeOver(client, machine, signal)
         machine.status = { ...machine.status, nodeRef: { name: key.name } }
         const say = (type: string, status: 'True' | 'False', message = ''): NewCondition => ({
           type,
@@ -107,27 +107,28 @@ function machines(delay: number): Controller<Machine> {
         ]
         machine.status.conditions = setConditions(machine.status.conditions, conditions, { now: clock.now() })
       }
-      await commitChanges(client, Machine, before, machine, { conditions: ['Ready', 'Available', 'UpToDate'] })
+      await commitChanges(client, Machine, before, machine, { conditions: ['Ready', 'Available', 'UpToDate'], signal })
       return proceed()
     },
   }
 }
 
 /** Transfers the objects that the set created for a Machine to the Machine. */
-async function takeOver(client: Client, machine: Machine): Promise<void> {
+async function takeOver(client: Client, machine: Machine, signal: AbortSignal): Promise<void> {
   const body = { metadata: { ownerReferences: [controllerReference(machine, Machine)] } }
-  for (const kind of [DevMachine, DevConfig]) await client.patch<any>(kind, keyOf(machine), { type: 'merge', body })
+  for (const kind of [DevMachine, DevConfig]) await client.patch<any>(kind, keyOf(machine), { type: 'merge', body }, { signal })
 }
 
 /** In the Machine controller's order: the Machine first, the hook last. */
-async function endUpdate(client: Client, { metadata: { namespace, name } }: Machine): Promise<void> {
+async function endUpdate(client: Client, { metadata: { namespace, name } }: Machine, signal: AbortSignal): Promise<void> {
   const without = (annotation: string) => ({
     type: 'merge' as const,
     body: { metadata: { annotations: { [annotation]: null } } },
   })
   const key = { namespace: namespace!, name }
-  for (const kind of [Machine, DevMachine, DevConfig]) await client.patch<any>(kind, key, without(UpdateInProgressAnnotation))
-  await client.patch(Machine, key, without(PendingHooksAnnotation))
+  for (const kind of [Machine, DevMachine, DevConfig])
+    await client.patch<any>(kind, key, without(UpdateInProgressAnnotation), { signal })
+  await client.patch(Machine, key, without(PendingHooksAnnotation), { signal })
 }
 
 export interface SetsEnv extends TestEnv {
@@ -142,7 +143,7 @@ export interface SetsEnvOptions extends Partial<TestEnvOptions> {
 }
 
 export async function setsEnv(options: SetsEnvOptions = {}): Promise<SetsEnv> {
-  const { machineDelay = seconds(10), runtime, ...rest } = options
+  const { machineDelay = seconds(10), runtime, between = (same) => same, ...rest } = options
   const env = await testEnv({
     kinds: [Cluster, MachineDeployment, MachineSet, Machine, DevMachine, DevMachineTemplate, DevConfig, DevConfigTemplate],
     controllers: [
@@ -151,6 +152,7 @@ export async function setsEnv(options: SetsEnvOptions = {}): Promise<SetsEnv> {
       machines(machineDelay),
     ] as unknown as Controller[],
     ...rest,
+    between: (transport) => abortable(between(transport)),
   })
   return {
     ...env,

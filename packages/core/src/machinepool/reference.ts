@@ -17,7 +17,7 @@ export async function observeReference(
 ): Promise<Observed> {
   const external = await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference)
   if (!external || hasPausedAnnotation(external.object)) return observed(external)
-  const object = await adopt(io.client, external.kind, external.object, {
+  const object = await adopt(io, external.kind, external.object, {
     owner: controllerReference(machinePool, MachinePool),
     clusterName: machinePool.spec.clusterName,
   })

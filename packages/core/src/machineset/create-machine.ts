@@ -28,7 +28,7 @@ export async function createMachine(
   io: MachineSetIO,
 ): Promise<Machine> {
   const { machineSet } = scope
-  const { client, events, log, random } = io
+  const { client, events, log, random, signal } = io
   const name = machineName(machineSet, random)
   const made: Clone[] = []
   let failure: CreationFailure['reason'] = 'BootstrapTemplateCloningFailed'
@@ -63,9 +63,11 @@ export async function createMachine(
     scope.creationFailure = { reason: failure, message: `${Failed[failure]}${messageOf(err)}` }
     // Unless the request was rejected, the Machine may exist and need them. The next reconcile deletes what nothing refers to.
     for (const { kind, object } of wasRejected(err) ? made.toReversed() : []) {
-      await client.delete(kind, keyOf(object), { preconditions: { uid: object.metadata.uid } }).catch((cause: unknown) => {
-        log.warn('Cannot delete what was made for a Machine that was not', { [kind.kind]: keyOf(object), err: cause })
-      })
+      await client
+        .delete(kind, keyOf(object), { preconditions: { uid: object.metadata.uid }, signal })
+        .catch((cause: unknown) => {
+          log.warn('Cannot delete what was made for a Machine that was not', { [kind.kind]: keyOf(object), err: cause })
+        })
     }
     throw new Error(`failed to create Machine ${name}: ${messageOf(err)}`, { cause: err })
   }
