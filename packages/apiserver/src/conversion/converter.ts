@@ -79,8 +79,8 @@ export class Converter {
 }
 
 /**
- * Reports whether the object must be converted by a webhook to show it in the version. Objects without apiVersion need none yet. Upstream:
- * nor do objects with only a type, which is what remains of an object without the fields of a manager.
+ * Reports whether the object must be converted by a webhook to show it in the version. Objects without apiVersion are not converted yet.
+ * Upstream: nor are objects that have only apiVersion and kind, such as an object from which all fields of a manager are removed.
  */
 export const needsWebhook = ({ conversion, apiVersion }: ResourceInfo, object: KubeObject): boolean =>
   conversion !== undefined &&

@@ -1,6 +1,6 @@
 /**
- * Replays requests to a real kube-apiserver v1.36.2, and compares the responses. Known differences are listed in
- * `golden-known.ts` by file, scenario and step, so that it can only become less.
+ * Replays requests that were recorded with a real kube-apiserver v1.36.2, and compares the responses. Known differences are listed in
+ * `golden-known.ts` by file, scenario and step; an entry without a difference fails the test.
  */
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -42,7 +42,7 @@ describe.each<[string, number, number]>([
     expect(news.map(([step, found]) => `${step}\n    ${found.join('\n    ')}`).join('\n')).toBe('')
     expect(
       known.filter((step) => !(step in replayed.failed)),
-      'answered as recorded by now: take them off the list',
+      'these responses are as recorded: remove them from the list',
     ).toEqual([])
     expect({ requests: replayed.requests, asRecorded: replayed.requests - known.length }).toEqual({ requests, asRecorded })
   })
@@ -62,7 +62,7 @@ class InProcess implements GoldenServer {
   readonly #server: ApiServer
   readonly #handler: HttpHandler
 
-  /** Set up as the recorded server was. */
+  /** Creates the server with the options of the recorded one. */
   constructor() {
     this.#server = createApiServer({
       clock: this.#clock,

@@ -87,7 +87,7 @@ describe('after damage to one file all acknowledged writes are readable, or open
     expect(counts.rejected).toBeGreaterThan(50)
   })
 
-  test('a sector, or all of it, full of zeros', async () => {
+  test('a sector or the whole file filled with zeros', async () => {
     const counts = await afterEach(function* (bytes) {
       yield Buffer.alloc(bytes.length)
       for (let at = 0; at < bytes.length; at += 512) yield Buffer.from(bytes).fill(0, at, Math.min(at + 512, bytes.length))

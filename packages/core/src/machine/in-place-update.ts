@@ -65,8 +65,8 @@ const isUnread = ({ infrastructure, bootstrap }: MachineScope): boolean =>
   infrastructure.state === 'unread' || bootstrap.state === 'unread'
 
 /**
- * Returns the desired Machine and objects; `undefined` until its owner has written and annotated them all. Read live: the caches of two
- * kinds may differ in age, and an outdated desired state would be applied.
+ * Returns the desired Machine and objects; `undefined` until its owner has written and annotated them all. They are read live, because
+ * the caches of two kinds may be of different ages, and an outdated desired state would be applied.
  */
 async function desiredObjects(
   machine: Machine,

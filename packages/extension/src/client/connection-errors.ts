@@ -68,7 +68,7 @@ const refused =
 
 const knownErrors: { readonly [code: string]: KnownError } = {
   ECONNREFUSED: ({ host, port }) => ['ConnectionRefused', `dial tcp ${host}:${port}: connect: connection refused`],
-  // Node has the same code for a connection that the server closed in order, without a system call that failed.
+  // When the server closes the connection regularly, Node has the same code, but no failed system call.
   ECONNRESET: ({ syscall }) => ['ConnectionReset', syscall === undefined ? 'EOF' : 'connection reset by peer'],
   EPIPE: () => ['ConnectionReset', 'write: broken pipe'],
   ETIMEDOUT: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: connection timed out`],
@@ -79,7 +79,7 @@ const knownErrors: { readonly [code: string]: KnownError } = {
   // The server speaks another protocol, mostly HTTP without TLS.
   ERR_SSL_WRONG_VERSION_NUMBER: notTLS,
   ERR_SSL_PACKET_LENGTH_TOO_LONG: notTLS,
-  // Either of the two, or the server rejected the handshake.
+  // Like the two codes above, unless the message contains an alert: then the server rejected the handshake.
   EPROTO: (of) => {
     const alert = /alert ([a-z ]+)/.exec(of.message)?.[1]
     return alert === undefined ? notTLS(of) : ['Unreachable', `remote error: tls: ${alert}`]

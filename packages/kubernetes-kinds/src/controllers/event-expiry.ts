@@ -1,4 +1,4 @@
-/** Deletes Events a fixed time after their last write. Upstream: --event-ttl, which is a lease of etcd. */
+/** Deletes Events a fixed time after their last write. Upstream: --event-ttl, implemented by a lease in etcd. */
 import type { Clock, Logger, Timer } from '@capstan/kube'
 import { type Change, StoreConflict, type Store, type StoreKey } from '@capstan/apiserver/kinds'
 

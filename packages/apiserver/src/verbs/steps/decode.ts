@@ -150,7 +150,7 @@ function report(context: RequestContext, unknown: readonly string[], source: Sou
   if (unknown.length + duplicates.length === 0 || context.options.fieldValidation === 'Ignore') return
   // Upstream's decoder of built-in kinds reports all fields in the order of the body.
   const isOrdered = context.info.builtin && source === 'body'
-  // Upstream: only the decoder of JSON stops, which reads neither custom resources nor the result of a strategic merge patch.
+  // Upstream: only the JSON decoder limits the number of errors. Custom resources and results of strategic merge patches use another one.
   const { patchType } = context.request
   const isBounded = context.info.builtin && (source === 'body' || patchType !== 'application/strategic-merge-patch+json')
   const fields = isOrdered ? asWritten(unknown, body) : unknown

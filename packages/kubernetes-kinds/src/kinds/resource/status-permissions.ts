@@ -1,6 +1,6 @@
 /**
- * Additional permissions for writing parts of a claim's status: allocation and reservation require permission to bind, and the status of a
- * device the permission for its driver. The permissions are for subresources that have no endpoint.
+ * Additional permissions for writing parts of a claim's status: changes of allocation and reservation require the permission to bind, and
+ * changes of a device's status require the permission for its driver. These permissions are for subresources that have no endpoint.
  * Upstream: pkg/registry/resource/utils.go, v1.36.
  */
 import { type FieldError, forbidden, subdomainProblems } from '@capstan/kube'
