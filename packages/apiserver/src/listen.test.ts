@@ -101,7 +101,7 @@ test("a request carries its sender's identity", async () => {
     'management: alice(devs ops system:authenticated) GET /x?y=1 ',
     'management: anonymous GET /x?y=1 ',
     'management: bob(system:authenticated) PUT /x?y=1 body',
-    'management: refused GET /x?y=1 ',
+    'management: rejected GET /x?y=1 ',
   ])
 })
 

@@ -48,3 +48,15 @@ test('an object that is deleted, or missing from a new list, leaves its index va
   informer.accept({ kind: 'deleted', object: inZone('b', 'north', 5) })
   expect([indexed('north'), labelled('north')]).toEqual(['', ''])
 })
+
+test('listeners receive the objects of the first list as initial, and later changes not', () => {
+  const informer = new Informer(ConfigMap)
+  const seen: [string, boolean][] = []
+  informer.subscribe(({ key, initial }) => seen.push([key.name, initial]))
+  informer.accept({ kind: 'replaced', objects: [inZone('a', 'north', 1)], resourceVersion: '1' })
+  informer.accept({ kind: 'applied', object: inZone('b', 'north', 2) })
+  expect(seen).toEqual([
+    ['a', true],
+    ['b', false],
+  ])
+})

@@ -187,6 +187,22 @@ describe('admission', () => {
       'selector is enabled but does not match the infrastructure ref',
     ],
     [
+      'a selector of classes with two asterisks',
+      patch({
+        selector: { ...selector, matchResources: { machineDeploymentClass: { names: ['*a*'] } } },
+        jsonPatches: [add],
+      }),
+      'names[0]: Invalid value: "*a*": selector can at most contain a single "*" rune',
+    ],
+    [
+      'a selector of classes with an asterisk inside',
+      patch({
+        selector: { ...selector, matchResources: { machineDeploymentClass: { names: ['a*b'] } } },
+        jsonPatches: [add],
+      }),
+      'names[0]: Invalid value: "a*b": "*" rune can only appear at the beginning, or ending of the selector',
+    ],
+    [
       'a patch outside of spec',
       patch({ selector, jsonPatches: [{ ...add, path: '/metadata/labels/x' }] }),
       'jsonPatch path must start with "/spec"',
@@ -266,6 +282,12 @@ describe('admission', () => {
     await expect(world.client.patch(ClusterClass, world.key, { type: 'merge', body })).rejects.toThrow(
       'MachineDeploymentClass "default" cannot be deleted because it is used by Cluster "demo"',
     )
+    const setVersions = (kubernetesVersions: string[]) =>
+      world.client.patch(ClusterClass, world.key, { type: 'merge', body: { spec: { kubernetesVersions } } })
+    await expect(setVersions(['v1.35.0'])).rejects.toThrow(
+      'spec.kubernetesVersions: Forbidden: Kubernetes Version v1.34.0 is used by Cluster "demo" but not set in ClusterClass',
+    )
+    await expect(setVersions(['v1.34.0', 'v1.35.0'])).resolves.toBeDefined()
   })
 })
 

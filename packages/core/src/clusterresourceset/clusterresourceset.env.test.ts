@@ -148,12 +148,15 @@ test('a Cluster that was unreachable gets the resources when it is reachable', a
       message: 'error getting client: connection to the workload cluster is down',
     },
   ])
+  // Upstream: only a successful reconcile sets observedGeneration.
+  expect((await env.get(ClusterResourceSet, 'crs')).status?.observedGeneration).toBeUndefined()
   // Ownership and binding exist already.
   expect((await binding())?.spec.bindings).toEqual([{ clusterResourceSetName: 'crs' }])
   env.reachable = true
   await env.advance(seconds(30))
   expect(await condition('crs')).toBe('True Applied')
   expect(await applied('one')).toBe('1')
+  expect((await env.get(ClusterResourceSet, 'crs')).status?.observedGeneration).toBe(1)
 })
 
 test('reports a List as upstream does, with the kind of its items', async () => {
@@ -185,6 +188,7 @@ test('objects that the workload cluster rejects are reported, others are applied
     { name: 'mixed', applied: false, hash: expect.any(String) },
     { name: 'broken', applied: false },
   ])
+  expect((await env.get(ClusterResourceSet, 'crs')).status?.observedGeneration).toBeUndefined()
   const { revision } = env.store
   await env.advance(seconds(600))
   expect(env.store.revision).toBe(revision)
@@ -233,4 +237,15 @@ test('a paused ClusterResourceSet applies nothing', async () => {
   expect(await applied('one')).toBeUndefined()
   await env.patch(ClusterResourceSet, 'crs', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
   expect(await applied('one')).toBe('1')
+})
+
+test('the Cluster is removed from the owners of a binding, which earlier versions of upstream added', async () => {
+  await open()
+  await aConfigMap('one', '1')
+  await aResourceSet('crs', [configMapRef('one')])
+  const { metadata } = (await binding())!
+  const { uid } = (await env.get(Cluster, 'demo')).metadata
+  const cluster = { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Cluster', name: 'demo', uid }
+  await env.patch(ClusterResourceSetBinding, 'demo', { metadata: { ownerReferences: [...metadata.ownerReferences!, cluster] } })
+  expect((await binding())?.metadata.ownerReferences).toEqual(metadata.ownerReferences)
 })

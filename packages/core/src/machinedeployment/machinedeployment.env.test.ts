@@ -172,7 +172,7 @@ describe('a MachineDeployment', () => {
     const { items } = await env.client.list(Event, { namespace: 'default' })
     expect(items.filter(({ reason }) => reason === 'FailedUpdate')[0]).toMatchObject({
       type: 'Warning',
-      message: `Failed to update MachineSet default/${current}: quota`,
+      message: `Failed to update MachineSet default/${current}: failed to apply MachineSet: quota`,
     })
 
     rejected = ''

@@ -1,4 +1,4 @@
-import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Client, Kind, Transport } from '@capstan/kube'
 import { controllerOf, seconds, StatusError } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -201,6 +201,33 @@ describe('a MachineSet', () => {
     expect(machine.spec.minReadySeconds).toBe(5)
     expect((await env.client.get(DevMachine, machineKey)).metadata.labels).toEqual({ ...labels, 'from-template': 'yes' })
     expect(await names(env.client, Machine)).toEqual([name])
+  })
+
+  test('makes the Cluster an owner of its templates', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.settle()
+    const { metadata } = await env.client.get(Cluster, { namespace: 'default', name: 'demo' })
+    const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: metadata.uid }
+    const infra = await env.client.get(DevMachineTemplate, { namespace: 'default', name: 'infra' })
+    const bootstrap = await env.client.get(DevConfigTemplate, { namespace: 'default', name: 'bootstrap' })
+    expect([infra, bootstrap].map((template) => template.metadata.ownerReferences)).toEqual([[owner], [owner]])
+  })
+
+  test('propagates timeouts to Machines that are being deleted', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.advance(seconds(30))
+    const [name] = await names(env.client, Machine)
+    await env.client.delete(Machine, { namespace: 'default', name: name! })
+    const body = { spec: { template: { spec: { deletion: { nodeDrainTimeoutSeconds: 7 } } } } }
+    await env.client.patch(MachineSet, key, { type: 'merge', body })
+    await env.settle()
+    const machine = await env.client.get(Machine, { namespace: 'default', name: name! })
+    expect(machine.metadata.deletionTimestamp).toBeDefined()
+    expect(machine.spec.deletion?.nodeDrainTimeoutSeconds).toBe(7)
   })
 
   test.each([

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { type AuthorizationMode, authorizerOf } from './authorizer.ts'
+
+const role = { verbs: ['get'], apiGroups: [''], resources: ['pods'] }
+/** Grants `role` to every user. */
+const rbac = {
+  decide: () => ({ allowed: false, reason: '' }),
+  rulesFor: () => ({ rules: [role], errors: ['not complete'] }),
+}
+const user = { name: 'ann', groups: [] }
+
+// Upstream: RulesFor of alwaysAllowAuthorizer and alwaysDenyAuthorizer, k8s.io/apiserver/pkg/authorization/authorizerfactory.
+const everything = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+]
+
+test.each<{ modes: AuthorizationMode[]; rules: object[]; errors: string[] }>([
+  { modes: ['AlwaysAllow'], rules: everything, errors: [] },
+  { modes: ['AlwaysDeny'], rules: [], errors: [] },
+  { modes: ['RBAC'], rules: [role], errors: ['not complete'] },
+  { modes: ['RBAC', 'AlwaysAllow'], rules: [role, ...everything], errors: ['not complete'] },
+])('the rules for a user under $modes', ({ modes, ...expected }) => {
+  expect(authorizerOf(modes, rbac as never).rulesFor(user as never, 'default')).toEqual(expected)
+})
