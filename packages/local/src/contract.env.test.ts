@@ -30,17 +30,20 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     env = await providerEnv({ ...localProvider(), contract })
     const { client } = env
     const template = ref('infrastructure', 'LocalMachineTemplate', 'machines')
+    const withMachines = {
+      replicas: 1,
+      machineTemplate:
+        contract === 'v1beta2'
+          ? { spec: { infrastructureRef: template } }
+          : { infrastructureRef: { apiVersion: `${template.apiGroup}/v1alpha1`, kind: template.kind, name: template.name } },
+    }
     await client.create(LocalMachineTemplate, { ...named('machines'), spec: { template: { spec: {} } } })
     await client.create(LocalCluster, { metadata: { ...named('demo').metadata, annotations }, spec: cluster })
     await client.create(LocalControlPlane, {
       ...named('demo'),
       spec: {
-        replicas: 1,
         version: 'v1.36.0',
-        machineTemplate:
-          contract === 'v1beta2'
-            ? { spec: { infrastructureRef: template } }
-            : { infrastructureRef: { apiVersion: `${template.apiGroup}/v1alpha1`, kind: template.kind, name: template.name } },
+        ...('hosted' in controlPlane ? {} : withMachines),
         ...controlPlane,
       } as never,
     })
@@ -184,4 +187,75 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     await env.advance(minutes(1))
     expect(await available()).toBe(3)
   })
+
+  async function aWorker(name: string): Promise<void> {
+    await env.client.create(LocalMachine, named(name))
+    await env.client.create(LocalBootstrapConfig, named(name))
+    await env.client.create(Machine, {
+      ...named(name),
+      spec: {
+        clusterName: 'demo',
+        version: 'v1.36.0',
+        infrastructureRef: ref('infrastructure', 'LocalMachine', name),
+        bootstrap: { configRef: ref('bootstrap', 'LocalBootstrapConfig', name) },
+      },
+    })
+  }
+  const worker = () => env.client.get(Machine, key('worker'))
+
+  test('a hosted control plane supplies the endpoint and has no Machines; workers join, also after a restart', async () => {
+    await aCluster({ cluster: { withoutEndpoint: true }, controlPlane: { hosted: true } })
+    expect((await env.client.get(LocalCluster, key('demo'))).spec?.controlPlaneEndpoint).toBeUndefined()
+    expect((await env.client.get(LocalControlPlane, key('demo'))).status).toMatchObject({
+      externalManagedControlPlane: true,
+      version: 'v1.36.0',
+      versions: [{ version: 'v1.36.0' }],
+    })
+    expect(await cluster()).toMatchObject({
+      spec: { controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 } },
+      status: { initialization: { controlPlaneInitialized: true } },
+    })
+    expect(isTrue(await cluster(), 'ControlPlaneAvailable')).toBe(true)
+    expect((await env.client.list(Machine, { namespace: 'default' })).items).toEqual([])
+
+    await aWorker('worker')
+    await env.advance(seconds(20))
+    expect(await worker()).toMatchObject({ status: { phase: 'Running', nodeRef: { name: 'worker' } } })
+
+    await patch(Cluster, 'demo', { spec: { paused: true } })
+    await env.advance(seconds(5))
+    await env.restart()
+    await env.advance(minutes(2))
+    expect(isTrue(await cluster(), 'RemoteConnectionProbe')).toBe(true)
+
+    await patch(Cluster, 'demo', { spec: { paused: null } })
+    await patch(LocalControlPlane, 'demo', { spec: { version: 'v1.37.0' } })
+    await env.advance(seconds(20))
+    expect((await cluster()).status?.controlPlane?.versions).toMatchObject([{ version: 'v1.37.0' }])
+
+    await env.client.delete(Cluster, key('demo'))
+    await env.advance(minutes(2))
+    for (const kind of [Cluster, Machine, LocalControlPlane, LocalCluster] as readonly Kind[]) {
+      expect((await env.client.list(kind, { namespace: 'default' })).items).toEqual([])
+    }
+  })
+
+  test('a control plane with Machines supplies the endpoint', async () => {
+    const controlPlaneEndpoint = { host: 'control-plane.example.com', port: 443 }
+    await aCluster({ cluster: { withoutEndpoint: true }, controlPlane: { controlPlaneEndpoint } })
+    expect(await cluster()).toMatchObject({
+      spec: { controlPlaneEndpoint },
+      status: { initialization: { controlPlaneInitialized: true } },
+    })
+  })
+})
+
+test.each([
+  [{ hosted: true, replicas: 3 }, 'spec.replicas: Forbidden: cannot be set, as a hosted control plane has no Machines'],
+  [{}, 'spec.machineTemplate: Required value: is required'],
+])('a LocalControlPlane with %j is rejected', async (spec, message) => {
+  const env = await providerEnv(localProvider())
+  const created = env.client.create(LocalControlPlane, { ...named('demo'), spec: { version: 'v1.36.0', ...spec } })
+  await expect(created).rejects.toThrow(message)
+  await env.close()
 })

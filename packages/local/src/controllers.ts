@@ -63,6 +63,8 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
           (machine) => referenced(machine, LocalBootstrapConfig, machine.spec.bootstrap.configRef),
           machineMattered,
         ),
+        // Only read from the cache, for an endpoint that the control plane supplies.
+        watches(LocalControlPlane, () => []),
         watches(
           MachinePool,
           ({ metadata, spec }) => referenced({ metadata }, LocalBootstrapConfig, spec.template.spec.bootstrap.configRef),
@@ -102,7 +104,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
         watches(CustomResourceDefinition, () => []),
       ],
       sources: [planeStarted(workloads, controlPlanesByCluster), extensionsChanged(updates)],
-      reconcile: (key, io) => reconcileLocalControlPlane(key, io, { workloads, updates }),
+      reconcile: (key, io) => reconcileLocalControlPlane(key, io, { workloads, endpoint, updates }),
     }),
   ]
 }

@@ -1,5 +1,6 @@
 import type { Cluster } from '@capstan/api'
 import { describe, expect, test } from 'vitest'
+import { endpointOf } from '../controlplane/endpoint.ts'
 import { BootstrapFormat, formatBootstrapData, parseBootstrapData } from './data.ts'
 import { missingFor } from './reconcile.ts'
 
@@ -56,6 +57,6 @@ describe('bootstrap data waits', () => {
     ['on control plane machines, not for the control plane', controlPlane, cluster(provisioned, endpoint), undefined],
     ['not after the control plane is initialized', worker, cluster(initialized, endpoint), undefined],
   ])('%s', (_, of, owner, expected) => {
-    expect(missingFor(of, owner)).toBe(expected)
+    expect(missingFor({ ...of, endpoint: endpointOf(undefined, owner) }, owner)).toBe(expected)
   })
 })

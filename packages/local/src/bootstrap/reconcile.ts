@@ -18,11 +18,14 @@ import {
   type NewCondition,
   type ObjectKey,
   orAbsent,
+  ownerOfKind,
   Secret,
   summary,
 } from '@capstan/kube'
 import { LocalBootstrapConfig, LocalBootstrapConfigConditions as Conditions } from '../kinds/local-bootstrap-config.ts'
 import { commit } from '../commit.ts'
+import { type Endpoint, endpointOf } from '../controlplane/endpoint.ts'
+import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { owningMachine, owningMachinePool } from '../owner.ts'
 import { secretData } from '../secrets.ts'
 import { again, failureAt, instant, progress, reportTerminal } from '../simulation.ts'
@@ -38,6 +41,8 @@ export interface BootstrapOwner {
   readonly clusterName: string
   readonly version: string | undefined
   readonly isControlPlane: boolean
+  /** Supplied by the control plane of the Machine: its Machines boot before the Cluster has an endpoint. */
+  readonly endpoint?: Endpoint | undefined
 }
 
 const ofMachine = ({ metadata, spec }: Machine): BootstrapOwner => ({
@@ -60,10 +65,18 @@ export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: Reconcil
   const before = io.cache.peek(LocalBootstrapConfig, key)
   if (!before || isDeleting(before)) return proceed()
   const machine = owningMachine(io.cache, before)
-  const owner = machine ? ofMachine(machine) : ofMachinePool(owningMachinePool(io.cache, before))
-  if (!owner) return wait('Machine or MachinePool to own this LocalBootstrapConfig')
-  const cluster = io.cache.peek(Cluster, { namespace: key.namespace!, name: owner.clusterName })
-  if (!cluster) return wait(`Cluster ${owner.clusterName} to exist`)
+  const found = machine ? ofMachine(machine) : ofMachinePool(owningMachinePool(io.cache, before))
+  if (!found) return wait('Machine or MachinePool to own this LocalBootstrapConfig')
+  const cluster = io.cache.peek(Cluster, { namespace: key.namespace!, name: found.clusterName })
+  if (!cluster) return wait(`Cluster ${found.clusterName} to exist`)
+  const controlPlane = machine && ownerOfKind(machine, LocalControlPlane)
+  const owner = {
+    ...found,
+    endpoint: endpointOf(
+      controlPlane && io.cache.peek(LocalControlPlane, { namespace: key.namespace!, name: controlPlane.name }),
+      cluster,
+    ),
+  }
 
   const after = draft(before)
   const computed: NewCondition[] = [pausedCondition(cluster, before)]
@@ -116,12 +129,14 @@ async function provideData(
 }
 
 /** Returns what is missing to generate the data. Pure. */
-export function missingFor({ isControlPlane }: Pick<BootstrapOwner, 'isControlPlane'>, cluster: Cluster): string | undefined {
+export function missingFor(
+  { isControlPlane, endpoint }: Pick<BootstrapOwner, 'isControlPlane' | 'endpoint'>,
+  cluster: Cluster,
+): string | undefined {
   if (!cluster.status?.initialization?.infrastructureProvisioned) {
     return 'Waiting for Cluster status.initialization.infrastructureProvisioned to be true'
   }
-  const { host, port } = cluster.spec.controlPlaneEndpoint ?? {}
-  if (!host || !port) return 'Waiting for Cluster spec.controlPlaneEndpoint to be set'
+  if (!endpoint) return 'Waiting for Cluster spec.controlPlaneEndpoint to be set'
   // A worker cannot join before; control plane machines are created one by one.
   if (!isControlPlane && !cluster.status.initialization.controlPlaneInitialized) {
     return 'Waiting for Cluster control plane to be initialized'
@@ -136,7 +151,7 @@ async function createDataSecret(
   io: ReconcileContext,
 ): Promise<void> {
   const { namespace, name } = object.metadata
-  const { host, port } = cluster.spec.controlPlaneEndpoint!
+  const { host, port } = owner.endpoint!
   const found = await orAbsent(io.client.get(Secret, { namespace: namespace!, name }))
   if (found) {
     if (isControlledBy(found, object, LocalBootstrapConfig)) return

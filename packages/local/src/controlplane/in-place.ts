@@ -37,6 +37,7 @@ import {
 } from '@capstan/kube'
 import { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
 import { InfrastructureManager, machineMetadata, partsOf, referencedKind } from './machines.ts'
+import { machineTemplateOf } from '../kinds/local-control-plane.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
 type Question = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
@@ -105,7 +106,7 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
   )
   // Otherwise fields removed from the template would stay and look like desired ones.
   if (!isOurs) return { missing: `${kind} ${name} was not applied by this control plane` }
-  const wanted = clonedKind(referencedKind(controlPlane.spec.machineTemplate.spec.infrastructureRef, io))
+  const wanted = clonedKind(referencedKind(machineTemplateOf(controlPlane).spec.infrastructureRef, io))
   if (wanted.kind !== infrastructureKind.kind || wanted.group !== infrastructureKind.group) {
     return { missing: `${kind} cannot be updated in-place: ${wanted.kind}.${wanted.group} is required` }
   }

@@ -6,6 +6,7 @@ import { type CertifiedKey, certificateExpiry, formatKubeconfig, issueCertificat
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { findSecret, secretData, secretText } from '../secrets.ts'
 import { serverNameOf } from '../workload/server-name.ts'
+import type { Endpoint } from './endpoint.ts'
 
 const Validity = hours(24 * 365)
 
@@ -14,6 +15,7 @@ export async function ensureKubeconfig(
   controlPlane: LocalControlPlane,
   cluster: Cluster,
   authority: CertifiedKey,
+  endpoint: Endpoint,
   io: ReconcileContext,
 ): Promise<void> {
   const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-kubeconfig` }
@@ -22,7 +24,7 @@ export async function ensureKubeconfig(
     // A kubeconfig of the user is renewed by the user.
     if (!isControlledBy(found, controlPlane, LocalControlPlane) || !needsRenewal(secretText(found, 'value'), authority, io.clock))
       return
-    const value = formatKubeconfig(await kubeconfigOf(cluster, authority, io.clock))
+    const value = formatKubeconfig(await kubeconfigOf(cluster, authority, endpoint, io.clock))
     const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, data: secretData({ value }) }
     await io.client.patch(Secret, key, { type: 'merge', body })
     return
@@ -34,7 +36,7 @@ export async function ensureKubeconfig(
       ownerReferences: [controllerReference(controlPlane, LocalControlPlane)],
     },
     type: ClusterSecretType,
-    data: secretData({ value: formatKubeconfig(await kubeconfigOf(cluster, authority, io.clock)) }),
+    data: secretData({ value: formatKubeconfig(await kubeconfigOf(cluster, authority, endpoint, io.clock)) }),
   })
 }
 
@@ -54,9 +56,13 @@ export function needsRenewal(text: string | undefined, authority: Pick<Certified
 
 const encode = (text: string): string => Buffer.from(text, 'utf8').toString('base64')
 
-async function kubeconfigOf(cluster: Cluster, authority: CertifiedKey, clock: Clock): Promise<Kubeconfig> {
+async function kubeconfigOf(
+  cluster: Cluster,
+  authority: CertifiedKey,
+  { host, port }: Endpoint,
+  clock: Clock,
+): Promise<Kubeconfig> {
   const { name } = cluster.metadata
-  const { host, port } = cluster.spec.controlPlaneEndpoint!
   const user = `${name}-admin`
   const client = await issueCertificate(authority, clock, {
     commonName: 'kubernetes-admin',
@@ -71,7 +77,7 @@ async function kubeconfigOf(cluster: Cluster, authority: CertifiedKey, clock: Cl
       {
         name,
         cluster: {
-          server: `https://${host!.includes(':') ? `[${host}]` : host}:${port}`,
+          server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
           'certificate-authority-data': encode(authority.certificate),
           // All workload API servers share one listener: the server name selects one.
           'tls-server-name': serverNameOf(keyOf(cluster)),

@@ -30,7 +30,7 @@ import {
   type UnknownObject,
 } from '@capstan/kube'
 import { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
-import { LocalControlPlane } from '../kinds/local-control-plane.ts'
+import { LocalControlPlane, machineTemplateOf } from '../kinds/local-control-plane.ts'
 import { propagateMetadata, templatedMetadata } from './metadata.ts'
 import { RemediationForAnnotation, RemediationInProgressAnnotation } from './remediation.ts'
 import type { ControlPlaneScope } from './scope.ts'
@@ -79,7 +79,7 @@ export async function createMachine(
 ): Promise<Machine> {
   const { controlPlane, cluster } = scope
   const { namespace } = controlPlane.metadata
-  const infrastructureKind = clonedKind(referencedKind(controlPlane.spec.machineTemplate.spec.infrastructureRef, io))
+  const infrastructureKind = clonedKind(referencedKind(machineTemplateOf(controlPlane).spec.infrastructureRef, io))
   await io.watch(infrastructureKind, () => [])
 
   const leftover = await findLeftover(scope, infrastructureKind, io)
@@ -112,7 +112,8 @@ export function desiredMachine(
   infrastructureKind: Pick<Kind, 'group' | 'kind'>,
 ): Input<Machine> {
   const { controlPlane, cluster } = scope
-  const { version, machineTemplate } = controlPlane.spec
+  const { version } = controlPlane.spec
+  const machineTemplate = machineTemplateOf(controlPlane)
   const { labels, annotations } = machineMetadata(scope)
   const replaced = controlPlane.metadata.annotations?.[RemediationInProgressAnnotation]
   return {
@@ -151,10 +152,10 @@ export async function syncMachine(
   const machine = draft(found)
   // Upstream: control plane Machines without a controller are adopted.
   if (!controllerOf(machine)) setControllerReference(machine, controlPlane, LocalControlPlane)
-  const templated = controlPlane.spec.machineTemplate.metadata ?? {}
+  const templated = machineTemplateOf(controlPlane).metadata ?? {}
   propagateMetadata(machine, templated)
   const { deletion: _, taints: _taints, readinessGates: _gates, minReadySeconds: _seconds, ...rest } = machine.spec
-  machine.spec = { ...rest, ...draft(policyOf(controlPlane.spec.machineTemplate.spec)) }
+  machine.spec = { ...rest, ...draft(policyOf(machineTemplateOf(controlPlane).spec)) }
   machine.status = {
     ...machine.status,
     conditions: setConditions(machine.status?.conditions, [upToDate(found, outdated)], {
@@ -190,7 +191,7 @@ function policyOf({
   taints,
   readinessGates,
   minReadySeconds,
-}: LocalControlPlane['spec']['machineTemplate']['spec']): Policy {
+}: NonNullable<LocalControlPlane['spec']['machineTemplate']>['spec']): Policy {
   return {
     // The default that admission sets on Machines: without it, every reconcile would see a difference.
     deletion: { nodeDeletionTimeoutSeconds: DefaultNodeDeletionTimeout, ...deletion },
@@ -207,7 +208,7 @@ const DefaultNodeDeletionTimeout = 10
 
 /** Returns labels and annotations of a new Machine and its objects. */
 export function machineMetadata({ controlPlane, cluster }: ControlPlaneScope) {
-  const { labels, annotations } = templatedMetadata(controlPlane.spec.machineTemplate.metadata ?? {})
+  const { labels, annotations } = templatedMetadata(machineTemplateOf(controlPlane).metadata ?? {})
   return {
     labels: {
       ...labels,

@@ -13,7 +13,7 @@ import {
   ownerReference,
   type UnknownObject,
 } from '@capstan/kube'
-import { LocalControlPlane } from '../kinds/local-control-plane.ts'
+import { LocalControlPlane, machineTemplateOf } from '../kinds/local-control-plane.ts'
 import { byCluster } from '../owner.ts'
 import { referencedKind } from './machines.ts'
 import type { ControlPlaneScope } from './scope.ts'
@@ -39,7 +39,7 @@ const byAge = ({ metadata: a }: Machine, { metadata: b }: Machine): number =>
 /** Reads the machine template and makes the Cluster an owner, so that both are moved and deleted together. */
 export async function observeTemplate(scope: ControlPlaneScope, io: ReconcileContext): Promise<void> {
   const { controlPlane, cluster } = scope
-  const ref = controlPlane.spec.machineTemplate.spec.infrastructureRef
+  const ref = machineTemplateOf(controlPlane).spec.infrastructureRef
   const kind = referencedKind(ref, io)
   await io.watch(kind, ({ metadata }, cache) =>
     cache.byIndex(controlPlanesByTemplate, `${metadata.namespace}/${kind.kind}.${kind.group}/${metadata.name}`).map(keyOf),
@@ -77,6 +77,7 @@ const controlPlanesByTemplate = {
   name: 'localcontrolplanes by machine template',
   kind: LocalControlPlane,
   values: ({ metadata, spec }: LocalControlPlane): readonly string[] => {
+    if (!spec.machineTemplate) return []
     const { apiGroup, kind, name } = spec.machineTemplate.spec.infrastructureRef
     return [`${metadata.namespace}/${kind}.${apiGroup}/${name}`]
   },

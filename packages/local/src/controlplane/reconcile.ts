@@ -1,5 +1,5 @@
 /** Reconciles LocalControlPlanes: certificates, kubeconfig and Machines. The phases are in `provision` and `remove.ts`. */
-import { ConditionOrder, pausedCondition } from '@capstan/api'
+import { ConditionOrder, isPaused, pausedCondition } from '@capstan/api'
 import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, reconcileObject, requeue, wait } from '@capstan/controller'
 import { isDeleting, keyOf, type ObjectKey } from '@capstan/kube'
 import {
@@ -12,6 +12,8 @@ import { reportConditions } from '../report-conditions.ts'
 import { recordVersion } from '../workload/basics.ts'
 import type { Workloads } from '../workload/workloads.ts'
 import { ensureCertificates } from './certificates.ts'
+import { type Endpoint, endpointOf } from './endpoint.ts'
+import { host, keepHosted, removeHosted } from './hosted.ts'
 import type { InPlaceUpdates } from './in-place.ts'
 import { initialize } from './initialize.ts'
 import { ensureKubeconfig } from './kubeconfig.ts'
@@ -23,18 +25,23 @@ import { controlPlaneConditions, controlPlaneCounters } from './status.ts'
 import { takeStep } from './step.ts'
 
 export interface LocalControlPlaneDependencies {
-  readonly workloads: Pick<Workloads, 'clientFor' | 'trust'>
+  readonly workloads: Pick<Workloads, 'clientFor' | 'join' | 'leave' | 'trust'>
+  /** Address of the listener of all workload API servers: the endpoint of hosted control planes. */
+  readonly endpoint: Endpoint
   /** Extensions that update Machines in place; absent: Machines are replaced. */
   readonly updates?: InPlaceUpdates | undefined
 }
 
 /** Reconciles one LocalControlPlane. Safe to call at any time, any number of times. */
-export const reconcileLocalControlPlane = (
+export async function reconcileLocalControlPlane(
   key: ObjectKey,
   io: ReconcileContext,
   of: LocalControlPlaneDependencies,
-): Promise<Outcome> =>
-  reconcileObject(key, io, {
+): Promise<Outcome> {
+  const found = io.cache.peek(LocalControlPlane, key)
+  const owner = found && owningCluster(io.cache, found)
+  if (owner && isPaused(owner, found)) await keepHosted(found, owner, io, of.workloads)
+  return reconcileObject(key, io, {
     kind: LocalControlPlane,
     related: (controlPlane) => owningCluster(io.cache, controlPlane),
     skip: (_, cluster) => (cluster ? undefined : wait('Cluster to own this LocalControlPlane')),
@@ -52,7 +59,14 @@ export const reconcileLocalControlPlane = (
       failed: false,
       deletion: 'none',
     }),
-    phases: (controlPlane) => [isDeleting(controlPlane) ? remove : (scope) => provision(scope, io, of)],
+    phases: (controlPlane) => [
+      (scope) => {
+        if (controlPlane.spec.hosted) {
+          return isDeleting(controlPlane) ? removeHosted(scope, io, of.workloads) : host(scope, io, of.workloads, of.endpoint)
+        }
+        return isDeleting(controlPlane) ? remove(scope, io) : provision(scope, io, of)
+      },
+    ],
     status(scope, _, { errors }) {
       const { controlPlane, cluster } = scope
       scope.failed = errors.length > 0
@@ -64,6 +78,7 @@ export const reconcileLocalControlPlane = (
     conditions: Object.keys(Conditions),
     order: ConditionOrder,
   })
+}
 
 /** Creates certificates and kubeconfig, then performs one step towards the desired Machines. */
 async function provision(
@@ -78,11 +93,11 @@ async function provision(
     return wait('Cluster status.initialization.infrastructureProvisioned to be true')
   }
   scope.certificates = await ensureCertificates(controlPlane, cluster, io)
-  const { host, port } = cluster.spec.controlPlaneEndpoint ?? {}
-  if (!host || !port) return wait('Cluster spec.controlPlaneEndpoint to be set')
+  const endpoint = endpointOf(controlPlane, cluster)
+  if (!endpoint) return wait('Cluster spec.controlPlaneEndpoint to be set')
   if (scope.certificates.state === 'available') {
     workloads.trust(keyOf(cluster), scope.certificates.authority)
-    await ensureKubeconfig(controlPlane, cluster, scope.certificates.authority, io)
+    await ensureKubeconfig(controlPlane, cluster, scope.certificates.authority, endpoint, io)
   }
 
   const evaluated: ControlPlaneScope['machines'][number][] = []

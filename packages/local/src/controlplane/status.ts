@@ -9,7 +9,11 @@ import {
   MachineControlPlaneLabel,
 } from '@capstan/api'
 import { aggregate, compareText, getCondition, isFalse, isTrue, type NewCondition, shortList } from '@capstan/kube'
-import { type LocalControlPlane, LocalControlPlaneConditions as Conditions } from '../kinds/local-control-plane.ts'
+import {
+  type LocalControlPlane,
+  LocalControlPlaneConditions as Conditions,
+  machineTemplateOf,
+} from '../kinds/local-control-plane.ts'
 import { missingCertificates } from './certificates.ts'
 import { parseRecord, RemediationForAnnotation, RemediationInProgressAnnotation } from './remediation.ts'
 import type { ControlPlaneScope } from './scope.ts'
@@ -18,6 +22,11 @@ type Status = NonNullable<LocalControlPlane['status']>
 
 /** Returns counters and versions; phases write the other status fields. */
 export function controlPlaneCounters({ controlPlane, cluster, machines }: ControlPlaneScope): Partial<Status> {
+  if (controlPlane.spec.hosted) {
+    const { version } = controlPlane.spec
+    const running = controlPlane.status?.initialization?.controlPlaneInitialized ? { version, versions: [{ version }] } : {}
+    return { externalManagedControlPlane: true, ...running }
+  }
   const count = (type: string) => machines.filter(({ machine }) => isTrue(machine, type)).length
   const versions = versionsOf(machines.map(({ machine }) => machine))
   return {
@@ -57,6 +66,17 @@ function versionsOf(machines: readonly Machine[]): NonNullable<Status['versions'
 }
 
 export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[] {
+  if (scope.controlPlane.spec.hosted) {
+    return [
+      available(scope),
+      ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailable(scope)]),
+      initialized(scope),
+      Conditions.RollingOut.false('NotRollingOut'),
+      Conditions.ScalingDown.false('NotScalingDown'),
+      Conditions.ScalingUp.false('NotScalingUp'),
+      deleting(scope),
+    ]
+  }
   return [
     available(scope),
     // Not reported before certificates were read.
@@ -83,7 +103,8 @@ function available({ controlPlane, certificates, machines }: ControlPlaneScope):
   const issues: string[] = []
   if (controlPlane.metadata.deletionTimestamp) issues.push('* Control plane metadata.deletionTimestamp is set')
   if (certificates.state !== 'available') issues.push('* Control plane certificates are not available')
-  if (healthy === 0) issues.push('* There are no Machines with healthy control plane components, at least 1 required')
+  if (healthy === 0 && !controlPlane.spec.hosted)
+    issues.push('* There are no Machines with healthy control plane components, at least 1 required')
   if (issues.length > 0) return Conditions.Available.false('NotAvailable', issues.join('\n'))
   const partly = `* ${healthy} of ${machines.length} Machines have healthy control plane components, at least 1 required`
   return Conditions.Available.true('Available', healthy < machines.length ? partly : '')
@@ -124,7 +145,7 @@ function scalingUp(scope: ControlPlaneScope): NewCondition {
   const { replicas } = controlPlane.spec
   if (replicas === undefined) return Conditions.ScalingUp.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
   const missing =
-    template.state === 'missing' ? `${controlPlane.spec.machineTemplate.spec.infrastructureRef.kind} does not exist` : undefined
+    template.state === 'missing' ? `${machineTemplateOf(controlPlane).spec.infrastructureRef.kind} does not exist` : undefined
   const desired = controlPlane.metadata.deletionTimestamp ? 0 : replicas
   if (machines.length >= desired) {
     const blocked = missing !== undefined && desired > 0 ? `Scaling up would be blocked because ${missing}` : ''

@@ -1,7 +1,7 @@
 import { type Machine, TemplateClonedFromGroupKindAnnotation, TemplateClonedFromNameAnnotation } from '@capstan/api'
 import { equal, type UnknownObject } from '@capstan/kube'
 import type { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
-import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
+import { type LocalControlPlane, machineTemplateOf } from '../kinds/local-control-plane.ts'
 
 /** A Machine with its infrastructure and bootstrap config, as far as they exist. */
 export interface MachineParts {
@@ -24,7 +24,7 @@ export function outdatedReasons(
   if (bootstrap && !equal(bootstrap.spec ?? {}, spec.bootstrapConfigSpec ?? {})) {
     reasons.push('LocalBootstrapConfig is not up-to-date')
   }
-  const ref = spec.machineTemplate.spec.infrastructureRef
+  const ref = machineTemplateOf({ spec }).spec.infrastructureRef
   const { [TemplateClonedFromNameAnnotation]: name, [TemplateClonedFromGroupKindAnnotation]: groupKind } =
     infrastructure?.metadata.annotations ?? {}
   if (infrastructure && name !== undefined && groupKind !== undefined) {

@@ -7,6 +7,10 @@ const spec = s.object({
   controlPlaneEndpoint: endpoint()
     .optional()
     .doc('Endpoint of the control plane. Set by the provider, unless you set it to use your own load balancer.'),
+  withoutEndpoint: s
+    .boolean()
+    .optional()
+    .doc('Whether the user or the control plane supplies the endpoint, rather than this provider.'),
   failureDomains: failureDomains()
     .optional()
     .doc('Simulated failure domains. Default: a, b and c, all of them for control plane machines too.'),

@@ -6,6 +6,7 @@ import {
   contractLabels,
   contractRef,
   duration,
+  endpoint,
   failure,
   failureStatus,
   machinePolicy,
@@ -68,6 +69,10 @@ const common = {
     )
     .optional()
     .doc('How unhealthy machines are replaced.'),
+  hosted: s
+    .boolean()
+    .optional()
+    .doc('Whether the API server runs without Machines and replicas, as that of a managed service. It should not change.'),
   bootstrapConfigSpec: bootstrapConfigSpec.optional().doc('Spec of the LocalBootstrapConfigs. A change replaces the machines.'),
   simulated: s
     .object({
@@ -106,7 +111,11 @@ export const LocalControlPlane = defineKind({
           })
           .doc('Spec of the Machines.'),
       })
-      .doc('Template of the Machines.'),
+      .optional()
+      .doc('Template of the Machines; required unless the control plane is hosted.'),
+    controlPlaneEndpoint: endpoint()
+      .optional()
+      .doc('Endpoint of the Cluster, where neither the user nor the infrastructure sets one. Set by the provider if hosted.'),
   }),
   status: s.object({
     initialization: s
@@ -115,6 +124,7 @@ export const LocalControlPlane = defineKind({
       })
       .optional()
       .doc('Milestones of provisioning that Cluster API waits for.'),
+    externalManagedControlPlane: s.boolean().optional().doc('True if no Nodes exist for the control plane: it is hosted.'),
     selector: s.string({ minLength: 1, maxLength: 4096 }).optional().doc('Selects the Machines of this control plane.'),
     replicas: s.int32().optional().doc('Number of Machines.'),
     readyReplicas: s.int32().optional().doc('Number of Machines whose Ready condition is True.'),
@@ -170,7 +180,7 @@ export const LocalControlPlane = defineKind({
     column('Version', '.spec.version'),
   ],
   default({ spec }) {
-    spec.replicas ??= 1
+    if (!spec.hosted) spec.replicas ??= 1
     if (!spec.version.startsWith('v')) spec.version = `v${spec.version}`
     spec.rollout ??= {}
     spec.rollout.strategy ??= { type: 'RollingUpdate' }
@@ -179,13 +189,28 @@ export const LocalControlPlane = defineKind({
   },
   validate({ spec }, { oldObject }) {
     return [
-      ...replicasErrors(spec.replicas),
+      ...(spec.hosted ? hostedErrors(spec) : replicasErrors(spec.replicas)),
+      ...(spec.hosted || spec.machineTemplate ? [] : [required('spec.machineTemplate', 'is required')]),
       ...versionErrors(spec.version, oldObject?.spec.version),
       ...maxSurgeErrors(spec.rollout?.strategy?.rollingUpdate?.maxSurge, spec.replicas),
     ]
   },
 })
 export type LocalControlPlane = ObjectOf<typeof LocalControlPlane>
+
+/** Returns the template of the Machines. @throws Error when the control plane has none */
+export function machineTemplateOf({ spec }: Pick<LocalControlPlane, 'spec'>) {
+  if (!spec.machineTemplate) throw new Error('spec.machineTemplate is required, as the control plane is not hosted')
+  return spec.machineTemplate
+}
+
+function hostedErrors({ replicas, machineTemplate }: { replicas?: number; machineTemplate?: object }): FieldError[] {
+  const why = 'cannot be set, as a hosted control plane has no Machines'
+  return [
+    ...(replicas === undefined ? [] : [forbidden('spec.replicas', why)]),
+    ...(machineTemplate === undefined ? [] : [forbidden('spec.machineTemplate', why)]),
+  ]
+}
 
 /** Upstream: the rules of KubeadmControlPlane, whose etcd members are the machines. */
 function replicasErrors(replicas: number | undefined): FieldError[] {

@@ -88,7 +88,8 @@ export function provision(
       const ready = Conditions.Ready.false('ProvisioningFailed', step.message)
       return { outcome: again(step.retryAt, now, 'failed provisioning'), conditions: [ready, notDeleting] }
     }
-    spec.controlPlaneEndpoint = [spec.controlPlaneEndpoint, cluster.spec.controlPlaneEndpoint].find(isValid) ?? fallback
+    const given = [spec.controlPlaneEndpoint, cluster.spec.controlPlaneEndpoint].find(isValid)
+    if (given || !spec.withoutEndpoint) spec.controlPlaneEndpoint = given ?? fallback
     status.initialization = { provisioned: true }
   }
   // Failure domains may change later; `provisioned` is never reset.

@@ -1,0 +1,16 @@
+import type { APIEndpoint, Cluster } from '@capstan/api'
+import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
+
+export interface Endpoint {
+  readonly host: string
+  readonly port: number
+}
+
+/**
+ * Returns the endpoint of the Cluster, or else the one that the control plane supplies: core copies it to the Cluster once the control plane
+ * is initialized.
+ */
+export const endpointOf = (controlPlane: LocalControlPlane | undefined, cluster: Cluster): Endpoint | undefined =>
+  [cluster.spec.controlPlaneEndpoint, controlPlane?.spec.controlPlaneEndpoint].find(isComplete)
+
+const isComplete = (endpoint: APIEndpoint | undefined): endpoint is Endpoint => !!endpoint?.host && !!endpoint.port
