@@ -318,7 +318,8 @@ test('a scripted failure is reported in conditions, and ends after its attempts'
 test('a permanent failure is not retried until it is removed from the spec', async () => {
   const world = await aWorld()
   await createCluster(world, { simulated: { failure: { at: 'node', message: 'kernel panic' } } })
-  await world.advance(minutes(1))
+  // After five failed attempts to connect, conditions say that the connection is down.
+  await world.advance(minutes(5))
   const [machine] = await machines(world)
   expect(getCondition(await world.client.get(LocalMachine, key(machine!.metadata.name)), 'Ready')).toMatchObject({
     status: 'False',

@@ -72,7 +72,7 @@ test('core follows the label to the new version and replaces no Machine', async 
   await applyDemo(env.client)
   await env.advance(seconds(30))
   const before = await replaceable()
-  expect(before.filter((line) => line.startsWith('Machine '))).toHaveLength(3)
+  expect(before.filter((line) => line.startsWith('Machine '))).toHaveLength(5)
 
   await serveSecondVersion()
   await env.advance(seconds(120))
@@ -92,7 +92,7 @@ test('core follows the label to the new version and replaces no Machine', async 
   expect(after).toEqual(expect.arrayContaining(before))
   const added = after.filter((line) => !before.includes(line)).map((line) => line.split(' ')[0])
   expect(added).toEqual(['LocalBootstrapConfig', 'LocalMachine', 'Machine'])
-  expect((await env.client.list(Machine)).items.map(({ status }) => status?.phase)).toEqual(Array(4).fill('Running'))
+  expect((await env.client.list(Machine)).items.map(({ status }) => status?.phase)).toEqual(Array(6).fill('Running'))
 })
 
 test('a provider that goes over to contract v1beta2 keeps its Machines, and core reads the new fields', async () => {

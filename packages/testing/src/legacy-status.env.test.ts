@@ -28,7 +28,8 @@ test('v1beta1 clients read the v1beta1 status, and an idle cluster writes nothin
     Cluster Ready=True ControlPlaneInitialized=True ControlPlaneReady=True InfrastructureReady=True TopologyReconciled=True
     MachineDeployment updatedReplicas=1 readyReplicas=1 availableReplicas=1 unavailableReplicas=0 Ready=True Available=True MachineSetReady=True
     MachineSet fullyLabeledReplicas=1 readyReplicas=1 availableReplicas=1 Ready=True MachinesCreated=True MachinesReady=True Resized=True
-    Machine Ready=True BootstrapReady=True InfrastructureReady=True NodeHealthy=True"
+    Machine Ready=True BootstrapReady=True InfrastructureReady=True NodeHealthy=True
+    Machine Ready=True InfrastructureReady=True NodeHealthy=True"
   `)
 
   const store = await env.stores.store('management')
