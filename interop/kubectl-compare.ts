@@ -64,7 +64,7 @@ export interface Compared {
   readonly why: string
 }
 
-/** Runs every row of the sections on both planes at once, and compares what is printed. `told` is called with each result. */
+/** Runs every row of the sections on both servers at once, and compares the outputs. Calls `onRow` with each result. */
 async function compareKubectl(
   kubectl: string,
   planes: { readonly ours: Plane; readonly real: Plane },

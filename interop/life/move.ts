@@ -21,7 +21,7 @@ export async function moveThereAndBack(scene: Scene, plane: ServedPlane, elsewhe
   )
   const stayed = await moved()
   checks.check('and leaves none behind', stayed.length === 0, stayed)
-  // Status does not move with an object: managers there would find it out anew, and clusterctl does not move what is not ready.
+  // clusterctl moves objects without their status, which the managers there compute again, and rejects Clusters that are not provisioned.
   for (const { kind, object } of objects) {
     const body = { status: object.status! }
     await orAbsent(there.patch(kind, keyOf(object), { type: 'merge', body }, { subresource: 'status' }))
