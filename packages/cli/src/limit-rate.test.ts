@@ -1,9 +1,12 @@
-import { ConfigMap, createClient, Lease, type Transport, VirtualClock } from '@capstan/kube'
+import { type Clock, ConfigMap, createClient, hours, Lease, type Transport, VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { limitRate } from './limit-rate.ts'
 
 function setup() {
   const clock = new VirtualClock()
+  let setBackBy = 0
+  const setClockBack = (ms: number) => void (setBackBy += ms)
+  const wall: Clock = { now: () => clock.now() - setBackBy, schedule: (...args) => clock.schedule(...args) }
   const started = clock.now()
   const sent: number[] = []
   const transport: Transport = {
@@ -14,14 +17,14 @@ function setup() {
     watch: () => Promise.reject(new Error('not watched here')),
     close() {},
   }
-  const client = createClient(limitRate(transport, { qps: 10, burst: 2 }, clock))
+  const client = createClient(limitRate(transport, { qps: 10, burst: 2 }, wall))
   const pass = async (ms: number) => {
     const end = clock.now() + ms
     do await new Promise((resolve) => setImmediate(resolve))
     while (clock.step(end))
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return { client, sent, pass }
+  return { client, sent, pass, setClockBack }
 }
 
 test('sends a burst at once, and later requests at the rate, in order', async () => {
@@ -39,6 +42,15 @@ test('time without requests fills the burst again, and no further', async () => 
   for (let i = 0; i < 3; i++) void client.list(ConfigMap)
   await pass(1000)
   expect(sent).toEqual([0, 0, 10_000, 10_000, 10_100])
+})
+
+test('a clock that is set back by an hour delays no request by that hour', async () => {
+  const { client, sent, pass, setClockBack } = setup()
+  void client.list(ConfigMap)
+  setClockBack(hours(1))
+  for (let i = 0; i < 2; i++) void client.list(ConfigMap)
+  await pass(1000)
+  expect(sent).toEqual([0, 0, 100])
 })
 
 test('a Lease does not wait', async () => {

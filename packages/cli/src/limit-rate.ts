@@ -15,7 +15,8 @@ export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clo
   let at = clock.now()
   const turn = async (signal: AbortSignal | undefined): Promise<void> => {
     const now = clock.now()
-    tokens = Math.min(burst, tokens + ((now - at) / 1000) * qps)
+    // A clock that was set back by an hour must not delay requests by that hour.
+    tokens = Math.min(burst, tokens + (Math.max(0, now - at) / 1000) * qps)
     at = now
     // Below zero it is a debt: later requests wait longer.
     tokens -= 1

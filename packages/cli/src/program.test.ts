@@ -70,7 +70,7 @@ describe('invalid use exits with 2 and names the problem', () => {
     { argv: ['apiserver', '--enable-admission-plugins', 'EventRateLimit'], says: /EventRateLimit is not supported/ },
     { argv: ['apiserver', '--controllers', '*,-job'], says: /"-job" is not in the list of known controllers/ },
     { argv: ['apiserver', '--anonymous-auth=perhaps'], says: /expected true or false/ },
-    { argv: ['apiserver', '--oidc-issuer-url', 'x'], says: /--oidc-issuer-url is not supported: users are known by/ },
+    { argv: ['apiserver', '--oidc-issuer-url', 'x'], says: /--oidc-issuer-url is not supported: users authenticate with/ },
     { argv: ['apiserver', '--insecure-port', '0'], says: /unknown option '--insecure-port'/ },
     { argv: ['apiserver', '--secure-port', 'x'], says: /--secure-port <n>' argument 'x' is invalid/ },
     { argv: ['manager'], says: /no management cluster is named/ },

@@ -201,6 +201,7 @@ test('a second process on a folder names the first and its URL; without the demo
   const suggested = first.out.join('\n')
   expect(suggested).toMatch(/apply -f \S*class\.yaml/)
   expect(suggested).not.toContain('patch cluster demo')
+  expect(suggested).toContain('the next start continues where it stopped')
   expect(await ended(['up', '--data', data, '--port', '0'])).toEqual({
     code: 1,
     out: '',
@@ -208,4 +209,10 @@ test('a second process on a folder names the first and its URL; without the demo
   })
   expect(await first.interrupt()).toBe(0)
   expect(readdirSync(data)).not.toContain('owner.json')
+})
+
+test('with --memory it says that the state is lost', async () => {
+  const command = start(['up', '--memory', '--port', '0', '--kubeconfig', join(data, 'kubeconfig')])
+  running.push(command)
+  expect(await command.line(/Try \(/)).toContain('Ctrl-C stops the management cluster; its state is lost then')
 })

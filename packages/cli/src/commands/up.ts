@@ -213,7 +213,7 @@ function duration(text: string): number {
 
 function suggest(
   story: Story,
-  { output }: Options,
+  { output, memory }: Options,
   kubeconfig: string,
   all: readonly Suggestion[],
   report: (line: Line) => void,
@@ -223,7 +223,8 @@ function suggest(
     report({ subject: 'capstan', event: 'Ready', text: `kubeconfig ${kubeconfig}` })
     return
   }
-  story.note('\nTry (Ctrl-C stops the management cluster; the next start continues where it stopped):\n')
+  const after = memory ? 'its state is lost then' : 'the next start continues where it stopped'
+  story.note(`\nTry (Ctrl-C stops the management cluster; ${after}):\n`)
   for (const { command, what } of all) story.note(`  # ${what}\n  ${command}`)
   story.note('')
 }

@@ -72,8 +72,8 @@ test('a flag without effect is reported, and the server runs', async () => {
   await server.line(/ready/)
   expect(await server.interrupt()).toBe(0)
   expect(server.err.filter((line) => line.startsWith('capstan:'))).toEqual([
-    'capstan: warning: --profiling has no effect: metrics are as they are, and there are no traces or profiles',
-    'capstan: warning: --audit-log-path has no effect: nothing is audited',
+    'capstan: warning: --profiling has no effect: metrics cannot be configured, and there are no traces or profiles',
+    'capstan: warning: --audit-log-path has no effect: there is no audit log',
     'capstan: warning: --authorization-mode Node has no effect: there are no kubelets here',
   ])
 })

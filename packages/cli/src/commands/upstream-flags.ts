@@ -6,23 +6,23 @@ import { InvalidArgumentError, Option } from 'commander'
 
 /** Why: which. */
 const idle: { readonly [why: string]: string } = {
-  'state is kept by this server itself, see --data':
+  'the server stores its state itself, see --data':
     'etcd-cafile etcd-certfile etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-keyfile ' +
     'etcd-prefix etcd-readycheck-timeout etcd-servers-overrides lease-reuse-duration-seconds storage-backend ' +
     'storage-initialization-timeout storage-media-type watch-cache watch-cache-sizes delete-collection-workers',
-  'pods do not run here':
+  'no Pods run on this server':
     'allow-privileged kubelet-certificate-authority kubelet-client-certificate kubelet-client-key ' +
     'kubelet-preferred-address-types kubelet-timeout max-connection-bytes-per-sec enable-logs-handler',
   'there is no network of Services': 'kubernetes-service-node-port',
   'there is one server':
     'endpoint-reconciler-type peer-advertise-ip peer-advertise-port peer-ca-file goaway-chance ' +
     'coordinated-leadership-lease-duration coordinated-leadership-renew-deadline coordinated-leadership-retry-period',
-  'clients find this server by the address that they were given': 'external-hostname',
+  'kubeconfigs contain the address of the server': 'external-hostname',
   'there is no aggregation of other API servers':
     'aggregator-reject-forwarding-redirect enable-aggregator-routing proxy-client-cert-file proxy-client-key-file ' +
     'requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers ' +
     'requestheader-uid-headers requestheader-username-headers egress-selector-config-file',
-  'nothing is audited':
+  'there is no audit log':
     'audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst ' +
     'audit-log-batch-throttle-enable audit-log-batch-throttle-qps audit-log-compress audit-log-format audit-log-maxage ' +
     'audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path audit-log-truncate-enabled ' +
@@ -31,17 +31,17 @@ const idle: { readonly [why: string]: string } = {
     'audit-webhook-batch-throttle-burst audit-webhook-batch-throttle-enable audit-webhook-batch-throttle-qps ' +
     'audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode audit-webhook-truncate-enabled ' +
     'audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version',
-  'metrics are as they are, and there are no traces or profiles':
+  'metrics cannot be configured, and there are no traces or profiles':
     'allow-metric-labels allow-metric-labels-manifest disabled-metrics show-hidden-metrics-for-version profiling ' +
     'contention-profiling debug-socket-path tracing-config-file',
   'logs are JSON lines on standard error':
     'log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream ' +
     'logging-format vmodule',
-  'connections and their ends are looked after as they are':
+  'connections and shutdown cannot be configured':
     'disable-http2-serving permit-address-sharing permit-port-sharing livez-grace-period ' +
     'shutdown-delay-duration shutdown-send-retry-after shutdown-watch-termination-grace-period strict-transport-security-directives tls-cipher-suites tls-curve-preferences',
   'nodes do not join this server': 'enable-bootstrap-token-auth',
-  'features are what they are by default in v1.36':
+  'feature gates have the defaults of v1.36':
     'feature-gates emulation-forward-compatible runtime-config-emulation-forward-compatible',
 }
 
@@ -49,17 +49,17 @@ const idle: { readonly [why: string]: string } = {
 const rejected: { readonly [why: string]: string } = {
   'see --enable-admission-plugins and --disable-admission-plugins': 'admission-control',
   'no admission plugin of this server has a configuration': 'admission-control-config-file',
-  'objects are stored as they are': 'encryption-provider-config encryption-provider-config-automatic-reload',
-  'users are known by client certificates, --token-auth-file and tokens of service accounts':
+  'objects are stored without encryption': 'encryption-provider-config encryption-provider-config-automatic-reload',
+  'users authenticate with client certificates, --token-auth-file or tokens of service accounts':
     'authentication-config authentication-token-webhook-cache-ttl authentication-token-webhook-config-file ' +
     'authentication-token-webhook-version oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url ' +
     'oidc-required-claim oidc-signing-algs oidc-username-claim oidc-username-prefix',
-  'who may do what is decided by --authorization-mode':
+  'authorization is configured with --authorization-mode':
     'authorization-config authorization-policy-file authorization-webhook-cache-authorized-ttl ' +
     'authorization-webhook-cache-unauthorized-ttl authorization-webhook-config-file authorization-webhook-version',
   'tokens are signed with --service-account-signing-key-file': 'service-account-signing-endpoint',
   'there is one serving certificate, see --tls-cert-file': 'tls-sni-cert-key',
-  'this is v1.36': 'emulated-version min-compatibility-version',
+  'the server is v1.36': 'emulated-version min-compatibility-version',
 }
 
 const entriesOf = (table: { readonly [why: string]: string }) =>

@@ -1,4 +1,4 @@
-import { seconds, VirtualClock } from '@capstan/kube'
+import { type Clock, hours, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, it, test } from 'vitest'
 import { Breaker, type BreakerLimits } from './breaker.ts'
 import { HookFailed } from './hook-failed.ts'
@@ -10,11 +10,14 @@ const up = () => Promise.resolve('fine')
 const outage = (err: unknown) => err instanceof HookFailed && err.code === 'unreachable'
 
 function aBreaker() {
-  const clock = new VirtualClock()
+  const virtual = new VirtualClock()
+  let setBackBy = 0
+  const clock: Clock = { now: () => virtual.now() - setBackBy, schedule: (...args) => virtual.schedule(...args) }
   const breaker = new Breaker(clock, limits)
   const call = (answer: () => Promise<unknown>) => breaker.run(answer, outage, { patience }).catch((err) => err.message as string)
-  const wait = (ms: number) => void clock.step(clock.now() + ms)
-  return { clock, breaker, call, wait }
+  const wait = (ms: number) => void virtual.step(virtual.now() + ms)
+  const setClockBack = (ms: number) => void (setBackBy += ms)
+  return { clock: virtual, breaker, call, wait, setClockBack }
 }
 
 describe('an unresponsive server', () => {
@@ -40,6 +43,14 @@ describe('an unresponsive server', () => {
     gate.resolve('fine')
     expect(await trying).toBe('fine')
     expect(breaker.state).toBe('closed')
+    expect(await call(up)).toBe('fine')
+  })
+
+  it('is tried at once when the clock was set back', async () => {
+    const { breaker, call, setClockBack } = aBreaker()
+    for (let i = 0; i < 3; i++) await call(down)
+    setClockBack(hours(1))
+    expect(breaker.retryAfter).toBe(0)
     expect(await call(up)).toBe('fine')
   })
 
