@@ -33,7 +33,7 @@ interface Seen {
   ended: number
 }
 
-/** A tracer that remembers: what an SDK does, in small. */
+/** Returns a tracer that records its spans, in place of an SDK's. */
 function memoryTracer(): { tracer: Tracer; spans: Seen[] } {
   const spans: Seen[] = []
   const startSpan = (name: string, options: SpanOptions = {}, from: Context = context.active()): Span => {
@@ -67,7 +67,7 @@ function memoryTracer(): { tracer: Tracer; spans: Seen[] } {
   return { tracer: { startSpan } as Tracer, spans }
 }
 
-/** W3C trace context, as the propagator of an SDK writes it. */
+/** A propagator of the W3C trace context, in place of an SDK's. */
 const w3c: Parameters<typeof propagation.setGlobalPropagator>[0] = {
   fields: () => ['traceparent'],
   inject(from, carrier, setter) {
@@ -127,7 +127,7 @@ const serverOf = (answer: () => ReturnType<typeof proceedNow> | ReturnType<typeo
   })
 
 describe('a hook call', () => {
-  it('is one trace over both ends', async () => {
+  it('is one trace with a span at the client and one at the server', async () => {
     propagation.setGlobalPropagator(w3c)
     await call(serverOf(() => proceedNow()))
     expect(headers.get('traceparent')).toBe(`00-${'1'.padStart(32, '0')}-${'1'.padStart(16, '0')}-01`)
@@ -177,7 +177,7 @@ describe('a hook call', () => {
     ])
   })
 
-  it('sends no trace on, and works, when nobody has registered how', async () => {
+  it('succeeds without trace headers when no propagator is registered', async () => {
     expect(await call(serverOf(() => proceedNow()))).toMatchObject({ status: 'Success' })
     expect([...headers.keys()].filter((name) => name.startsWith('trace'))).toEqual([])
     expect(server.spans[0]!.parent).toBeUndefined()
@@ -191,9 +191,9 @@ describe('a hook call', () => {
       'ConnectionRefused',
       undefined,
     ],
-    ['that is answered with another status', async () => new Response('no', { status: 503 }), '503', 503],
-    ['that is answered with garbage', async () => new Response('<html>'), 'Garbage', 200],
-    ['that the extension fails', async () => Response.json({ status: 'Failure', message: 'no' }), 'ExtensionFailure', 200],
+    ['that returns another status', async () => new Response('no', { status: 503 }), '503', 503],
+    ['that returns invalid JSON', async () => new Response('<html>'), 'Garbage', 200],
+    ['that returns a failure', async () => Response.json({ status: 'Failure', message: 'no' }), 'ExtensionFailure', 200],
   ])('%s ends its span as an error', async (_, handle, error, code) => {
     await expect(call(handle)).rejects.toThrow()
     const [span] = client.spans
@@ -203,7 +203,7 @@ describe('a hook call', () => {
     expect(JSON.stringify(span!.attributes)).not.toContain('hunter2')
   })
 
-  it('whose handler throws is an error at both ends', async () => {
+  it('whose handler throws ends both spans as errors', async () => {
     const broken = serverOf(() => {
       throw new Error('broken')
     })

@@ -8,7 +8,7 @@ import { fixture } from '../test-kit/fixtures.ts'
 const name = 'one'
 const patch = { uid: 'u', patchType: 'JSONPatch', patch: 'W10=' } as const
 
-it('sends what a hook asks for beside the status', async () => {
+it('proceedWith adds the fields that the hook requests to the response', async () => {
   const [item] = fixture(hooks.GeneratePatches).items
   const extension = defineExtension({
     name: 'demo',

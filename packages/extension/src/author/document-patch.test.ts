@@ -53,7 +53,7 @@ describe.each<[PatchFormat, fc.Arbitrary<object>]>([
   })
 })
 
-test('is standard base64 with padding', () => {
+test('a patch is encoded in standard base64 with padding', () => {
   expect(patchBetween({}, { a: '??>>~~' }, 'JSONPatch')).toEqual({
     patchType: 'JSONPatch',
     patch: Buffer.from('[{"op":"add","path":"/a","value":"??>>~~"}]').toString('base64'),
@@ -62,7 +62,7 @@ test('is standard base64 with padding', () => {
 
 test.each<[string, Json, Json, unknown]>([
   ['a member', { a: 1, b: 1 }, { a: 2, b: 1 }, { a: 2 }],
-  ['a list, whole', { a: [1, 2] }, { a: [1] }, { a: [1] }],
+  ['a changed list as the whole list', { a: [1, 2] }, { a: [1] }, { a: [1] }],
   ['a removal', { a: { b: 1, c: 1 } }, { a: { c: 1 } }, { a: { b: null } }],
 ])('a JSONMergePatch expresses %s', (_, from, to, patch) => {
   expect(decoded(patchBetween(from as object, to as object, 'JSONMergePatch')!)).toEqual(patch)

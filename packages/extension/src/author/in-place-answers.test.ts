@@ -78,9 +78,9 @@ describe('the response', () => {
   ]
   test.each<[string, object | undefined, object | undefined, FieldPattern[], unknown]>([
     ['a field', { size: 'a', zone: 'a' }, { size: 'b', zone: 'b' }, ['size'], [['replace', '/spec/size', 'b']]],
-    ['a field below', { net: { mtu: 1, ip: 1 } }, { net: { mtu: 2, ip: 2 } }, ['net.mtu'], [['replace', '/spec/net/mtu', 2]]],
+    ['a nested field', { net: { mtu: 1, ip: 1 } }, { net: { mtu: 2, ip: 2 } }, ['net.mtu'], [['replace', '/spec/net/mtu', 2]]],
     [
-      'all below a field',
+      'all fields of an object',
       { net: { mtu: 1 } },
       { net: { mtu: 2, ip: 2 } },
       ['net'],
@@ -100,11 +100,11 @@ describe('the response', () => {
         ['add', '/spec/c', 1],
       ],
     ],
-    ['a field that is new', {}, { size: 'b' }, ['size'], [['add', '/spec/size', 'b']]],
-    ['a field of an object that is new', {}, { net: { mtu: 2 } }, ['net.mtu'], [['add', '/spec/net', { mtu: 2 }]]],
-    ['a field of a spec that is new', undefined, { size: 'b' }, ['size'], [['add', '/spec', { size: 'b' }]]],
-    ['not an object that goes, by what is in it', { net: { mtu: 2 } }, {}, ['net.mtu'], undefined],
-    ['an object that goes', { net: { mtu: 2 } }, {}, ['net'], [['remove', '/spec/net']]],
+    ['an added field', {}, { size: 'b' }, ['size'], [['add', '/spec/size', 'b']]],
+    ['a field of an added object', {}, { net: { mtu: 2 } }, ['net.mtu'], [['add', '/spec/net', { mtu: 2 }]]],
+    ['a field of an added spec', undefined, { size: 'b' }, ['size'], [['add', '/spec', { size: 'b' }]]],
+    ['not the removal of an object of which only a field is listed', { net: { mtu: 2 } }, {}, ['net.mtu'], undefined],
+    ['the removal of an object', { net: { mtu: 2 } }, {}, ['net'], [['remove', '/spec/net']]],
     [
       'a field of items',
       { disks },
@@ -132,7 +132,13 @@ describe('the response', () => {
       ['disks[1].gib'],
       [['replace', '/spec/disks/1/gib', 3]],
     ],
-    ['not a list of another length, by what is in it', { disks }, { disks: [{ gib: 2 }] }, ['disks[*]'], undefined],
+    [
+      'not a list of another length of which only the items are listed',
+      { disks },
+      { disks: [{ gib: 2 }] },
+      ['disks[*]'],
+      undefined,
+    ],
     ['a list of another length', { files: ['a', 'b', 'c'] }, { files: ['b', 'c'] }, ['files'], [['remove', '/spec/files/0']]],
     [
       'a name with dots',
@@ -142,7 +148,7 @@ describe('the response', () => {
       [['replace', '/spec/labels/a.b~1c', '2']],
     ],
     [
-      'what a condition allows',
+      'only values for which the condition is true',
       { disks },
       {
         disks: [
@@ -153,7 +159,7 @@ describe('the response', () => {
       [{ path: 'disks[*].gib', when: ({ current, desired }) => Number(desired) > Number(current) }],
       [['replace', '/spec/disks/0/gib', 2]],
     ],
-    ['nothing that is not asked for', { size: 'a' }, { size: 'a' }, ['size'], undefined],
+    ['nothing when nothing has changed', { size: 'a' }, { size: 'a' }, ['size'], undefined],
   ])('covers %s', async (_, current, desired, patterns, operations) => {
     const expected = (operations as [string, string, unknown][] | undefined)?.map(([op, path, value]) =>
       op === 'remove' ? { op, path } : { op, path, value },

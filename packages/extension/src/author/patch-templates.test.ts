@@ -43,7 +43,7 @@ describe('a template edited by a rule', () => {
   test.each<[PatchOptions, unknown]>([
     [{}, [{ op: 'replace', path: '/spec/template/spec/simulated/provisioningDelay', value: '2s' }]],
     [{ format: 'JSONMergePatch' }, { spec: { template: { spec: { simulated: { provisioningDelay: '2s' } } } } }],
-  ])('leads to a patch, and other templates do not: %j', async (options, patch) => {
+  ])('is patched, and other templates are not: %j', async (options, patch) => {
     expect(await patchesOf([delay], options)).toEqual({ LocalMachineTemplate: patch })
   })
 
@@ -65,7 +65,7 @@ describe('a template edited by a rule', () => {
     })
   })
 
-  it('gets and loses labels and annotations', async () => {
+  it('can gain and lose labels and annotations', async () => {
     const label = template({ kind: 'LocalClusterTemplate' }, ({ template }) => {
       template.metadata.labels = { a: 'b' }
     })
@@ -125,15 +125,15 @@ describe('a template edited by a rule', () => {
 describe('templates are selected by', () => {
   const [infrastructure, machines] = ['LocalClusterTemplate', 'LocalMachineTemplate']
   test.each<[string, Parameters<typeof template>[0], string[]]>([
-    ['nothing: all', {}, [infrastructure, machines]],
+    ['nothing, which selects all', {}, [infrastructure, machines]],
     ['kind', { kind: machines }, [machines]],
     ['apiVersion', { apiVersion: 'infrastructure.capstan.dev/v1alpha1' }, [infrastructure, machines]],
-    ['an apiVersion that none has', { apiVersion: 'infrastructure.capstan.dev/v1' }, []],
+    ['an apiVersion of none of them', { apiVersion: 'infrastructure.capstan.dev/v1' }, []],
     ['holder', { holder: { kind: 'Cluster', apiVersion: 'cluster.x-k8s.io/v1beta2' } }, [infrastructure]],
     ['field of the holder', { holder: { fieldPath: 'spec.template.spec.infrastructureRef' } }, [machines]],
     ['type', { type: LocalMachineTemplate as never }, [machines]],
     ['type in another version', { type: { ...LocalMachineTemplate, version: 'v1beta1' } as never }, []],
-    ['all of these at once', { kind: machines, holder: { kind: 'Cluster' } }, []],
+    ['several conditions, of which all must match', { kind: machines, holder: { kind: 'Cluster' } }, []],
   ])('%s', async (_, selector, kinds) => {
     const seen: string[] = []
     await answerOf([template(selector, ({ template }) => seen.push(template.kind))])
@@ -164,7 +164,7 @@ describe('the response is a failure', () => {
       'failed to get variable "region": expected an integer, but it is a string',
     ],
     [
-      'when something is changed that core does not take over',
+      'when a field is changed that core would not copy',
       template(machines, ({ template }) => {
         template.metadata.name = 'other'
         template.metadata.finalizers = ['x']
@@ -185,14 +185,14 @@ describe('the response is a failure', () => {
       'cannot remove spec: core leaves it as it was',
     ],
     [
-      'when a label is no string',
+      'when a label is not a string',
       template(machines, ({ template }) => {
         template.metadata.labels = { a: 1 as never }
       }),
       'metadata.labels must map names to strings',
     ],
     [
-      'when something is no JSON',
+      'when a value is not JSON',
       template(machines, ({ template }) => {
         template['spec'] = { at: new Date(0) }
       }),
@@ -218,7 +218,7 @@ describe('the response is a failure', () => {
     )
   })
 
-  it('that names the same template independent of the order of the request', async () => {
+  it('about the same template, independent of the order of the request', async () => {
     const rules = [
       template({}, () => {
         throw new Error('no')
@@ -243,7 +243,7 @@ it('stops when the caller no longer waits', async () => {
   expect(calls).toBe(1)
 })
 
-describe.each(['JSONPatch', 'JSONMergePatch'] as const)('any edit, as %s', (format) => {
+describe.each(['JSONPatch', 'JSONMergePatch'] as const)('random edits, as %s', (format) => {
   const leaf = fc.oneof(fc.integer(), fc.double({ noNaN: true, min: 0.001, max: 9 }), fc.string(), fc.boolean())
   const { value } = fc.letrec((tie) => ({
     value: fc.oneof({ maxDepth: 3 }, leaf, fc.array(tie('value')), fc.dictionary(fc.string(), tie('value'))),
@@ -251,7 +251,7 @@ describe.each(['JSONPatch', 'JSONMergePatch'] as const)('any edit, as %s', (form
   const spec = fc.dictionary(fc.constantFrom('a', 'b', 'c'), value)
   const labels = fc.option(fc.dictionary(fc.constantFrom('x', 'y/z'), fc.constantFrom('1', '2')), { nil: undefined })
 
-  it('leads to the same templates in core, and is idempotent', async () => {
+  it('result in the same templates in core, and are idempotent', async () => {
     await fc.assert(
       fc.asyncProperty(spec, labels, spec, labels, async (spec, before, editedSpec, after) => {
         const metadata = { name: 'a', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...(before && { labels: before }) }

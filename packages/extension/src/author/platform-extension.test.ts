@@ -73,8 +73,8 @@ test('core accepts its responses', async () => {
 test('a Cluster is created, upgraded in place and deleted with it', async () => {
   const { stuck, calls } = await lifecycleOf(extension, { variables: { region: 'eu1', nodeDelay: '1s' } })
   expect(stuck).toBeUndefined()
-  const asked = new Map(calls.map(({ hook, outcome }) => [hook.name, outcome]))
+  const outcomes = new Map(calls.map(({ hook, outcome }) => [hook.name, outcome]))
   const handled = ['DiscoverVariables', 'GeneratePatches', 'CanUpdateMachineSet', 'UpdateMachine']
-  expect([...asked.keys()]).toEqual(expect.arrayContaining(handled))
-  for (const outcome of asked.values()) expect(outcome).toMatchObject({ kind: 'response', response: { status: 'Success' } })
+  expect([...outcomes.keys()]).toEqual(expect.arrayContaining(handled))
+  for (const outcome of outcomes.values()) expect(outcome).toMatchObject({ kind: 'response', response: { status: 'Success' } })
 })

@@ -45,7 +45,7 @@ describe('merged variables', () => {
   })
 })
 
-describe('reading', () => {
+describe('Variables', () => {
   const variables = new Variables({
     region: 'eu1',
     secure: false,
@@ -62,9 +62,9 @@ describe('reading', () => {
     ['disks[0]', { gib: 10 }],
     ['builtin.cluster.name', 'demo'],
     ['nothing', null],
-  ])('%s is %j', (path, value) => expect(variables.value(path)).toEqual(value))
+  ])('returns for %s the value %j', (path, value) => expect(variables.value(path)).toEqual(value))
 
-  test('by type', () => {
+  test('reads values by type, with fallbacks and has()', () => {
     expect([
       variables.string('region'),
       variables.boolean('secure'),
@@ -104,7 +104,12 @@ describe('reading', () => {
       'wrong-type',
       'failed to get variable "size[0]": "size[0]" is not in a list',
     ],
-    ['no path', () => variables.value('size..cpu'), 'bad-path', 'failed to get variable "size..cpu": invalid path segment ""'],
+    [
+      'an invalid path',
+      () => variables.value('size..cpu'),
+      'bad-path',
+      'failed to get variable "size..cpu": invalid path segment ""',
+    ],
     [
       'a number for a string, with a fallback',
       () => variables.string('size.cpu', 'x'),
@@ -112,7 +117,7 @@ describe('reading', () => {
       'failed to get variable "size.cpu": expected a string, but it is a number',
     ],
     [
-      'half a CPU for an integer',
+      'a fraction for an integer',
       () => variables.integer('size.share'),
       'wrong-type',
       'failed to get variable "size.share": expected an integer, but it is a number',
@@ -124,12 +129,12 @@ describe('reading', () => {
       'failed to get variable "nothing": expected a boolean, but it is null',
     ],
     [
-      'a value that is not as its schema',
+      'a value that does not match the given schema',
       () => variables.as('disks', s.list(s.object({ gib: s.string() }))),
       'wrong-type',
       'failed to get variable "disks": disks[0].gib: Invalid value: "integer": disks[0].gib in body must be of type string: "integer"',
     ],
-  ])('%s is an error', (_, read, problem, message) => {
+  ])('throws a VariableError for %s', (_, read, problem, message) => {
     expect(read).toThrow(VariableError)
     expect(read).toThrow(expect.objectContaining({ problem, message }))
   })
@@ -140,7 +145,7 @@ describe('reading', () => {
     expect(variables.value('disks[0].gib')).toBe(10)
   })
 
-  test('with a schema returns its type', () => {
+  test("returns the schema's type when one is given", () => {
     const disks = variables.as('disks', s.list(s.object({ gib: s.int32() })))
     expectTypeOf(disks).toExtend<{ gib: number }[]>()
     expect(disks).toEqual([{ gib: 10 }, { gib: 20 }])
@@ -191,12 +196,12 @@ describe('declared variables', () => {
 
   test.each<[string, object, string]>([
     [
-      'a value that the schema does not have',
+      'a value that the schema does not allow',
       { region: 'mars' },
       'failed to get variable "region": region: Unsupported value: "mars": supported values: "eu1", "us1"',
     ],
-    ['a required one that is missing', {}, 'failed to get variable "region": "region" is not set'],
-  ])('%s is an error', (_, values, message) => {
+    ['a missing required variable', {}, 'failed to get variable "region": "region" is not set'],
+  ])('cannot be read with %s', (_, values, message) => {
     expect(() => new Variables(values as never).of(declared)).toThrow(message)
   })
 

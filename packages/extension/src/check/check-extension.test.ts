@@ -84,12 +84,12 @@ test.each<[string, Handler, string]>([
     'BeforeClusterCreate of gate: its message changes from call to call, so that core writes the condition at each call: message: "call 0" in the first response, "call 1" in the second (the fixture)',
   ],
   [
-    'chance in the time to wait',
+    'a random retryAfterSeconds',
     on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(10 + (calls++ % 2), 'wait')),
     'BeforeClusterCreate of gate: retryAfterSeconds is 10, and 11 for the same request: use a constant, so that core does not write again at each call (the fixture)',
   ],
   [
-    'a change of mind',
+    'a different response to the same request',
     on(BeforeClusterCreate, { name: 'gate' }, () => (calls++ % 2 === 0 ? proceedNow() : holdFor(5, 'wait'))),
     'BeforeClusterCreate of gate: its first response proceeds, and its response to the same request blocks (the fixture)',
   ],
@@ -99,22 +99,22 @@ test.each<[string, Handler, string]>([
     'GeneratePatches of patches: two calls with the same request have different responses: items.LocalClusterTemplate of Cluster demo[0].patch.spec.made: <number> in the first response, <number> in the second (the fixture)',
   ],
   [
-    'chance in a patch',
+    'a random value in a patch',
     patching(() => ({ id: Math.random() })),
     'GeneratePatches of patches: two calls with the same request have different responses: items.LocalClusterTemplate of Cluster demo[0].patch.spec.id: <number> in the first response, <number> in the second (the fixture)',
   ],
   [
-    'chance in a plan',
+    'a plan that changes from call to call',
     on(GenerateUpgradePlan, { name: 'plan' }, () => proceedWith({ controlPlaneUpgrades: [{ version: `v1.${calls++}.0` }] })),
     'GenerateUpgradePlan of plan: two calls with the same request have different responses: controlPlaneUpgrades[0].version: "v1.0.0" in the first response, "v1.1.0" in the second (the fixture)',
   ],
   [
-    'patches after the position of a template',
+    'a patch that depends on the position of a template',
     patching((_, index) => ({ nth: index })),
     'GeneratePatches of patches: its response depends on the order of items or variables: LocalClusterTemplate of Cluster demo.spec.nth: 0 in one order, 1 in the other (the fixture)',
   ],
   [
-    'a verdict after the first template',
+    'a validation result that depends on the order of templates',
     on(ValidateTopology, { name: 'validation' }, ({ request }) => fail(`no ${request.items[0]!.object.kind}`)),
     'ValidateTopology of validation: its response depends on the order of items or variables: message: "no LocalClusterTemplate" in one order, "no LocalMachineTemplate" in the other (the fixture)',
   ],
@@ -138,7 +138,7 @@ test.each<[string, Handler, string]>([
     'GeneratePatches of patches: it fails for objects that it has patched: nothing is simulated (the fixture)',
   ],
   [
-    'an update in place that is never done',
+    'an in-place update that is never complete',
     on(CanUpdateMachine, { name: 'can' }, ({ request }) => {
       const { version } = request.current.machine.spec
       return proceedWith({ machinePatch: { patchType: 'JSONMergePatch', patch: json({ spec: { version: `${version}+1` } }) } })
@@ -146,7 +146,7 @@ test.each<[string, Handler, string]>([
     'CanUpdateMachine of can: it changes again what it has changed already: current.machine.spec.version: "v1.34.0+1" after its first answer, "v1.34.0+1+1" after its second (the fixture)',
   ],
   [
-    'a request that is written on',
+    'a handler that changes its request',
     on(BeforeClusterCreate, { name: 'gate' }, ({ request }) => {
       request.cluster.metadata.labels = { mine: 'now' }
       return proceedNow()
@@ -159,7 +159,7 @@ test.each<[string, Handler, string]>([
     'BeforeClusterCreate of gate: it throws: Cannot hold for NaN seconds: expected a whole number from 1 to 2147483647 (the fixture)',
   ],
   [
-    'an answer that core does not take',
+    'a response that core rejects',
     on(GeneratePatches, { name: 'patches' }, () =>
       proceedWith({ items: [{ uid: 'no', patchType: 'JSONPatch', patch: json([]) }] }),
     ),
@@ -171,10 +171,10 @@ test.each<[string, Handler, string]>([
   expect(findings.map(({ message }) => message.replaceAll(/\b(?:\d{13}|0\.\d{4,})\b/g, '<number>'))).toEqual([sentence])
 })
 
-test('uses settings and requests of the author, too', async () => {
-  const asked: unknown[] = []
+test("uses the author's settings and requests, too", async () => {
+  const requests: unknown[] = []
   const gate = on(BeforeClusterCreate, { name: 'gate' }, ({ request, settings }) => {
-    asked.push([request.cluster.metadata.name, settings])
+    requests.push([request.cluster.metadata.name, settings])
     return request.cluster.metadata.name === 'odd' ? holdFor(1 + calls++, 'wait') : proceedNow()
   })
   const request = fixture(BeforeClusterCreate, { cluster: { metadata: { name: 'odd' } } })
@@ -185,7 +185,7 @@ test('uses settings and requests of the author, too', async () => {
       { hook: 'BeforeClusterCreate', handler: 'other', request, from: 'line 5 of calls.tape' },
     ],
   })
-  expect(asked.slice(0, 2)).toEqual([
+  expect(requests.slice(0, 2)).toEqual([
     ['demo', { region: 'eu1' }],
     ['odd', {}],
   ])
@@ -238,8 +238,8 @@ describe('in several processes', () => {
       gate('good', 'holdFor(5, request.cluster.metadata.name)'),
     )
     const { findings, processes } = await checkModule(module(`const secret = Math.random().toString(36)\n${text}`))
-    const told = findings.map(({ kind, handler, message }) => [kind, handler, /\(([^(]*)\): message/.exec(message)?.[1]])
-    expect(told).toEqual([
+    const reported = findings.map(({ kind, handler, message }) => [kind, handler, /\(([^(]*)\): message/.exec(message)?.[1]])
+    expect(reported).toEqual([
       ['message', 'clock', undefined],
       ['process', 'day', 'at another time'],
       ['process', 'zone', 'in another time zone and language'],

@@ -31,7 +31,7 @@ describe('an unresponsive server', () => {
     expect(await call(up)).toBe(refused)
   })
 
-  it('is tried with one call after the delay; a success closes the breaker', async () => {
+  it('is tried with one call after the delay, and a success closes the breaker', async () => {
     const { breaker, call, wait } = aBreaker()
     for (let i = 0; i < 3; i++) await call(down)
     wait(seconds(1))
@@ -67,7 +67,7 @@ describe('an unresponsive server', () => {
   })
 })
 
-test('a failure response of the extension is no outage, and resets the count', async () => {
+test('a failure response of the extension does not count as an outage, and resets the count', async () => {
   const { breaker, call } = aBreaker()
   for (let i = 0; i < 5; i++) {
     await call(down)

@@ -14,7 +14,7 @@ import { defineExtension, on } from '../author/define-extension.ts'
 import { type FetchHandler, extensionServer } from '../server/server.ts'
 import { inProcess } from './transport.ts'
 
-/** Servers by host. What is called is written down. */
+/** Servers by host, and the URLs of all calls. */
 let servers: { [host: string]: FetchHandler }
 let called: string[]
 let clock: VirtualClock
@@ -63,7 +63,7 @@ type Answers = Parameters<typeof on<typeof BeforeClusterCreate>>[2]
 const gate = (handle: Answers, options: object = {}): FetchHandler =>
   extensionServer(defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate', ...options }, handle)] }))
 
-/** A client that has discovered and taken in the configs. */
+/** Returns a client for which the ExtensionConfigs are discovered and registered. */
 async function clientOf(configs: ExtensionConfig[], namespaces?: { [name: string]: { [key: string]: string } }) {
   const client = newClient(namespaces)
   const discovered = configs.map(async (one) => ({ ...one, status: { handlers: await client.discover(one) } }))
@@ -87,15 +87,15 @@ const head = 'failed to call extension handlers for hook "BeforeClusterCreate.ho
 const gateOf = (name: string) => `${head}failed to call extension handler "gate.${name}": `
 const callUrl = (name: string) => `https://${name}/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s`
 
-it('tells of an ExtensionConfig that has changed, not of one that was only looked at again', async () => {
+it('reports a changed ExtensionConfig, and not one that was discovered again without changes', async () => {
   servers.a = gate(() => proceedNow())
   const client = await clientOf([config('a')])
-  const told: string[] = []
-  client.onChanged?.((name) => told.push(name))
+  const reported: string[] = []
+  client.onChanged?.((name) => reported.push(name))
   const discovered = async (more: Parameters<typeof config>[1] = {}) => {
     const one = config('a', more)
     client.register({ ...one, status: { handlers: await client.discover(one) } })
-    return told.splice(0)
+    return reported.splice(0)
   }
   expect(await discovered()).toEqual([])
   expect(await discovered({ settings: { size: 'm' } })).toEqual(['a'])
@@ -104,15 +104,15 @@ it('tells of an ExtensionConfig that has changed, not of one that was only looke
   servers.a = gate(() => proceedNow(), { failurePolicy: 'Ignore' })
   expect(await discovered({ namespaceSelector: { matchLabels: { team: 'x' } } })).toEqual(['a'])
   client.unregister('a')
-  expect(told).toEqual(['a'])
+  expect(reported).toEqual(['a'])
 })
 
-describe('answers', () => {
-  it('are success when nobody handles the hook', async () => {
+describe('the responses of a hook', () => {
+  it('are a success when the hook has no handlers', async () => {
     expect(await create(await clientOf([]))).toEqual({ status: 'Success', retryAfterSeconds: 0 })
   })
 
-  it('are joined: shortest wait, messages in the order of the ExtensionConfigs', async () => {
+  it('are merged: shortest retryAfterSeconds, messages in the order of the ExtensionConfigs', async () => {
     servers = {
       b: gate(() => holdFor(5, 'b waits')),
       a: gate(() => holdFor(30, 'a waits')),
@@ -123,7 +123,7 @@ describe('answers', () => {
     expect(called.map((url) => url[0])).toEqual(['a', 'b', 'c'])
   })
 
-  it('stop at the first failure', async () => {
+  it('end with the first failure', async () => {
     servers = { a: gate(() => holdFor(1, '')), b: gate(() => fail('no')), c: gate(() => proceedNow()) }
     const client = await clientOf([config('a'), config('b'), config('c')])
     expect(await failureOf(create(client))).toEqual({
@@ -133,14 +133,14 @@ describe('answers', () => {
     expect(called).toHaveLength(2)
   })
 
-  it('of a hook that does not block have no time to wait', async () => {
+  it('have no retryAfterSeconds when the hook is non-blocking', async () => {
     const client = await clientOf([])
     expect(await client.callAll(AfterControlPlaneInitialized, cluster, { cluster })).toEqual({ status: 'Success' })
   })
 })
 
 describe('requests', () => {
-  it('carry kind, version and the settings, those of the call over those of the ExtensionConfig', async () => {
+  it('contain kind, apiVersion and settings, where those of the call override those of the ExtensionConfig', async () => {
     let seen: unknown
     servers.a = gate(({ request }) => {
       seen = request
@@ -161,7 +161,7 @@ describe('requests', () => {
     ['a query', { url: 'https://a:8443/?team=x' }, 'a:8443/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?team=x&timeout=10s'],
     ['a service', { service: { name: 'ext', namespace: 'ns', port: 9443, path: '/p' } }, 'ext.ns.svc:9443/p/hooks.'],
     ['a service without port', { service: { name: 'ext', namespace: 'ns' } }, 'ext.ns.svc/hooks.'],
-  ])('go to the right place for %s', async (_, clientConfig, start) => {
+  ])('have the right URL for %s', async (_, clientConfig, start) => {
     await newClient()
       .discover(config('a', { clientConfig }))
       .catch(() => undefined)
@@ -174,9 +174,9 @@ describe('a call fails', () => {
   const post = `http call failed: Post "${callUrl('a')}": `
   const undecodable = 'http call failed: failed to decode response: '
   test.each<[string, FetchHandler | undefined, string, string]>([
-    ['when there is no such server', undefined, 'unreachable', `${post}dial tcp: lookup a: no such host`],
+    ['when the host does not exist', undefined, 'unreachable', `${post}dial tcp: lookup a: no such host`],
     [
-      'on another code, with its text',
+      'on another status than 200, with the body in the message',
       page(500, 'oops'),
       'bad-status',
       'http call failed: got response with status code 500 != 200: response : "oops"',
@@ -188,19 +188,19 @@ describe('a call fails', () => {
       'http call failed: got response with status code 302 != 200: response : ""',
     ],
     [
-      'on a long text, which is cut',
+      'on an error response with a long body, which is cut',
       page(503, 'x'.repeat(600)),
       'bad-status',
       `http call failed: got response with status code 503 != 200: response : "${'x'.repeat(512)}..."`,
     ],
     [
-      'on bytes that are no text, in the words of Go',
+      'on an error response that is not UTF-8, quoted as Go does',
       page(500, Buffer.from([0x61, 0xff, 0x0a, 0xc2, 0xa0]) as never),
       'bad-status',
       String.raw`http call failed: got response with status code 500 != 200: response : "a\xff\n\u00a0"`,
     ],
-    ['on garbage', page(200, 'garbage'), 'bad-answer', `${undecodable}invalid character 'g' looking for beginning of value`],
-    ['on nothing', page(200, ''), 'bad-answer', `${undecodable}EOF`],
+    ['on invalid JSON', page(200, 'garbage'), 'bad-answer', `${undecodable}invalid character 'g' looking for beginning of value`],
+    ['on an empty body', page(200, ''), 'bad-answer', `${undecodable}EOF`],
     [
       'on a field of a wrong type',
       page(200, '{"status":"Success","retryAfterSeconds":"5"}'),
@@ -208,18 +208,18 @@ describe('a call fails', () => {
       `${undecodable}json: cannot unmarshal string into Go struct field BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,
     ],
     ...['5.0', '1e1', '5.5', '4294967296'].map((number): [string, FetchHandler, string, string] => [
-      `on ${number} where an integer must be`,
+      `on ${number} instead of an integer`,
       page(200, `{"status":"Success","retryAfterSeconds":${number}}`),
       'bad-answer',
       `${undecodable}json: cannot unmarshal number ${number} into Go struct field BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,
     ]),
     [
-      'on an answer without end',
+      'on a response over the size limit',
       page(200, ' '.repeat(21 * 1024 * 1024)),
       'bad-answer',
       `${undecodable}http: response body too large`,
     ],
-    ['on no status', page(200, '{}'), 'unknown-status', 'got unknown response status "" with message: '],
+    ['on a missing status', page(200, '{}'), 'unknown-status', 'got unknown response status "" with message: '],
     [
       'on an unknown status',
       page(200, '{"status":"Maybe","message":"hm"}'),
@@ -227,7 +227,7 @@ describe('a call fails', () => {
       'got unknown response status "Maybe" with message: hm',
     ],
     [
-      'on a negative time to wait, which would let the Cluster go on',
+      'on a negative retryAfterSeconds, which would unblock the Cluster',
       page(200, '{"status":"Success","retryAfterSeconds":-5}'),
       'failure',
       'got invalid response: retryAfterSeconds: Invalid value: -5: must be greater than or equal to 0',
@@ -240,7 +240,7 @@ describe('a call fails', () => {
     expect(await failureOf(create(client))).toEqual({ code, message: gateOf('a') + message })
   })
 
-  it('when no answer comes in the announced time, and not before', async () => {
+  it('when there is no response within the timeout of the handler, and not before', async () => {
     servers.a = gate(() => new Promise(() => {}), { timeoutSeconds: 3 })
     const client = await clientOf([config('a')])
     const failure = failureOf(create(client))
@@ -252,12 +252,12 @@ describe('a call fails', () => {
       message: `${gateOf('a')}http call failed: Post "${callUrl('a').replace('10s', '3s')}": http request timeout expired`,
     })
   })
+})
 
-  it('leaves no timer behind when it succeeds', async () => {
-    servers.a = gate(() => proceedNow())
-    await create(await clientOf([config('a')]))
-    expect(clock.nextDue).toBeUndefined()
-  })
+test('a successful call leaves no pending timer', async () => {
+  servers.a = gate(() => proceedNow())
+  await create(await clientOf([config('a')]))
+  expect(clock.nextDue).toBeUndefined()
 })
 
 describe('failure policy Ignore', () => {
@@ -267,21 +267,21 @@ describe('failure policy Ignore', () => {
   }
 
   test.each<[string, FetchHandler]>([
-    ['a code that is not 200', async () => new Response('', { status: 500 })],
-    ['garbage', async () => new Response('garbage')],
+    ['a status other than 200', async () => new Response('', { status: 500 })],
+    ['invalid JSON', async () => new Response('garbage')],
     [
       'no connection',
       async () => {
         throw new Error('connection reset by peer')
       },
     ],
-  ])('takes %s for an answer that says nothing', async (_, server) => {
+  ])('treats %s as a success', async (_, server) => {
     const client = await ignoring()
     servers.a = server
     expect(await create(client)).toEqual({ status: 'Success', retryAfterSeconds: 0 })
   })
 
-  it('calls the handler for each object, however many calls have failed before', async () => {
+  it('calls the handler also while the breaker is open', async () => {
     const client = await ignoring()
     delete servers.a
     for (let i = 0; i < 8; i++) await create(client)
@@ -291,7 +291,7 @@ describe('failure policy Ignore', () => {
     expect(client.breakers.get('gate.a')!.state).toBe('closed')
   })
 
-  it('does not cover a call that was not made, because too many are under way', async () => {
+  it('does not cover a call that was rejected because too many calls are running', async () => {
     const never = Promise.withResolvers<never>()
     servers.a = gate(() => never.promise, { failurePolicy: 'Ignore', timeoutSeconds: 3 })
     const client = await clientOf([config('a')])
@@ -303,7 +303,7 @@ describe('failure policy Ignore', () => {
     ])
   })
 
-  it('reports what it ignores', async () => {
+  it('reports ignored errors', async () => {
     const client = await ignoring()
     servers.a = page(500, 'oops')
     const ignored: string[] = []
@@ -316,13 +316,13 @@ describe('failure policy Ignore', () => {
     expect(ignored).toEqual(['gate.a: http call failed: got response with status code 500 != 200: response : "oops"'])
   })
 
-  it('does not ignore a negative time to wait', async () => {
+  it('does not ignore a negative retryAfterSeconds', async () => {
     const client = await ignoring()
     servers.a = page(200, '{"status":"Success","retryAfterSeconds":-5}')
     expect(await failureOf(create(client))).toMatchObject({ code: 'failure' })
   })
 
-  it('does not ignore what the extension itself calls a failure', async () => {
+  it('does not ignore a failure returned by the extension', async () => {
     const client = await ignoring()
     servers.a = gate(() => fail('no'))
     expect(await failureOf(create(client))).toMatchObject({ code: 'failure' })
@@ -330,19 +330,19 @@ describe('failure policy Ignore', () => {
 })
 
 describe('namespaceSelector', () => {
-  const picky = { namespaceSelector: { matchLabels: { team: 'a' } } }
+  const selecting = { namespaceSelector: { matchLabels: { team: 'a' } } }
   test.each([
-    ['matches', { default: { team: 'a' } }, ['gate.a']],
-    ['does not match', { default: { team: 'b' } }, []],
+    ['selects the handler if it matches', { default: { team: 'a' } }, ['gate.a']],
+    ['excludes the handler if it does not match', { default: { team: 'b' } }, []],
   ])('%s', async (_, namespaces, names) => {
     servers.a = gate(() => proceedNow())
-    const client = await clientOf([config('a', picky)], namespaces)
+    const client = await clientOf([config('a', selecting)], namespaces)
     expect(await client.handlersFor(BeforeClusterCreate, cluster)).toEqual(names)
   })
 
   it('fails closed when the namespace cannot be read', async () => {
     servers.a = gate(() => proceedNow())
-    const client = await clientOf([config('a', picky)], {})
+    const client = await clientOf([config('a', selecting)], {})
     expect(await failureOf(client.handlersFor(BeforeClusterCreate, cluster))).toEqual({
       code: 'namespace',
       message:
@@ -350,9 +350,9 @@ describe('namespaceSelector', () => {
     })
   })
 
-  it('rejects a call by name of a handler that is not for the namespace', async () => {
+  it('rejects a call by name of a handler that it excludes', async () => {
     servers.a = gate(() => proceedNow())
-    const client = await clientOf([config('a', picky)])
+    const client = await clientOf([config('a', selecting)])
     expect(await failureOf(client.call(BeforeClusterCreate, cluster, 'gate.a', { cluster }))).toEqual({
       code: 'namespace',
       message: 'failed to call extension handler "gate.a": namespaceSelector did not match object default/demo',
@@ -361,13 +361,13 @@ describe('namespaceSelector', () => {
 })
 
 describe('registration', () => {
-  it('is rejected before discovery was tried for all ExtensionConfigs', async () => {
+  it('is incomplete, and calls are rejected, until discovery was tried for all ExtensionConfigs', async () => {
     const client = newClient()
     expect(client.ready).toBe(false)
     expect(await failureOf(create(client))).toMatchObject({ code: 'not-ready' })
   })
 
-  it('replaces what an ExtensionConfig had, and forgets it', async () => {
+  it('replaces the handlers of an ExtensionConfig, and removes them with it', async () => {
     servers.a = gate(() => proceedNow())
     const client = await clientOf([config('a')])
     client.register({ ...config('a'), status: { handlers: [] } })
@@ -387,7 +387,7 @@ describe('discovery', () => {
   const announcing = (body: object) => async () => Response.json(body)
   const requestHook = { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeClusterCreate' }
 
-  it('fills in defaults and makes names unique', async () => {
+  it('sets defaults and appends the name of the ExtensionConfig to handler names', async () => {
     servers.a = announcing({ status: 'Success', handlers: [{ name: 'one', requestHook }] })
     expect(await newClient().discover(config('a'))).toEqual([
       { name: 'one.a', requestHook, timeoutSeconds: 10, failurePolicy: 'Fail' },
@@ -396,9 +396,9 @@ describe('discovery', () => {
 
   const invalid = 'failed to validate discovery response: '
   test.each<[string, object, string]>([
-    ['Failure', { status: 'Failure', message: 'no' }, 'got failure response with message: no'],
+    ['the status Failure', { status: 'Failure', message: 'no' }, 'got failure response with message: no'],
     [
-      'two of one name',
+      'two handlers of one name',
       {
         status: 'Success',
         handlers: [
@@ -409,22 +409,22 @@ describe('discovery', () => {
       `${invalid}duplicate name for handler a found`,
     ],
     [
-      'a limit out of range, and a wrong policy',
+      'a timeout out of range, and an unknown failure policy',
       { status: 'Success', handlers: [{ name: 'a', requestHook, timeoutSeconds: 31, failurePolicy: 'Maybe' }] },
       `${invalid}[handler a timeoutSeconds 31 must be between 0 and 30, handler a failurePolicy Maybe must equal "Ignore" or "Fail"]`,
     ],
     [
-      'a hook that there is not',
+      'an unknown hook',
       { status: 'Success', handlers: [{ name: 'a', requestHook: { ...requestHook, hook: 'BeforeLunch' } }] },
       `${invalid}handler a requestHook hooks.runtime.cluster.x-k8s.io/v1alpha1/BeforeLunch is not in the Runtime SDK catalog`,
     ],
     [
-      'hardly anything',
+      'a handler without requestHook',
       { status: 'Success', handlers: [{ name: 'a' }] },
       `${invalid}handler a requestHook / is not in the Runtime SDK catalog`,
     ],
     [
-      'a bad name',
+      'an invalid handler name',
       { status: 'Success', handlers: [{ name: 'a.b', requestHook }] },
       `${invalid}handler name a.b is not valid: [must not contain dots]`,
     ],
@@ -436,7 +436,7 @@ describe('discovery', () => {
   })
 })
 
-describe('what an operator says of an extension', () => {
+describe('annotations of an ExtensionConfig', () => {
   const annotated = (annotations: Record<string, string>): ExtensionConfig => {
     const plain = config('a')
     return { ...plain, metadata: { ...plain.metadata, annotations } }
@@ -448,13 +448,13 @@ describe('what an operator says of an extension', () => {
     [{ team: 'blue' }, ['gate.a']],
     [{ team: 'red' }, []],
     [{}, []],
-  ])('its objectSelector matches labels of Clusters: %o', async (labels, handlers) => {
+  ])('select Clusters by label: %o', async (labels, handlers) => {
     servers = { a: gate(() => proceedNow()) }
     const client = await clientOf([annotated({ 'runtime.capstan.dev/object-selector': 'team=blue' })])
     expect(await client.handlersFor(BeforeClusterCreate, of(labels))).toEqual(handlers)
   })
 
-  it('takes the place of what the handler announced: time limit and failure policy', async () => {
+  it('override timeout and failure policy of a handler', async () => {
     servers = { a: gate(() => proceedNow()) }
     const overrides = JSON.stringify({ gate: { timeoutSeconds: 3, failurePolicy: 'Ignore' } })
     const client = await clientOf([annotated({ 'runtime.capstan.dev/handler-overrides': overrides })])

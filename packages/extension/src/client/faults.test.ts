@@ -78,7 +78,7 @@ function clientFor(url: string, ca?: string): ExtensionClient {
 }
 const call = (client: ExtensionClient, name: 'bad' | 'good') =>
   client.call(BeforeClusterCreate, cluster, `gate.${name}`, { cluster })
-/** Describes the result of a call, without what follows the address. */
+/** Describes the result of a call: `answered`, or code, problem and cause of its error, without the address. */
 const outcomeOf = (client: ExtensionClient) =>
   call(client, 'bad').then(
     () => ['answered'],
@@ -96,11 +96,11 @@ const raw = new Map<number | undefined, Socket>()
 const serving = (server: Server) => servingUntil(server, closing, (socket) => void raw.set(socket.remotePort, socket))
 const reset = ({ remotePort }: Socket) => void raw.get(remotePort)!.resetAndDestroy()
 
-/** A server below TLS. */
+/** Starts a TCP server without TLS. */
 const tcp = (connected: (socket: Socket) => void) => serving(createTCPServer(connected))
 
-/** A server that has read a request, and then does what it likes. */
-const tls = (asked: (socket: TLSSocket) => void, pair: CertifiedKey = certified) =>
+/** Starts a TLS server that calls `onRequest` after it has read a request. */
+const tls = (onRequest: (socket: TLSSocket) => void, pair: CertifiedKey = certified) =>
   serving(
     createTLSServer({ cert: pair.certificate, key: pair.key }, (socket) => {
       let read = ''
@@ -111,7 +111,7 @@ const tls = (asked: (socket: TLSSocket) => void, pair: CertifiedKey = certified)
         if (body === undefined || body.length < Number(/content-length: (\d+)/i.exec(head)?.[1])) return
         socket.off('data', take)
         socket.resume()
-        asked(socket)
+        onRequest(socket)
       }
       socket.on('data', take)
     }) as Server,
@@ -120,10 +120,10 @@ const tls = (asked: (socket: TLSSocket) => void, pair: CertifiedKey = certified)
 const head = (status: string, ...headers: string[]) =>
   `HTTP/1.1 ${status}\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`
 
-describe('a call that fails at once', () => {
+describe('a call fails at once', () => {
   const cases: [string, () => Promise<string>, string[]][] = [
     [
-      'because nobody listens',
+      'because no server listens',
       async () => {
         const server = createTCPServer()
         const url = await serving(server)
@@ -168,12 +168,12 @@ describe('a call that fails at once', () => {
       ['unreachable', 'ConnectionReset', 'failed to decode response: unexpected EOF'],
     ],
     [
-      'because somebody speaks HTTP without TLS',
+      'because the server responds with HTTP without TLS',
       () => tcp((socket) => socket.end(head('400 Bad Request'))),
       ['unreachable', 'NotTLS', 'tls: first record does not look like a TLS handshake'],
     ],
     [
-      'because somebody speaks something else',
+      'because the response is not HTTP',
       () => tls((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')),
       [
         'unreachable',
@@ -182,7 +182,7 @@ describe('a call that fails at once', () => {
       ],
     ],
     [
-      'because its headers do not end',
+      'because the response headers do not end',
       () =>
         tls((socket) => {
           socket.write('HTTP/1.1 200 OK\r\n')
@@ -195,22 +195,22 @@ describe('a call that fails at once', () => {
       ],
     ],
     [
-      'because it is sent elsewhere',
+      'because it is redirected',
       () => tls((socket) => socket.write(head('302 Found', 'location: /elsewhere', 'content-length: 0'))),
       ['bad-status', 'UnexpectedStatus', 'got response with status code 302 != 200: response : ""'],
     ],
     [
-      'because there is no such handler',
+      'because the handler does not exist',
       () => tls((socket) => socket.write(`${head('404 Not Found', 'content-length: 4')}nope`)),
       ['bad-status', 'NotFound', 'got response with status code 404 != 200: response : "nope"'],
     ],
     [
-      'because a long story is told about an error',
+      'because the server returns status 500 with a long body, which is cut in the message',
       () => tls((socket) => socket.write(`${head('500 Oh', 'content-length: 10000000')}${'x'.repeat(10_000_000)}`)),
       ['bad-status', 'UnexpectedStatus', `got response with status code 500 != 200: response : "${'x'.repeat(512)}..."`],
     ],
     [
-      'because the story about an error does not end',
+      'because the server returns status 500 with an endless body',
       () => tls((socket) => (socket.write(head('500 Oh')), flood(socket))),
       ['bad-status', 'UnexpectedStatus', 'got response with status code 500 != 200: failed to read response body'],
     ],
@@ -233,7 +233,7 @@ describe('a call that fails at once', () => {
       ],
     ],
     [
-      'because a certificate of its own is wanted',
+      'because the server requires a client certificate',
       async () => {
         const server = await listen(async () => new Response(), { ...certified, clientCA: authority.certificate })
         closing.push(() => void server.close(0))
@@ -242,15 +242,15 @@ describe('a call that fails at once', () => {
       ['unreachable', 'ClientCertificate', 'remote error: tls: certificate required'],
     ],
   ]
-  test.each(cases)('%s says so', async (_, start, outcome) => {
+  test.each(cases)('%s, with its own problem and message', async (_, start, outcome) => {
     const client = clientFor(await start())
     expect(await outcomeOf(client)).toEqual(outcome)
     expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
-    // Nothing is left that waits.
+    // No timer is pending.
     expect(clock.nextDue).toBeUndefined()
   })
 
-  it('because the name is not known any more says so, and works when it is again', async () => {
+  it('because the host name cannot be resolved, and succeeds when it can be again', async () => {
     let known = false
     const lookup: LookupFunction = (host, _options, done) => {
       const notFound = Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' })
@@ -270,7 +270,7 @@ describe('a call that fails at once', () => {
     await server.close(0)
   })
 
-  it('because the certificate expired in mid-run says so, though connections from before go on', async () => {
+  it('because the certificate has expired meanwhile, while calls on earlier connections succeed', async () => {
     const expired = await issue(undefined, new VirtualClock(systemClock.now() - hours(2)))
     const handle = extensionServer(
       defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] }),
@@ -292,33 +292,33 @@ describe('a call that fails at once', () => {
   })
 })
 
-describe('a call whose extension', () => {
+describe('a call to an extension that', () => {
   const cases: [string, (begun: () => void) => Promise<string>][] = [
-    ['does not answer before TLS', (begun) => tcp((socket) => void socket.once('data', begun))],
-    ['does not answer before headers', (begun) => tls(begun)],
+    ['does not respond before TLS', (begun) => tcp((socket) => void socket.once('data', begun))],
+    ['does not respond before headers', (begun) => tls(begun)],
     ['does not end its headers', (begun) => tls((socket) => socket.write('HTTP/1.1 200 OK\r\n', begun))],
     ['does not begin its body', (begun) => tls((socket) => socket.write(head('200 OK', 'content-length: 10'), begun))],
     [
-      'answers byte by byte',
+      'sends its response byte by byte',
       (begun) =>
         tls((socket) => {
           socket.write(head('200 OK', 'content-length: 1000000'))
           let sent = 0
-          const drip = () => {
+          const sendByte = () => {
             if (socket.destroyed) return
             socket.write(' ')
             if (++sent === 50) begun()
-            setImmediate(drip)
+            setImmediate(sendByte)
           }
-          drip()
+          sendByte()
         }),
     ],
     [
-      'tells a story about an error byte by byte',
+      'sends an error response byte by byte',
       (begun) => tls((socket) => socket.write(`${head('500 Oh', 'content-length: 10')}x`, begun)),
     ],
   ]
-  test.each(cases)('%s ends with its time, and holds up no other', async (name, start) => {
+  test.each(cases)('%s fails at its timeout, and does not delay other calls', async (name, start) => {
     const begun = Promise.withResolvers<void>()
     const client = clientFor(await start(begun.resolve))
     let isOver = false
@@ -339,11 +339,11 @@ describe('a call whose extension', () => {
   })
 })
 
-describe('an answer that is too long', () => {
+describe('a response over the size limit', () => {
   it.each([
-    ['without end', head('200 OK')],
-    ['of a gigabyte', head('200 OK', 'content-length: 1073741824')],
-  ])('%s is read no further than allowed, and leaves nothing behind', async (_, headers) => {
+    ['without content length', head('200 OK')],
+    ['with a content length of a gigabyte', head('200 OK', 'content-length: 1073741824')],
+  ])('%s is read up to the limit, and its memory is released', async (_, headers) => {
     const sent: number[] = []
     const url = await tls((socket) => {
       socket.write(headers)
@@ -361,7 +361,7 @@ describe('an answer that is too long', () => {
       ])
     }
     while (sent.length < 3) await turn()
-    // What was under way in sockets comes on top.
+    // Bytes in socket buffers are counted as well.
     for (const bytes of sent) expect(bytes).toBeLessThan(40 * MiB)
     expect((await memory()) - before).toBeLessThan(10 * MiB)
     expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
@@ -369,7 +369,7 @@ describe('an answer that is too long', () => {
 })
 
 describe('connections', () => {
-  it('are closed when nobody trusts their authority any more, and calls under way on them end well', async () => {
+  it('are closed after a change of their caBundle, once the calls on them have completed', async () => {
     const held = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
     let connections = 0
@@ -401,19 +401,19 @@ describe('connections', () => {
   })
 })
 
-describe('an extension that ends', () => {
+describe('an extension that is stopped', () => {
   let child: ChildProcess
   afterEach(() => child.kill('SIGKILL'))
 
-  /** A held call is answered when the process is stopped, and never before. */
+  /** Responds to a call with `settings.wait` only after SIGTERM. */
   const program = `
       import { BeforeClusterCreate } from '@capstan/api'
       import { defineExtension, on, proceedNow, runExtension } from '@capstan/extension'
-      const told = new Promise((resolve) => process.once('SIGTERM', () => setImmediate(resolve)))
+      const terminated = new Promise((resolve) => process.once('SIGTERM', () => setImmediate(resolve)))
       const handle = async ({ settings }) => {
         if (settings.wait) {
-          process.stderr.write('asked\\n')
-          await told
+          process.stderr.write('called\\n')
+          await terminated
         }
         return proceedNow('done')
       }
@@ -425,7 +425,7 @@ describe('an extension that ends', () => {
     return JSON.parse(line) as { url: string; caBundle: string }
   }
 
-  it('by SIGTERM in the middle of a call answers it, and leaves with 0', async () => {
+  it('by SIGTERM during a call completes the call and exits with 0', async () => {
     const { url, caBundle } = await start()
     const client = clientFor(url, Buffer.from(caBundle, 'base64').toString())
     const held = client.call(BeforeClusterCreate, cluster, 'gate.bad', { cluster }, { settings: { wait: 'yes' } })
@@ -436,7 +436,7 @@ describe('an extension that ends', () => {
     expect(await outcomeOf(client)).toMatchObject(['unreachable', 'ConnectionRefused', /refused/])
   })
 
-  it('by SIGKILL in the middle of a call fails that call at once, and the next ones, until it is back', async () => {
+  it('by SIGKILL during a call fails this call and later ones at once, until it runs again', async () => {
     const { url, caBundle } = await start()
     const client = clientFor(url, Buffer.from(caBundle, 'base64').toString())
     expect(await outcomeOf(client)).toEqual(['answered'])
@@ -449,7 +449,7 @@ describe('an extension that ends', () => {
     expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
     const failure = (await held) as HookFailed
     expect([failure.code, failure.problem]).toEqual(['unreachable', 'ConnectionReset'])
-    // The kernel may take connections for it until then.
+    // Until then the kernel may accept connections for it.
     await ended
     expect(await outcomeOf(client)).toMatchObject(['unreachable', 'ConnectionRefused', /refused/])
 
@@ -459,7 +459,7 @@ describe('an extension that ends', () => {
   })
 })
 
-/** Bytes on both sides, as long as both are there. */
+/** Copies bytes in both directions until one side closes. */
 function relay(socket: Socket, port: number): void {
   const there = connect(port, '127.0.0.1')
   there.on('error', () => {})

@@ -268,18 +268,22 @@ describe('a call fails without repetition', () => {
       'ConnectionReset: stream error: INTERNAL_ERROR; received from peer',
     ],
     [
-      'when the server has enough of its client',
+      'when the server sends GOAWAY with ENHANCE_YOUR_CALM',
       [goaway(11)],
       'ConnectionReset: http2: server sent GOAWAY and closed the connection; ErrCode=ENHANCE_YOUR_CALM',
     ],
     [
-      'when the server leaves without an answer',
+      'when the server sends GOAWAY without a response',
       [goaway(0)],
       'ConnectionReset: http2: server sent GOAWAY and closed the connection; ErrCode=NO_ERROR',
     ],
     ['when the connection is closed', [], 'ConnectionReset: unexpected EOF'],
     ['when the connection is closed within the body', [begun], 'ConnectionReset: unexpected EOF'],
-    ['when it is no HTTP/2 any more', [Buffer.alloc(100, 'HTTP/1.1 200 OK\r\n')], 'Garbage: connection error: PROTOCOL_ERROR'],
+    [
+      'when the server stops sending HTTP/2',
+      [Buffer.alloc(100, 'HTTP/1.1 200 OK\r\n')],
+      'Garbage: connection error: PROTOCOL_ERROR',
+    ],
     [
       'when its headers are too long',
       [
@@ -296,7 +300,7 @@ describe('a call fails without repetition', () => {
       ],
       'Garbage: connection error: PROTOCOL_ERROR',
     ],
-  ])('%s', async (_, answer, said) => {
+  ])('%s', async (_, answer, error) => {
     let calls = 0
     const url = await secure((socket) => {
       socket.on('error', () => {})
@@ -309,7 +313,7 @@ describe('a call fails without repetition', () => {
         socket.end(Buffer.concat(answer))
       })
     })
-    expect(await outcome(url)).toBe(said)
+    expect(await outcome(url)).toBe(error)
     expect(calls).toBe(1)
   })
 

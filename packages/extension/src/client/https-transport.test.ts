@@ -48,7 +48,7 @@ const config = (url: string, ca: string = authority.certificate): ExtensionConfi
   spec: { clientConfig: { url, caBundle: base64(ca) }, namespaceSelector: {} },
 })
 
-it('discovers and calls over TLS, many calls at once on kept connections', async () => {
+it('discovers and calls over TLS, with concurrent calls on kept connections', async () => {
   const client = clientOf()
   const found = config(`${server.url}/`)
   client.warmUp([{ ...found, status: { handlers: await client.discover(found) } }])
@@ -113,8 +113,8 @@ describe('rejects a server', () => {
   ])('when the certificate is for %s', async (_, names, message) => {
     const elsewhere = await issueCertificate(authority, systemClock, { commonName: 'elsewhere', usages: ['server'], ...names })
     const other = await listen(handle, { certificate: elsewhere.certificate, key: elsewhere.key })
-    const { message: said } = (await failureOf(config(other.url))) as { message: string }
-    expect(said).toBe(`${post(other.url)}tls: failed to verify certificate: x509: ${message}`)
+    const failure = (await failureOf(config(other.url))) as { message: string }
+    expect(failure.message).toBe(`${post(other.url)}tls: failed to verify certificate: x509: ${message}`)
     await other.close()
   })
 
@@ -144,7 +144,7 @@ test('a redirect is a response, and is not followed', async () => {
   redirecting.close()
 })
 
-/** A server of HTTP/1.1 that closes the connection of its second request after it has read it. */
+/** Starts an HTTP/1.1 server that reads its second request and then closes the connection without a response. */
 async function closesSecond(): Promise<{ url: string; requests: string[]; close(): void }> {
   const requests: string[] = []
   const { key, certificate: cert } = certified
@@ -178,7 +178,7 @@ test('a request that was written to a kept connection is not sent again within t
   server.close()
 })
 
-test('a request of which no byte was written to its kept connection is sent once more, and both attempts are counted', async () => {
+test('a request is sent again when its kept connection ended before the first byte, and both attempts are counted', async () => {
   const { key, certificate: cert } = certified
   let requests = 0
   const server = createServer({ key, cert, keepAlive: true }, (request, response) => {
@@ -204,7 +204,7 @@ test('a request of which no byte was written to its kept connection is sent once
   server.close()
 })
 
-test('a kept connection that the server has closed meanwhile causes no failure', async () => {
+test('a call succeeds when the server has closed the kept connection', async () => {
   const { key, certificate: cert } = certified
   let connections = 0
   const hasty = createServer({ key, cert, keepAlive: true }, (request, response) => {
@@ -242,7 +242,7 @@ test('a renewed certificate is used for new connections', async () => {
   await renewing.close()
 })
 
-test('a server that requires client certificates gets that of the transport', async () => {
+test('the client certificate is presented to a server that requires one', async () => {
   const strict = await listen(handle, { ...certified, clientCA: authority.certificate })
   const own = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
   const client = clientOf(httpsHookTransport({ client: own }))
@@ -254,7 +254,7 @@ test('a server that requires client certificates gets that of the transport', as
   await strict.close()
 })
 
-test('a client certificate and the authorities of clients are renewed while calls are made, and none of them fails', async () => {
+test('no call fails while the client certificate and the client CA are renewed', async () => {
   const other = await makeAuthority(systemClock, { commonName: 'other' })
   const clientOfAuthority = (issuer: CertifiedKey) =>
     issueCertificate(issuer, systemClock, { commonName: 'core', usages: ['client'] })

@@ -27,7 +27,7 @@ it("counts calls in upstream's metrics, and by handler and outcome", async () =>
   const registry = new Registry()
   const answers = [
     () => Response.json({ status: 'Success', retryAfterSeconds: 5 }),
-    () => Response.json({ status: 'whatever it likes' }),
+    () => Response.json({ status: 'Unknown' }),
     () => new Response('', { status: 503 }),
   ]
   const client = createExtensionClient({

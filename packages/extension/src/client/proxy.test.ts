@@ -16,24 +16,29 @@ import { extensionServer } from '../server/server.ts'
 const proxy = 'http://proxy.test:3128'
 
 test.each<[string, string, string, string | undefined]>([
-  ['any host', 'https://gate.example.com', '', proxy],
-  ['this machine', 'https://localhost:9443', '', undefined],
-  ['this machine by address', 'https://127.0.0.2', '', undefined],
-  ['this machine by address of version 6', 'https://[::1]:1', '', undefined],
-  ['a host that is named', 'https://gate.example.com', 'other.test, gate.example.com', undefined],
-  ['a host below one that is named', 'https://gate.team.svc:443', 'svc', undefined],
-  ['a host below a domain', 'https://gate.team.svc', '.svc', undefined],
-  ['the domain itself', 'https://example.com', '.example.com', proxy],
-  ['one that only ends alike', 'https://notexample.com', 'example.com', proxy],
-  ['a wildcard', 'https://gate.example.com', '*.example.com', undefined],
-  ['everything', 'https://gate.example.com', '*', undefined],
-  ['another port', 'https://gate.example.com:9443', 'gate.example.com:443', proxy],
-  ['the usual port', 'https://gate.example.com', 'gate.example.com:443', undefined],
-  ['an address', 'https://10.1.2.3', '10.1.2.3', undefined],
-  ['an address within a range', 'https://10.1.2.3', '10.0.0.0/8', undefined],
-  ['an address outside a range', 'https://11.1.2.3', '10.0.0.0/8', proxy],
-  ['an address of version 6 within a range', 'https://[fd00::7]', 'fd00::/8', undefined],
-  ['a range that is none', 'https://10.1.2.3', '10.0.0.0/99,10.0.0.0/x', proxy],
+  ['uses the proxy for any host', 'https://gate.example.com', '', proxy],
+  ['bypasses the proxy for localhost', 'https://localhost:9443', '', undefined],
+  ['bypasses the proxy for a loopback IPv4 address', 'https://127.0.0.2', '', undefined],
+  ['bypasses the proxy for a loopback IPv6 address', 'https://[::1]:1', '', undefined],
+  ['bypasses the proxy for a listed host', 'https://gate.example.com', 'other.test, gate.example.com', undefined],
+  ['bypasses the proxy for a subdomain of a listed domain', 'https://gate.team.svc:443', 'svc', undefined],
+  ['bypasses the proxy for a subdomain of a domain with a leading dot', 'https://gate.team.svc', '.svc', undefined],
+  ['uses the proxy for the domain itself if it is listed with a leading dot', 'https://example.com', '.example.com', proxy],
+  [
+    'uses the proxy for a host that ends with the listed name without a dot before it',
+    'https://notexample.com',
+    'example.com',
+    proxy,
+  ],
+  ['bypasses the proxy for a host that matches a wildcard', 'https://gate.example.com', '*.example.com', undefined],
+  ['bypasses the proxy for all hosts', 'https://gate.example.com', '*', undefined],
+  ['uses the proxy for another port than the listed one', 'https://gate.example.com:9443', 'gate.example.com:443', proxy],
+  ['bypasses the proxy for the default port, if 443 is listed', 'https://gate.example.com', 'gate.example.com:443', undefined],
+  ['bypasses the proxy for a listed address', 'https://10.1.2.3', '10.1.2.3', undefined],
+  ['bypasses the proxy for an address in a listed CIDR', 'https://10.1.2.3', '10.0.0.0/8', undefined],
+  ['uses the proxy for an address outside the listed CIDR', 'https://11.1.2.3', '10.0.0.0/8', proxy],
+  ['bypasses the proxy for an IPv6 address in a listed CIDR', 'https://[fd00::7]', 'fd00::/8', undefined],
+  ['ignores invalid CIDRs', 'https://10.1.2.3', '10.0.0.0/99,10.0.0.0/x', proxy],
 ])('%s: %s with NO_PROXY %j', (_, url, exceptions, expected) => {
   expect(proxyFor(new URL(url), { HTTPS_PROXY: proxy, NO_PROXY: exceptions })).toBe(expected)
   expect(proxyFor(new URL(url), { https_proxy: 'proxy.test:3128', no_proxy: exceptions })).toBe(expected)
@@ -43,14 +48,14 @@ test('returns undefined without proxy variables', () => {
   expect(proxyFor(new URL('https://gate.example.com'), { HTTP_PROXY: proxy })).toBeUndefined()
 })
 
-test('a call uses the proxy, and the server is verified as without one', async () => {
+test('a call through the proxy verifies the certificate of the server', async () => {
   const authority = await makeAuthority(systemClock, { commonName: 'test' })
   const names = { commonName: 'x', usages: ['server'] as const, dnsNames: ['gate.test'] }
   const extension = defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
   const server = await listen(extensionServer(extension), await issueCertificate(authority, systemClock, names))
-  const asked: string[] = []
+  const tunneled: string[] = []
   const tunnels = createServer().on('connect', (request, socket) => {
-    asked.push(request.url ?? '')
+    tunneled.push(request.url ?? '')
     const there = connect(server.port, '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
       socket.pipe(there).pipe(socket)
@@ -73,13 +78,13 @@ test('a call uses the proxy, and the server is verified as without one', async (
   expect((await discover('gate.test')).response).toMatchObject({ status: 'Success' })
   expect((await discover('gate.test')).response).toMatchObject({ status: 'Success' })
   await expect(discover('other.test')).rejects.toMatchObject({ problem: 'TLSName' })
-  expect(asked).toEqual(['gate.test:443', 'other.test:443'])
+  expect(tunneled).toEqual(['gate.test:443', 'other.test:443'])
   transport.close()
   tunnels.close()
   await server.close(0)
 })
 
-describe('a failing proxy is named', () => {
+describe('the error names the proxy when', () => {
   const post = 'Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?timeout=10s": '
   const refusing = createServer().on('connect', (_, socket) => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'))
   const silent = createServer().on('connect', (_, socket) => socket.end())
@@ -91,26 +96,36 @@ describe('a failing proxy is named', () => {
 
   test.each([
     [
-      'nobody listens',
+      'it does not listen',
       () => 'http://127.0.0.1:1',
       'ConnectionRefused',
       'proxyconnect tcp: dial tcp 127.0.0.1:1: connect: connection refused',
     ],
-    ['nobody knows it', () => 'http://proxy.invalid', 'DNS', 'proxyconnect tcp: dial tcp: lookup proxy.invalid: no such host'],
-    ['it refuses', () => `http://user:hunter2@127.0.0.1:${portOf(refusing)}`, 'Unreachable', 'Proxy Authentication Required'],
     [
-      'nobody can read its URL',
+      'its name cannot be resolved',
+      () => 'http://proxy.invalid',
+      'DNS',
+      'proxyconnect tcp: dial tcp: lookup proxy.invalid: no such host',
+    ],
+    [
+      'it requires authentication',
+      () => `http://user:hunter2@127.0.0.1:${portOf(refusing)}`,
+      'Unreachable',
+      'Proxy Authentication Required',
+    ],
+    [
+      'its URL is invalid',
       () => 'http://user:hunter2@:::',
       'Unreachable',
       'invalid proxy address: the URL in HTTPS_PROXY cannot be parsed',
     ],
     [
-      'it speaks something else',
+      'its scheme is not supported',
       () => 'socks5://user:hunter2@127.0.0.1:1',
       'Unreachable',
       'proxyconnect: scheme socks5 of HTTPS_PROXY: expected http or https',
     ],
-    ['it says nothing', () => `http://127.0.0.1:${portOf(silent)}`, 'Unreachable', 'unexpected EOF'],
+    ['it closes the connection without a response', () => `http://127.0.0.1:${portOf(silent)}`, 'Unreachable', 'unexpected EOF'],
   ])('%s', async (_, url, problem, message) => {
     const lookup: LookupFunction = (host, _options, done) =>
       done(Object.assign(new Error('no'), { code: 'ENOTFOUND', syscall: 'getaddrinfo', host }), '', 4)

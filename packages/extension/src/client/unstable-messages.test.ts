@@ -1,41 +1,41 @@
 import { describe, expect, it } from 'vitest'
 import { UnstableMessages } from './unstable-messages.ts'
 
-const hear = (messages: UnstableMessages, said: readonly string[], handler = 'gate.x', uid = '1') =>
-  said.map((message) => messages.record(handler, uid, message))
+const record = (messages: UnstableMessages, texts: readonly string[], handler = 'gate.x', uid = '1') =>
+  texts.map((message) => messages.record(handler, uid, message))
 
 describe('a handler', () => {
   it('is detected, once, after five consecutive different messages', () => {
     const messages = new UnstableMessages()
-    expect(hear(messages, ['1', '2', '3', '4', '5', '6'])).toEqual([false, false, false, false, true, false])
+    expect(record(messages, ['1', '2', '3', '4', '5', '6'])).toEqual([false, false, false, false, true, false])
     expect([...messages.counts]).toEqual([['gate.x', 2]])
   })
 
   it('that repeats messages sometimes is not detected', () => {
     const messages = new UnstableMessages()
-    expect(hear(messages, ['1', '2', '3', '3', '4', '5', '6', '6', '7'])).not.toContain(true)
+    expect(record(messages, ['1', '2', '3', '3', '4', '5', '6', '6', '7'])).not.toContain(true)
   })
 
   it('may have another message for each object', () => {
     const messages = new UnstableMessages()
-    const heard = ['a', 'b', 'c', 'd', 'e', 'f'].map((uid) => messages.record('gate.x', uid, `about ${uid}`))
-    expect(heard).not.toContain(true)
+    const unstable = ['a', 'b', 'c', 'd', 'e', 'f'].map((uid) => messages.record('gate.x', uid, `about ${uid}`))
+    expect(unstable).not.toContain(true)
   })
 
   it('that is registered again starts without history', () => {
     const messages = new UnstableMessages()
-    hear(messages, ['1', '2', '3', '4', '5'])
-    hear(messages, ['1', '2', '3', '4'], 'other.y')
+    record(messages, ['1', '2', '3', '4', '5'])
+    record(messages, ['1', '2', '3', '4'], 'other.y')
     messages.forget((handler) => handler.endsWith('.x'))
     expect([...messages.counts]).toEqual([])
-    expect(hear(messages, ['6'])).toEqual([false])
-    expect(hear(messages, ['5'], 'other.y')).toEqual([true])
+    expect(record(messages, ['6'])).toEqual([false])
+    expect(record(messages, ['5'], 'other.y')).toEqual([true])
   })
 
   it('has a history of at most ten thousand objects', () => {
     const messages = new UnstableMessages()
-    hear(messages, ['1', '2', '3', '4'], 'gate.x', 'first')
+    record(messages, ['1', '2', '3', '4'], 'gate.x', 'first')
     for (let i = 0; i < 10_000; i++) messages.record('gate.x', `${i}`, '')
-    expect(hear(messages, ['5'], 'gate.x', 'first')).toEqual([false])
+    expect(record(messages, ['5'], 'gate.x', 'first')).toEqual([false])
   })
 })

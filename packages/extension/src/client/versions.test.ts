@@ -10,7 +10,7 @@ import { inProcess } from './transport.ts'
 
 // Hooks of a provider's own group, each in two versions with a conversion that changes fields.
 const group = 'hooks.example.com'
-const declare = { group, tag: 'Example', blocking: true, doc: 'Called before a volume goes.' }
+const declare = { group, tag: 'Example', blocking: true, doc: 'Called before a volume is deleted.' }
 const releaseV2 = defineHook({
   ...declare,
   name: 'BeforeVolumeRelease',
@@ -76,14 +76,14 @@ async function clientOf(extension: ReturnType<typeof defineExtension>) {
 }
 
 it('converts requests for a handler of an old version, and its responses', async () => {
-  const asked: object[] = []
+  const requests: object[] = []
   const handlers = [
     on(releaseV1, { name: 'old' }, ({ request }) => {
-      asked.push(request)
+      requests.push(request)
       return { kind: 'proceed', response: { keepVolume: true } }
     }),
     on(releaseV2, { name: 'new' }, ({ request }) => {
-      asked.push(request)
+      requests.push(request)
       return holdFor(3, 'in use')
     }),
   ]
@@ -93,13 +93,13 @@ it('converts requests for a handler of an old version, and its responses', async
   expect(await client.callAll(releaseV2, volume, request)).toMatchObject({ retryAfterSeconds: 3, message: 'in use' })
   // The conversion has no settings, which are the same in all versions.
   const settings = { pool: 'fast' }
-  expect(asked[0]).toEqual({
+  expect(requests[0]).toEqual({
     apiVersion: 'hooks.example.com/v1alpha1',
     kind: 'BeforeVolumeReleaseRequest',
     volumeID: 'fast/7',
     settings,
   })
-  expect(asked[2]).toMatchObject({ apiVersion: 'hooks.example.com/v1', volume: { pool: 'fast', id: '7' }, settings })
+  expect(requests[2]).toMatchObject({ apiVersion: 'hooks.example.com/v1', volume: { pool: 'fast', id: '7' }, settings })
 })
 
 test('a request that cannot be converted to the old version fails the call', async () => {

@@ -18,13 +18,13 @@ beforeAll(async () => {
 
 let folder: string
 let used: ServingCertificate[]
-let complaints: LogFields[]
+let warnings: LogFields[]
 let watched: WatchedFiles | undefined
 let changed: (() => void) | undefined
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'capstan-certificates-'))
   used = []
-  complaints = []
+  warnings = []
 })
 afterEach(() => {
   watched?.close()
@@ -34,7 +34,7 @@ afterEach(() => {
 const log: Logger = {
   ...silent,
   warn(_message, fields = {}) {
-    complaints.push(fields)
+    warnings.push(fields)
     changed?.()
   },
 }
@@ -53,7 +53,7 @@ const watch = (paths: Parameters<typeof servingCertificateFrom>[0] = files()) =>
     log,
   )
 }
-/** Resolves when something has been used or complained of, whatever it is, until `isDone`. */
+/** Resolves when `isDone`, which is called after each new certificate and each warning. */
 const until = (isDone: () => boolean) =>
   new Promise<void>((resolve) => {
     changed = () => {
@@ -64,7 +64,7 @@ const until = (isDone: () => boolean) =>
 const inUse = () => used.at(-1)?.certificate
 
 describe('certificates in files', () => {
-  it('are taken over when both files are written anew, one after the other', async () => {
+  it('are reloaded when both files are rewritten, one after the other', async () => {
     write(pairs[0]!)
     watch()
     expect(inUse()).toBe(pairs[0]!.certificate)
@@ -73,7 +73,7 @@ describe('certificates in files', () => {
     expect(used.at(-1)).toEqual(pairs[1])
   })
 
-  it('are taken over when Kubernetes swaps the contents of a mounted Secret', async () => {
+  it('are reloaded when Kubernetes swaps the contents of a mounted Secret', async () => {
     const version = (name: string, pair: CertifiedKey) => {
       mkdirSync(join(folder, name))
       write(pair, join(folder, name))
@@ -90,11 +90,11 @@ describe('certificates in files', () => {
     version('..2026_01_03', pairs[2]!)
     await until(() => used.length === 3)
     expect(used).toEqual(pairs)
-    // The swap is atomic: no request sees half of it.
-    expect(complaints).toEqual([])
+    // The swap is atomic, so certificate and key always match.
+    expect(warnings).toEqual([])
   })
 
-  it('are taken over when their folder is replaced', async () => {
+  it('are reloaded when their folder is replaced', async () => {
     const inside = join(folder, 'serving-certs')
     mkdirSync(inside)
     write(pairs[0]!, inside)
@@ -114,18 +114,18 @@ describe('certificates in files', () => {
     ['no key', () => writeFileSync(files().key, 'secret nonsense'), /tls\.key holds no private key$/],
     ['no certificate', () => writeFileSync(files().certificate, 'nonsense'), /tls\.crt holds no certificate$/],
     ['no file', () => rmSync(files().certificate), /ENOENT/],
-  ])('stay in use when there is %s, and the log says so once', async (_, spoil, reason) => {
+  ])('stay in use when there is %s, which is logged', async (_, spoil, reason) => {
     write(pairs[0]!)
     watch()
     spoil()
-    await until(() => complaints.some((fields) => reason.test(String(fields.reason))))
-    expect(JSON.stringify(complaints)).not.toMatch(/nonsense|BEGIN/)
+    await until(() => warnings.some((fields) => reason.test(String(fields.reason))))
+    expect(JSON.stringify(warnings)).not.toMatch(/nonsense|BEGIN/)
     expect(used).toEqual([pairs[0]])
     write(pairs[2]!)
     await until(() => inUse() === pairs[2]!.certificate)
   })
 
-  it('come with the authorities of clients, which are taken over as well', async () => {
+  it('include the client CA, which is reloaded as well', async () => {
     write(pairs[0]!)
     const clientCA = join(folder, 'ca.crt')
     writeFileSync(clientCA, authority.certificate)
@@ -136,13 +136,13 @@ describe('certificates in files', () => {
     await until(() => used.at(-1)?.clientCA === other.certificate)
   })
 
-  it('are rejected at the start, with the name of the file', () => {
+  it('are rejected at the start when they are invalid, with the name of the file', () => {
     write({ ...pairs[0]!, key: pairs[1]!.key })
     expect(() => watch()).toThrow(/the key in .*tls\.key does not belong to the certificate in .*tls\.crt/)
-    expect(() => watch(files('/nowhere'))).toThrow(/no such file.*\/nowhere\/tls\.crt/)
+    expect(() => watch(files('/missing'))).toThrow(/no such file.*\/missing\/tls\.crt/)
   })
 
-  it('of a client are presented, and presented anew when they change', async () => {
+  it('of a client are presented, and the changed ones after a change', async () => {
     write(pairs[0]!)
     const presented: CertifiedKey[] = []
     const present = (pair: CertifiedKey) => {

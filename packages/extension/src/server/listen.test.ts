@@ -59,14 +59,14 @@ async function postHttp2(port: number, path: string, body: string): Promise<Repl
   return { status: Number(headers[':status']), text, headers }
 }
 
-describe('a server on a socket', () => {
-  it('speaks HTTP/1.1 and HTTP/2', async () => {
+describe('a listening server', () => {
+  it('serves HTTP/1.1 and HTTP/2', async () => {
     const { port } = await serve(echo)
     expect(await post(port, '/a', 'one')).toMatchObject({ status: 200, text: '/a one' })
     expect(await postHttp2(port, '/b', 'two')).toMatchObject({ status: 200, text: '/b two' })
   })
 
-  it('serves HTTP/2 clients that are done with an answer once they have its last byte, as upstream is', async () => {
+  it('serves HTTP/2 clients that cancel each stream after the last byte of the response, as upstream does', async () => {
     const { port } = await serve(echo)
     const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
     const ended = new Promise<never>((_, reject) =>
@@ -78,12 +78,12 @@ describe('a server on a socket', () => {
       stream.end('one')
       await once(stream, 'close')
     }
-    // Of 1,000 streams that are reset a server thinks that it is attacked.
+    // After 1,000 reset streams Node's server assumes an attack and sends GOAWAY.
     for (let calls = 0; calls < 1200; calls += 50) await Promise.race([Promise.all(Array.from({ length: 50 }, call)), ended])
     session.close()
   })
 
-  it('answers HEAD without a body', async () => {
+  it('responds to HEAD without a body', async () => {
     const { port } = await serve(echo)
     const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
     const stream = session.request({ ':method': 'HEAD', ':path': '/a' })
@@ -93,32 +93,32 @@ describe('a server on a socket', () => {
     session.close()
   })
 
-  it('takes a path that begins with two slashes for a path', async () => {
+  it('does not read a host from a path that begins with two slashes', async () => {
     const { port } = await serve(echo)
     expect((await post(port, '//evil.test/a', '')).text).toBe('//evil.test/a ')
   })
 
-  it('can answer a request that it does not read to its end', async () => {
+  it('can respond before the request is read to its end', async () => {
     const { port } = await serve(async (request) => {
       for await (const _ of request.body ?? []) break
       return new Response('enough', { status: 413 })
     })
     const large = 'x'.repeat(4 * 1024 * 1024)
-    // A client that sends on may find its connection closed before it has read the answer: HTTP/1.1 has nothing better.
+    // An HTTP/1.1 client that continues to send may find the connection closed before it has read the response.
     const first = await post(port, '/', large).catch((err: NodeJS.ErrnoException) => err.code)
     expect([first === 'EPIPE' || first === 'ECONNRESET' || (first as Reply).status]).not.toEqual([200])
     expect(await postHttp2(port, '/', large)).toMatchObject({ status: 413, text: 'enough' })
     expect(await post(port, '/', '')).toMatchObject({ status: 413 })
   })
 
-  it('has the handler know when its caller goes away', async () => {
-    const gone: Promise<unknown>[] = []
+  it("aborts the handler's signal when the caller disconnects", async () => {
+    const aborted: Promise<unknown>[] = []
     const begun = async (calls: number) => {
-      while (gone.length < calls) await new Promise((resolve) => setImmediate(resolve))
+      while (aborted.length < calls) await new Promise((resolve) => setImmediate(resolve))
     }
     const { port } = await serve(async ({ signal }) => {
       const one = once(signal, 'abort')
-      gone.push(one)
+      aborted.push(one)
       await one
       return new Response()
     })
@@ -127,17 +127,17 @@ describe('a server on a socket', () => {
     await begun(1)
     abort.abort()
     expect(await call).toBe('AbortError')
-    await gone[0]
+    await aborted[0]
 
     const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
     const stream = session.request({ ':method': 'POST', ':path': '/' }).end()
     await begun(2)
     stream.close(constants.NGHTTP2_CANCEL)
-    await gone[1]
+    await aborted[1]
     session.close()
   })
 
-  it('answers other calls on the connection of one that it cannot answer', async () => {
+  it('continues to serve an HTTP/2 connection after a handler on it has thrown', async () => {
     const { port } = await serve(async (request) => {
       if (request.url.endsWith('/broken')) throw new Error('broken')
       return new Response('fine')
@@ -157,37 +157,37 @@ describe('a server on a socket', () => {
     expect((await post(port, '/', '', { headers: { long: 'x'.repeat(70_000) } })).status).toBe(431)
   })
 
-  it('speaks no TLS older than asked', async () => {
+  it('rejects TLS versions below minVersion', async () => {
     const { port } = await serve(echo, { minVersion: 'TLSv1.3' })
     await expect(post(port, '/', '', { maxVersion: 'TLSv1.2' })).rejects.toThrow(/alert protocol version/)
     expect((await post(port, '/a', '')).status).toBe(200)
   })
 
-  it('lets nobody call without a certificate where it wants one, over either HTTP', async () => {
+  it('rejects callers without a client certificate when clientCA is set, over HTTP/1.1 and HTTP/2', async () => {
     const { port } = await serve(echo, { clientCA: authority.certificate })
     await expect(post(port, '/', '')).rejects.toThrow(/certificate required|ECONNRESET/)
     await expect(postHttp2(port, '/', '')).rejects.toThrow()
     expect((await post(port, '/a', '', { cert: client.certificate, key: client.key })).status).toBe(200)
   })
 
-  it('takes other clients once it is told of another authority', async () => {
+  it('accepts client certificates of the new authority after clientCA is renewed, and rejects the old ones', async () => {
     const other = await makeAuthority(systemClock, { commonName: 'other' })
-    const friend = await issueCertificate(other, systemClock, { commonName: 'friend', usages: ['client'] })
+    const newClient = await issueCertificate(other, systemClock, { commonName: 'newClient', usages: ['client'] })
     const server = await serve(echo, { clientCA: authority.certificate })
     const callAs = ({ certificate: cert, key }: CertifiedKey) => post(server.port, '/', '', { cert, key })
-    await expect(callAs(friend)).rejects.toThrow()
+    await expect(callAs(newClient)).rejects.toThrow()
     server.renew({ ...certified, clientCA: other.certificate })
-    expect((await callAs(friend)).status).toBe(200)
+    expect((await callAs(newClient)).status).toBe(200)
     await expect(callAs(client)).rejects.toThrow()
   })
 
-  it('keeps its certificate when the new one does not fit its key', async () => {
+  it('keeps its certificate when the new certificate and key do not match', async () => {
     const server = await serve(echo)
     expect(() => server.renew({ certificate: certified.certificate, key: client.key })).toThrow(/key values mismatch/)
     expect((await post(server.port, '/a', '')).status).toBe(200)
   })
 
-  it('closes HTTP/2 connections that nobody uses', async () => {
+  it('closes idle HTTP/2 connections', async () => {
     const clock = new VirtualClock()
     const { port } = await serve(echo, { clock })
     const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
@@ -200,7 +200,7 @@ describe('a server on a socket', () => {
     await closed
   })
 
-  it('cuts off a client that it cannot read, and that does not leave by itself', async () => {
+  it('closes the connection of a client that sends invalid HTTP and does not disconnect', async () => {
     const clock = new VirtualClock()
     const { port } = await serve(echo, { clock })
     const socket = connectTLS({ host: '127.0.0.1', port, ca: authority.certificate, allowHalfOpen: true } as ConnectionOptions)
@@ -218,7 +218,7 @@ describe('a server on a socket', () => {
     expect(clock.nextDue).toBeUndefined()
   })
 
-  it('cuts off a client that does not take its answer', async () => {
+  it('closes the connection of a client that does not read the response', async () => {
     const clock = new VirtualClock()
     const { port } = await serve(async () => new Response('x'.repeat(16 * 1024 * 1024)), { clock })
     const socket: TLSSocket = connectTLS({ host: '127.0.0.1', port, ca: authority.certificate })
@@ -234,7 +234,7 @@ describe('a server on a socket', () => {
   })
 })
 
-describe('a server that stops', () => {
+describe('a stopping server', () => {
   async function slowServer(clock = new VirtualClock()) {
     let answer!: () => void
     const answers = new Promise<void>((resolve) => {
@@ -255,16 +255,16 @@ describe('a server that stops', () => {
     return { server, clock, begun, answer }
   }
 
-  it('answers what is under way, tells clients to go elsewhere, and takes nothing new', async () => {
+  it('completes running calls, sends GOAWAY, and refuses new connections', async () => {
     const { server, begun, answer } = await slowServer()
     const session = connectHttp2(`https://127.0.0.1:${server.port}`, { ca: authority.certificate })
     const stream = session.request({ ':method': 'POST', ':path': '/' })
     stream.end()
-    const toldToGo = once(session, 'goaway')
+    const goaway = once(session, 'goaway')
     const call = post(server.port, '/', '', { headers: { connection: 'keep-alive' } })
     await begun
     const closed = server.close()
-    const [code] = (await toldToGo) as [number]
+    const [code] = (await goaway) as [number]
     expect(code).toBe(constants.NGHTTP2_NO_ERROR)
     await expect(post(server.port, '/', '')).rejects.toThrow('ECONNREFUSED')
     answer()
@@ -275,7 +275,7 @@ describe('a server that stops', () => {
     await closed
   })
 
-  it('cuts off what does not end in time', async () => {
+  it('closes connections whose calls do not end within the grace period', async () => {
     const { server, clock, begun } = await slowServer()
     const call = post(server.port, '/', '').catch((err: NodeJS.ErrnoException) => err.code)
     await begun

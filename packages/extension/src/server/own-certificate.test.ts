@@ -10,16 +10,16 @@ let clock: VirtualClock
 let trusted: X509Certificate[]
 let served: X509Certificate | undefined
 let kept: CertifiedKey[]
-let story: string[]
+let events: string[]
 beforeEach(() => {
   clock = new VirtualClock()
   trusted = []
   served = undefined
   kept = []
-  story = []
+  events = []
 })
 
-const note = (what: string) => story.push(`day ${((clock.now() - Date.UTC(2026, 0, 1)) / day).toFixed(2)}: ${what}`)
+const record = (what: string) => events.push(`day ${((clock.now() - Date.UTC(2026, 0, 1)) / day).toFixed(2)}: ${what}`)
 const keep = (more: Partial<OwnCertificateOptions> = {}) =>
   keepOwnCertificate({
     commonName: 'x',
@@ -32,11 +32,11 @@ const keep = (more: Partial<OwnCertificateOptions> = {}) =>
         .split(/(?<=-----END CERTIFICATE-----\n)/)
         .filter(Boolean)
         .map((pem) => new X509Certificate(pem))
-      note(`${trusted.length} trusted`)
+      record(`${trusted.length} trusted`)
     },
     serve({ certificate }) {
       served = new X509Certificate(certificate)
-      note('a certificate')
+      record('a certificate')
     },
     keep: (authority) => kept.push(authority),
     ...more,
@@ -54,8 +54,8 @@ const isGood = () => {
 const settle = async () => {
   for (let i = 0; i < 20; i++) await Promise.resolve()
 }
-/** Lets time pass; what is served must be valid and trusted at every moment. */
-const pass = async (ms: number) => {
+/** Advances the clock timer by timer; after each one the served certificate must be valid and trusted. */
+const advance = async (ms: number) => {
   const end = clock.now() + ms
   while (clock.step(end)) {
     await settle()
@@ -63,11 +63,11 @@ const pass = async (ms: number) => {
   }
 }
 
-describe('a certificate of its own', () => {
-  it('is renewed before it ends, and its authority too: trusted before it signs, dropped after it is out of use', async () => {
+describe('a self-made certificate', () => {
+  it('is renewed before it expires; a new authority is trusted before it signs, and the old one dropped after its last use', async () => {
     const own = await keep()
-    await pass(80 * day)
-    expect(story).toEqual([
+    await advance(80 * day)
+    expect(events).toEqual([
       'day 0.00: 1 trusted',
       'day 0.00: a certificate',
       'day 13.33: a certificate',
@@ -85,12 +85,12 @@ describe('a certificate of its own', () => {
 
   it('is valid and trusted at every moment of ten years', async () => {
     const own = await keep()
-    await pass(3650 * day)
+    await advance(3650 * day)
     expect(kept.length).toBe(61)
     own.close()
   })
 
-  it('is signed by the authority of the last time, as long as that has time left', async () => {
+  it('is signed by the stored authority, unless that one is expired', async () => {
     const authority = await makeAuthority(clock, { commonName: 'kept', validity: 90 * day })
     const own = await keep({ authority })
     expect(kept).toEqual([])
@@ -103,32 +103,32 @@ describe('a certificate of its own', () => {
     later.close()
   })
 
-  it('is tried again when it cannot be told or served, and nothing is skipped', async () => {
+  it('stays valid and trusted when publishing or serving it fails, because both are retried in order', async () => {
     const failures = new Set<number>()
     let calls = 0
-    const sometimes = () => {
+    const failSometimes = () => {
       if (failures.has(calls++)) throw new Error('not now')
     }
     const trust = async (bundle: string) => {
-      sometimes()
+      failSometimes()
       trusted = bundle
         .split(/(?<=-----END CERTIFICATE-----\n)/)
         .filter(Boolean)
         .map((pem) => new X509Certificate(pem))
     }
     const serve = ({ certificate }: CertifiedKey) => {
-      sometimes()
+      failSometimes()
       served = new X509Certificate(certificate)
     }
     const own = await keep({ trust, serve })
     for (let call = 2; call < 200; call += 2) failures.add(call)
-    await pass(200 * day)
+    await advance(200 * day)
     expect(calls).toBeGreaterThan(20)
     own.close()
   })
 
-  it('is not kept when it cannot be told at first', async () => {
-    await expect(keep({ trust: () => Promise.reject(new Error('nobody listens')) })).rejects.toThrow('nobody listens')
+  it('is not renewed when it cannot be published at the start', async () => {
+    await expect(keep({ trust: () => Promise.reject(new Error('cannot publish')) })).rejects.toThrow('cannot publish')
     expect(clock.nextDue).toBeUndefined()
   })
 })

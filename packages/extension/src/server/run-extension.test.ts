@@ -15,7 +15,7 @@ import { jsonLogger } from './json-log.ts'
 import { type RunningExtension, startExtension } from './run-extension.ts'
 
 describe('the command line', () => {
-  it('has the defaults of upstream', () => {
+  it("has upstream's defaults", () => {
     expect(parseExtensionFlags([])).toEqual({
       host: '',
       port: 9443,
@@ -35,7 +35,7 @@ describe('the command line', () => {
     })
   })
 
-  it('says otherwise', () => {
+  it('overrides the defaults', () => {
     const args =
       '--webhook-port=1 --webhook-cert-dir /c --webhook-cert-name a --webhook-key-name b --webhook-client-ca-name d --health-addr [::1]:2 ' +
       '--diagnostics-address=localhost:3 --insecure-diagnostics --tls-min-version VersionTLS13 --graceful-shutdown-timeout 1m ' +
@@ -51,7 +51,7 @@ describe('the command line', () => {
     })
   })
 
-  it('spells booleans as Go does, and turns off what has the address 0', () => {
+  it('accepts boolean flags as Go does, and turns off a server with the address 0', () => {
     const flags = parseExtensionFlags(['--insecure-diagnostics=false', '--health-addr', '0'])
     expect(flags.diagnostics?.insecure).toBe(false)
     expect(flags.health).toBeUndefined()
@@ -71,7 +71,7 @@ describe('the command line', () => {
   })
 })
 
-it('logs lines of JSON as pino does, errors with their stack, and no lines below its level', () => {
+it("logs JSON lines in pino's format, and none below its level", () => {
   const lines: string[] = []
   const log = jsonLogger((line) => lines.push(line), 'info', { ...systemClock, now: () => 5 }).child({ hook: 'X' })
   log.debug('Nothing')
@@ -83,7 +83,7 @@ it('logs lines of JSON as pino does, errors with their stack, and no lines below
   expect(third).toBeUndefined()
 })
 
-describe('an extension that runs', () => {
+describe('a running extension', () => {
   let authority: CertifiedKey
   let folder: string
   let running: RunningExtension | undefined
@@ -141,8 +141,8 @@ describe('an extension that runs', () => {
       })
       outgoing.on('error', reject)
     })
-  /** The name in the certificate that the server shows. */
-  const shown = (url: string) =>
+  /** Returns the common name in the certificate that the server presents. */
+  const presented = (url: string) =>
     new Promise<string>((resolve, reject) => {
       const outgoing = request(
         url,
@@ -157,11 +157,11 @@ describe('an extension that runs', () => {
       outgoing.end('{}')
     })
 
-  it('answers hooks, health and metrics', async () => {
+  it('serves hooks, health and metrics', async () => {
     await certify('x')
     const { address, healthURL, metricsURL } = await start()
     expect(address).toEqual({ url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/) })
-    await shown(`${address.url}${hookPath(Discovery)}`)
+    await presented(`${address.url}${hookPath(Discovery)}`)
     expect(await get(`${healthURL}/healthz`)).toEqual({ status: 200, text: 'ok' })
     expect(await get(`${healthURL}/readyz`)).toEqual({ status: 200, text: 'ok' })
     expect(await get(`${healthURL}/metrics`)).toMatchObject({ status: 404 })
@@ -172,39 +172,39 @@ describe('an extension that runs', () => {
     expect(text).toContain('process_resident_memory_bytes')
   })
 
-  it('serves metrics without TLS where it is told to', async () => {
+  it('serves metrics without TLS with --insecure-diagnostics', async () => {
     await certify('x')
     const { metricsURL } = await start(['--insecure-diagnostics'])
     expect(metricsURL).toMatch(/^http:/)
     expect((await get(`${metricsURL}/metrics`)).status).toBe(200)
   })
 
-  it('shows the certificate that is in its folder now, on both ports', async () => {
+  it('presents a replaced certificate on both ports', async () => {
     await certify('first')
-    let took!: () => void
+    let tookOver!: () => void
     const taken = new Promise<void>((resolve) => {
-      took = resolve
+      tookOver = resolve
     })
-    const log: Logger = { ...silent, info: (message) => message.startsWith('Took over') && took(), child: () => log }
+    const log: Logger = { ...silent, info: (message) => message.startsWith('Took over') && tookOver(), child: () => log }
     const { address, metricsURL } = await start([], log)
-    expect(await shown(address.url)).toBe('first')
+    expect(await presented(address.url)).toBe('first')
     await certify('second')
     await taken
-    expect(await shown(address.url)).toBe('second')
-    expect(await shown(metricsURL!)).toBe('second')
+    expect(await presented(address.url)).toBe('second')
+    expect(await presented(metricsURL!)).toBe('second')
   })
 
-  it('wants certificates of callers where it is given their authority, and none of those who look at metrics', async () => {
+  it('requires client certificates for hooks with --webhook-client-ca-name, but not for metrics', async () => {
     await certify('x')
     writeFileSync(join(folder, 'ca.crt'), authority.certificate)
     const { address, metricsURL } = await start(['--webhook-client-ca-name', 'ca.crt'])
-    await expect(shown(address.url)).rejects.toThrow()
+    await expect(presented(address.url)).rejects.toThrow()
     const { certificate: cert, key } = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
     expect((await get(address.url, { cert, key })).status).toBe(404)
     expect((await get(`${metricsURL}/metrics`)).status).toBe(200)
   })
 
-  it('is not ready while it stops, and answers what is under way', async () => {
+  it('fails /readyz while it stops, and completes running calls', async () => {
     await certify('x')
     const { address, healthURL, close } = await start()
     const body = JSON.stringify({ cluster: { metadata: {}, spec: {} }, settings: { wait: 'yes' } })
@@ -228,7 +228,7 @@ describe('an extension that runs', () => {
     await expect(get(`${healthURL}/healthz`)).rejects.toThrow(/ECONNREFUSED|ECONNRESET/)
   })
 
-  it('accepts calls during --shutdown-delay-duration, until clients know that it stops', async () => {
+  it('accepts calls during --shutdown-delay-duration while /readyz fails', async () => {
     await certify('x')
     const clock = new VirtualClock()
     const flags = parseExtensionFlags(
@@ -239,13 +239,13 @@ describe('an extension that runs', () => {
     const { address, healthURL, close } = await startExtension(extension, flags, { log: silent, clock })
     const closed = close()
     expect((await get(`${healthURL}/readyz`)).status).toBe(503)
-    expect(await shown(`${address.url}${hookPath(Discovery)}`)).toBe('x')
+    expect(await presented(`${address.url}${hookPath(Discovery)}`)).toBe('x')
     clock.step(clock.now() + 5000)
     await closed
-    await expect(shown(address.url)).rejects.toThrow('ECONNREFUSED')
+    await expect(presented(address.url)).rejects.toThrow('ECONNREFUSED')
   })
 
-  it('makes a certificate of its own for development, and says what to trust', async () => {
+  it('makes a certificate with --dev, and returns its CA bundle', async () => {
     const flags = parseExtensionFlags(['--dev'])
     running = await startExtension(extension, flags, { log: silent, clock: systemClock })
     const { url, caBundle = '' } = running.address
@@ -254,7 +254,7 @@ describe('an extension that runs', () => {
     expect(running.healthURL).toBeUndefined()
   })
 
-  it('says which port is taken, and lets go of the others', async () => {
+  it('names the port that is in use', async () => {
     await certify('x')
     const { healthURL } = await start()
     const taken = new URL(healthURL!).port

@@ -36,7 +36,7 @@ const untilCalls = async (count: () => number, wanted: number) => {
   while (count() < wanted) await new Promise((resolve) => setImmediate(resolve))
 }
 
-describe('the timeout of the caller', () => {
+describe("the caller's timeout", () => {
   it.each([
     ['?timeout=10s', seconds(10)],
     ['?timeout=1m30s', seconds(90)],
@@ -44,7 +44,7 @@ describe('the timeout of the caller', () => {
     ['', seconds(30)],
     ['?timeout=soon', seconds(30)],
     ['?timeout=-5s', seconds(30)],
-  ])('with %j ends after %i ms: the handler is told, and the call answered', async (query, limit) => {
+  ])('with query %j aborts the handler and returns 504 after %i ms', async (query, limit) => {
     const signals: AbortSignal[] = []
     const call = serverOf(({ signal }) => {
       signals.push(signal)
@@ -62,7 +62,7 @@ describe('the timeout of the caller', () => {
     expect(served).toEqual([{ hook: 'BeforeClusterCreate', handler: 'gate', status: 'Timeout', took: limit }])
   })
 
-  it('ends when the caller disconnects', async () => {
+  it('does not matter after the caller disconnects: the handler is aborted at once', async () => {
     const caller = new AbortController()
     let reason: unknown
     const call = serverOf(
@@ -92,15 +92,15 @@ describe('the timeout of the caller', () => {
     expect((await answer).status).toBe(504)
   })
 
-  it('leaves no timer behind', async () => {
+  it('leaves no pending timer', async () => {
     const call = serverOf(() => proceedNow())
     await call('?timeout=10s')
     expect(clock.nextDue).toBeUndefined()
   })
 })
 
-describe('too many concurrent calls', () => {
-  it('wait in order, at most until the timeout of their caller', async () => {
+describe('concurrent calls over the limit', () => {
+  it("wait in order, at most until their caller's timeout", async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { inFlight: 1 })
     const first = call('?timeout=1m')
@@ -117,7 +117,7 @@ describe('too many concurrent calls', () => {
     expect([(await first).status, (await patient).status]).toEqual([200, 200])
   })
 
-  it('count a handler whose caller has gone until the handler ends', async () => {
+  it('include calls whose caller disconnected, until their handlers end', async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { inFlight: 1 })
     const first = call('?timeout=5s')
@@ -133,7 +133,7 @@ describe('too many concurrent calls', () => {
     expect((await second).status).toBe(200)
   })
 
-  it('are rejected while their bodies exceed the memory budget', async () => {
+  it('are rejected while the bodies of running calls exceed the memory budget', async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { bytes: 100 })
     const first = call()
@@ -154,11 +154,11 @@ describe('too many concurrent calls', () => {
 
 describe('each call', () => {
   const answers: [string, () => Answer, object][] = [
-    ['that goes on', () => proceedNow(), { status: 'Success' }],
-    ['that is held', () => holdFor(7, 'quota'), { status: 'Success', retryAfterSeconds: 7, reason: 'quota' }],
+    ['that proceeds', () => proceedNow(), { status: 'Success' }],
+    ['that blocks', () => holdFor(7, 'quota'), { status: 'Success', retryAfterSeconds: 7, reason: 'quota' }],
     ['that fails', () => fail('not today'), { status: 'Failure', reason: 'not today' }],
   ]
-  it.each(answers)('%s is a line in the log', async (_, handle, fields) => {
+  it.each(answers)('%s is logged in one line', async (_, handle, fields) => {
     await serverOf(handle)()
     const always = { hook: 'BeforeClusterCreate', handler: 'gate', ms: 0, Cluster: 'default/demo' }
     expect(lines).toEqual([['Hook answered', { ...always, ...fields }]])
@@ -175,13 +175,13 @@ describe('each call', () => {
     expect(JSON.stringify(lines)).not.toContain('hunter2')
   })
 
-  it('whose answer has no form in JSON is an error', async () => {
+  it('whose response cannot be encoded as JSON fails with 500', async () => {
     const answer = { kind: 'proceed', response: { items: 1n } } as unknown as Answer
     expect((await serverOf(() => answer)()).status).toBe(500)
     expect(served).toMatchObject([{ status: 'Error' }])
   })
 
-  it('is counted', async () => {
+  it('is counted in the metrics by status, with its duration', async () => {
     const registry = new Registry()
     const observe = servedCallMetrics(registry)
     const answers = [proceedNow(), holdFor(1, ''), fail('no')]

@@ -23,7 +23,7 @@ const path = hookPath(BeforeClusterCreate, 'gate')
 const post = (at: string, body: string) => serve(new Request(`https://x${at}`, { method: 'POST', body }))
 const answerTo = async (body: string): Promise<unknown> => (await post(path, body)).json()
 
-it('answers discovery with its handlers, in their order', async () => {
+it('lists its handlers in declaration order in the discovery response', async () => {
   expect(await (await post(hookPath(Discovery), '{}')).json()).toEqual({
     apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
     kind: 'DiscoveryResponse',
@@ -45,10 +45,10 @@ it('answers discovery with its handlers, in their order', async () => {
 
 describe('a handler', () => {
   test.each<[string, Record<string, string>, object]>([
-    ['lets go', {}, { status: 'Success', retryAfterSeconds: 0 }],
-    ['holds', { wait: '30' }, { status: 'Success', retryAfterSeconds: 30, message: 'quota for demo' }],
+    ['proceeds', {}, { status: 'Success', retryAfterSeconds: 0 }],
+    ['blocks', { wait: '30' }, { status: 'Success', retryAfterSeconds: 30, message: 'quota for demo' }],
     ['fails', { mood: 'bad' }, { status: 'Failure', message: 'not today', retryAfterSeconds: 0 }],
-  ])('that %s', async (_, settings, answer) => {
+  ])('that %s returns status, message and retryAfterSeconds', async (_, settings, answer) => {
     expect(await callHook(extension, BeforeClusterCreate, { cluster, settings })).toEqual({
       apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
       kind: 'BeforeClusterCreateResponse',
@@ -56,7 +56,7 @@ describe('a handler', () => {
     })
   })
 
-  it('of a hook that does not block answers without a time to wait', async () => {
+  it('of a non-blocking hook responds without retryAfterSeconds', async () => {
     const { status, message, ...rest } = await callHook(extension, AfterControlPlaneInitialized, { cluster })
     expect([status, message, rest]).toEqual([
       'Success',
@@ -65,16 +65,16 @@ describe('a handler', () => {
     ])
   })
 
-  it('can hold only where the hook blocks, says the type checker', () => {
+  it('can block only in a blocking hook, by its type', () => {
     expectTypeOf<Hold>().toExtend<AnswerOf<typeof BeforeClusterCreate>>()
     expectTypeOf<Hold>().not.toExtend<AnswerOf<typeof AfterControlPlaneInitialized>>()
   })
 
   test.each([
-    ['nothing', undefined, 'got undefined'],
-    ['what goes over the wire', { status: 'Failure', message: 'no' }, 'got an object with status, message'],
-    ['a kind that there is not', { kind: 'wait' }, 'got an object with kind'],
-  ])('that answers %s is no go', async (_, answer, got) => {
+    ['undefined', undefined, 'got undefined'],
+    ['a response as sent to the caller', { status: 'Failure', message: 'no' }, 'got an object with status, message'],
+    ['an unknown kind', { kind: 'wait' }, 'got an object with kind'],
+  ])('that returns %s fails the call with 500', async (_, answer, got) => {
     const careless = on(BeforeClusterCreate, { name: 'careless' }, (() => answer) as never)
     const failed = await callHook(careless, BeforeClusterCreate).catch((err: unknown) => err as Error)
     expect(failed).toMatchObject({
@@ -83,7 +83,7 @@ describe('a handler', () => {
     })
   })
 
-  it('that throws is answered with 500 and without details', async () => {
+  it('that throws fails the call with 500, without details', async () => {
     const response = await post(path, JSON.stringify({ cluster, settings: { mood: 'broken' } }))
     expect([response.status, await response.text()]).toEqual([500, 'handler "gate" failed\n'])
   })
@@ -94,7 +94,7 @@ describe('a request', () => {
     ['without a body', '', 'error unmarshalling request: unexpected end of JSON input'],
     ['that is not JSON', '<html>', "error unmarshalling request: invalid character '<' looking for beginning of value"],
     ['with a byte order mark', '\ufeff{}', "error unmarshalling request: invalid character 'ï' looking for beginning of value"],
-    ['with something after it', '{} {}', "error unmarshalling request: invalid character '{' after top-level value"],
+    ['with text after the JSON value', '{} {}', "error unmarshalling request: invalid character '{' after top-level value"],
     [
       'that is a list',
       '[]',
@@ -106,13 +106,13 @@ describe('a request', () => {
       'error unmarshalling request: json: cannot unmarshal string into Go struct field BeforeClusterCreateRequest.cluster of type object',
     ],
     [
-      'with settings that are no texts',
+      'with settings that are not strings',
       '{"cluster": {}, "settings": {"a": 1}}',
       'error unmarshalling request: json: cannot unmarshal number into Go struct field BeforeClusterCreateRequest.CommonRequest.settings of type string',
     ],
-    ['without what the hook carries', '{}', 'error unmarshalling request: BeforeClusterCreateRequest needs cluster'],
-    ['that is too long', ' '.repeat(20 * 1024 * 1024 + 1), 'error reading request: http: request body too large'],
-  ])('%s is answered as a failure', async (_, body, message) => {
+    ['without a required field', '{}', 'error unmarshalling request: BeforeClusterCreateRequest needs cluster'],
+    ['over the size limit', ' '.repeat(20 * 1024 * 1024 + 1), 'error reading request: http: request body too large'],
+  ])('%s returns a failure', async (_, body, message) => {
     expect(await answerTo(body)).toMatchObject({ status: 'Failure', message })
   })
 
@@ -121,7 +121,7 @@ describe('a request', () => {
     expect(await answerTo(body)).toMatchObject({ status: 'Success' })
   })
 
-  it('finds its handler below a prefix', async () => {
+  it('reaches its handler below a path prefix', async () => {
     const response = await post(`/team/x${path}`, JSON.stringify({ cluster }))
     expect(await response.json()).toMatchObject({ status: 'Success' })
   })
@@ -131,7 +131,7 @@ describe('a request', () => {
     [`${path}/`, 404, '404 page not found\n', null],
     [path.replace('gate', 'Gate'), 404, '404 page not found\n', null],
     [`/${path}?timeout=5s`, 301, '', `${path}?timeout=5s`],
-  ])('to %s gets %i', async (at, status, text, location) => {
+  ])('to %s returns %i', async (at, status, text, location) => {
     const response = await post(at, '{}')
     expect([response.status, await response.text(), response.headers.get('location')]).toEqual([status, text, location])
   })
@@ -140,16 +140,16 @@ describe('a request', () => {
 describe('defineExtension rejects', () => {
   const handler = (name: string, more: object = {}) => on(BeforeClusterCreate, { name, ...more }, () => proceedNow())
   test.each([
-    ['a name that is no DNS label', [handler('My.Handler')], 'handler name My.Handler is not valid'],
-    ['a limit beyond 30 seconds', [handler('a', { timeoutSeconds: 31 })], 'handler a timeoutSeconds 31 must be between 1 and 30'],
+    ['a name that is not a DNS label', [handler('My.Handler')], 'handler name My.Handler is not valid'],
+    ['a timeout over 30 seconds', [handler('a', { timeoutSeconds: 31 })], 'handler a timeoutSeconds 31 must be between 1 and 30'],
     ['no name', [handler(undefined as never)], 'handler name undefined is not valid: must be a text'],
     ['no function', [on(BeforeClusterCreate, { name: 'a' }, undefined as never)], 'handler a must be a function'],
     [
-      'a policy that there is not',
+      'an unknown failure policy',
       [handler('a', { failurePolicy: 'ignore' })],
       'handler a failurePolicy ignore must equal "Ignore" or "Fail"',
     ],
-    ['two handlers on one path', [handler('a'), handler('a')], 'there is already a handler registered for path'],
+    ['two handlers with one path', [handler('a'), handler('a')], 'there is already a handler registered for path'],
     [
       'one name for two hooks',
       [handler('a'), on(AfterControlPlaneInitialized, { name: 'a' }, () => proceedNow())],
@@ -161,4 +161,6 @@ describe('defineExtension rejects', () => {
   })
 })
 
-test.each([0, -1, 1.5, 2 ** 31])('holdFor(%d) is rejected', (seconds) => expect(() => holdFor(seconds, '')).toThrow(RangeError))
+test.each([0, -1, 1.5, 2 ** 31])('holdFor(%d) throws a RangeError', (seconds) =>
+  expect(() => holdFor(seconds, '')).toThrow(RangeError),
+)

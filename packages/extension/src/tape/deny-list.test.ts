@@ -96,8 +96,8 @@ const members: { readonly [form: string]: (secret: string) => object } = {
 
 /** A canary has the form of the second half of a bootstrap token: sixteen lower-case letters and digits. */
 const Canary = /canary\d{10}/
-let hatched = 0
-const canary = (): string => `canary${String(hatched++).padStart(10, '0')}`
+let canaries = 0
+const canary = (): string => `canary${String(canaries++).padStart(10, '0')}`
 
 /** Returns the first canary in a text, also in base64, and in base64 of base64. */
 function found(text: string): string | undefined {
@@ -138,7 +138,7 @@ const contents: { readonly [hook: string]: object } = {
 
 const exchanges: [string, Json][] = hookCatalog.flatMap((hook) => [
   [`request of ${hook.name}`, { ...(fixture(hook) as object), settings: { region: 'eu1' } } as unknown as Json],
-  [`answer of ${hook.name}`, { status: 'Success', message: 'all is well', ...contents[hook.name] } as unknown as Json],
+  [`response of ${hook.name}`, { status: 'Success', message: 'all is well', ...contents[hook.name] } as unknown as Json],
 ])
 
 /** Returns the value with changed strings and extended objects, also inside patches. */
@@ -171,13 +171,13 @@ const leaks = (plant: (exchange: Json) => unknown): string[] =>
   })
 
 describe.each(Object.entries(texts))('%s', (_, form) => {
-  it('is redacted instead of every string', () =>
+  it('is redacted when it replaces any string', () =>
     expect(leaks((exchange) => everywhere(exchange, () => form(canary()), Object))).toEqual([]))
 
-  it('is redacted after every string', () =>
+  it('is redacted when it follows any string', () =>
     expect(leaks((exchange) => everywhere(exchange, (text) => `${text}\n${form(canary())}`, Object))).toEqual([]))
 
-  it('is redacted once', () => {
+  it('is redacted idempotently', () => {
     const once = redactText(form(canary()))
     expect(redactText(once)).toBe(once)
   })
@@ -191,7 +191,10 @@ test.each(exchanges)('the %s without secrets is unchanged', (_, exchange) => exp
 
 test.each([
   ['the name of a Secret', { dataSecretName: 'demo-bootstrap', secretRef: { name: 'x' }, tokenTTL: '1h' }],
-  ['where a token is', { 'token-auth-file': '/etc/tokens.csv', args: '--authorization-mode=Node,RBAC --token-auth-file x' }],
+  [
+    'the path of a token file',
+    { 'token-auth-file': '/etc/tokens.csv', args: '--authorization-mode=Node,RBAC --token-auth-file x' },
+  ],
   ['a certificate', { caBundle: base64('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n') }],
   ['a public key', { sshAuthorizedKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB me@example.com'] }],
   ['a message about a Secret', { message: 'failed to get secret "default/x": not found' }],
@@ -224,7 +227,7 @@ test('redacted values keep their type', () => {
   })
 })
 
-describe('in any JSON', () => {
+describe('random JSON', () => {
   const within = fc
     .tuple(fc.constantFrom(...Object.values(texts)), fc.constantFrom('', 'plain ', '{', '日本 ', 'x=1\n', '"'))
     .map(([form, before]) => `${before}${form(canary())}`)
@@ -253,7 +256,7 @@ describe('in any JSON', () => {
     ),
   }))
 
-  test('redacts all canaries, and is idempotent', () => {
+  test('loses all canaries by redaction, which is idempotent', () => {
     const numRuns = 300 * Number(process.env.CAPSTAN_FUZZ ?? 1)
     fc.assert(
       fc.property(tree, (value) => {

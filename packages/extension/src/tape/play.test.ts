@@ -114,8 +114,8 @@ describe('a tape as transport for core', () => {
         }),
       ),
     ],
-    ['garbage', async (request) => (/create/.test(request.url) ? new Response('<html>') : server(gate)(request))],
-  ])('%s is repeated with the same message', async (_, handle) => {
+    ['an invalid response', async (request) => (/create/.test(request.url) ? new Response('<html>') : server(gate)(request))],
+  ])('repeats %s with the same message', async (_, handle) => {
     let then: unknown
     const tape = await taped(handle, async (client) => {
       then = await outcome(create(client))
@@ -142,8 +142,8 @@ describe('a tape as transport for core', () => {
     const upgrade = on(BeforeClusterUpgrade, { name: 'upgrade' }, () => proceedNow())
     const tape = await taped(server(upgrade), async () => {})
     const client = await clientOver(tapeTransport(tape))
-    const asked = client.callAll(BeforeClusterUpgrade, object, fixture(BeforeClusterUpgrade))
-    expect(await outcome(asked)).toMatchObject({ message: expect.stringMatching(/: there is no call of it$/) })
+    const called = client.callAll(BeforeClusterUpgrade, object, fixture(BeforeClusterUpgrade))
+    expect(await outcome(called)).toMatchObject({ message: expect.stringMatching(/: there is no call of it$/) })
   })
 
   it('compares without secrets: the tape has none', async () => {

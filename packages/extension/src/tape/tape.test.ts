@@ -156,20 +156,24 @@ describe('a reader', () => {
   })
 
   test.each([
-    ['nothing at all', '', 'it is no tape: there is no first line'],
-    ['something else', '{"kind":"List"}\n', 'it is no tape: the first line is not {"tape": "capstan.dev/hook-calls", …}'],
-    ['no JSON', 'apiVersion: v1\n', 'it is no tape: the first line is not {"tape": "capstan.dev/hook-calls", …}'],
+    ['an empty text', '', 'it is no tape: there is no first line'],
+    [
+      'a document of another kind',
+      '{"kind":"List"}\n',
+      'it is no tape: the first line is not {"tape": "capstan.dev/hook-calls", …}',
+    ],
+    ['a text that is not JSON', 'apiVersion: v1\n', 'it is no tape: the first line is not {"tape": "capstan.dev/hook-calls", …}'],
     [
       'a newer version',
       header.replace(':1,', ':2,'),
       'it is a tape of version 2, and this release reads versions up to 1: use a newer one',
     ],
-    ['no version', header.replace(':1,', ':"1",'), 'version "1" is no version of a tape'],
+    ['a version that is not a number', header.replace(':1,', ':"1",'), 'version "1" is no version of a tape'],
     ['a damaged line', `${header}{"group":\n{}\n`, 'line 2 is damaged: expected an object in JSON'],
     ['a call without its hook', `${header}{"group":"a","version":"v1"}\n`, 'line 2 is no call: expected hook to be a text'],
   ])('rejects %s', (_, text, message) => expect(() => parseTape(text)).toThrow(message))
 
-  test('any text is read, played and listed as a tape, or rejected', async () => {
+  test('random lines are read, played and listed as a tape, or rejected', async () => {
     const whole = JSON.parse(await line()) as Record<string, unknown>
     const fields = fc.record(Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, often(value)])), {
       requiredKeys: [],
@@ -229,10 +233,10 @@ describe('a tape on disk', () => {
   })
 
   test.each([
-    ['whole', header],
-    ['torn in a call', `${header}{"group":"hoo`],
-    ['torn in its first line', header.slice(0, 20)],
-    ['torn after a long line', `${header}${JSON.stringify({ stopped: 'x'.repeat(200_000) })}\n${'y'.repeat(200_000)}`],
+    ['complete', header],
+    ['truncated in a call', `${header}{"group":"hoo`],
+    ['truncated in its first line', header.slice(0, 20)],
+    ['truncated after a long line', `${header}${JSON.stringify({ stopped: 'x'.repeat(200_000) })}\n${'y'.repeat(200_000)}`],
   ])('is continued when it is %s', async (name, text) => {
     const path = file(name, text)
     await record(path)
@@ -251,7 +255,8 @@ describe('a tape on disk', () => {
     expect(statSync(path).mode & 0o777).toBe(0o644)
   })
 
-  it('that cannot be opened is named', () => expect(openTape(join(folder, 'no', 'such'))).rejects.toThrow(/ENOENT.*no\/such/))
+  it('is named in the error when it cannot be opened', () =>
+    expect(openTape(join(folder, 'no', 'such'))).rejects.toThrow(/ENOENT.*no\/such/))
 })
 
 test('a call has the number of attempts if there were several', () => {

@@ -22,7 +22,7 @@ const handlerOf = (hook: Hook, answer: (request: never) => Answer): Handler => (
 const json = (patch: unknown) => btoa(JSON.stringify(patch))
 
 describe.each(hookCatalog.filter(({ singleton }) => !singleton).map((hook) => [hook.name, hook] as const))('%s', (_, hook) => {
-  it('can be called with its fixture, and gets it decoded', async () => {
+  it('receives its fixture as the decoded request', async () => {
     let seen: unknown
     const handler = handlerOf(hook, (request) => {
       seen = request
@@ -38,12 +38,12 @@ describe.each(hookCatalog.filter(({ singleton }) => !singleton).map((hook) => [h
   })
 })
 
-describe('what core would not take', () => {
+describe('callHook rejects', () => {
   const patches = (...items: object[]) => handlerOf(GeneratePatches, () => proceedWith({ items }))
   const [{ uid } = { uid: '' }] = fixture(GeneratePatches).items
   test.each<[string, Hook, Handler, RegExp]>([
     [
-      'a wrong type',
+      'a field of a wrong type',
       GeneratePatches,
       patches({ uid: 5 }),
       /cannot unmarshal number into Go struct field GeneratePatchesResponseItem\.items\.uid/,
@@ -55,13 +55,13 @@ describe('what core would not take', () => {
       /illegal base64 data at input byte 0/,
     ],
     [
-      'a patch of a template that was not asked about',
+      'a patch of a template that is not in the request',
       GeneratePatches,
       patches({ uid: 'other', patchType: 'JSONPatch', patch: json([]) }),
       /^items\[0\] of the response: the request has no item with uid "other"$/,
     ],
     [
-      'a patch that does not apply',
+      'a patch that cannot be applied',
       GeneratePatches,
       patches({ uid, patchType: 'JSONPatch', patch: json([{ op: 'remove', path: '/spec/no' }]) }),
       /^items\[0\] of the response: failed to apply patch: .*unable to remove nonexistent key: no/,
@@ -79,7 +79,7 @@ describe('what core would not take', () => {
       /^got unknown response status "Fine" with message: so far$/,
     ],
     [
-      'a fraction',
+      'a fraction as timeoutSeconds',
       Discovery,
       { ...handlerOf(BeforeClusterCreate, () => proceedNow()), timeoutSeconds: 1.5 },
       /cannot unmarshal number 1\.5 into Go struct field .*timeoutSeconds of type int32/,
@@ -88,12 +88,12 @@ describe('what core would not take', () => {
     await expect(callHook(handler, hook)).rejects.toThrow(message)
   })
 
-  test('discovery of a handler with a name that is none', async () => {
+  test('discovery with an invalid handler name', async () => {
     const extension = { name: 'x', handlers: [on(BeforeClusterCreate, { name: 'No Name' }, () => proceedNow())] }
     await expect(callHook(extension, Discovery)).rejects.toThrow(/handler name No Name is not valid/)
   })
 
-  test('what a handler throws is the cause', async () => {
+  test('an error thrown by the handler, with that error as the cause', async () => {
     const bug = new Error('bug')
     const handler = on(BeforeClusterCreate, { name: 'gate' }, () => {
       throw bug
@@ -106,7 +106,7 @@ describe('what core would not take', () => {
   })
 })
 
-describe('an extension with several handlers', () => {
+describe('callHook with several handlers', () => {
   const extension = defineExtension({
     name: 'x',
     handlers: [
@@ -115,7 +115,7 @@ describe('an extension with several handlers', () => {
     ],
   })
 
-  test('the first is called unless another is named', async () => {
+  test('calls the first handler unless another one is named', async () => {
     expect(await callHook(extension, BeforeClusterCreate)).toMatchObject({ retryAfterSeconds: 0 })
     const request = { ...fixture(BeforeClusterCreate), settings: { why: 'because' } }
     const called = callHook(extension, BeforeClusterCreate, request, { handler: 'second' })
@@ -125,12 +125,12 @@ describe('an extension with several handlers', () => {
   test.each([
     [BeforeClusterUpgrade, undefined, 'Extension x has no handler for BeforeClusterUpgrade'],
     [BeforeClusterCreate, 'third', 'Extension x has no handler for BeforeClusterCreate named third'],
-  ])('%#: a handler that is not there is named', async (hook, handler, message) => {
+  ])('names the missing handler: %#', async (hook, handler, message) => {
     await expect(callHook<Hook>(extension, hook, fixture<Hook>(hook), handler ? { handler } : {})).rejects.toThrow(message)
   })
 })
 
-test('a fixture takes what the case is about', () => {
+test('a fixture accepts overrides of single fields', () => {
   const { cluster, toKubernetesVersion, fromKubernetesVersion } = fixture(BeforeClusterUpgrade, {
     toKubernetesVersion: 'v1.36.0',
     cluster: { metadata: { labels: { tier: 'prod' }, resourceVersion: null }, spec: { topology: { workers: null } } },

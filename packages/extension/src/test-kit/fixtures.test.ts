@@ -7,13 +7,13 @@ import { decodeWire, missingFields } from '../wire/wire.ts'
 describe.each(hookCatalog.map((hook) => [hook.name, hook] as const))('the fixture of %s', (_, hook) => {
   const request = { apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...(fixture(hook) as object) }
 
-  it('is a request of the hook, with nothing beside it', () => {
+  it('has the fields of the request, and no unknown ones', () => {
     const decoded = decodeWire(JSON.stringify(request), hook.request, `${hook.name}Request`, 'request')
     expect(decoded).toEqual(request)
     expect(missingFields(decoded, hook.request)).toEqual([])
   })
 
-  it('carries objects that an API server would take', () => {
+  it('contains objects that are valid by their schemas', () => {
     const problems = objectsIn(request).flatMap((object) => {
       const kind = [Cluster, Machine, MachineSet].find((one) => one.kind === object.kind)
       return kind
@@ -26,7 +26,7 @@ describe.each(hookCatalog.map((hook) => [hook.name, hook] as const))('the fixtur
   })
 })
 
-test('a fixture can be changed without harm to the next one', () => {
+test('changes of one fixture do not affect the next one', () => {
   const [hook] = hookCatalog.filter(({ name }) => name === 'BeforeClusterCreate')
   const first = fixture(hook!) as unknown as { cluster: { metadata: { name: string } } }
   first.cluster.metadata.name = 'other'

@@ -56,12 +56,12 @@ describe('a request to our server', () => {
     ['with a query', { body }, `${path}?timeout=10s&other=1`],
     ['without a query', { body }, path],
     ['without a content type', { body: new TextEncoder().encode(body) }, path],
-    ['as a text', { body, headers: { 'content-type': 'text/plain' } }, path],
+    ['as text/plain', { body, headers: { 'content-type': 'text/plain' } }, path],
     ['as a form', { body, headers: { 'content-type': 'application/x-www-form-urlencoded' } }, path],
-    ['by who accepts something else', { body, headers: { accept: 'text/html' } }, path],
-    ['of the largest size', { body: body.padEnd(maxBytes) }, path],
+    ['with an Accept header of another type', { body, headers: { accept: 'text/html' } }, path],
+    ['of the maximum size', { body: body.padEnd(maxBytes) }, path],
     ['with another kind and version', { body: body.replace('{', '{"kind":"X","apiVersion":"y/v9",') }, path],
-    ['with fields that nobody knows', { body: body.replace('{', '{"future":{"a":[1]},') }, path],
+    ['with unknown fields', { body: body.replace('{', '{"future":{"a":[1]},') }, path],
     ['with null for an empty field', { body: body.replace('{', '{"settings":null,') }, path],
     ['with white space around it', { body: `\n\t ${body}\r\n ` }, path],
   ])('%s reaches its handler', async (_, init, at) => {
@@ -77,15 +77,15 @@ describe('a request to our server', () => {
     ])
   })
 
-  test('by GET, which has no body, is a bad body', async () => {
+  test('by GET returns a failure, because it has no body', async () => {
     const response = await send({ method: 'GET' })
     expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ status: 'Failure' })])
   })
 
   test.each<[string, RequestInit & { duplex?: 'half' }, string]>([
-    ['beyond the largest size', { body: body.padEnd(maxBytes + 1) }, 'error reading request: http: request body too large'],
+    ['over the maximum size', { body: body.padEnd(maxBytes + 1) }, 'error reading request: http: request body too large'],
     [
-      'that breaks off',
+      'whose body is aborted',
       {
         body: new ReadableStream({
           start(controller) {
@@ -97,21 +97,21 @@ describe('a request to our server', () => {
       },
       'error reading request: unexpected EOF',
     ],
-    ['that ends too early', { body: body.slice(0, -1) }, 'error unmarshalling request: unexpected end of JSON input'],
-    ['of two documents', { body: `${body}{}` }, "error unmarshalling request: invalid character '{' after top-level value"],
-  ])('%s is answered with 200 and a failure', async (_, init, message) => {
+    ['with incomplete JSON', { body: body.slice(0, -1) }, 'error unmarshalling request: unexpected end of JSON input'],
+    ['of two JSON values', { body: `${body}{}` }, "error unmarshalling request: invalid character '{' after top-level value"],
+  ])('%s returns 200 with a failure', async (_, init, message) => {
     const response = await send(init)
     expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ status: 'Failure', message })])
   })
 })
 
-describe('an answer of our server', () => {
+describe('a response of our server', () => {
   const handlers = [
-    on(BeforeClusterCreate, { name: 'go' }, () => proceedNow()),
-    on(BeforeClusterCreate, { name: 'hold' }, () => holdFor(2 ** 31 - 1, 'wait')),
+    on(BeforeClusterCreate, { name: 'proceed' }, () => proceedNow()),
+    on(BeforeClusterCreate, { name: 'block' }, () => holdFor(2 ** 31 - 1, 'wait')),
     on(BeforeClusterCreate, { name: 'fail' }, () => fail('no')),
-    on(AfterControlPlaneInitialized, { name: 'hello' }, () => proceedNow('hello')),
-    on(GeneratePatches, { name: 'nothing' }, () => proceedNow()),
+    on(AfterControlPlaneInitialized, { name: 'message' }, () => proceedNow('hello')),
+    on(GeneratePatches, { name: 'empty' }, () => proceedNow()),
     on(GeneratePatches, { name: 'patch' }, () => proceedWith({ items: [{ uid: 'u', patchType: 'JSONPatch', patch: 'W10=' }] })),
     on(GenerateUpgradePlan, { name: 'circle' }, () => {
       const circle: { version: string }[] = []
@@ -126,13 +126,13 @@ describe('an answer of our server', () => {
   }
 
   test.each<[string, string]>([
-    ['go', '"BeforeClusterCreateResponse","status":"Success","retryAfterSeconds":0}'],
-    ['hold', '"BeforeClusterCreateResponse","status":"Success","message":"wait","retryAfterSeconds":2147483647}'],
+    ['proceed', '"BeforeClusterCreateResponse","status":"Success","retryAfterSeconds":0}'],
+    ['block', '"BeforeClusterCreateResponse","status":"Success","message":"wait","retryAfterSeconds":2147483647}'],
     ['fail', '"BeforeClusterCreateResponse","status":"Failure","message":"no","retryAfterSeconds":0}'],
-    ['hello', '"AfterControlPlaneInitializedResponse","status":"Success","message":"hello"}'],
-    ['nothing', '"GeneratePatchesResponse","status":"Success"}'],
+    ['message', '"AfterControlPlaneInitializedResponse","status":"Success","message":"hello"}'],
+    ['empty', '"GeneratePatchesResponse","status":"Success"}'],
     ['patch', '"GeneratePatchesResponse","status":"Success","items":[{"uid":"u","patchType":"JSONPatch","patch":"W10="}]}'],
-  ])('%s is 200 with a status, and to the byte', async (name, text) => {
+  ])("of handler %s has upstream's bytes", async (name, text) => {
     const response = await answerOf(name)
     expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([
       200,
@@ -142,7 +142,7 @@ describe('an answer of our server', () => {
   })
 
   it.each([2.5, -1, 0, 2 ** 31])(
-    'that holds for %d seconds is 500: core could not read it, or would not wait',
+    'is 500 when a handler blocks for %d seconds, which core cannot decode or would not wait for',
     async (seconds) => {
       const handlers = [on(BeforeClusterCreate, { name: 'hold' }, () => ({ kind: 'hold', seconds, message: '' }))]
       const path = hookPath(BeforeClusterCreate, 'hold')
@@ -151,7 +151,7 @@ describe('an answer of our server', () => {
     },
   )
 
-  it('that is no JSON is 500', async () => {
+  it('is 500 when it cannot be encoded as JSON', async () => {
     const response = await answerOf('circle')
     expect([response.status, await response.text()]).toEqual([500, expect.stringMatching(/^unable to marshal response: /)])
   })
@@ -173,11 +173,11 @@ async function answered(hook: Hook, server: FetchHandler) {
     return (err as Error).message.replace(/^http call failed: /, '')
   }
 }
-const said = (hook: Hook, body: BodyInit, init: ResponseInit = {}) => answered(hook, async () => new Response(body, init))
+const decoded = (hook: Hook, body: BodyInit, init: ResponseInit = {}) => answered(hook, async () => new Response(body, init))
 
 describe('a request of our client', () => {
   test.each(hookCatalog.map((hook) => [hook.name, hook] as const))(
-    'for %s is one JSON object, posted with its time limit',
+    'for %s is a POST of one JSON object, with the timeout in the query',
     async (_, hook) => {
       let request!: Request
       let text = ''
@@ -192,13 +192,13 @@ describe('a request of our client', () => {
         kind: `${hook.name}Request`,
         ...(fixture(hook) as object),
       })
-      // Go omits what is empty.
+      // Go omits empty fields.
       expect(text).not.toMatch(/null|"settings"/)
     },
   )
 })
 
-it('goes over HTTPS as JSON of a known length, and does not ask for compression', async () => {
+it('sends JSON with a content length over HTTPS, and does not accept compressed responses', async () => {
   const authority = await makeAuthority(systemClock, { commonName: 'test' })
   const certified = await issueCertificate(authority, systemClock, {
     commonName: 'x',
@@ -209,9 +209,9 @@ it('goes over HTTPS as JSON of a known length, and does not ask for compression'
   const server = createServer({ cert: certified.certificate, key: certified.key }, (incoming, outgoing) => {
     ;({ headers } = incoming)
     const body = Buffer.from('{"status":"Success"}')
-    // As servers that compress when the client accepts it.
-    const isAsked = /gzip/.test(headers['accept-encoding'] ?? '')
-    outgoing.writeHead(200, isAsked ? { 'content-encoding': 'gzip' } : {}).end(isAsked ? gzipSync(body) : body)
+    // Compresses the response if the client accepts it, as many servers do.
+    const acceptsGzip = /gzip/.test(headers['accept-encoding'] ?? '')
+    outgoing.writeHead(200, acceptsGzip ? { 'content-encoding': 'gzip' } : {}).end(acceptsGzip ? gzipSync(body) : body)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const transport = httpsHookTransport()
@@ -230,7 +230,7 @@ it('goes over HTTPS as JSON of a known length, and does not ask for compression'
   expect(headers).toMatchObject({ 'content-type': 'application/json', 'content-length': expect.stringMatching(/^\d+$/) })
 })
 
-describe('our client takes an answer', () => {
+describe('our client', () => {
   const patches = (patch: string) => `{"status":"Success","items":[{"uid":"u","patchType":"JSONPatch","patch":${patch}}]}`
   const success = { status: 'Success', retryAfterSeconds: 0 }
   test.each<[string, Hook, string, object, ResponseInit?]>([
@@ -241,18 +241,18 @@ describe('our client takes an answer', () => {
       '{"Status":"Success","RETRYAFTERSECONDS":5}',
       { ...success, retryAfterSeconds: 5 },
     ],
-    ['with more after it', BeforeClusterCreate, '{"status":"Success"} {"status":"Failure"} and so on', success],
-    ['in which a key is twice: the last', BeforeClusterCreate, '{"status":"Failure","status":"Success"}', success],
-    ['with null for the time to wait', BeforeClusterCreate, '{"status":"Success","retryAfterSeconds":null}', success],
-    ['without a time to wait', BeforeClusterCreate, '{"status":"Success"}', success],
+    ['with text after the first JSON value', BeforeClusterCreate, '{"status":"Success"} {"status":"Failure"} and so on', success],
+    ['with a duplicate key, of which the last counts', BeforeClusterCreate, '{"status":"Failure","status":"Success"}', success],
+    ['with null as retryAfterSeconds', BeforeClusterCreate, '{"status":"Success","retryAfterSeconds":null}', success],
+    ['without retryAfterSeconds', BeforeClusterCreate, '{"status":"Success"}', success],
     [
-      'with a time to wait where none is asked for',
+      'with retryAfterSeconds of a non-blocking hook, which is ignored',
       AfterControlPlaneInitialized,
       '{"status":"Success","retryAfterSeconds":"x"}',
       { status: 'Success' },
     ],
     [
-      'with the longest time to wait',
+      'with the largest retryAfterSeconds',
       BeforeClusterCreate,
       '{"status":"Success","retryAfterSeconds":2147483647}',
       { ...success, retryAfterSeconds: 2147483647 },
@@ -264,7 +264,7 @@ describe('our client takes an answer', () => {
       { apiVersion: 'x', kind: 'y', status: 'Success' },
     ],
     [
-      'that says it is a text',
+      'with the content type text/plain',
       BeforeClusterCreate,
       '{"status":"Success"}',
       success,
@@ -279,47 +279,47 @@ describe('our client takes an answer', () => {
     ],
     ['of patches in base64 with line breaks', GeneratePatches, patches('"W1\\n0="'), { status: 'Success' }],
     ['without patches', CanUpdateMachine, '{"status":"Success","machinePatch":null}', { status: 'Success' }],
-  ])('%s', async (_, hook, body, response, init) => {
-    expect(await said(hook, body, init)).toMatchObject(response)
+  ])('accepts a response %s', async (_, hook, body, response, init) => {
+    expect(await decoded(hook, body, init)).toMatchObject(response)
   })
 
   const undecodable = 'failed to decode response: '
   test.each<[string, Hook, string, string]>([
-    ['of no bytes', BeforeClusterCreate, '', 'EOF'],
-    ['of white space', BeforeClusterCreate, ' \n', 'EOF'],
-    ['that ends too early', BeforeClusterCreate, '{"status":"Succ', 'unexpected EOF'],
+    ['that is empty', BeforeClusterCreate, '', 'EOF'],
+    ['that is only white space', BeforeClusterCreate, ' \n', 'EOF'],
+    ['with incomplete JSON', BeforeClusterCreate, '{"status":"Succ', 'unexpected EOF'],
     ['with a byte order mark', BeforeClusterCreate, '\ufeff{}', "invalid character 'ï' looking for beginning of value"],
-    ['that is a page', BeforeClusterCreate, '<html>', "invalid character '<' looking for beginning of value"],
+    ['that is HTML', BeforeClusterCreate, '<html>', "invalid character '<' looking for beginning of value"],
     [
       'with single quotes',
       BeforeClusterCreate,
       "{'status':'Success'}",
       "invalid character '\\'' looking for beginning of object key string",
     ],
-    ['of a patch that is url-safe', GeneratePatches, patches('"W_-="'), 'illegal base64 data at input byte 1'],
-    ['of a patch without padding', GeneratePatches, patches('"W10"'), 'illegal base64 data at input byte'],
-    ['of a patch that is a list', GeneratePatches, patches('[{"op":"add"}]'), 'json: cannot unmarshal '],
-    ['of a patch that is an object', GeneratePatches, patches('{}'), 'json: cannot unmarshal object into Go struct field '],
-    ['of a status that is no text', BeforeClusterUpgrade, '{"status":200}', 'json: cannot unmarshal number '],
+    ['with a patch in URL-safe base64', GeneratePatches, patches('"W_-="'), 'illegal base64 data at input byte 1'],
+    ['with a patch without padding', GeneratePatches, patches('"W10"'), 'illegal base64 data at input byte'],
+    ['with a patch that is a list', GeneratePatches, patches('[{"op":"add"}]'), 'json: cannot unmarshal '],
+    ['with a patch that is an object', GeneratePatches, patches('{}'), 'json: cannot unmarshal object into Go struct field '],
+    ['with a status that is a number', BeforeClusterUpgrade, '{"status":200}', 'json: cannot unmarshal number '],
     [
-      'of handlers that are no list',
+      'with handlers that are not a list',
       Discovery,
       '{"status":"Success","handlers":{}}',
       'json: cannot unmarshal object into Go struct field ',
     ],
     ...['5.0', '5.5', '1e1', '"5"', '2147483648', '-2147483649', 'true', '[]'].map((number): [string, Hook, string, string] => [
-      `with a time to wait of ${number}`,
+      `with retryAfterSeconds ${number}`,
       BeforeClusterCreate,
       `{"status":"Success","retryAfterSeconds":${number}}`,
       'json: cannot unmarshal ',
     ]),
-  ])('but not one %s', async (_, hook, body, why) => {
-    const message = await said(hook, body)
+  ])('rejects a response %s', async (_, hook, body, why) => {
+    const message = await decoded(hook, body)
     expect(message).toSatisfy((text: unknown) => typeof text === 'string' && text.startsWith(undecodable + why))
   })
 
   test.each([201, 202, 204, 299, 301, 302, 307, 400, 404, 429, 500, 503])(
-    'but not one of code %d, whatever it says',
+    'rejects a response with status %d, whose body is not decoded',
     async (status) => {
       const text = status === 204 ? '' : '{"status":"Success"}'
       expect(await answered(BeforeClusterCreate, async () => new Response(status === 204 ? null : text, { status }))).toBe(
@@ -328,8 +328,8 @@ describe('our client takes an answer', () => {
     },
   )
 
-  test.each([200, 500])('but not one that is too long, of code %d', async (status) => {
-    const message = await said(BeforeClusterCreate, ' '.repeat(maxBytes + 1), { status })
+  test.each([200, 500])('rejects a response with status %d over the size limit', async (status) => {
+    const message = await decoded(BeforeClusterCreate, ' '.repeat(maxBytes + 1), { status })
     expect(message).toMatch(/body too large|failed to read response body/)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * Results of Go's decoder for responses, case by case, which the interop suite hooks-peer verifies. And invalid responses: the client
- * handles each, and returns only values that match the schema.
+ * Decoding of responses: the results of Go's decoder, which the interop suite hooks-peer verifies, and random invalid responses, for which
+ * the client must return a value that matches the schema or one of its errors.
  */
 import { createCatalog, Discovery, type ExtensionConfig, type Hook, hookApiVersion, hookCatalog } from '@capstan/api'
 import { isRecord, type JSONSchema, silent, VirtualClock } from '@capstan/kube'
@@ -18,51 +18,51 @@ const read = (name: string, body: string | Uint8Array) => decodeWire(body, hookN
 const retry = (body: string | Uint8Array) => read('BeforeClusterCreate', body)
 const field = 'json: cannot unmarshal %s into Go struct field'
 
-describe('an answer', () => {
+describe('the decoder', () => {
   test.each<[string, string | Uint8Array, object]>([
-    ['has zero values for what is missing', '{}', { status: '', retryAfterSeconds: 0 }],
-    ['may be null', 'null', { status: '', retryAfterSeconds: 0 }],
+    ['sets zero values for missing fields', '{}', { status: '', retryAfterSeconds: 0 }],
+    ['accepts null as the response', 'null', { status: '', retryAfterSeconds: 0 }],
     [
-      'may have null for anything',
+      'accepts null for any field',
       '{"status":null,"retryAfterSeconds":null,"message":null}',
       { status: '', retryAfterSeconds: 0 },
     ],
-    ['may hold what nobody knows', '{"status":"Success","more":{"a":[1,{}]}}', { status: 'Success', retryAfterSeconds: 0 }],
-    ['ends with the first value', '{"status":"Success"} and more', { status: 'Success', retryAfterSeconds: 0 }],
-    ['may write keys in any case', '{"STATUS":"Success","RetryAfterSeconds":5}', { status: 'Success', retryAfterSeconds: 5 }],
-    ['may write keys with letters that fold', '{"ſtatus":"Success"}', { status: 'Success', retryAfterSeconds: 0 }],
+    ['drops unknown fields', '{"status":"Success","more":{"a":[1,{}]}}', { status: 'Success', retryAfterSeconds: 0 }],
+    ['ignores text after the first JSON value', '{"status":"Success"} and more', { status: 'Success', retryAfterSeconds: 0 }],
+    ['accepts keys in any case', '{"STATUS":"Success","RetryAfterSeconds":5}', { status: 'Success', retryAfterSeconds: 5 }],
+    ['accepts keys with letters that fold to ASCII', '{"ſtatus":"Success"}', { status: 'Success', retryAfterSeconds: 0 }],
     [
-      'says what it says last, in whatever case',
+      'uses the last of duplicate keys, in any case',
       '{"status":"Success","STATUS":"Failure"}',
       { status: 'Failure', retryAfterSeconds: 0 },
     ],
-    ['may take nothing back with null', '{"status":"Success","status":null}', { status: 'Success', retryAfterSeconds: 0 }],
-    ['may wait for -0 seconds', '{"retryAfterSeconds":-0}', { status: '', retryAfterSeconds: 0 }],
-    ['may hold half a surrogate', '{"message":"\\ud800x"}', { status: '', message: '\ufffdx', retryAfterSeconds: 0 }],
+    ['ignores null for a duplicate key', '{"status":"Success","status":null}', { status: 'Success', retryAfterSeconds: 0 }],
+    ['decodes -0 as 0', '{"retryAfterSeconds":-0}', { status: '', retryAfterSeconds: 0 }],
+    ['replaces half of a surrogate pair', '{"message":"\\ud800x"}', { status: '', message: '\ufffdx', retryAfterSeconds: 0 }],
     [
-      'may hold bytes that are no text',
+      'replaces bytes that are not UTF-8',
       Buffer.from([...Buffer.from('{"message":"'), 0xe2, 0x82, ...Buffer.from('"}')]),
       { status: '', message: '\ufffd\ufffd', retryAfterSeconds: 0 },
     ],
   ])('%s', (_, body, value) => expect(retry(body)).toEqual(value))
 
-  test('that says an object or a list twice has both in one', () => {
+  test('merges the objects and lists of duplicate keys', () => {
     const body = '{"machinePatch":{"patchType":"JSONPatch"},"machinePatch":{"patch":"W10="}}'
     expect(read('CanUpdateMachine', body)).toEqual({ status: '', machinePatch: { patchType: 'JSONPatch', patch: 'W10=' } })
     const items = '{"items":[{"uid":"a"},{"uid":"b"}],"items":[{"patch":""}],"items":[null,null]}'
     expect(read('GeneratePatches', items)).toMatchObject({ items: [{ uid: 'a', patch: '' }, { uid: 'b' }] })
   })
 
-  test('may have null in a list, for something with nothing in it', () => {
-    const nothing = { name: '', requestHook: { apiVersion: '', hook: '' } }
-    expect(read('Discovery', '{"handlers":[null]}')).toEqual({ status: '', handlers: [nothing] })
+  test('decodes null in a list as an object of zero values', () => {
+    const zero = { name: '', requestHook: { apiVersion: '', hook: '' } }
+    expect(read('Discovery', '{"handlers":[null]}')).toEqual({ status: '', handlers: [zero] })
   })
 
-  test('may give bytes as numbers', () => {
+  test('accepts a list of numbers for bytes', () => {
     expect(read('GeneratePatches', '{"items":[{"patch":[91,93]}]}')).toMatchObject({ items: [{ patch: 'W10=' }] })
   })
 
-  test('has no defaults of an API server', () => {
+  test('does not set the defaults of an API server', () => {
     const rules = '{"variables":[{"schema":{"openAPIV3Schema":{"x-kubernetes-validations":[{"rule":"true"}]}}}]}'
     const [variable] = read('DiscoverVariables', rules).variables as { schema: { openAPIV3Schema: object } }[]
     expect(variable!.schema.openAPIV3Schema).toEqual({ 'x-kubernetes-validations': [{ rule: 'true' }] })
@@ -102,12 +102,12 @@ describe('an answer', () => {
       '{"variables":[{"schema":{"openAPIV3Schema":{"properties":{"a":{"items":{"maxLength":"1"}}}}}}]}',
       `${field.replace('%s', 'string')} JSONSchemaProps.variables.schema.openAPIV3Schema.properties.items.maxLength of type int64`,
     ],
-  ])('of %s: %s is rejected with the error text of Go', (name, body, message) => {
+  ])('rejects as a %s response, with the error text of Go: %s', (name, body, message) => {
     expect(() => read(name, body)).toThrow(expect.objectContaining({ name: 'WireError', message }))
   })
 })
 
-test('whatever is answered, the client gives the shape of the response or one of its errors', async () => {
+test('the client returns a value of the response schema or one of its errors for any bytes', async () => {
   const catalog = createCatalog(hookCatalog)
   const config: ExtensionConfig = {
     apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
@@ -146,56 +146,56 @@ test('whatever is answered, the client gives the shape of the response or one of
   )
 })
 
-describe('a text without anything odd about it', () => {
+describe('the fast path for plain JSON', () => {
   const response = hookCatalog.find(({ name }) => name === 'GeneratePatches')!.response
   const plain = (text: string) => decodePlain(new TextEncoder().encode(text), response.json)
 
   test.each([
-    ['as JSON.stringify spells it', '{"status":"Success","items":[{"uid":"1","patchType":"JSONPatch","patch":"QQ=="}]}'],
-    ['as Go spells it', '{"status":"Failure","message":"\\u003ca\\u003e \\u0026 \\u2028 b"}\n'],
-    ['with fields that nobody knows', '{"status":"Success","x":{"y":[null]}}'],
-  ])('%s is left to JSON.parse', (_, text) => {
+    ['formatted by JSON.stringify', '{"status":"Success","items":[{"uid":"1","patchType":"JSONPatch","patch":"QQ=="}]}'],
+    ['formatted by Go', '{"status":"Failure","message":"\\u003ca\\u003e \\u0026 \\u2028 b"}\n'],
+    ['with unknown fields', '{"status":"Success","x":{"y":[null]}}'],
+  ])('decodes a text %s', (_, text) => {
     expect(plain(text)).toEqual(decodeAsGo(new TextEncoder().encode(text), response, 'x', 'answer'))
   })
 
   test.each([
-    ['a key twice', '{"status":"Success","status":"Failure"}'],
-    ['a key twice that nobody knows', '{"x":1,"x":2}'],
+    ['a duplicate key', '{"status":"Success","status":"Failure"}'],
+    ['a duplicate unknown key', '{"x":1,"x":2}'],
     ['a key in another case', '{"Status":"Success"}'],
     ['a null', '{"status":null}'],
-    ['another type', '{"status":1}'],
-    ['no base64', '{"items":[{"patch":"Q"}]}'],
+    ['a wrong type', '{"status":1}'],
+    ['invalid base64', '{"items":[{"patch":"Q"}]}'],
     ['half of a surrogate pair', '{"message":"\\ud800"}'],
     ['spaces', '{"status": "Success"}'],
     ['a number in another form', '{"x":1.0}'],
-    ['more than a value', '{} {}'],
+    ['text after the value', '{} {}'],
     ['too many levels', `{"x":${'['.repeat(10_000)}${']'.repeat(10_000)}}`],
-    ['no object', '[]'],
-  ])('has not %s', (_, text) => {
+    ['a list instead of an object', '[]'],
+  ])('does not decode a text with %s', (_, text) => {
     expect(plain(text)).toBeUndefined()
   })
 
-  test('is decoded as it would be by all of the rules', () => {
-    let left = 0
+  test('returns the same as the full decoder', () => {
+    let decodedPlain = 0
     const cases = fc.oneof(...hookCatalog.map((hook) => fc.tuple(fc.constant(hook), answerBodies(hook.response.json))))
     fc.assert(
       fc.property(cases, ([{ response }, body]) => {
-        const spelled = respelled(body)
-        const decoded = decodePlain(spelled, response.json)
+        const formatted = reformatted(body)
+        const decoded = decodePlain(formatted, response.json)
         if (decoded === undefined) return
-        left++
-        const all = decodeAsGo(spelled, response, 'x', 'answer')
+        decodedPlain++
+        const all = decodeAsGo(formatted, response, 'x', 'answer')
         expect(decoded).toEqual(all)
         expect(JSON.stringify(decoded)).toBe(JSON.stringify(all))
       }),
       { seed: 1, numRuns: 2000 * Number(process.env.CAPSTAN_FUZZ ?? 1) },
     )
-    expect(left).toBeGreaterThan(300)
+    expect(decodedPlain).toBeGreaterThan(300)
   })
 })
 
-/** The text as JSON.stringify has it, if it is one; most are not to begin with. */
-function respelled(body: Uint8Array): Uint8Array {
+/** Formats a JSON text with JSON.stringify; returns any other text unchanged. */
+function reformatted(body: Uint8Array): Uint8Array {
   try {
     return new TextEncoder().encode(JSON.stringify(JSON.parse(new TextDecoder().decode(body))))
   } catch {
@@ -206,7 +206,7 @@ function respelled(body: Uint8Array): Uint8Array {
 /** Paths of values whose type differs from the schema. Independent of the decoder: it reads values, not text. */
 function shapeProblems(value: unknown, given: JSONSchema, definitions: { [name: string]: JSONSchema }, path = ''): string[] {
   const schema = given.$ref === undefined ? given : definitions[given.$ref.slice('#/definitions/'.length)]!
-  const here = (holds: boolean): string[] => (holds ? [] : [`${path}: ${JSON.stringify(value)} is no ${schema.type}`])
+  const here = (isValid: boolean): string[] => (isValid ? [] : [`${path}: ${JSON.stringify(value)} is no ${schema.type}`])
   switch (schema.type) {
     case 'string':
       return here(typeof value === 'string' && value.isWellFormed())
