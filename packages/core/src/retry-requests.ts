@@ -5,6 +5,7 @@
 import { Cluster, RetryHooksAnnotation, WaitingHooksAnnotation } from '@capstan/api'
 import type { Predicate } from '@capstan/controller'
 import { type Client, isReason, type JsonPatchOperation, keyOf } from '@capstan/kube'
+import { annotationPath } from './annotation-path.ts'
 
 export const retryRequestOf = (cluster: Cluster | undefined): string | undefined =>
   cluster?.metadata.annotations?.[RetryHooksAnnotation]
@@ -49,12 +50,12 @@ export async function removeRetryRequest(
   records = cluster.metadata.annotations?.[WaitingHooksAnnotation],
 ): Promise<{ readonly cluster: Cluster; readonly removed: boolean }> {
   const { uid, annotations = {} } = cluster.metadata
-  const path = pathOf(RetryHooksAnnotation)
+  const path = annotationPath(RetryHooksAnnotation)
   const operations: JsonPatchOperation[] = [
     { op: 'test', path: '/metadata/uid', value: uid },
     { op: 'test', path, value: annotations[RetryHooksAnnotation]! },
     { op: 'remove', path },
-    ...changeOf(pathOf(WaitingHooksAnnotation), annotations[WaitingHooksAnnotation], records),
+    ...changeOf(annotationPath(WaitingHooksAnnotation), annotations[WaitingHooksAnnotation], records),
   ]
   try {
     return { cluster: await client.patch(Cluster, keyOf(cluster), { type: 'json', operations }, { signal }), removed: true }
@@ -69,5 +70,3 @@ function changeOf(path: string, now: string | undefined, wanted: string | undefi
   if (wanted === now) return []
   return [wanted === undefined ? { op: 'remove', path } : { op: 'add', path, value: wanted }]
 }
-
-const pathOf = (annotation: string): string => `/metadata/annotations/${annotation.replaceAll('~', '~0').replaceAll('/', '~1')}`

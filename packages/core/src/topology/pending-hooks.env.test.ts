@@ -1,5 +1,6 @@
 import type { Cache } from '@capstan/controller'
 import { Cluster, coreKinds, pendingHooks } from '@capstan/api'
+import { createClient, keyOf } from '@capstan/kube'
 import { testEnv } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 import { changeCluster, clusterPatch } from './pending-hooks.ts'
@@ -38,4 +39,25 @@ test('a pending hook that was removed meanwhile is not restored from a stale cop
   await changeCluster(io, old, { remove: ['A'] })
   const after = await changeCluster(io, old, { remove: ['B'], add: ['C'] })
   expect([...pendingHooks(after)]).toEqual(['C'])
+})
+
+test('a mark is removed with one request although another writer has changed the Cluster', async () => {
+  const { io, cluster: old } = await aCluster('A')
+  await io.client.patch(Cluster, keyOf(old), { type: 'merge', body: { metadata: { labels: { team: 'a' } } } })
+  const sent: string[] = []
+  const { transport } = io.client
+  const client = createClient({ ...transport, send: (request, more) => (sent.push(request.verb), transport.send(request, more)) })
+  const after = await changeCluster({ ...io, client }, old, { remove: ['A'] })
+  expect(sent).toEqual(['patch'])
+  expect(after.metadata).toMatchObject({ labels: { team: 'a' } })
+  expect(after.metadata.annotations?.[PendingHooks]).toBeUndefined()
+})
+
+test('a Cluster that was made again under the same name keeps its marks', async () => {
+  const { io, cluster: old } = await aCluster('A')
+  await io.client.delete(Cluster, keyOf(old))
+  const { uid: _, resourceVersion: _v, creationTimestamp: _t, ...metadata } = old.metadata
+  await io.client.create(Cluster, { metadata, spec: old.spec } as never)
+  await expect(changeCluster(io, old, { remove: ['A'] })).rejects.toThrow()
+  expect([...pendingHooks(await io.client.get(Cluster, keyOf(old)))]).toEqual(['A'])
 })

@@ -1,7 +1,8 @@
 /** Changes a Cluster together with its pending-hooks annotation. Upstream: internal/hooks, v1.14. */
 import { Cluster, PendingHooksAnnotation, pendingHooksText } from '@capstan/api'
 import { newestOf, type ReconcileContext } from '@capstan/controller'
-import { equal, isReason, keyOf } from '@capstan/kube'
+import { equal, isReason, type JsonPatchOperation, keyOf, type Patch } from '@capstan/kube'
+import { annotationPath } from '../annotation-path.ts'
 
 /** Changes of a Cluster to write in one patch. */
 export interface ClusterChange {
@@ -14,8 +15,13 @@ export interface ClusterChange {
   readonly spec?: Partial<Cluster['spec']>
 }
 
+interface ClusterPatch {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string | null>>; readonly labels?: object }
+  readonly spec?: object
+}
+
 /** Returns the merge patch with the differences; `undefined` when there are none. Pure. */
-export function clusterPatch(cluster: Cluster, change: ClusterChange): { metadata?: object; spec?: object } | undefined {
+export function clusterPatch(cluster: Cluster, change: ClusterChange): ClusterPatch | undefined {
   const pending = pendingHooksText(cluster, change)
   const { annotations: nowAnnotations, labels: nowLabels } = cluster.metadata
   const annotations = differing(nowAnnotations, { ...change.annotations, [PendingHooksAnnotation]: pending })
@@ -26,7 +32,7 @@ export function clusterPatch(cluster: Cluster, change: ClusterChange): { metadat
   return { metadata, ...(spec && { spec }) }
 }
 
-function differing(now: object = {}, wanted: object = {}): object | undefined {
+function differing<V>(now: object = {}, wanted: Readonly<Record<string, V>> = {}): Record<string, V> | undefined {
   const different = Object.entries(wanted).filter(
     ([name, value]) => !equal((now as Record<string, unknown>)[name] ?? null, value),
   )
@@ -36,7 +42,11 @@ function differing(now: object = {}, wanted: object = {}): object | undefined {
 /** Attempts to merge a change again after a conflict. */
 const Attempts = 5
 
-/** Changes a Cluster under its resourceVersion: a mark restored from a stale copy would lead to a second call of its hook. */
+/**
+ * Changes a Cluster only while its marks are those of the copy that the change was made for: a mark restored from a stale copy would lead to
+ * a second call of its hook. Status is written often while marks change, so a change of annotations tests the marks and not the
+ * resourceVersion.
+ */
 export async function changeCluster(
   { client, cache, signal }: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
   cluster: Cluster,
@@ -47,13 +57,34 @@ export async function changeCluster(
   for (let attempt = 1; ; attempt++) {
     const patch = clusterPatch(latest, change)
     if (!patch) return latest
-    const body = { ...patch, metadata: { ...patch.metadata, resourceVersion: latest.metadata.resourceVersion } }
     try {
-      return await client.patch(Cluster, keyOf(cluster), { type: 'merge', body }, { signal })
+      return await client.patch(Cluster, keyOf(cluster), guardedPatch(latest, patch), { signal })
     } catch (err) {
-      if (!isReason(err, 'Conflict') || attempt === Attempts) throw err
-      latest = await client.get(Cluster, keyOf(cluster), { signal })
-      if (latest.metadata.uid !== cluster.metadata.uid) throw err
+      if (!isReason(err, 'Conflict', 'Invalid') || attempt === Attempts) throw err
+      const now = await client.get(Cluster, keyOf(cluster), { signal })
+      if (now.metadata.uid !== cluster.metadata.uid) throw err
+      if (isReason(err, 'Invalid') && marksOf(now) === marksOf(latest)) throw err
+      latest = now
     }
+  }
+}
+
+const marksOf = ({ metadata }: Cluster): string | undefined => metadata.annotations?.[PendingHooksAnnotation]
+
+function guardedPatch({ metadata }: Cluster, patch: ClusterPatch): Patch {
+  const marks = metadata.annotations?.[PendingHooksAnnotation]
+  const { annotations, labels } = patch.metadata
+  // JSON patches cannot test that an annotation does not exist.
+  if (marks === undefined || labels || patch.spec) {
+    return { type: 'merge', body: { ...patch, metadata: { ...patch.metadata, resourceVersion: metadata.resourceVersion } } }
+  }
+  const changes = Object.entries(annotations ?? {}).map(([name, value]): JsonPatchOperation => {
+    const path = annotationPath(name)
+    return value === null ? { op: 'remove', path } : { op: 'add', path, value }
+  })
+  const uid: JsonPatchOperation = { op: 'test', path: '/metadata/uid', value: metadata.uid }
+  return {
+    type: 'json',
+    operations: [uid, { op: 'test', path: annotationPath(PendingHooksAnnotation), value: marks }, ...changes],
   }
 }

@@ -57,8 +57,8 @@ export async function ensureCertificates(
   let clusterAuthority: CertifiedKey | undefined
   for (const [purpose, make] of Object.entries(ClusterCertificates)) {
     const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-${purpose}` }
-    const found = await findSecret(key, io)
-    const secret = found ?? (mayMake ? await create() : undefined)
+    // A create finds out whether the user has provided one; a request before it would not save any.
+    const secret = mayMake ? (io.cache.peek(Secret, key) ?? (await create())) : await findSecret(key, io)
     const certificate = secretText(secret, 'tls.crt')
     const privateKey = secretText(secret, 'tls.key')
     if (certificate === undefined || privateKey === undefined) missing.push(purpose)
