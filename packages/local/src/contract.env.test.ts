@@ -1,9 +1,10 @@
 /** The local kinds with core, in both contract versions: the kinds of contract v1beta1 are twins of those of v1beta2. */
 import type { ContractVersion } from '@capstan/api/contract'
 import { Cluster, Machine, MachinePool, ManagedByAnnotation } from '@capstan/api'
-import { isTrue, type Kind, type KubeObject, minutes, seconds } from '@capstan/kube'
-import { localProvider, type ProviderEnv, providerEnv } from '@capstan/testing'
+import { isTrue, type Kind, type KubeObject, minutes, Node, Secret, seconds } from '@capstan/kube'
+import { conditionText, localProvider, type ProviderEnv, providerEnv } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
+import { parseBootstrapData } from './bootstrap/data.ts'
 import { LocalBootstrapConfig } from './kinds/local-bootstrap-config.ts'
 import { LocalCluster } from './kinds/local-cluster.ts'
 import { LocalControlPlane } from './kinds/local-control-plane.ts'
@@ -84,22 +85,8 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
 
   test('terminal failures of a LocalMachine and a LocalBootstrapConfig reach their Machines', async () => {
     await aCluster()
-    for (const [name, machine, config] of [
-      ['broken-machine', failure('provisioning'), {}],
-      ['broken-config', {}, failure('data')],
-    ] as const) {
-      await env.client.create(LocalMachine, { ...named(name), spec: machine as never })
-      await env.client.create(LocalBootstrapConfig, { ...named(name), spec: config as never })
-      await env.client.create(Machine, {
-        ...named(name),
-        spec: {
-          clusterName: 'demo',
-          version: 'v1.36.0',
-          infrastructureRef: ref('infrastructure', 'LocalMachine', name),
-          bootstrap: { configRef: ref('bootstrap', 'LocalBootstrapConfig', name) },
-        },
-      })
-    }
+    await aWorker('broken-machine', { machine: failure('provisioning') })
+    await aWorker('broken-config', { config: failure('data') })
     await env.advance(seconds(20))
     for (const [name, message] of [
       ['broken-machine', 'cannot: provisioning'],
@@ -112,23 +99,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
 
   test('a terminal failure of a LocalMachinePool reaches its MachinePool', async () => {
     await aCluster()
-    await env.client.create(LocalMachinePool, { ...named('pool'), spec: failure('provisioning') as never })
-    await env.client.create(LocalBootstrapConfig, named('pool'))
-    await env.client.create(MachinePool, {
-      ...named('pool'),
-      spec: {
-        clusterName: 'demo',
-        replicas: 1,
-        template: {
-          spec: {
-            clusterName: 'demo',
-            version: 'v1.36.0',
-            bootstrap: { configRef: ref('bootstrap', 'LocalBootstrapConfig', 'pool') },
-            infrastructureRef: ref('infrastructure', 'LocalMachinePool', 'pool'),
-          },
-        },
-      },
-    })
+    await aPool(failure('provisioning'))
     await env.advance(seconds(20))
     const copied = legacyFailure(await env.client.get(MachinePool, key('pool')))
     expect(copied).toMatchObject({ failureReason: 'Broken', failureMessage: expect.stringContaining('cannot: provisioning') })
@@ -188,9 +159,29 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect(await available()).toBe(3)
   })
 
-  async function aWorker(name: string): Promise<void> {
-    await env.client.create(LocalMachine, named(name))
-    await env.client.create(LocalBootstrapConfig, named(name))
+  async function aPool(pool: object, config: object = {}): Promise<void> {
+    await env.client.create(LocalMachinePool, { ...named('pool'), spec: pool })
+    await env.client.create(LocalBootstrapConfig, { ...named('pool'), spec: config })
+    await env.client.create(MachinePool, {
+      ...named('pool'),
+      spec: {
+        clusterName: 'demo',
+        replicas: 1,
+        template: {
+          spec: {
+            clusterName: 'demo',
+            version: 'v1.36.0',
+            bootstrap: { configRef: ref('bootstrap', 'LocalBootstrapConfig', 'pool') },
+            infrastructureRef: ref('infrastructure', 'LocalMachinePool', 'pool'),
+          },
+        },
+      },
+    })
+  }
+
+  async function aWorker(name: string, { machine = {}, config = {} } = {}): Promise<void> {
+    await env.client.create(LocalMachine, { ...named(name), spec: machine })
+    await env.client.create(LocalBootstrapConfig, { ...named(name), spec: config })
     await env.client.create(Machine, {
       ...named(name),
       spec: {
@@ -238,6 +229,107 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     for (const kind of [Cluster, Machine, LocalControlPlane, LocalCluster] as readonly Kind[]) {
       expect((await env.client.list(kind, { namespace: 'default' })).items).toEqual([])
     }
+  })
+
+  const node = async () => {
+    const kubeconfig = (await env.client.get(Secret, key('demo-kubeconfig'))).data!['value']!
+    return (await env.connect(atob(kubeconfig))).get(Node, { name: 'worker' })
+  }
+  const dataSecret = (name = 'worker') => env.client.get(Secret, key(name))
+  const text = async (field: string, name?: string) => atob((await dataSecret(name)).data![field]!)
+  const expiry = async (name?: string) =>
+    Date.parse(parseBootstrapData(await text('value', name), await text('format', name))!.expires ?? '')
+  const nodeProvisioned = async () => conditionText(await env.client.get(LocalMachine, key('worker')), 'NodeProvisioned')
+
+  test.each([undefined, 'cloud-config', 'ignition'] as const)(
+    'a machine boots from bootstrap data of format %s',
+    async (format) => {
+      await aCluster({ controlPlane: { hosted: true } })
+      await aWorker('worker', { config: { ...(format ? { format } : {}), nodeLabels: { 'node.cluster.x-k8s.io/tier': 'blue' } } })
+      await env.advance(seconds(20))
+      const { uid } = (await env.client.get(LocalBootstrapConfig, key('worker'))).metadata
+      const secret = await dataSecret()
+      expect(secret).toMatchObject({
+        type: 'cluster.x-k8s.io/secret',
+        metadata: {
+          labels: { 'cluster.x-k8s.io/cluster-name': 'demo' },
+          ownerReferences: [
+            { apiVersion: 'bootstrap.capstan.dev/v1alpha1', kind: 'LocalBootstrapConfig', name: 'worker', uid, controller: true },
+          ],
+        },
+      })
+      expect(Object.keys(secret.data!).toSorted()).toEqual(['format', 'value'])
+      expect(await text('format')).toBe(format ?? 'cloud-config')
+      expect((await env.client.get(LocalBootstrapConfig, key('worker'))).status?.dataSecretName).toBe('worker')
+      expect((await worker()).status?.nodeRef).toEqual({ name: 'worker' })
+      expect((await node()).metadata.labels).toMatchObject({ 'node.cluster.x-k8s.io/tier': 'blue' })
+    },
+  )
+
+  test('data are renewed at half of their TTL until the Machine has its Node, and not afterwards', async () => {
+    await aCluster({ controlPlane: { hosted: true } })
+    await aWorker('worker', { config: { ttlSeconds: 240 }, machine: { simulated: { nodeDelay: '9m' } } })
+    await env.advance(seconds(5))
+    const first = await expiry()
+    await env.advance(minutes(2))
+    expect((await expiry()) - first).toBe(minutes(2))
+    await env.restart()
+    await env.advance(minutes(2))
+    expect((await expiry()) - first).toBe(minutes(4))
+    await env.advance(minutes(6))
+    expect(await nodeProvisioned()).toBe('True Provisioned')
+
+    const { resourceVersion } = (await dataSecret()).metadata
+    await env.advance(minutes(30))
+    expect((await dataSecret()).metadata.resourceVersion).toBe(resourceVersion)
+  })
+
+  // Upstream: DefaultTokenTTL of the kubeadm bootstrap provider.
+  test.each([
+    ['15 minutes by default', {}, minutes(15)],
+    ['not limited where ttlSeconds is 0', { ttlSeconds: 0 }, Number.NaN],
+  ])('the TTL is %s', async (_, config, ttl) => {
+    await aCluster({ controlPlane: { hosted: true } })
+    await aWorker('worker', { config, machine: { simulated: { nodeDelay: '2h' } } })
+    const now = env.clock.now()
+    await env.settle()
+    expect((await expiry()) - now).toBe(ttl)
+    await env.advance(minutes(61))
+    expect(Number.isNaN(ttl) || (await expiry()) > env.clock.now()).toBe(true)
+  })
+
+  test('the data of the first control plane machine, which joins nothing, do not expire', async () => {
+    await aCluster()
+    const [first] = (await env.client.list(Machine, { namespace: 'default' })).items
+    expect(await expiry(first!.metadata.name)).toBeNaN()
+  })
+
+  test('a machine does not join with expired data, until they are renewed', async () => {
+    await aCluster({ controlPlane: { hosted: true } })
+    await aWorker('worker', { config: { ttlSeconds: 240 }, machine: { simulated: { nodeDelay: '9m' } } })
+    await env.advance(seconds(5))
+    const paused = (value: string | null) =>
+      patch(LocalBootstrapConfig, 'worker', { metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
+    await paused('')
+    const expires = new Date(await expiry()).toISOString()
+    await env.advance(minutes(10))
+    expect(await nodeProvisioned()).toBe(`False BootstrapDataExpired: Bootstrap data of Secret worker expired at ${expires}`)
+    expect(conditionText(await worker(), 'InfrastructureReady')).toContain(expires)
+    expect((await worker()).status?.nodeRef).toBeUndefined()
+
+    await paused(null)
+    await env.advance(seconds(20))
+    expect((await worker()).status?.nodeRef).toEqual({ name: 'worker' })
+  })
+
+  test('the data of a MachinePool are renewed while it exists, so that machines of a later scale-up join', async () => {
+    await aCluster({ controlPlane: { hosted: true } })
+    await aPool({}, { ttlSeconds: 240 })
+    await env.advance(minutes(30))
+    expect(await expiry('pool')).toBeGreaterThan(env.clock.now())
+    await patch(MachinePool, 'pool', { spec: { replicas: 2 } })
+    await env.advance(seconds(30))
+    expect((await env.client.get(MachinePool, key('pool'))).status).toMatchObject({ readyReplicas: 2 })
   })
 
   test('a control plane with Machines supplies the endpoint', async () => {

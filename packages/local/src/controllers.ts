@@ -63,8 +63,9 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
           (machine) => referenced(machine, LocalBootstrapConfig, machine.spec.bootstrap.configRef),
           machineMattered,
         ),
-        // Only read from the cache, for an endpoint that the control plane supplies.
+        // Only read from the cache: an endpoint that the control plane supplies, and when data expire.
         watches(LocalControlPlane, () => []),
+        watches(Secret, () => []),
         watches(
           MachinePool,
           ({ metadata, spec }) => referenced({ metadata }, LocalBootstrapConfig, spec.template.spec.bootstrap.configRef),

@@ -69,6 +69,8 @@ export interface ProviderEnv {
   during<T>(work: Promise<T>, most: number): Promise<T>
   advance(ms: number): Promise<void>
   settle(): Promise<void>
+  /** Connects to a simulated workload cluster, as core does. */
+  connect(kubeconfig: string): Promise<Client>
   close(): Promise<void>
 }
 
@@ -179,6 +181,7 @@ export async function providerEnv({
     },
     advance: (ms) => advance(clock, ms, busy),
     settle: () => settle(busy),
+    connect,
     async close() {
       await core.stop()
       await stopProvider()

@@ -273,7 +273,9 @@ function pausedScale(seen: Seen): Observation[] {
   const machines = seen.recording
     .histories(Machine)
     .flatMap((history) => stateAt(history as unknown as History, time) ?? [])
-    .filter(({ object }) => object.metadata.labels?.[MachineControlPlaneLabel] !== undefined)
+    .filter(({ object: { metadata, spec } }) => {
+      return metadata.labels?.[MachineControlPlaneLabel] !== undefined && record(spec)['clusterName'] === 'paused'
+    })
   return machines.slice(0, 1).map(({ object, at }) =>
     observation({
       object,
@@ -702,7 +704,8 @@ const bootstrapContains = (text: RegExp, expected: string, isMeant: (config: Unk
       const { value, format } = record(secret!.data)
       const name = typeof format === 'string' ? atob(format) : undefined
       if (!readableFormats.includes(name)) return []
-      const holds = typeof value === 'string' && text.test(atob(value))
+      // Ignition has files as percent-encoded URLs.
+      const holds = typeof value === 'string' && text.test(atob(value).replaceAll('%2F', '/'))
       return [
         observation({ object: secret!, field: 'data.value', at, expected, found: holds ? 'contained' : 'not contained', holds }),
       ]

@@ -62,8 +62,6 @@ const notTestable = [
   'not testable here: owner-finalizers-role',
   'not testable here: infra-machine.in-place',
   'not testable here: bootstrap-config.in-place',
-  'not testable here: bootstrap-config.sentinel-file',
-  'not testable here: bootstrap-config.taint',
   'not testable here: control-plane.in-place',
   'not testable here: clusterctl.variables',
 ]
@@ -133,6 +131,37 @@ test('an inactive provider fails, with the object and the field as evidence', as
           found: 'false',
         },
       ],
+    },
+  ])
+})
+
+test('a provider that starts slowly is not blamed for pauses that it has not seen', async () => {
+  const isWrite = (verb: string) => !['get', 'list', 'watch'].includes(verb)
+  env = await providerEnv({
+    ...localProvider(),
+    between: (transport) => ({
+      ...transport,
+      async send(request, signal) {
+        if (isWrite(request.verb) && env.clock.now() < started + seconds(60)) throw new Error('not started yet')
+        return transport.send(request, signal)
+      },
+    }),
+  })
+  const started = env.clock.now()
+  const report = await run(local, { rules: rules.filter(({ id }) => /^(infra-cluster|control-plane)\.pausing$/.test(id)) })
+  expect(report.results.map(({ rule, verdict }) => `${verdict}: ${rule.id}`)).toEqual([
+    'pass: infra-cluster.pausing',
+    'pass: control-plane.pausing',
+  ])
+})
+
+test('pauses are not tested with a provider that never starts', async () => {
+  env = await providerEnv({ ...localProvider(), start: () => ({ controllers: [], close: async () => {} }) })
+  const report = await run({ InfraCluster: 'LocalCluster' }, { rules: rules.filter(({ id }) => id === 'infra-cluster.pausing') })
+  expect(report.results).toMatchObject([
+    {
+      verdict: 'not testable here',
+      reason: expect.stringContaining('waited 120 s until the provider writes LocalCluster unpaused'),
     },
   ])
 })

@@ -109,6 +109,9 @@ const dataSecret = (change: (body: Draft) => void) =>
     if (plural === 'secrets' && verb === 'create' && owner === 'LocalBootstrapConfig') change(body)
   }
 
+const inBootstrapData = (text: string, other: string) =>
+  dataSecret(({ data }) => (data.value = btoa(atob(data.value).replaceAll(text, other))))
+
 const schemaOf = (crd: Draft): Draft => crd.spec.versions[0].schema.openAPIV3Schema
 
 /** The schema of a field, to be replaced or removed. */
@@ -429,13 +432,13 @@ const behaving: readonly Mutant[] = [
   },
   {
     rule: 'bootstrap-config.sentinel-file',
-    what: 'cloud-config data create no sentinel file',
-    write: dataSecret((body) => (body.data.format = btoa('cloud-config'))),
+    what: 'the data create no sentinel file',
+    write: inBootstrapData('/run/cluster-api/bootstrap-success.complete', '/run/done'),
   },
   {
     rule: 'bootstrap-config.taint',
-    what: 'cloud-config data do not taint the Node',
-    write: dataSecret((body) => (body.data.format = btoa('cloud-config'))),
+    what: 'the data do not taint the Node',
+    write: inBootstrapData('node.cluster.x-k8s.io/uninitialized', 'example.com/new'),
   },
   {
     rule: 'bootstrap-config.deletion',

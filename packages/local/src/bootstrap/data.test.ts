@@ -1,7 +1,8 @@
 import type { Cluster } from '@capstan/api'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { endpointOf } from '../controlplane/endpoint.ts'
-import { BootstrapFormat, formatBootstrapData, parseBootstrapData } from './data.ts'
+import { formatBootstrapData, parseBootstrapData } from './data.ts'
 import { missingFor } from './reconcile.ts'
 
 const data = {
@@ -12,24 +13,53 @@ const data = {
   nodeTaints: [{ key: 'gpu', effect: 'NoSchedule' as const }],
 }
 
-test('parses the data written for a machine', () => {
-  expect(parseBootstrapData(formatBootstrapData(data), BootstrapFormat)).toMatchObject({
-    nodeLabels: data.nodeLabels,
-    nodeTaints: data.nodeTaints,
+const formats = ['cloud-config', 'ignition'] as const
+
+test.each(formats)('a machine reads its labels, taints and expiry from the format %s', (format) => {
+  const { nodeLabels, nodeTaints } = data
+  const expires = '2026-01-01T00:15:00.000Z'
+  expect(parseBootstrapData(formatBootstrapData({ ...data, expires }, format), format)).toEqual({
+    nodeLabels,
+    nodeTaints,
+    expires,
   })
 })
 
-test.each([
-  ['data of another provider', '#cloud-config', 'cloud-config'],
-  ['no data', undefined, undefined],
-])('a machine boots from %s with defaults', (_, value, format) => {
-  expect(parseBootstrapData(value, format)).toEqual({ nodeLabels: {}, nodeTaints: [] })
+test('cloud-config is YAML with the header by which cloud-init recognizes it, and creates the sentinel file', () => {
+  const text = formatBootstrapData(data, 'cloud-config')
+  expect(text).toMatch(/^#cloud-config\n/)
+  const { write_files: files, runcmd } = parse(text) as { write_files: { path: string; content: string }[]; runcmd: string[] }
+  expect(files.map(({ path, content }) => [path, JSON.parse(content)])).toEqual([['/etc/capstan/bootstrap.json', data]])
+  expect(runcmd.join()).toContain('/run/cluster-api/bootstrap-success.complete')
 })
 
-test('invalid data in the format capstan is an error that does not quote the data', () => {
-  expect(() => parseBootstrapData('secret: {', BootstrapFormat)).toThrow(
-    'Cannot read bootstrap data: its format is capstan, but it is not JSON',
+// Upstream: bootstrap/kubeadm/pkg/ignition/clc/clc_test.go, v1.14.
+test('ignition is configuration of version 2.3, and creates the sentinel file', () => {
+  const { ignition, storage, systemd } = JSON.parse(formatBootstrapData(data, 'ignition'))
+  expect(ignition).toEqual({ version: '2.3.0' })
+  const [file, ...more] = storage.files
+  expect(more).toEqual([])
+  expect(file).toMatchObject({ filesystem: 'root', path: '/etc/capstan/bootstrap.json', mode: 384 })
+  expect(JSON.parse(decodeURIComponent(file.contents.source.replace(/^data:,/, '')))).toEqual(data)
+  expect(systemd.units[0].contents).toContain('/run/cluster-api/bootstrap-success.complete')
+})
+
+test.each([
+  ['cloud-config of another provider', '## template: jinja\n#cloud-config\n{% if x %}', 'cloud-config'],
+  ['cloud-config without the file of this provider', '#cloud-config\n{"write_files": []}', 'cloud-config'],
+  ['ignition of another provider', '{"ignition": {"version": "2.3.0"}}', 'ignition'],
+  ['another format', '{}', 'talos'],
+  ['no data', undefined, undefined],
+])('a machine boots from %s with defaults', (_, value, format) => {
+  expect(parseBootstrapData(value, format)).toBeUndefined()
+})
+
+test.each(formats)('an invalid file in the format %s is an error that does not quote the data', (format) => {
+  const value = formatBootstrapData({ ...data, clusterName: 'mine' }, format).replace(
+    'mine',
+    format === 'ignition' ? '%22' : '\\"',
   )
+  expect(() => parseBootstrapData(value, format)).toThrow('Cannot read bootstrap data: /etc/capstan/bootstrap.json is not JSON')
 })
 
 describe('bootstrap data waits', () => {

@@ -1,8 +1,10 @@
 /** Bootstrap data: written by a LocalBootstrapConfig, read by a LocalMachine. */
 import type { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
 
-/** `format` of the data secret. A machine that gets data of another format boots with defaults, as from any other image. */
-export const BootstrapFormat = 'capstan'
+type Spec = NonNullable<LocalBootstrapConfig['spec']>
+
+/** `format` of the data Secret. Upstream: bootstrapv1.Format. */
+export type BootstrapFormat = NonNullable<Spec['format']>
 
 export interface BootstrapData {
   readonly role: 'control-plane' | 'worker'
@@ -10,22 +12,97 @@ export interface BootstrapData {
   readonly kubernetesVersion?: string
   /** Address of the API server, as `host:port`. */
   readonly controlPlaneEndpoint: string
+  /** RFC 3339. No machine can join with the data afterwards. The first machine of a control plane joins nothing: its data do not expire. */
+  readonly expires?: string
   readonly nodeLabels: { readonly [key: string]: string }
-  readonly nodeTaints: NonNullable<NonNullable<LocalBootstrapConfig['spec']>['nodeTaints']>
+  readonly nodeTaints: NonNullable<Spec['nodeTaints']>
 }
 
-export const formatBootstrapData = (data: BootstrapData): string => `${JSON.stringify(data, undefined, 2)}\n`
+/** File that the data create on the machine. */
+const DataFile = '/etc/capstan/bootstrap.json'
 
-/** The parts of the data with which a kubelet registers its Node. */
-export type Registration = Pick<BootstrapData, 'nodeLabels' | 'nodeTaints'>
+/** Contract: created when bootstrapping has succeeded. */
+const ReportSuccess = 'mkdir -p /run/cluster-api && echo success > /run/cluster-api/bootstrap-success.complete'
 
-/** Parses bootstrap data; data of another format is ignored. @throws Error when data in the format `capstan` is invalid */
-export function parseBootstrapData(value: string | undefined, format: string | undefined): Registration {
-  if (value === undefined || format !== BootstrapFormat) return { nodeLabels: {}, nodeTaints: [] }
+interface CloudConfig {
+  readonly write_files: readonly { readonly path: string; readonly permissions: string; readonly content: string }[]
+  readonly runcmd: readonly string[]
+}
+
+/** The parts of Ignition's specification 2.3 that the data use, which is also what upstream's kubeadm provider writes. */
+interface Ignition {
+  readonly ignition: { readonly version: string }
+  readonly storage: {
+    readonly files: readonly {
+      readonly filesystem: string
+      readonly path: string
+      readonly mode: number
+      readonly contents: { readonly source: string }
+    }[]
+  }
+  readonly systemd: { readonly units: readonly { readonly name: string; readonly enabled: boolean; readonly contents: string }[] }
+}
+
+/** Cloud-config is YAML, of which JSON is a part. */
+const CloudConfigHeader = '#cloud-config\n'
+
+const DataUrl = 'data:,'
+
+const text = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`
+
+export function formatBootstrapData(data: BootstrapData, format: BootstrapFormat): string {
+  const content = text(data)
+  if (format === 'cloud-config') {
+    const config: CloudConfig = {
+      write_files: [{ path: DataFile, permissions: '0600', content }],
+      runcmd: [ReportSuccess],
+    }
+    return CloudConfigHeader + text(config)
+  }
+  const service = [
+    '[Service]\nType=oneshot',
+    `ExecStart=/bin/sh -c '${ReportSuccess}'`,
+    '[Install]\nWantedBy=multi-user.target\n',
+  ].join('\n')
+  const source = DataUrl + encodeURIComponent(content)
+  const config: Ignition = {
+    ignition: { version: '2.3.0' },
+    storage: { files: [{ filesystem: 'root', path: DataFile, mode: 0o600, contents: { source } }] },
+    systemd: { units: [{ name: 'capstan-bootstrap.service', enabled: true, contents: service }] },
+  }
+  return text(config)
+}
+
+/** The parts of the data with which a kubelet registers its Node, and until when it can. */
+export type Registration = Pick<BootstrapData, 'nodeLabels' | 'nodeTaints' | 'expires'>
+
+/**
+ * Parses bootstrap data. Returns `undefined` for data of another provider, with which a machine boots as from any other image.
+ * @throws Error when the file of this provider is invalid
+ */
+export function parseBootstrapData(value: string | undefined, format: string | undefined): Registration | undefined {
+  const content = value === undefined ? undefined : fileIn(value, format)
+  if (content === undefined) return undefined
   try {
-    const { nodeLabels = {}, nodeTaints = [] } = JSON.parse(value) as Partial<BootstrapData>
-    return { nodeLabels, nodeTaints }
+    const { nodeLabels = {}, nodeTaints = [], expires } = JSON.parse(content) as Partial<BootstrapData>
+    return { nodeLabels, nodeTaints, ...(expires === undefined ? {} : { expires }) }
   } catch {
-    throw new Error(`Cannot read bootstrap data: its format is ${BootstrapFormat}, but it is not JSON`)
+    throw new Error(`Cannot read bootstrap data: ${DataFile} is not JSON`)
+  }
+}
+
+/** Returns the content of the file of this provider. */
+function fileIn(value: string, format: string | undefined): string | undefined {
+  try {
+    if (format === 'cloud-config' && value.startsWith(CloudConfigHeader)) {
+      const { write_files: files } = JSON.parse(value.slice(CloudConfigHeader.length)) as CloudConfig
+      return files.find(({ path }) => path === DataFile)?.content
+    }
+    if (format !== 'ignition') return undefined
+    const { storage } = JSON.parse(value) as Ignition
+    const source = storage.files.find(({ path }) => path === DataFile)?.contents.source
+    return source?.startsWith(DataUrl) ? decodeURIComponent(source.slice(DataUrl.length)) : undefined
+  } catch {
+    return undefined
   }
 }

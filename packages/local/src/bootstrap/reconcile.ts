@@ -1,4 +1,4 @@
-/** Reconciles LocalBootstrapConfigs: creates the data Secret from which one machine, or every machine of a pool, boots. */
+/** Reconciles LocalBootstrapConfigs: creates and renews the data Secret from which one machine, or every machine of a pool, boots. */
 import {
   Cluster,
   ClusterNameLabel,
@@ -20,6 +20,7 @@ import {
   orAbsent,
   ownerOfKind,
   Secret,
+  seconds,
   summary,
 } from '@capstan/kube'
 import { LocalBootstrapConfig, LocalBootstrapConfigConditions as Conditions } from '../kinds/local-bootstrap-config.ts'
@@ -27,9 +28,10 @@ import { commit } from '../commit.ts'
 import { type Endpoint, endpointOf } from '../controlplane/endpoint.ts'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { owningMachine, owningMachinePool } from '../owner.ts'
-import { secretData } from '../secrets.ts'
+import { findSecret, secretData, secretText } from '../secrets.ts'
 import { again, failureAt, instant, progress, reportTerminal } from '../simulation.ts'
-import { BootstrapFormat, formatBootstrapData } from './data.ts'
+import { roleTaint } from '../workload/node.ts'
+import { formatBootstrapData, parseBootstrapData } from './data.ts'
 
 interface Verdict {
   readonly outcome: Outcome
@@ -41,14 +43,17 @@ export interface BootstrapOwner {
   readonly clusterName: string
   readonly version: string | undefined
   readonly isControlPlane: boolean
+  /** Whether a machine may still join with the data. */
+  readonly mayJoin: boolean
   /** Supplied by the control plane of the Machine: its Machines boot before the Cluster has an endpoint. */
   readonly endpoint?: Endpoint | undefined
 }
 
-const ofMachine = ({ metadata, spec }: Machine): BootstrapOwner => ({
+const ofMachine = ({ metadata, spec, status }: Machine): BootstrapOwner => ({
   clusterName: spec.clusterName,
   version: spec.version,
   isControlPlane: metadata.labels?.[MachineControlPlaneLabel] !== undefined,
+  mayJoin: !status?.nodeRef,
 })
 
 const ofMachinePool = (machinePool: MachinePool | undefined): BootstrapOwner | undefined =>
@@ -56,6 +61,7 @@ const ofMachinePool = (machinePool: MachinePool | undefined): BootstrapOwner | u
     clusterName: machinePool.spec.clusterName,
     version: machinePool.spec.template.spec.version,
     isControlPlane: false,
+    mayJoin: true,
   }
 
 const Available = Conditions.DataSecretAvailable
@@ -101,7 +107,9 @@ async function provideData(
   io: ReconcileContext,
 ): Promise<Verdict> {
   const status = (object.status ??= {})
-  if (status.initialization?.dataSecretCreated) return { outcome: proceed(), condition: Available.true('Available') }
+  if (status.initialization?.dataSecretCreated) {
+    return { outcome: await renewData(object, owner, cluster, io), condition: Available.true('Available') }
+  }
 
   const missing = missingFor(owner, cluster)
   if (missing !== undefined) return { outcome: wait(missing), condition: Available.false('NotAvailable', missing) }
@@ -125,6 +133,7 @@ async function provideData(
   // Contract: the name is deterministic, so that a crash before the status is written does not lead to a second Secret.
   status.dataSecretName = object.metadata.name
   status.initialization = { dataSecretCreated: true }
+  // The watch event of this status leads to the reconcile that schedules the renewal.
   return { outcome: proceed(), condition: Available.true('Available') }
 }
 
@@ -144,6 +153,59 @@ export function missingFor(
   return undefined
 }
 
+/** Upstream: DefaultTokenTTL of the kubeadm bootstrap provider. */
+const DefaultTTLSeconds = 900
+
+const ttlOf = ({ spec }: LocalBootstrapConfig): number => seconds(spec?.ttlSeconds ?? DefaultTTLSeconds)
+
+/** Renews the data at half of their TTL, as long as a machine may join with them. Returns a requeue for the next renewal. */
+async function renewData(
+  object: LocalBootstrapConfig,
+  owner: BootstrapOwner,
+  cluster: Cluster,
+  io: ReconcileContext,
+): Promise<Outcome> {
+  if (!owner.mayJoin || !owner.endpoint) return proceed()
+  const { namespace, name } = object.metadata
+  const found = await findSecret({ namespace: namespace!, name }, io)
+  const expires = parseBootstrapData(secretText(found, 'value'), secretText(found, 'format'))?.expires
+  if (expires === undefined) return proceed()
+  const now = io.clock.now()
+  const ttl = ttlOf(object)
+  const remaining = Date.parse(expires) - now
+  if (remaining > ttl / 2) return requeue(remaining - ttl / 2, 'bootstrap data to be renewed')
+  const data = dataOf(object, owner, cluster, now)
+  await io.client.patch(Secret, { namespace: namespace!, name }, { type: 'merge', body: { data } })
+  return ttl === 0 ? proceed() : requeue(ttl / 2, 'bootstrap data to be renewed')
+}
+
+/** Returns the content of the data Secret. */
+function dataOf(
+  object: LocalBootstrapConfig,
+  { isControlPlane, version, endpoint }: BootstrapOwner,
+  cluster: Cluster,
+  now: number,
+): Record<string, string> {
+  const { host, port } = endpoint!
+  const { format = 'cloud-config', nodeLabels = {}, nodeTaints = [] } = object.spec ?? {}
+  const role = isControlPlane ? 'control-plane' : 'worker'
+  const ttl = ttlOf(object)
+  const mayExpire = ttl > 0 && cluster.status?.initialization?.controlPlaneInitialized
+  const value = formatBootstrapData(
+    {
+      role,
+      clusterName: cluster.metadata.name,
+      ...(version === undefined ? {} : { kubernetesVersion: version }),
+      controlPlaneEndpoint: `${host}:${port}`,
+      ...(mayExpire ? { expires: instant(now + ttl) } : {}),
+      nodeLabels,
+      nodeTaints: [roleTaint(role), ...nodeTaints],
+    },
+    format,
+  )
+  return secretData({ value, format })
+}
+
 async function createDataSecret(
   object: LocalBootstrapConfig,
   owner: BootstrapOwner,
@@ -151,20 +213,11 @@ async function createDataSecret(
   io: ReconcileContext,
 ): Promise<void> {
   const { namespace, name } = object.metadata
-  const { host, port } = owner.endpoint!
   const found = await orAbsent(io.client.get(Secret, { namespace: namespace!, name }))
   if (found) {
     if (isControlledBy(found, object, LocalBootstrapConfig)) return
     throw new Error(`Cannot create Secret ${namespace}/${name} for bootstrap data: it exists and belongs to something else`)
   }
-  const value = formatBootstrapData({
-    role: owner.isControlPlane ? 'control-plane' : 'worker',
-    clusterName: cluster.metadata.name,
-    ...(owner.version === undefined ? {} : { kubernetesVersion: owner.version }),
-    controlPlaneEndpoint: `${host}:${port}`,
-    nodeLabels: object.spec?.nodeLabels ?? {},
-    nodeTaints: object.spec?.nodeTaints ?? [],
-  })
   await io.client.create(Secret, {
     metadata: {
       name,
@@ -173,6 +226,6 @@ async function createDataSecret(
       ownerReferences: [controllerReference(object, LocalBootstrapConfig)],
     },
     type: ClusterSecretType,
-    data: secretData({ value, format: BootstrapFormat }),
+    data: dataOf(object, owner, cluster, io.clock.now()),
   })
 }

@@ -18,6 +18,13 @@ export const bootstrapConfigSpec = s.object({
     .atomic()
     .optional()
     .doc('Taints with which the Node registers, in addition to those of its role.'),
+  format: s.enum('cloud-config', 'ignition').optional().doc('Format of the bootstrap data. Default cloud-config.'),
+  ttlSeconds: s
+    .int32({ minimum: 0 })
+    .optional()
+    .doc(
+      'How long a machine can join with the data; 0 means without limit. At half of it the data are renewed, unless the Machine has its Node; those of a MachinePool always are. Default 900.',
+    ),
   simulated: s
     .object({
       delay: duration().optional().doc('Duration of the creation of the data. Default 0s.'),
@@ -36,7 +43,7 @@ export const LocalBootstrapConfig = defineKind({
   shortNames: ['lbc'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalBootstrapConfig creates the bootstrap data of one Machine.',
+  doc: 'LocalBootstrapConfig creates the bootstrap data of one Machine or MachinePool.',
   labels: contractLabels('bootstrap'),
   spec: bootstrapConfigSpec.optional(),
   status: s.object({

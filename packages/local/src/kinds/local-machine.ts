@@ -105,6 +105,7 @@ export const LocalMachineConditions = conditionTypes({
     'Provisioning',
     'ProvisioningFailed',
     'KubeletFailed',
+    'BootstrapDataExpired',
     'Deleting',
   ],
   Deleting: ['NotDeleting', 'Deleting', 'DeletionFailed'],

@@ -14,13 +14,13 @@ const kubelet = (of: Partial<Kubelet> = {}): Kubelet => ({
 const now = Date.UTC(2026, 0, 1)
 const later = now + 60_000
 const registered = (of: Partial<Kubelet> = {}) =>
-  draft({ ...newNode(kubelet(of), { nodeLabels: {}, nodeTaints: [] }, now), apiVersion: 'v1', kind: 'Node' }) as Node
+  draft({ ...newNode(kubelet(of), undefined, now), apiVersion: 'v1', kind: 'Node' }) as Node
 const ready = (status: Node['status']) => status?.conditions?.find(({ type }) => type === 'Ready')
 
 test.each([
   ['worker', [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }], undefined],
   ['control-plane', [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }], ''],
-] as const)('the Node of a %s has the taint and the label of its role', (role, taints, label) => {
+] as const)('the Node of a %s that boots from other data has the taint and the label of its role', (role, taints, label) => {
   const node = registered({ role })
   expect(node.spec?.taints).toEqual(taints)
   expect(node.metadata.labels?.['node-role.kubernetes.io/control-plane']).toBe(label)

@@ -17,10 +17,13 @@ export interface Kubelet {
 
 const ControlPlaneRole = 'node-role.kubernetes.io/control-plane'
 
-/** Returns the Node that the kubelet creates. Upstream: kubelet and kubeadm; workers have the taint `uninitialized`, which core removes. */
-export function newNode(kubelet: Kubelet, { nodeLabels, nodeTaints }: Registration, now: number): Input<Node> {
+/** Returns the taint with which a Node registers. Upstream: kubeadm; workers have the taint `uninitialized`, which core removes. */
+export const roleTaint = (role: Kubelet['role']) =>
+  role === 'control-plane' ? { key: ControlPlaneRole, effect: 'NoSchedule' as const } : NodeUninitializedTaint
+
+/** Returns the Node that the kubelet creates. Upstream: kubelet. */
+export function newNode(kubelet: Kubelet, registration: Registration | undefined, now: number): Input<Node> {
   const { nodeName, role } = kubelet
-  const roleTaint = role === 'control-plane' ? { key: ControlPlaneRole, effect: 'NoSchedule' as const } : NodeUninitializedTaint
   return {
     metadata: {
       name: nodeName,
@@ -29,10 +32,10 @@ export function newNode(kubelet: Kubelet, { nodeLabels, nodeTaints }: Registrati
         'kubernetes.io/hostname': nodeName,
         'kubernetes.io/os': 'linux',
         ...(role === 'control-plane' ? { [ControlPlaneRole]: '' } : {}),
-        ...nodeLabels,
+        ...registration?.nodeLabels,
       },
     },
-    spec: { providerID: kubelet.providerID, taints: [roleTaint, ...nodeTaints] },
+    spec: { providerID: kubelet.providerID, taints: [...(registration?.nodeTaints ?? [roleTaint(role)])] },
     status: newStatus(kubelet, now),
   }
 }

@@ -49,7 +49,7 @@ export async function joinCluster(
     const message = isControlPlane
       ? `Waiting for Secret ${cluster.metadata.name}-ca`
       : 'Waiting for the API server to be reachable'
-    const outcome = isControlPlane ? requeue(CertificateCheck, message) : wait(message)
+    const outcome = isControlPlane ? requeue(SecretCheck, message) : wait(message)
     // A Node that was registered stays while the API server is down, for example during a restart of this process.
     const isThere = !isControlPlane && boot.hasNode
     return {
@@ -58,7 +58,11 @@ export async function joinCluster(
     }
   }
   const kubelet = kubeletOf(object, boot)
-  await reportNode(workload, kubelet, object, boot, io)
+  const expired = await reportNode(workload, kubelet, object, boot, io)
+  if (expired !== undefined) {
+    const message = `Bootstrap data of Secret ${boot.dataSecretName} expired at ${expired}`
+    return { outcome: requeue(SecretCheck, message), condition: NodeProvisioned.false('BootstrapDataExpired', message) }
+  }
   return {
     outcome: proceed(),
     condition:
@@ -93,8 +97,8 @@ function booting({ spec, status }: LocalMachine, now: number): Progress | undefi
   return progress(Date.parse(provisioned), now, { delay: nodeDelay, failure: failureAt(failure, 'node') })
 }
 
-/** Interval of checks for certificates that another controller provides. */
-const CertificateCheck = 10_000
+/** Interval of checks for certificates that another controller provides, and for renewed bootstrap data. */
+const SecretCheck = 10_000
 
 /** Starts this machine's API server; returns `undefined` while the cluster has no certificate authority. */
 async function startApiServer(
@@ -128,24 +132,33 @@ const kubeletOf = (object: LocalMachine, { version = '', isControlPlane }: Boot)
   trouble: failureAt(object.spec?.simulated?.failure, 'kubelet')?.message,
 })
 
-/** Registers the Node with the bootstrap data, and updates its status. */
+/** Registers the Node with the bootstrap data, and updates its status. Returns when the data expired if the machine cannot join with them. */
 async function reportNode(
   workload: Client,
   kubelet: Kubelet,
   object: LocalMachine,
   boot: Boot,
   io: ReconcileContext,
-): Promise<void> {
+): Promise<string | undefined> {
   const key = { name: kubelet.nodeName }
+  const now = io.clock.now()
   const found = await orAbsent(workload.get(Node, key))
-  const node = found ?? (await workload.create(Node, newNode(kubelet, await registration(object, boot, io), io.clock.now())))
+  const data = found ? undefined : await registration(object, boot, io)
+  // A kubelet that has joined before has credentials of its own.
+  if (data?.expires !== undefined && !boot.hasNode && Date.parse(data.expires) <= now) return data.expires
+  const node = found ?? (await workload.create(Node, newNode(kubelet, data, now)))
   // The old kubelet runs until an in-place update is done.
   const version = (boot.isUpdateInProgress && node.status?.nodeInfo?.kubeletVersion) || kubelet.version
-  const status = nodeStatus(node, { ...kubelet, version }, io.clock.now())
+  const status = nodeStatus(node, { ...kubelet, version }, now)
   if (status) await workload.patch(Node, key, { type: 'merge', body: { status } }, { subresource: 'status' })
+  return undefined
 }
 
-async function registration({ metadata }: LocalMachine, { dataSecretName }: Boot, io: ReconcileContext): Promise<Registration> {
+async function registration(
+  { metadata }: LocalMachine,
+  { dataSecretName }: Boot,
+  io: ReconcileContext,
+): Promise<Registration | undefined> {
   const data = await orAbsent(io.client.get(Secret, { namespace: metadata.namespace!, name: dataSecretName! }))
   return parseBootstrapData(secretText(data, 'value'), secretText(data, 'format'))
 }

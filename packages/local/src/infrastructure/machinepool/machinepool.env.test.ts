@@ -50,7 +50,7 @@ async function aPool(
   await aCluster()
   const { client } = env
   await client.create(LocalMachinePool, { ...named('pool'), spec: infrastructure })
-  await client.create(LocalBootstrapConfig, { ...named('pool'), spec: { nodeLabels: { tier: 'blue' } } })
+  await client.create(LocalBootstrapConfig, { ...named('pool'), spec: { nodeLabels: { tier: 'blue' }, ttlSeconds: 0 } })
   await client.create(MachinePool, {
     metadata: { ...named('pool').metadata, annotations },
     spec: {
