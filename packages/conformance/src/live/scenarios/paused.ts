@@ -1,6 +1,7 @@
 /** Objects of a paused Cluster, and paused objects: the driver sets the owners that core would have set. */
 import { Cluster, ClusterNameLabel, Machine, MachinePool, PausedAnnotation } from '@capstan/api'
 import { ControlPlaneContract } from '@capstan/api/contract'
+import type { UnknownObject } from '@capstan/kube'
 import type { Bench } from '../bench.ts'
 import {
   controlPlaneKind,
@@ -18,10 +19,17 @@ import { untilProvisioned } from './waiting.ts'
 
 const name = 'paused'
 const annotated = 'annotated'
+const unpaused = 'unpaused'
 const annotation = { [PausedAnnotation]: '' }
 
 export async function paused(bench: Bench): Promise<void> {
   const { InfraCluster, ControlPlane } = bench.target
+  // A provider that has not started yet does not report the pause either.
+  await createCluster(bench, unpaused)
+  for (const { kind } of [InfraCluster!, ...(ControlPlane ? [ControlPlane] : [])]) {
+    await bench.until(`the provider writes ${kind.kind} ${unpaused}`, () => isWritten(bench.recording.object(kind, unpaused)))
+  }
+
   // Both pauses, before anything is provisioned. Core does not set the owner of objects of a paused Cluster.
   const cluster = await createCluster(bench, name, { paused: true })
   const metadata = { labels: labels(), ownerReferences: [ownerOf(cluster, Cluster)] }
@@ -75,9 +83,15 @@ export async function paused(bench: Bench): Promise<void> {
 
   await bench.delete(Cluster, name)
   await bench.delete(Cluster, annotated)
+  await bench.delete(Cluster, unpaused)
+  await untilGone(bench, unpaused)
   await untilGone(bench, name)
   await untilGone(bench, annotated)
 }
+
+/** Whether the provider has written the object: core writes neither its status nor finalizers. */
+const isWritten = (object: UnknownObject | undefined): boolean =>
+  object?.status !== undefined || (object?.metadata.finalizers ?? []).length > 0
 
 const labels = () => ({ [ClusterNameLabel]: name })
 
