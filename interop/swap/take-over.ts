@@ -34,6 +34,7 @@ import {
 import type { ServedPlane } from '../plane.ts'
 import { until } from '../until.ts'
 import { components, type Managers, startManagers } from '../upstream/managers.ts'
+import { changes, hasExactly, identity, type Intent, intentOf, replaced } from './intent.ts'
 
 const core = components.filter(({ tool }) => tool === 'capi-core')
 const gates = 'ClusterTopology=true,RuntimeSDK=true,MachinePool=true,MachineTaintPropagation=true'
@@ -89,7 +90,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       ['ours', toOurs],
       ['theirs', toTheirs],
     ] as const) {
-      const [machines, before] = [await uids(scene), await resting(scene, checks, `before ${who}`)]
+      const [machines, before] = [await machinesOf(scene), await resting(scene, checks, `before ${who}`)]
       await next()
       await atRest(scene, 'classy', larger)
       await atRest(scene, 'plain', wanted)
@@ -101,8 +102,8 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       await metadataArrived(scene, second, who)
       await atRest(scene, 'classy', larger)
       await atRest(scene, 'plain', wanted)
-      const kept = await uids(scene)
-      checks.check(`no Machine is replaced: ${who}`, kept.join() === machines.join(), { machines, kept })
+      const others = replaced(machines, await machinesOf(scene))
+      checks.check(`no Machine is replaced: ${who}`, others.length === 0, others)
       progress(`labels and taints changed and removed by ${who}`)
       await scale(scene, 'classy', { ...larger, workers: 3 })
       await removeReplicas(scene)
@@ -132,7 +133,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       const names = (await client.list(Cluster, { namespace })).items.map(({ metadata }) => metadata.name)
       checks.check(`a deletion is under way: ${who}`, names.includes('plain'), names)
       await atRest(scene, 'classy', { ...larger, version: nextVersion })
-      const machines = await uids(scene)
+      const machines = (await machinesOf(scene)).map(identity)
       const again = rolling.filter((one) => one.spec.version === nextVersion && !machines.includes(identity(one)))
       checks.check(`no Machine of the new version is replaced: ${who}`, again.length === 0, again.map(identity))
       await awaited(scene, Cluster, `plain is deleted: ${who}`, (all) => !all.some((one) => one.metadata.name === 'plain'))
@@ -174,14 +175,15 @@ async function applyMetadata({ client, namespace }: Scene, { labels, taint }: Me
 
 /** Resolves when the labels and taints have reached everything that belongs to the workers and to the control plane. */
 async function metadataArrived(scene: Scene, { labels, taint }: Metadata, who: string): Promise<void> {
-  const hasLabels = ({ metadata }: KubeObject) => ['keep', 'go'].every((label) => metadata.labels?.[label] === labels[label])
   const isPlainControlPlane = ({ metadata }: KubeObject) =>
     metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined &&
     metadata.labels['cluster.x-k8s.io/cluster-name'] === 'plain'
   const isOfPool = ({ metadata }: KubeObject) => metadata.labels?.['cluster.x-k8s.io/pool-name'] !== undefined
   for (const kind of [MachineSet, Machine, LocalMachine, LocalBootstrapConfig] as readonly Kind[])
     await awaited(scene, kind, `${who}: labels of ${kind.kind}s`, (all) =>
-      all.filter((one) => !isPlainControlPlane(one) && !isOfPool(one) && !isPoolBootstrap(one)).every(hasLabels),
+      all
+        .filter((one) => !isPlainControlPlane(one) && !isOfPool(one) && !isPoolBootstrap(one))
+        .every((one) => hasExactly(labels, one)),
     )
   await awaited(scene, Machine, `${who}: taints of Machines`, (all) =>
     all
@@ -218,12 +220,8 @@ async function allGone({ client, namespace, ...scene }: Scene): Promise<void> {
     )
 }
 
-/**
- * What the cores and the provider want of each object: everything but status, times and versions.
- *
- * @returns texts by object, after a time without any write
- */
-async function resting(scene: Scene, checks: Checks, when: string): Promise<Map<string, string>> {
+/** Waits for a time without any write. @returns the intents by object */
+async function resting(scene: Scene, checks: Checks, when: string): Promise<Map<string, Intent>> {
   const revisions = async () =>
     new Map([...(await everything(scene))].map(([name, { metadata }]) => [name, metadata.resourceVersion!]))
   let [last, since] = [await revisions(), performance.now()]
@@ -236,39 +234,13 @@ async function resting(scene: Scene, checks: Checks, when: string): Promise<Map<
     if (written.length > 0 || now.size !== last.size) [last, since] = [now, performance.now()]
   }
   checks.check(`nothing is written at rest: ${when}`, performance.now() - since >= QuietMilliseconds, written)
-  return new Map(
-    [...(await everything(scene))].map(([name, object]) => {
-      const { metadata, status: _status, ...intent } = object as KubeObject & { status?: unknown }
-      const { resourceVersion: _, managedFields = [], ...rest } = metadata
-      const managers = managedFields
-        .filter(({ subresource }) => subresource !== 'status')
-        .map(({ time: _time, ...entry }) => JSON.stringify(entry))
-        .sort()
-      return [name, JSON.stringify({ metadata: { ...rest, managedFields: managers }, ...intent }, undefined, 1)]
-    }),
-  )
+  return new Map([...(await everything(scene))].map(([name, object]) => [name, intentOf(object)]))
 }
 
 /** Milliseconds without a write that count as rest. */
 const QuietMilliseconds = 6000
 
-/** Lines that differ, by object. */
-function changes(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
-  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
-    const [was, is] = [(before.get(name) ?? '').split('\n'), (after.get(name) ?? '').split('\n')]
-    const lines = [
-      ...was.filter((line) => !is.includes(line)).map((line) => `- ${line.trim()}`),
-      ...is.filter((line) => !was.includes(line)).map((line) => `+ ${line.trim()}`),
-    ]
-    return lines.length === 0 ? [] : [`${name}: ${lines.join(' ')}`]
-  })
-}
-
-async function uids({ client, namespace }: Scene): Promise<string[]> {
-  return (await client.list(Machine, { namespace })).items.map(identity).sort()
-}
-
-const identity = ({ metadata }: Machine): string => `${metadata.name} ${metadata.uid}`
+const machinesOf = async ({ client, namespace }: Scene): Promise<Machine[]> => (await client.list(Machine, { namespace })).items
 
 async function configurations(client: Client): Promise<string[]> {
   const { items: mutating } = await client.list(MutatingWebhookConfiguration)

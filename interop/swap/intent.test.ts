@@ -1,0 +1,110 @@
+import type { KubeObject } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { changes, hasExactly, intentOf, replaced } from './intent.ts'
+
+const machine = (metadata: object = {}, rest: object = {}): KubeObject =>
+  ({
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Machine',
+    metadata: {
+      name: 'm',
+      uid: 'first',
+      resourceVersion: '1',
+      labels: { keep: 'ours' },
+      managedFields: [
+        {
+          manager: 'capi-machineset',
+          operation: 'Apply',
+          time: '1',
+          fieldsV1: { 'f:metadata': { 'f:labels': { 'f:keep': {} } } },
+        },
+        { manager: 'manager', operation: 'Update', subresource: 'status', time: '1', fieldsV1: { 'f:status': {} } },
+      ],
+      ...metadata,
+    },
+    spec: { version: 'v1.34.0', taints: [{ key: 'a' }] },
+    status: { phase: 'Running' },
+    ...rest,
+  }) as unknown as KubeObject
+
+const compared = (before: KubeObject, after: KubeObject) =>
+  changes(new Map([['Machine m', intentOf(before)]]), new Map([['Machine m', intentOf(after)]]))
+
+describe('changes', () => {
+  test.each<[string, KubeObject]>([
+    ['a status', machine({}, { status: { phase: 'Deleting' } })],
+    ['a version of an object', machine({ resourceVersion: '2' })],
+    [
+      'the time and the status of field managers',
+      machine({
+        managedFields: [
+          {
+            manager: 'capi-machineset',
+            operation: 'Apply',
+            time: '2',
+            fieldsV1: { 'f:metadata': { 'f:labels': { 'f:keep': {} } } },
+          },
+          { manager: 'capstan', operation: 'Update', subresource: 'status', time: '2', fieldsV1: { 'f:status': {} } },
+        ],
+      }),
+    ],
+  ])('ignores %s', (_, after) => {
+    expect(compared(machine(), after)).toEqual([])
+  })
+
+  test.each<[string, KubeObject, string]>([
+    ['another Machine of the same name', machine({ uid: 'second' }), 'metadata.uid: "first" -> "second"'],
+    ['a label that is left over', machine({ labels: { keep: 'ours', go: 'before' } }), 'metadata.labels.go: absent -> "before"'],
+    ['a label that is lost', machine({ labels: {} }), 'metadata.labels.keep: "ours" -> absent, metadata.labels: absent -> {}'],
+    [
+      'a taint that is left over, like one that was there',
+      machine({}, { spec: { version: 'v1.34.0', taints: [{ key: 'a' }, { key: 'a' }] } }),
+      'spec.taints.1.key: absent -> "a"',
+    ],
+    [
+      'a field that has another manager',
+      machine({
+        managedFields: [
+          { manager: 'capstan', operation: 'Apply', time: '1', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:keep': {} } } } },
+        ],
+      }),
+      'metadata.managedFields.capi-machineset Apply.f:metadata.f:labels.f:keep: {} -> absent, metadata.managedFields.capstan Apply.f:metadata.f:labels.f:keep: absent -> {}',
+    ],
+  ])('reports %s', (_, after, text) => {
+    expect(compared(machine(), after)).toEqual([`Machine m: ${text}`])
+  })
+
+  test('reports objects that are gone or new', () => {
+    const found = changes(
+      new Map([['Machine m', intentOf(machine())]]),
+      new Map([['Machine n', intentOf(machine({ name: 'n' }))]]),
+    )
+    expect(found.map((text) => text.split(':')[0])).toEqual(['Machine m', 'Machine n'])
+  })
+})
+
+describe('replaced', () => {
+  test('is empty for the same Machines in another order', () => {
+    const other = machine({ name: 'n', uid: 'other' })
+    expect(replaced([machine(), other], [other, machine()])).toEqual([])
+  })
+
+  test('reports a Machine that another one of the same name replaces', () => {
+    expect(replaced([machine()], [machine({ uid: 'second' })])).toEqual(['- m first', '+ m second'])
+  })
+
+  test('reports a Machine that is added', () => {
+    expect(replaced([], [machine()])).toEqual(['+ m first'])
+  })
+})
+
+describe('hasExactly', () => {
+  test.each<[string, object, boolean]>([
+    ['the wanted labels', { keep: 'ours', other: 'x' }, true],
+    ['a label that is left over', { keep: 'ours', go: 'before' }, false],
+    ['another value', { keep: 'before' }, false],
+    ['no label', {}, false],
+  ])('with %s', (_, labels, holds) => {
+    expect(hasExactly({ keep: 'ours' }, machine({ labels }))).toBe(holds)
+  })
+})

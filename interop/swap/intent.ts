@@ -1,0 +1,50 @@
+/** Compares what the cores and the provider want of each object before and after a take-over. */
+import { isRecord, type KubeObject } from '@capstan/kube'
+
+/** Values by their paths. */
+export type Intent = ReadonlyMap<string, string>
+
+/** Returns every field of an object and its field managers, except status, times and the version. */
+export function intentOf(object: KubeObject): Intent {
+  const { metadata, status: _status, ...intent } = object as KubeObject & { readonly status?: unknown }
+  const { resourceVersion: _version, managedFields = [], ...rest } = metadata
+  const managers = managedFields
+    .filter(({ subresource }) => subresource !== 'status')
+    .map(({ fieldsV1, ...entry }) => [
+      [entry.manager, entry.operation, entry.apiVersion, entry.subresource].join(' ').trim(),
+      fieldsV1,
+    ])
+  return new Map(fieldsOf({ metadata: { ...rest, managedFields: Object.fromEntries(managers) }, ...intent }, ''))
+}
+
+function* fieldsOf(value: unknown, path: string): Iterable<[string, string]> {
+  const entries = isRecord(value) || Array.isArray(value) ? Object.entries(value) : []
+  for (const [name, one] of entries) yield* fieldsOf(one, path === '' ? name : `${path}.${name}`)
+  if (entries.length === 0) yield [path, JSON.stringify(value)]
+}
+
+/** Returns the fields that differ, by object; an object with another UID under the same name differs, too. */
+export function changes(before: ReadonlyMap<string, Intent>, after: ReadonlyMap<string, Intent>): string[] {
+  const none: Intent = new Map()
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
+    const [was, is] = [before.get(name) ?? none, after.get(name) ?? none]
+    const paths = [...new Set([...was.keys(), ...is.keys()])].filter((path) => was.get(path) !== is.get(path))
+    const sides = (path: string) => `${path}: ${was.get(path) ?? 'absent'} -> ${is.get(path) ?? 'absent'}`
+    return paths.length === 0 ? [] : [`${name}: ${paths.map(sides).join(', ')}`]
+  })
+}
+
+/** Returns the objects of one list that are not in the other, by name and UID. */
+export function replaced(before: readonly KubeObject[], after: readonly KubeObject[]): string[] {
+  const [was, is] = [before, after].map((objects) => objects.map(identity)) as [string[], string[]]
+  return [
+    ...was.filter((one) => !is.includes(one)).map((one) => `- ${one}`),
+    ...is.filter((one) => !was.includes(one)).map((one) => `+ ${one}`),
+  ]
+}
+
+export const identity = ({ metadata }: KubeObject): string => `${metadata.name} ${metadata.uid}`
+
+/** Returns whether an object has exactly these of the labels that the take-over sets and removes. */
+export const hasExactly = (labels: { readonly [label: string]: string }, { metadata }: KubeObject): boolean =>
+  ['keep', 'go'].every((label) => metadata.labels?.[label] === labels[label])
