@@ -1,5 +1,5 @@
 /** Intended differences from upstream. `npm run gen` generates `docs/reference/differences.md` from this list. */
-import { type Difference, RecordedWithoutChange } from './normalize.ts'
+import { CoreManagers, type Difference, RecordedWithoutChange } from './normalize.ts'
 
 export interface Explained {
   /** The behaviour that differs, as a heading. */
@@ -18,13 +18,27 @@ export interface Explained {
 /** The first field that an error names, without indexes and keys of lists. */
 const fieldOf = (message: string): string | undefined => / is invalid: \[?([\w.]+)/.exec(message)?.[1]
 
-/** The schema rejects on Capstan what a webhook rejects on upstream. */
+/** The schema rejects on Capstan the field that a webhook rejects on upstream. */
 function isOfTheSchema(theirs: string, ours: string): boolean {
-  if (!/ is invalid: /.test(ours) || ours.includes('denied the request')) return false
-  if (/denied the request: (json: cannot unmarshal|illegal base64 data|parsing time)/.test(theirs)) return true
-  if (/ is invalid: .*Required value/.test(theirs) && /should (be|have) at least 1 (chars|properties)/.test(ours)) return true
-  return / denied the request: .* is invalid: /.test(theirs) && fieldOf(theirs) === fieldOf(ours)
+  const field = fieldOf(ours)
+  if (field === undefined || ours.includes('denied the request')) return false
+  // Upstream's webhook rejects the value, or drops an empty one that the schema requires.
+  if (!theirs.includes(' denied the request: ') && !theirs.includes(': Required value')) return false
+  const [, undecoded] = /json: cannot unmarshal \w+ into Go struct field \w+\.([\w.]+) of type/.exec(theirs) ?? []
+  if (undecoded !== undefined) return isWithin(field, undecoded) && ours.includes('in body must be of type ')
+  // Go names the value, but not its field.
+  if (theirs.includes('denied the request: illegal base64 data')) return ours.includes('in body must be of type byte')
+  const [, time] = /denied the request: parsing time ("[^"]*")/.exec(theirs) ?? []
+  if (time !== undefined) return ours.includes(`in body must be of type date-time: ${time}`)
+  const theirField = fieldOf(theirs)
+  return (
+    theirField !== undefined &&
+    isWithin(field, theirField) &&
+    /should be at least 1 chars long|should have at least 1 properties|: Required value|: Duplicate value: /.test(ours)
+  )
 }
+
+const isWithin = (field: string, outer: string): boolean => field === outer || field.startsWith(`${outer}.`)
 
 const isOfOtherWebhook = (theirs: string, ours: string): boolean =>
   theirs !== ours &&
@@ -32,10 +46,17 @@ const isOfOtherWebhook = (theirs: string, ours: string): boolean =>
 
 export const explained: readonly Explained[] = [
   {
-    what: 'Name of the field manager of updates',
-    reason: 'upstream names the field manager of writes other than server-side apply after its program file, `manager`',
-    seen: '`metadata.managedFields` lists such writes under `capstan`',
-    matches: ({ path }) => /^metadata\.managedFields\[(capstan|manager) Update/.test(path),
+    what: 'Field manager of updates',
+    reason:
+      'upstream names the field manager of writes other than server-side apply after its program file, `manager`, and adds the finalizer of a new MachineSet by a second write',
+    seen: '`metadata.managedFields` lists the same fields under `capstan`; the finalizer of a MachineSet is owned by the MachineDeployment alone',
+    matches: ({ object, path, theirs, ours }) =>
+      path.startsWith('metadata.managedFields[core Update') &&
+      theirs === CoreManagers.theirs &&
+      (ours === CoreManagers.ours ||
+        (ours === undefined &&
+          object.startsWith('MachineSet ') &&
+          path.startsWith('metadata.managedFields[core Update] .metadata.finalizers'))),
   },
   {
     what: '`observedGeneration`',
@@ -47,7 +68,7 @@ export const explained: readonly Explained[] = [
         /conditions\[(ControlPlaneInitialized|RemoteConnectionProbe|NodeReady|NodeHealthy)\]\.observedGeneration$/.test(path) &&
         theirs === 'stale' &&
         ours === 'current') ||
-      (object.startsWith('ClusterResourceSet ') && path === 'status.observedGeneration' && theirs === undefined),
+      (object.startsWith('ClusterResourceSet ') && /(^| \.)status\.observedGeneration$/.test(path) && theirs === undefined),
   },
   {
     what: 'Missing control plane',
@@ -61,8 +82,8 @@ export const explained: readonly Explained[] = [
   {
     what: 'Writes with a stale cache',
     reason:
-      'upstream updates a MachineSet that it has just deleted, and compares a MachineDeployment that it has just written with an older one in its cache; Capstan waits until its cache has its own writes',
-    seen: 'no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment that was created and not changed',
+      'upstream updates a MachineSet that it has just deleted, and compares a MachineDeployment with an older one in its cache, such as before a new revision; Capstan waits until its cache has its own writes',
+    seen: 'no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment for an update that changes nothing',
     matches: ({ object, path, theirs, ours }) =>
       object === 'Events' &&
       ours === undefined &&
@@ -100,11 +121,15 @@ export const explained: readonly Explained[] = [
       'Capstan records which hooks hold a Cluster, that BeforeClusterCreate has let it pass, when an extension was discovered, why a Machine was not updated in place, and which parts of a patch were dropped',
     seen: 'annotations `runtime.capstan.dev/*` on Clusters and ExtensionConfigs, `AfterControlPlaneInitialized` in `runtime.cluster.x-k8s.io/pending-hooks` as soon as a Cluster may be created, events `InPlaceUpdateNotPossible` and `FailedCanUpdateMachineSet` on MachineDeployments and `PatchPartsIgnored` on Clusters',
     matches: ({ object, path, theirs, ours }) =>
-      theirs === undefined &&
-      ((path.endsWith('runtime.cluster.x-k8s.io/pending-hooks') && ours === 'AfterControlPlaneInitialized') ||
-        (/^(Cluster|ExtensionConfig) /.test(object) && path.includes('metadata.annotations.runtime.capstan.dev/')) ||
-        (object === 'Events' &&
-          / (Normal InPlaceUpdateNotPossible|Warning FailedCanUpdateMachineSet|Warning PatchPartsIgnored) /.test(path))),
+      (theirs === undefined &&
+        ((path.endsWith('runtime.cluster.x-k8s.io/pending-hooks') &&
+          (ours === 'AfterControlPlaneInitialized' || ours === CoreManagers.ours)) ||
+          (/^(Cluster|ExtensionConfig) /.test(object) && path.includes('metadata.annotations.runtime.capstan.dev/')) ||
+          (object === 'Events' &&
+            / (Normal InPlaceUpdateNotPossible|Warning FailedCanUpdateMachineSet|Warning PatchPartsIgnored) /.test(path)))) ||
+      // Owned by the first writer of an annotation.
+      (/^(Cluster|ExtensionConfig) /.test(object) &&
+        /^metadata\.managedFields\[(core|twin) Update\] \.metadata\.annotations$/.test(path)),
   },
   {
     what: 'Events that are alike',
@@ -141,7 +166,7 @@ export const explained: readonly Explained[] = [
     matches: ({ object, path }) =>
       object.startsWith('Node ') ||
       (object.startsWith('Machine ') &&
-        /^status\.(observedGeneration|deprecated\.v1beta1\.conditions\[NodeHealthy\])/.test(path)),
+        /(^| \.)status\.(observedGeneration|deprecated\.v1beta1\.conditions\[NodeHealthy\])/.test(path)),
   },
   {
     what: 'Replicas of MachineSets as v1beta1 counts them',

@@ -18,7 +18,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
 export const normalText = (text: string): string => replacements.reduce((now, [pattern, by]) => now.replace(pattern, by), text)
 
 /** Normalizes all objects. Those whose names differ only by a random suffix are numbered in the order of their content. */
-export function pictureOf({ objects }: Seen): Picture {
+export function pictureOf({ objects, updated }: Seen): Picture {
   const named = new Map<string, Map<string, string>[]>()
   const events = new Map<string, string>()
   const nodesOfMachines = new Set(
@@ -26,16 +26,11 @@ export function pictureOf({ objects }: Seen): Picture {
       object.kind === 'Machine' ? ((object as Machine).status?.nodeRef?.name ?? []) : [],
     ),
   )
-  const unchanged = new Map(
-    [...objects.values()].flatMap(({ object: { kind, metadata } }) =>
-      kind === 'MachineDeployment' ? [[metadata.name, metadata.generation === 1] as const] : [],
-    ),
-  )
   for (const { kind, object: seen } of objects.values()) {
     if (isOfTheServer(kind, seen)) continue
     const object = kind === 'Node' && !nodesOfMachines.has(seen.metadata.name) ? withoutOutdatedTaint(seen) : seen
     if (kind === 'Event') {
-      events.set(eventText(object), updatesUnchanged(object, unchanged) ? RecordedWithoutChange : 'recorded')
+      events.set(eventText(object), updatesUnchanged(object, updated) ? RecordedWithoutChange : 'recorded')
       continue
     }
     const name = normalText(`${kind.split('.')[0]} ${object.metadata.name}`)
@@ -56,18 +51,23 @@ export function pictureOf({ objects }: Seen): Picture {
 
 /** Whether a Node that outlives its Machine got this taint depends on when the Machine was deleted. */
 function withoutOutdatedTaint(node: Node): Node {
-  const taints = node.spec?.taints?.filter(({ key }) => key !== NodeOutdatedRevisionTaint.key) ?? []
-  const { taints: _taints, ...spec } = node.spec ?? {}
-  return { ...node, spec: taints.length > 0 ? { ...spec, taints } : spec }
+  const { taints: all = [], ...spec } = node.spec ?? {}
+  const taints = all.filter(({ key }) => key !== NodeOutdatedRevisionTaint.key)
+  const managedFields = (node.metadata.managedFields ?? []).map((entry) => {
+    const { 'f:spec': fields, ...others } = entry.fieldsV1 as { readonly [field: string]: object }
+    const { 'f:taints': _taints, ...rest } = (fields ?? {}) as { readonly [field: string]: object }
+    return { ...entry, fieldsV1: Object.keys(rest).length > 0 ? { ...others, 'f:spec': rest } : others }
+  })
+  return { ...node, metadata: { ...node.metadata, managedFields }, spec: taints.length > 0 ? { ...spec, taints } : spec }
 }
 
-/** The value of an event about the update of a MachineDeployment whose spec is that of its creation, or which is gone. */
-export const RecordedWithoutChange = 'recorded without a change of spec'
+/** The value of an Event about an update of a MachineDeployment that no update has changed. */
+export const RecordedWithoutChange = 'recorded without a change'
 
-function updatesUnchanged(event: KubeObject, unchanged: ReadonlyMap<string, boolean>): boolean {
+function updatesUnchanged(event: KubeObject, updated: ReadonlySet<string>): boolean {
   const { message } = event as { message?: string }
   const [, name] = /^Updated MachineDeployment "[^"]*\/([^"/]+)"$/.exec(message ?? '') ?? []
-  return name !== undefined && (unchanged.get(name) ?? true)
+  return name !== undefined && !updated.has(name)
 }
 
 const isOfTheServer = (kind: string, { metadata }: KubeObject): boolean =>
@@ -90,6 +90,9 @@ function eventText(event: KubeObject): string {
 }
 
 const omitted = new Set(['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'selfLink', 'managedFields'])
+
+/** Field managers of updates by the cores: their names differ, their fields are compared. */
+export const CoreManagers = { theirs: 'manager', ours: 'capstan' } as const
 
 function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
   const fields = new Map<string, string>()
@@ -115,8 +118,10 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
   add('', object)
   for (const entry of object.metadata.managedFields ?? []) {
     const { manager = '', operation = '', subresource } = entry as { manager?: string; operation?: string; subresource?: string }
-    const of = `metadata.managedFields[${manager} ${operation}${subresource === undefined ? '' : ` ${subresource}`}]`
-    for (const path of ownedPaths((entry as { fieldsV1?: unknown }).fieldsV1)) fields.set(`${of} ${normalText(path)}`, 'owned')
+    const isCore = operation === 'Update' && (manager === CoreManagers.theirs || manager === CoreManagers.ours)
+    const of = `metadata.managedFields[${isCore ? 'core' : manager} ${operation}${subresource === undefined ? '' : ` ${subresource}`}]`
+    for (const path of ownedPaths((entry as { fieldsV1?: unknown }).fieldsV1))
+      fields.set(`${of} ${normalText(path)}`, isCore ? manager : 'owned')
   }
   return fields
 }

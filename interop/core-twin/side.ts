@@ -4,6 +4,7 @@ import {
   type Client,
   ConfigMap,
   createClient,
+  equal,
   Event,
   type Kind,
   keyOf,
@@ -21,7 +22,7 @@ import {
   systemRandom,
   watchObjects,
 } from '@capstan/kube'
-import { ExtensionConfig, Machine, WaitingHooksAnnotation } from '@capstan/api'
+import { ExtensionConfig, Machine, MachineDeployment, RevisionAnnotation, WaitingHooksAnnotation } from '@capstan/api'
 import { listen, memoryStore } from '@capstan/apiserver'
 import {
   type CertifiedKey,
@@ -68,6 +69,8 @@ const observed: readonly Kind[] = [
 /** Objects of one namespace as its watches last saw them. */
 export interface Seen {
   readonly objects: Map<string, { readonly kind: string; readonly object: KubeObject }>
+  /** Names of MachineDeployments, deleted ones included, that were changed otherwise than in their version. */
+  readonly updated: Set<string>
   /** When something other than an Event last changed, on the clock of `performance.now()`. */
   changed: number
 }
@@ -162,7 +165,7 @@ export class Side implements AsyncDisposable {
 
   seen(namespace: string): Seen {
     let seen = this.#seen.get(namespace)
-    if (!seen) this.#seen.set(namespace, (seen = { objects: new Map(), changed: performance.now() }))
+    if (!seen) this.#seen.set(namespace, (seen = { objects: new Map(), updated: new Set(), changed: performance.now() }))
     return seen
   }
 
@@ -296,6 +299,8 @@ export class Side implements AsyncDisposable {
     const before = seen.objects.get(id)?.object
     if (gone) seen.objects.delete(id)
     else seen.objects.set(id, { kind: idOf(kind), object })
+    if (kind.kind === MachineDeployment.kind && before && isUpdated(before as MachineDeployment, object as MachineDeployment))
+      seen.updated.add(object.metadata.name)
     if (kind.kind === 'Event' || (!gone && before && withoutRecords(before) === withoutRecords(object))) return
     seen.changed = performance.now()
   }
@@ -398,6 +403,16 @@ function withoutRecords({ metadata, ...rest }: KubeObject): string {
   const { resourceVersion: _version, managedFields: _fields, annotations = {}, ...others } = metadata
   const { [WaitingHooksAnnotation]: _record, ...kept } = annotations
   return JSON.stringify([others, kept, rest])
+}
+
+/** Whether a write changed what a topology sets in a MachineDeployment, but not the version. */
+function isUpdated(before: MachineDeployment, after: MachineDeployment): boolean {
+  const wanted = ({ metadata: { labels, annotations = {} }, spec }: MachineDeployment) => {
+    // Set by the controller of MachineDeployments.
+    const { [RevisionAnnotation]: _revision, ...others } = annotations
+    return [labels ?? {}, others, spec]
+  }
+  return !equal(wanted(before), wanted(after)) && before.spec.template.spec.version === after.spec.template.spec.version
 }
 
 const roles: readonly Role[] = ['cluster', 'controlPlane', 'machine', 'config']

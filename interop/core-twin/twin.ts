@@ -248,29 +248,6 @@ export class Twin {
     }
   }
 
-  /**
-   * Waits until both sides are the same in a state that they do not leave but do not keep still either, such as retries that create an
-   * object and delete it again.
-   */
-  async agree(step: string, until: (objects: readonly KubeObject[]) => boolean): Promise<void> {
-    const begun = performance.now()
-    let refreshed = begun
-    for (;;) {
-      await sleep(systemClock, 200)
-      const arrived = this.#missed(step, until)
-      const fresh = arrived.length > 0 ? arrived : this.#compare()
-      const now = performance.now()
-      if (fresh.length > 0 && now - begun < Wait.most) {
-        if (now - refreshed < Wait.refresh) continue
-        await this.#refresh()
-        refreshed = performance.now()
-        continue
-      }
-      this.#end(step, fresh)
-      return
-    }
-  }
-
   #end(step: string, fresh: readonly Difference[]): void {
     if (fresh.length > 0) this.found.push({ step, differences: fresh })
     for (const one of fresh) this.#known.add(textOf(one))

@@ -123,7 +123,7 @@ const creationFails =
     await workerTemplates(twin)
     await deny(twin, { group, resource, operation: 'CREATE' })
     await twin.create(MachineSet, machineSet('ms'))
-    await twin.agree('no Machine can be created', (objects) => objects.some(cannotCreate))
+    await twin.settle('no Machine can be created', (objects) => objects.some(cannotCreate))
   }
 
 const cannotCreate = (object: KubeObject): boolean =>
