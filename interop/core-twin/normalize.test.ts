@@ -1,0 +1,113 @@
+import { Event, type KubeObject } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { isExplained, isExplainedAnswer } from './explained.ts'
+import { differencesOf, pictureOf, textOf } from './normalize.ts'
+
+const seen = (kind: string, objects: readonly KubeObject[], updated: readonly string[] = []) => ({
+  objects: new Map(objects.map((object) => [object.metadata.name, { kind, object }])),
+  updated: new Set(updated),
+  changed: 0,
+})
+
+/** Differences that no row explains. */
+const unexplained = (theirs: ReturnType<typeof seen>, ours: ReturnType<typeof seen>) =>
+  differencesOf(pictureOf(theirs), pictureOf(ours))
+    .filter((one) => !isExplained(one, 'a-case'))
+    .map(textOf)
+
+const withFields = (manager: string, fields: object, kind = 'Machine'): KubeObject =>
+  ({
+    kind,
+    metadata: { name: 'm', managedFields: [{ manager, operation: 'Update', fieldsV1: fields }] },
+  }) as unknown as KubeObject
+
+describe('field managers of updates', () => {
+  const fields = { 'f:spec': { 'f:providerID': {} } }
+
+  test('may have other names', () => {
+    expect(
+      unexplained(seen('Machine', [withFields('manager', fields)]), seen('Machine', [withFields('capstan', fields)])),
+    ).toEqual([])
+  })
+
+  test('must have the same fields', () => {
+    const ours = withFields('capstan', { 'f:spec': { 'f:paused': {} } })
+    expect(unexplained(seen('Machine', [withFields('manager', fields)]), seen('Machine', [ours]))).toEqual([
+      'Machine m metadata.managedFields[core Update] .spec.providerID\n  - manager',
+      'Machine m metadata.managedFields[core Update] .spec.paused\n  + capstan',
+    ])
+  })
+
+  test('must have no other name', () => {
+    expect(
+      unexplained(seen('Machine', [withFields('manager', fields)]), seen('Machine', [withFields('other', fields)])),
+    ).toHaveLength(2)
+  })
+
+  test('may lack the finalizer of a MachineSet, and of no other kind', () => {
+    const finalizer = { 'f:metadata': { 'f:finalizers': { '.': {}, 'v:"cluster.x-k8s.io/machineset"': {} } } }
+    const differences = (kind: string) =>
+      unexplained(seen(kind, [withFields('manager', finalizer, kind)]), seen(kind, [withFields('capstan', {}, kind)]))
+    expect(differences('MachineSet')).toEqual([])
+    expect(differences('Machine')).toHaveLength(2)
+  })
+})
+
+describe('an Event about an update of a MachineDeployment that only upstream records', () => {
+  const event = (message: string) =>
+    ({
+      kind: Event.kind,
+      metadata: { name: 'e' },
+      involvedObject: { kind: 'Cluster', name: 'c' },
+      type: 'Normal',
+      reason: 'TopologyUpdate',
+      source: { component: 'topology/cluster-controller' },
+      message,
+    }) as unknown as KubeObject
+  const plain = event('Updated MachineDeployment "team/c-a"')
+
+  test('is explained when no write has changed the MachineDeployment', () => {
+    expect(unexplained(seen('Event', [plain]), seen('Event', []))).toEqual([])
+  })
+
+  test('is reported when a write has changed it', () => {
+    expect(unexplained(seen('Event', [plain], ['c-a']), seen('Event', [], ['c-a']))).toHaveLength(1)
+  })
+
+  test('is reported when it names a change of version', () => {
+    const upgrade = event('Updated MachineDeployment "team/c-a" with version change from v1.34.0 to v1.35.0')
+    expect(unexplained(seen('Event', [upgrade]), seen('Event', []))).toHaveLength(1)
+  })
+})
+
+describe('a value that the schema rejects', () => {
+  const theirs = (text: string) => `admission webhook "default.machine.cluster.x-k8s.io" denied the request: ${text}`
+  const unmarshal = theirs('json: cannot unmarshal string into Go struct field MachineSpec.spec.minReadySeconds of type int32')
+  const ours = (field: string, text: string) => `Machine.cluster.x-k8s.io "m" is invalid: ${field}: ${text}`
+
+  test.each<[string, string, string, boolean]>([
+    [
+      'the same field',
+      unmarshal,
+      ours('spec.minReadySeconds', 'spec.minReadySeconds in body must be of type integer: "string"'),
+      true,
+    ],
+    ['another field', unmarshal, ours('spec.replicas', 'spec.replicas in body must be of type integer: "string"'), false],
+    ['another reason', unmarshal, ours('spec.minReadySeconds', 'Invalid value: -1: must not be negative'), false],
+    ['an answer of a webhook', unmarshal, theirs('spec.minReadySeconds in body must be of type integer'), false],
+    [
+      'an empty value of the same field',
+      theirs('Machine.cluster.x-k8s.io "m" is invalid: spec.version: Invalid value: "v": must be a valid semantic version'),
+      ours('spec.version', 'Invalid value: "": spec.version in body should be at least 1 chars long'),
+      true,
+    ],
+    [
+      'a value that is not empty',
+      theirs('Machine.cluster.x-k8s.io "m" is invalid: spec.version: Invalid value: "x": must be a valid semantic version'),
+      ours('spec.version', 'Invalid value: "x": must be a version'),
+      false,
+    ],
+  ])('is explained or not: %s', (_, their, our, holds) => {
+    expect(isExplainedAnswer(their, our, 'a-case') !== undefined).toBe(holds)
+  })
+})
