@@ -53,8 +53,8 @@ export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
       ready.add(name)
       const asked = now()
       await patch(name, { metadata: { annotations: { [RetryHooksAnnotation]: new Date().toISOString() } } })
-      const [letGo, written] = await Promise.all([moments.of(`upgrade ${name}`), moments.of(`control plane ${name} v1.36.1`)])
-      upgraded.push(written - letGo)
+      const [proceeded, written] = await Promise.all([moments.of(`upgrade ${name}`), moments.of(`control plane ${name} v1.36.1`)])
+      upgraded.push(written - proceeded)
       retried.push(written - asked)
     })
   } finally {

@@ -77,13 +77,13 @@ export async function startHooksPlane(
   const stop = new AbortController()
   const follow = async <T extends KubeObject>(
     kind: Kind<T>,
-    tells: (object: T, isGone: boolean) => readonly (string | false)[],
+    momentsOf: (object: T, isGone: boolean) => readonly (string | false)[],
   ) => {
     const { metadata } = await client.list(kind)
     const events = await client.watch(kind, { resourceVersion: metadata.resourceVersion, signal: stop.signal })
     const read = async () => {
       for await (const { type, object } of events) {
-        for (const what of tells(object, type === 'DELETED')) if (what !== false) moments.record(what)
+        for (const what of momentsOf(object, type === 'DELETED')) if (what !== false) moments.record(what)
       }
     }
     // Ends with the plane.

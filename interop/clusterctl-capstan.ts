@@ -70,19 +70,23 @@ async function liveOn(started: ServedPlane, checks: Checks): Promise<void> {
   const { items } = await client.list(CustomResourceDefinition)
   const labelled = new Map(items.map(({ metadata }) => [metadata.name, metadata.labels?.['clusterctl.cluster.x-k8s.io']]))
   const missing = [...coreKinds, ...localKinds].map(resourceName).filter((name) => labelled.get(name) !== '')
-  check('init labels every CustomResourceDefinition, as move and describe need it', missing.length === 0, missing)
+  check('init sets the labels that move and describe need on every CustomResourceDefinition', missing.length === 0, missing)
 
   const plan = await run('upgrade', 'plan')
   check('upgrade plan finds the newer release', plan.includes(second), plan)
   await run('upgrade', 'apply', '--contract', 'v1beta2')
-  check('upgrade apply installs it', same(await installed(client), [second, second]), await installed(client))
+  check('upgrade apply installs the newer release', same(await installed(client), [second, second]), await installed(client))
   const images = (await client.list(Deployment)).items.map((one) => one.spec.template.spec.containers[0]!.image)
-  check('with the new image', images.length === 2 && images.every((image) => image.endsWith(second)), images)
+  check(
+    'the upgraded Deployments use the new image',
+    images.length === 2 && images.every((image) => image.endsWith(second)),
+    images,
+  )
 
   await run('delete', '--all')
-  check('delete takes both away', (await installed(client)).length === 0, await installed(client))
+  check('delete removes both providers', (await installed(client)).length === 0, await installed(client))
   const left = (await client.list(Deployment)).items.map(({ metadata }) => metadata.name)
-  check('and their Deployments', left.length === 0, left)
+  check('delete removes their Deployments', left.length === 0, left)
 }
 
 const same = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join()

@@ -44,10 +44,10 @@ export const clusterctlSuite: Suite = {
     const real = await runOn(await startRealPlane({ progress: console.log }))
     for (const [step, { text, objects }] of real) {
       const found = ours.get(step)!
-      checks.check(`${step} says the same`, found.text === text)
+      checks.check(`${step} has the same output`, found.text === text)
       if (found.text !== text) console.log(`--- capstan\n${found.text}\n--- kubernetes\n${text}`)
       const names = [[...found.objects.keys()], [...objects.keys()]] as const
-      checks.check(`${step} leaves the same objects`, equal(...names), difference(...names))
+      checks.check(`${step} results in the same objects`, equal(...names), difference(...names))
       for (const [name, object] of objects) {
         const other = found.objects.get(name)
         if (other !== undefined && !equal(other, object)) checks.check(`${step}: ${name}`, false, differences(other, object))

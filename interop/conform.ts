@@ -125,15 +125,15 @@ function expectNothingBroken(
     if (verdict === 'not testable here') console.log(`${name}: ${rule}: not testable here: ${reason}`)
   }
   for (const { name: scenario, stopped } of scenarios) {
-    checks.check(`${name}: scenario ${scenario} reaches its end`, stopped === undefined, stopped)
+    checks.check(`${name}: scenario ${scenario} completes`, stopped === undefined, stopped)
   }
-  checks.check(`${name}: nothing had to be released by force`, leftovers.length === 0, leftovers)
+  checks.check(`${name}: no finalizer had to be removed by force`, leftovers.length === 0, leftovers)
 }
 
 async function expectClean(plane: ServedPlane, checks: Checks): Promise<void> {
   const { items } = await plane.client().list(Namespace)
   const left = items.filter(({ metadata }) => metadata.name.startsWith('conform') && metadata.deletionTimestamp === undefined)
-  checks.check('no namespace of the run is left', left.length === 0, left)
+  checks.check('all namespaces of the run are deleted', left.length === 0, left)
 }
 
 const file = (name: string): string => fileURLToPath(new URL(`conform/${name}`, import.meta.url))

@@ -1,6 +1,6 @@
 /**
  * Capstan's controllers on a real kube-apiserver: the tests written for the embedded server and a virtual clock run unchanged, and the
- * story of a cluster's whole life must have the same lines as on the embedded server.
+ * lifecycle of a cluster's whole life must have the same lines as on the embedded server.
  */
 import { Checks } from './capstan-process.ts'
 import { startRealPlane } from './real-plane.ts'
@@ -19,26 +19,26 @@ const files = [
   'packages/core/src/topology/topology.env.test.ts',
 ]
 
-/** A cluster's whole life. It always runs. */
-const story = 'packages/testing/src/lifecycle.env.test.ts'
+/** The lifecycle of a cluster. It always runs. */
+const lifecycle = 'packages/testing/src/lifecycle.env.test.ts'
 
 /** Tests that need the embedded server, with the reason. */
 const embeddedOnly: { readonly [test: string]: string } = {
   'a MachineDeployment > creates a MachineSet and reports progress':
-    'generated names stand in its texts: chance is drawn in the order in which events arrive',
+    'its texts contain generated names, which depend on the order in which events arrive',
   'a MachineSet > creates Machines with their objects, and reports progress': 'the same',
   'commitChanges > merges conditions of v1beta1 the same way, and writes all of status at once':
     'it counts revisions between two writes',
   'a reconcile does not wait forever for a kind that is not served':
-    'it counts turns of the event loop, which a socket needs more of',
+    'it counts turns of the event loop, and a socket needs more of them',
   'a stop between any two writes leads to the same result > no object is created twice, and no hook is skipped':
     'it reuses the stores of the server that was stopped',
-  'a cluster lives its whole life':
-    'to the tenth of a second: a key that is woken more often is slowed down earlier; the story itself is compared in the next test',
-  'a plane that starts again finds its cluster Available, and writes nothing': 'it looks into the stores',
+  'a cluster is created, scaled, upgraded and deleted':
+    'its times are exact to a tenth of a second, and keys with more events are rate-limited earlier; the next test compares the events',
+  'a restarted management cluster finds its Cluster Available, and writes nothing': 'it reads the stores',
 }
 
-/** For one test: some seconds where in process it takes a fraction of one, and many more on a busy machine. */
+/** For one test. A test that takes a fraction of a second in process takes some seconds here, and more on a busy machine. */
 const TestTimeout = 300_000
 
 export const controllersSuite: Suite = {
@@ -49,7 +49,7 @@ export const controllersSuite: Suite = {
   async run({ all }: SuiteOptions = {}) {
     const checks = new Checks()
     // Each test installs and removes all kinds: on two cores the whole takes longer than CI has.
-    const chosen = all ? [story, ...files] : [story, ...chosenByCommit(files, 2)]
+    const chosen = all ? [lifecycle, ...files] : [lifecycle, ...chosenByCommit(files, 2)]
     console.log(`${chosen.length} of ${files.length + 1} files${all ? '' : ': --all runs every one'}`)
     // Lists are read from etcd, so that a response is never older than an earlier one.
     await using plane = await startRealPlane({ flags: ['--watch-cache=false'], progress: console.log })
@@ -71,8 +71,8 @@ export const controllersSuite: Suite = {
     )
     for (const [name, status] of statuses) if (!embeddedOnly[name]) checks.check(name, status === 'passed', status)
     for (const [name, why] of Object.entries(embeddedOnly)) {
-      if (all) checks.check(`there is a test "${name}" to leave out`, statuses.get(name) === 'skipped', statuses.get(name))
-      console.log(`left out: ${name}: ${why}`)
+      if (all) checks.check(`the excluded test "${name}" exists`, statuses.get(name) === 'skipped', statuses.get(name))
+      console.log(`excluded: ${name}: ${why}`)
     }
     return checks
   },

@@ -65,10 +65,10 @@ async function runBoth(): Promise<Outcome> {
     const runs = { capstan: await runTests(tests, ours), real: await runTests(tests, real) }
     for (const [name, run] of Object.entries(runs)) {
       for (const [test, passed] of run.tests) checks.check(`${test} on ${name}`, passed)
-      checks.check(`the tests end well on ${name}`, run.code === 0, output(run))
+      checks.check(`all tests pass on ${name}`, run.code === 0, output(run))
     }
     const missing = [...runs.real.tests.keys()].filter((test) => !runs.capstan.tests.has(test))
-    checks.check('every test of one was run on the other', missing.length === 0, missing)
+    checks.check('both servers ran the same tests', missing.length === 0, missing)
     const restart = runs.capstan.lines.find((line) => line.startsWith('restart: '))
     checks.check('no informer lists again after a restart', restart?.endsWith(' 0 after the restart') === true, restart)
     for (const [name, run] of Object.entries(runs)) console.log(`${name.padEnd(8)} ${measures(run)}`)

@@ -40,7 +40,7 @@ async function fullDisk(): Promise<Outcome> {
         // A start also needs some space. If the stop has left none, the server reports it.
         const rejection = await start().then((started) => started.kill(), messageOf)
         const isClear = rejection === undefined || /Cannot open data folder .*\/db: .*space left/i.test(rejection)
-        checks.check('on one, it starts or says why it does not', isClear, rejection)
+        checks.check('the server starts on a full disk, or exits with an error that names the cause', isClear, rejection)
       }
       disk.free(server.pid)
       if (end === 'room') await withClient(kubeconfig, (client) => goOn(client, kubeconfig, known, checks))
@@ -86,9 +86,9 @@ async function fillUp(
   const { server, ca } = await loadKubeconfig(kubeconfig)
   const isWell = (path: string) => answers(`${server}${path}`, ca === undefined ? {} : { ca })
   const health = await Promise.all(['/readyz', '/healthz', '/livez'].map(isWell))
-  checks.check('readyz and healthz say so, livez does not', health.join() === 'false,false,true', health)
+  checks.check('readyz and healthz fail, livez succeeds', health.join() === 'false,false,true', health)
   const { items } = await client.list(ConfigMap, { namespace })
-  checks.check('reads go on', includesAll(items, known))
+  checks.check('reads succeed', includesAll(items, known))
   // Retried ten times by the client, a second apart, as any Kubernetes client does.
   const others = await Promise.all([1, 2, 3].map(() => write(client, known)))
   const areClear = others.every((one) => one !== undefined && [500, 503].includes(one.code) && disk.full.test(one.message))
@@ -96,7 +96,7 @@ async function fillUp(
   ended.abort()
   await watching
   const expected = [...known.acknowledged.keys()].filter((name) => !before.has(name))
-  checks.check('a watch is told of what was acknowledged, and of nothing else', received.join() === expected.join(), {
+  checks.check('a watch gets events of the acknowledged writes only', received.join() === expected.join(), {
     received,
     expected,
   })
@@ -105,16 +105,16 @@ async function fillUp(
 /** Checks that writes succeed within a few seconds after space was freed, without a restart. */
 async function goOn(client: Client, kubeconfig: string, known: Known, checks: Checks): Promise<void> {
   const rejection = await write(client, known)
-  checks.check('writes go on once there is room', rejection === undefined, rejection?.message)
+  checks.check('writes succeed again when the disk has space', rejection === undefined, rejection?.message)
   const { server, ca } = await loadKubeconfig(kubeconfig)
-  checks.check('and the server is ready', await answers(`${server}/readyz`, ca === undefined ? {} : { ca }))
+  checks.check('the server is ready again', await answers(`${server}/readyz`, ca === undefined ? {} : { ca }))
 }
 
 async function verify(client: Client, known: Known, checks: Checks): Promise<void> {
   const { items, metadata } = await client.list(ConfigMap, { namespace })
-  checks.check('everything acknowledged is there, with its resourceVersion', includesAll(items, known))
+  checks.check('every acknowledged write is stored, with its resourceVersion', includesAll(items, known))
   const highest = Math.max(...[...known.acknowledged.values()].map(Number))
-  checks.check('the resourceVersion has not gone back', Number(metadata.resourceVersion) >= highest)
+  checks.check('the resourceVersion has not decreased', Number(metadata.resourceVersion) >= highest)
   const there = items.filter((item) => known.rejected.has(item.metadata.name)).map((item) => item.metadata.name)
   checks.check('no rejected write is stored', there.length === 0, there)
 }

@@ -52,15 +52,15 @@ async function replayOn(
   await using plane = await start({ users: [{ name: 'bob', groups: ['devs'] }] })
   const known = Object.values((plane.name === 'capstan' ? knownDifferences : unrepeatable)[file] ?? {}).flat()
   const replayed = await replay(readRecording(file), await overHTTPS(plane, isOurs(file)))
-  const news = Object.entries(replayed.failed).filter(([step]) => !known.includes(step))
-  const listed = Object.keys(replayed.failed).length - news.length
-  const same = replayed.requests - news.length - listed
+  const unexpected = Object.entries(replayed.failed).filter(([step]) => !known.includes(step))
+  const listed = Object.keys(replayed.failed).length - unexpected.length
+  const same = replayed.requests - unexpected.length - listed
   return {
-    passed: replayed.requests - news.length,
-    failed: news.length,
+    passed: replayed.requests - unexpected.length,
+    failed: unexpected.length,
     lines: [
       `${file.padEnd(15)} ${plane.name.padEnd(11)} ${same} of ${replayed.requests} as recorded, ${listed} listed`,
-      ...news.map(([step, found]) => `  ${step}\n    ${found.join('\n    ')}`),
+      ...unexpected.map(([step, found]) => `  ${step}\n    ${found.join('\n    ')}`),
     ],
   }
 }

@@ -65,7 +65,7 @@ export const highAvailabilitySuite: Suite = {
       const turns = turnsOf(events())
       for (const { credential, from, to, writes } of turns) console.log(`  ${credential} wrote ${writes} times, ${from} to ${to}`)
       checks.check('four managers led', turns.length === 4, turns)
-      checks.check('no manager wrote again after another one had', isEachOnce(turns), turns)
+      checks.check('no manager wrote after the next leader had written', isEachOnce(turns), turns)
       await replicas.stop()
       await share(plane, replicas, checks)
       judgeShares(events(), checks)
@@ -122,17 +122,21 @@ async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Pro
   process.kill(frozen.program.pid, 'SIGCONT')
   await ended(frozen)
   checks.check(
-    'a leader that thaws after its Lease ends itself',
+    'a leader that resumes after its Lease has expired exits',
     frozen.program.ending !== 'ended with code 0',
     frozen.program.ending,
   )
   await replicas.start(1)
   const cut = await lose('leader cut off', 3, (leader) => replicas.network.cut(leader))
   await ended(cut)
-  checks.check('a leader that is cut off ends itself', cut.program.ending !== 'ended with code 0', cut.program.ending)
+  checks.check(
+    'a leader without connection to the API server exits',
+    cut.program.ending !== 'ended with code 0',
+    cut.program.ending,
+  )
   await remove(scene, 'classy')
   const left = await leftBehind(scene, before)
-  checks.check('a deleted Cluster leaves nothing behind', left.length === 0, left)
+  checks.check('all objects of a deleted Cluster are deleted', left.length === 0, left)
   progress('deleted')
 }
 
@@ -216,7 +220,7 @@ async function share(plane: ServedPlane, replicas: Replicas, checks: Checks): Pr
   await everywhere(async (scene) => {
     await remove(scene, 'classy')
     const left = await leftBehind(scene, before.get(scene)!)
-    checks.check(`${scene.namespace}: a deleted Cluster leaves nothing behind`, left.length === 0, left)
+    checks.check(`${scene.namespace}: all objects of a deleted Cluster are deleted`, left.length === 0, left)
   })
   progress('deleted')
 }
@@ -228,7 +232,7 @@ function judgeShares(events: readonly AuditEvent[], checks: Checks): void {
     for (const { credential } of turns) writers.add(credential)
     const text = turns.map(({ credential, writes }) => `${credential.slice(-8)} ${writes}`).join(', ')
     console.log(`  writes in ${namespace}: ${text}`)
-    checks.check(`${namespace}: no manager wrote again after another one had`, isEachOnce(turns), turns)
+    checks.check(`${namespace}: no manager wrote after the next one had written`, isEachOnce(turns), turns)
   }
   checks.check('three managers shared the work', writers.size === 3, [...writers])
 }

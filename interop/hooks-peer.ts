@@ -30,13 +30,13 @@ export const hooksPeerSuite: Suite = {
     const checks = new Checks()
     const [peer] = await toolPaths('hooks-peer')
     const document = recordedForm(await output(peer, ['openapi'], { cwd: '.' }))
-    checks.check('the recorded document is what upstream says', document === readFileSync(recording, 'utf8'))
+    checks.check("the recorded document equals upstream's", document === readFileSync(recording, 'utf8'))
     await comparePublished(peer, checks)
     await compareRecordedPatches(peer, checks)
     for (const format of ['JSONPatch', 'JSONMergePatch'] as const) await compareComputedPatches(peer, format, checks)
     const seed = Number(process.env.CAPSTAN_SEED ?? 1)
     for (let batch = 0; batch < Answers / Batch; batch++) await compareAnswers(peer, seed + batch, checks)
-    checks.check('the client survives as many, and gives the shape of the response or one of its errors', await survives())
+    checks.check('for as many random responses the client returns a value of the schema or one of its errors', await survives())
     return checks
   },
 }
@@ -72,7 +72,7 @@ async function compareAnswers(peer: string, seed: number, checks: Checks): Promi
     if ('value' in theirs[index]!) values++
     const isRefusedEarlier = 'value' in theirs[index]! && tooLarge.test(one!)
     if (isRefusedEarlier) early++
-    checks.check(`an answer of ${hook.name} decodes as in Go`, one === other || isRefusedEarlier, {
+    checks.check(`a response of ${hook.name} is decoded as by Go`, one === other || isRefusedEarlier, {
       seed,
       body: Buffer.from(body).toString('latin1'),
       ours: one,
@@ -103,7 +103,7 @@ async function comparePublished(peer: string, checks: Checks): Promise<void> {
     const ours = error.startsWith(cannotDecode) ? error.slice(cannotDecode.length) : undefined
     const answer = theirs[index]!
     const go = 'error' in answer ? answer.error : undefined
-    checks.check(`the published ${file} is to Go what the index says`, ours === go, { ours, go })
+    checks.check(`Go decodes the published ${file} as the index describes`, ours === go, { ours, go })
   })
 }
 
@@ -124,7 +124,7 @@ async function compareRecordedPatches(peer: string, checks: Checks): Promise<voi
     patches.map((one) => ({ document, ...one })),
   )
   patches.forEach(({ type, patch, ...answer }, index) => {
-    checks.check(`the ${type} ${patch} gives what was recorded`, equal(answer, theirs[index]), { answer, go: theirs[index] })
+    checks.check(`the ${type} ${patch} has the recorded result`, equal(answer, theirs[index]), { answer, go: theirs[index] })
   })
 }
 
@@ -150,7 +150,11 @@ async function compareComputedPatches(peer: string, type: PatchFormat, checks: C
   const theirs = await ask<{ value?: unknown }>(peer, 'patch', edits)
   edits.forEach(({ edited, ...asked }, index) => {
     const { value } = theirs[index]!
-    checks.check(`a computed ${type} makes what was edited`, equal(value, edited), { ...asked, edited, go: theirs[index] })
+    checks.check(`a computed ${type} results in the edited document`, equal(value, edited), {
+      ...asked,
+      edited,
+      go: theirs[index],
+    })
   })
   console.log(`${edits.length} computed patches of type ${type}`)
 }

@@ -63,12 +63,12 @@ export const imageSuite: Suite = {
         `${Math.round(image.base / megabyte)} MB of it the base`,
     )
     checks.check(`the image has at most ${MostPacked / megabyte} MB`, image.packed <= MostPacked, image.packed)
-    checks.check('it runs as a user without rights', image.config.User === '65532:65532', image.config.User)
-    checks.check('its labels name the version', image.config.Labels['org.opencontainers.image.version'] === version)
+    checks.check('the image runs as an unprivileged user', image.config.User === '65532:65532', image.config.User)
+    checks.check('the labels of the image name the version', image.config.Labels['org.opencontainers.image.version'] === version)
     const sbom = JSON.parse(readFileSync(join(image.rootfs, 'usr/share/doc/capstan/sbom.cdx.json'), 'utf8')) as {
       bomFormat: string
     }
-    checks.check('it holds its SBOM', sbom.bomFormat === 'CycloneDX')
+    checks.check('the image contains its SBOM', sbom.bomFormat === 'CycloneDX')
     await checkContainer(programs, image, checks)
 
     await using plane = await startRealPlane({
@@ -115,9 +115,9 @@ let refused = ''
 try { write('/capstan/x', '') } catch (err) { refused = err.code }
 console.log([process.getuid(), refused, /CapEff:\\s*0+$/m.test(read('/proc/self/status', 'utf8'))].join(' '))`
   const seen = await run('state', state, 256 << 20)
-  checks.check('a container has no rights and writes nothing to its root', seen.text === '65532 EROFS true', seen)
+  checks.check('a container has no capabilities and a read-only root', seen.text === '65532 EROFS true', seen)
   const greedy = await run('greedy', 'const all = []; for (;;) all.push(Buffer.alloc(1 << 20, 1))', 64 << 20)
-  checks.check('one that needs more than its memory limit is ended', greedy.ending !== 'ended with code 0', greedy)
+  checks.check('a container that exceeds its memory limit is killed', greedy.ending !== 'ended with code 0', greedy)
   const versionOf = await ended(
     await startContainer(programs, 'version', image, { args: ['--version'], securityContext, memoryLimit: 256 << 20 }),
   )
@@ -201,8 +201,8 @@ async function live(plane: ServedPlane, programs: Programs, image: BuiltImage, p
   progress('scaled again')
   await remove(scene, 'classy')
   const left = await leftBehind(scene, before)
-  checks.check('a deleted Cluster leaves nothing behind', left.length === 0, left)
-  checks.check('replicas that were not killed still run', replicas[0].program.ending === undefined, replicas[0].program.ending)
+  checks.check('all objects of a deleted Cluster are deleted', left.length === 0, left)
+  checks.check('replicas that were not killed are running', replicas[0].program.ending === undefined, replicas[0].program.ending)
 }
 
 /** Where the manifests for cert-manager mount the Secret. */

@@ -106,11 +106,11 @@ async function live(client: Client, handled: { canUpdate: number; update: number
   const after = await until(client, Machine, 'all of them on the new version', run('v1.36.1'), { seconds: 120 })
   const uids = (machines: readonly Machine[]) => machines.map(({ metadata }) => metadata.uid).sort()
   checks.check('every Machine was updated in place', uids(before).join() === uids(after).join(), after)
-  checks.check('the provider asked once for each', handled.canUpdate === 3, handled)
-  checks.check('core asked until each was done', handled.update === 6, handled)
+  checks.check('the provider sent one CanUpdateMachine request for each', handled.canUpdate === 3, handled)
+  checks.check('core called UpdateMachine until each update was done', handled.update === 6, handled)
   const { items } = await client.list(Event, { namespace: 'default' })
   const started = items.filter(({ reason }) => reason === 'SuccessfulStartInPlaceUpdate')
-  checks.check('there is an event for each', started.length === 3, started)
+  checks.check('each update has an event', started.length === 3, started)
 }
 
 async function stop(process: CapstanProcess, checks: Checks): Promise<void> {

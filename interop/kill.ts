@@ -90,7 +90,7 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
     checks.check('a second server on the folder fails with the name of the folder', isRejected, second)
     await backUpAndRestore(folder, known, checks)
     const { code, complaints } = await server.stop()
-    checks.check('the server stops cleanly after all that', code === 0 && complaints === '', { code, complaints })
+    checks.check('the server stops cleanly', code === 0 && complaints === '', { code, complaints })
     console.log(`the server: ${known.acknowledged.size} objects, resourceVersion ${known.newest}, ${rounds} kills`)
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -118,14 +118,17 @@ async function backUpAndRestore(folder: string, known: Known, checks: Checks): P
     const { items, metadata } = await client.list(ConfigMap, { namespace })
     const there = new Map(items.map((item) => [item.metadata.name, Number(item.metadata.resourceVersion)]))
     const isThere = [...known.acknowledged].every(([name, { revision }]) => there.get(name) === revision)
-    checks.check('what is restored has everything that was acknowledged, with its resourceVersion', isThere)
-    checks.check('its resourceVersion is above all that were given out', Number(metadata.resourceVersion) > known.newest + 1e8)
+    checks.check('the restored folder has every acknowledged write, with its resourceVersion', isThere)
+    checks.check(
+      'the resourceVersion of the restored folder is higher than all earlier ones',
+      Number(metadata.resourceVersion) > known.newest + 1e8,
+    )
     // A client that saw the first server continue after the backup.
     const options = { namespace, resourceVersion: String(known.newest + 10), signal: AbortSignal.timeout(10_000) }
     const answer = await firstEvent(client, options).catch((err: unknown) =>
       isReason(err, 'Expired', 'Gone') ? '410' : messageOf(err),
     )
-    checks.check('whoever saw more than the backup has gets 410', answer === '410', answer)
+    checks.check('a watch from a resourceVersion after the backup gets 410', answer === '410', answer)
   })
   await restored.stop()
 }
@@ -174,13 +177,13 @@ async function writeUntilKilled(client: Client, server: CapstanProcess, known: K
 async function verify(client: Client, known: Known, checks: Checks): Promise<void> {
   const { items, metadata } = await client.list(ConfigMap, { namespace })
   const revision = Number(metadata.resourceVersion)
-  checks.check('the resourceVersion of a list has not gone back', revision >= known.newest, { revision, newest: known.newest })
+  checks.check('the resourceVersion of a list has not decreased', revision >= known.newest, { revision, newest: known.newest })
   const there = new Map(items.map((item) => [item.metadata.name, item]))
   for (const [name, acknowledged] of known.acknowledged) {
     const found = there.get(name)
     const isThere =
       Number(found?.metadata.resourceVersion) >= acknowledged.revision && Number(found?.data?.count) >= acknowledged.count
-    checks.check(`${name} is as it was acknowledged, or later`, isThere, { acknowledged, found: found?.metadata.resourceVersion })
+    checks.check(`${name} is stored as acknowledged, or newer`, isThere, { acknowledged, found: found?.metadata.resourceVersion })
   }
 
   // What was under way may have been written: from here on it is known.
@@ -211,12 +214,12 @@ async function resume(
     }
     const missed = items.filter(({ metadata }) => !isNew && known.watched.get(metadata.name) !== Number(metadata.resourceVersion))
     checks.check(
-      'a watch goes on from what it saw last',
+      'a watch resumes from its last resourceVersion',
       missed.length === 0,
       missed.map(({ metadata }) => metadata.name),
     )
   } catch (err) {
-    checks.check('a watch that cannot go on says 410', isReason(err, 'Expired', 'Gone'), String(err))
+    checks.check('a watch that cannot resume gets 410', isReason(err, 'Expired', 'Gone'), String(err))
   }
   ended.abort()
   for (const { metadata } of items) known.watched.set(metadata.name, Number(metadata.resourceVersion))

@@ -72,7 +72,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
     timeoutMs: 60_000,
     after: [
       {
-        name: 'nothing is left behind',
+        name: 'all objects of the cluster are deleted',
         command:
           'kubectl get machinepools,machines,localmachinepools,localmachines,secrets -l cluster.x-k8s.io/cluster-name=demo',
         expect: /No resources found/,

@@ -84,7 +84,7 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
     await until(client, Cluster, 'second Available', isAvailable('second'))
     const items = await until(client, Machine, 'nine Machines', (machines) => machines.length >= 9)
     const counts = [items.filter(isOf('demo')).length, items.filter(isOf('second')).length]
-    checks.check('an API server that is killed in between loses nothing and makes nothing twice', counts.join() === '5,4', counts)
+    checks.check('no object is lost or created twice when the API server is killed', counts.join() === '5,4', counts)
 
     await client.patch(Cluster, demo, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
     await until(client, Machine, 'new machines of demo', (machines) => machines.some(isNew))
@@ -101,13 +101,13 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
         (cluster) => cluster.metadata.name === 'demo' && isTrue(cluster, 'TopologyReconciled') && isTrue(cluster, 'Available'),
       ),
     )
-    checks.check('and started again ends it', true)
+    checks.check('the restarted manager completes the upgrade', true)
 
     for (const name of ['demo', 'second']) await client.delete(Cluster, { ...demo, name })
     await until(client, Cluster, 'no cluster', (clusters) => clusters.length === 0)
     for (const kind of [Machine, LocalMachine, Secret] as Kind[])
       await until(client, kind, `no ${kind.kind} left behind`, (left) => left.length === 0, { namespace: 'default' })
-    checks.check('deleted clusters leave nothing behind', true)
+    checks.check('all objects of deleted clusters are deleted', true)
 
     const stopped = await manager.stop()
     running.delete(manager)
@@ -174,13 +174,13 @@ async function checkLeaderElection(plane: ServedPlane, running: Set<CapstanProce
   process.kill(second.pid, 'SIGCONT')
   const { code, complaints } = await second.ended()
   running.delete(second)
-  checks.check('one that stood still for too long ends', code === 1 && complaints.includes('Leader election lost'), {
+  checks.check('a manager suspended for longer than its Lease exits', code === 1 && complaints.includes('Leader election lost'), {
     code,
     complaints,
   })
   const last = await third.stop()
   running.delete(third)
-  checks.check('the one that leads now stops cleanly', last.code === 0, last)
+  checks.check('the new leader stops cleanly', last.code === 0, last)
 }
 
 async function checkDiagnostics({ ready }: CapstanProcess, checks: Checks): Promise<void> {
@@ -192,9 +192,9 @@ async function checkDiagnostics({ ready }: CapstanProcess, checks: Checks): Prom
   ] as const) {
     const answer = await fetch(base + path)
     const text = await answer.text()
-    checks.check(`${path} answers`, answer.status === 200 && says.test(text), text.slice(0, 200))
+    checks.check(`${path} returns 200`, answer.status === 200 && says.test(text), text.slice(0, 200))
   }
-  checks.check('other paths are not there', (await fetch(`${base}/other`)).status === 404)
+  checks.check('other paths return 404', (await fetch(`${base}/other`)).status === 404)
 }
 
 /** The manager's webhooks provide what schemas cannot: defaults, validation, conversion. */
@@ -207,7 +207,7 @@ async function checkWebhooks(client: Client, checks: Checks): Promise<void> {
   const { spec } = await client.get(ExtensionConfig, { name: 'quota' })
   checks.check('an ExtensionConfig of v1alpha1 is defaulted and converted', spec.clientConfig.service?.port === 443, spec)
   const { apiVersion } = await client.get(old, { name: 'quota' })
-  checks.check('and can be read in v1alpha1', apiVersion === 'runtime.cluster.x-k8s.io/v1alpha1', apiVersion)
+  checks.check('an ExtensionConfig can be read in v1alpha1', apiVersion === 'runtime.cluster.x-k8s.io/v1alpha1', apiVersion)
   const rejection = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', messageOf)
   const expected = 'spec.clientConfig.url: Invalid value: "http://quota": \'https\' is the only allowed URL scheme'
   checks.check('the validating webhook rejects an invalid object', rejection.includes(expected), rejection)

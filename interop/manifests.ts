@@ -78,7 +78,7 @@ export const manifestsSuite: Suite = {
       await liveWithManifests(plane, programs, pods, checks)
       for (const pod of pods.values()) {
         await pod.program.stop()
-        checks.check(`${pod.program.name} ends by SIGTERM`, pod.program.ending === 'ended with code 0', pod.program.ending)
+        checks.check(`${pod.program.name} exits on SIGTERM`, pod.program.ending === 'ended with code 0', pod.program.ending)
       }
       const grants = await grantsOf(plane)
       judge(readFileSync(audit, 'utf8'), grants, checks)
@@ -156,7 +156,7 @@ async function liveWithManifests(
   }
   await Promise.all([live('classy'), live('plain')])
   const left = await leftBehind(scene, before)
-  checks.check('deleted Clusters leave nothing behind', left.length === 0, left)
+  checks.check('all objects of deleted Clusters are deleted', left.length === 0, left)
 }
 
 /** Metrics are for those whom the server lets read them. */
@@ -173,7 +173,7 @@ async function checkMetrics(plane: ServedPlane, checks: Checks): Promise<void> {
           .end()
       })
     const seen = [await status(plane.token), await status(undefined)]
-    checks.check(`metrics of ${provider} are for administrators`, seen.join() === '200,401', seen)
+    checks.check(`metrics of ${provider} require the permission of an administrator`, seen.join() === '200,401', seen)
   }
 }
 
@@ -191,18 +191,18 @@ async function checkDoctor(
     return { status, stderr, findings, checked }
   }
   const whole = examined(plane.kubeconfig)
-  checks.check('doctor finds nothing missing', whole.status === 0 && whole.findings.length === 0, whole)
+  checks.check('doctor has no findings', whole.status === 0 && whole.findings.length === 0, whole)
   const stranger = examined(plane.kubeconfigOf(strangerUser.name))
   const rights = stranger.findings.filter(({ area }) => area === 'rights')
   const isNamed = ['list machines.cluster.x-k8s.io', 'create secrets'].every((right) =>
     rights.some(({ subject }) => subject === right),
   )
-  checks.check('doctor names the rights that a user lacks', stranger.status === 1 && isNamed, stranger)
+  checks.check('doctor names the permissions that a user lacks', stranger.status === 1 && isNamed, stranger)
   await pods.get('core')!.program.stop()
   const unserved = examined(plane.kubeconfig)
   const subjects = unserved.findings.map(({ severity, area, subject }) => `${severity} ${area} ${subject}`)
   checks.check(
-    'doctor names webhooks behind a Service that nothing serves',
+    'doctor names webhooks behind a Service without a server',
     unserved.status === 1 && subjects.join() === 'error webhooks ValidatingWebhookConfiguration capstan-core',
     unserved,
   )
@@ -247,7 +247,7 @@ async function checkWebhooks({ client, namespace, checks }: Scene, ca: string): 
   )
   await create('quota', { service: { name: 'quota', namespace } })
   const stored = await client.get(ExtensionConfig, { name: 'quota' })
-  checks.check('another one converts', stored.spec.clientConfig.service?.port === 443, stored.spec)
+  checks.check('a webhook behind a Service converts objects', stored.spec.clientConfig.service?.port === 443, stored.spec)
   await until(client, ExtensionConfig, 'the extension is looked for', ([one]) =>
     (one?.status?.conditions ?? []).some(({ type, status }) => type === 'Discovered' && status === 'False'),
   )
@@ -317,8 +317,8 @@ function judge(log: string, grants: readonly Grant[], checks: Checks): void {
     if (reason === undefined) without.push(rightText(right))
     else exceptions.set(reason, [...(exceptions.get(reason) ?? []), rightText(right)])
   }
-  checks.check('every granted right was used', without.length === 0)
+  checks.check('every granted permission was used', without.length === 0)
   for (const one of without) console.log(`  granted, and not used: ${one}`)
   for (const [reason, rights] of exceptions) console.log(`  ${rights.length} rights not used: ${reason}`)
-  checks.check('ServiceAccounts have rights at all', grants.length >= 4, grants.length)
+  checks.check('ServiceAccounts have permissions', grants.length >= 4, grants.length)
 }

@@ -29,7 +29,7 @@ export const oldContractSuite: Suite = {
     checks.check('every file uses the harness of @capstan/testing', own.length === 0, own)
     const statuses = await runTests(chosen, { CAPSTAN_TEST_CONTRACT: 'v1beta1' })
     for (const [name, status] of statuses) checks.check(name, status === 'passed', status)
-    checks.check('there are tests', statuses.size > 100, statuses.size)
+    checks.check('the folder has tests', statuses.size > 100, statuses.size)
     return checks
   },
 }

@@ -164,12 +164,12 @@ async function globalCommand(checks: Checks, stranger: Stranger): Promise<void> 
   const cwd = stranger.emptyFolder('anywhere')
   const up = await stranger.try(capstan, ['up', '--demo', '--memory', '--port', '0', '--exit-when-ready'], { cwd })
   checks.check(
-    'capstan up --demo brings a cluster up',
+    'the cluster of capstan up --demo becomes Available',
     up.code === 0 && /Cluster default\/demo: Available/.test(up.text),
     up.text,
   )
   checks.check(
-    'what it prints to try starts with capstan',
+    'the printed commands start with capstan',
     /^ {2}capstan kubeconfig demo/m.test(up.text) && !up.text.includes('npx'),
     up.text,
   )
@@ -243,11 +243,11 @@ async function newExtension(checks: Checks, stranger: Stranger): Promise<void> {
   await stranger.run('npm', ['install'], { cwd: project })
   for (const script of ['test', 'check', 'build']) {
     const { code, text } = await stranger.try('npm', ['run', '--silent', script], { cwd: project })
-    checks.check(`npm run ${script} of a new project`, code === 0, text)
+    checks.check(`npm run ${script} passes in a new project`, code === 0, text)
   }
   const hooks = await stranger.try('npx', ['@capstan/cli', 'hooks', 'check'], { cwd: project })
-  checks.check('npx @capstan/cli hooks check in a new project', hooks.code === 0, hooks.text)
-  checks.check('the file for its image is there', existsSync(join(project, 'dist/main.js')))
+  checks.check('npx @capstan/cli hooks check passes in a new project', hooks.code === 0, hooks.text)
+  checks.check('a new project has a Dockerfile', existsSync(join(project, 'dist/main.js')))
 }
 
 /** (c) npx from any folder. */

@@ -107,11 +107,7 @@ async function observeAll(
   const results = await Promise.allSettled(names.map((name) => cases[name]!(options)))
   results.forEach((result, index) => {
     const name = names[index]!
-    checks.check(
-      `${of}: ${name} comes to its end`,
-      result.status === 'fulfilled',
-      result.status === 'rejected' && String(result.reason),
-    )
+    checks.check(`${of}: ${name} completes`, result.status === 'fulfilled', result.status === 'rejected' && String(result.reason))
   })
   ended.abort()
   await providers

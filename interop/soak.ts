@@ -343,14 +343,14 @@ class Soak {
       problems = await this.#persist(() => this.#problems())
     }
     this.#checks.check(
-      `${after}: every cluster is as wanted, and nothing else is there`,
+      `${after}: every cluster has the desired state, and no other object exists`,
       problems.length === 0,
       problems.slice(0, 5),
     )
     const { items } = await this.#persist(() => this.#client.list(ConfigMap, { namespace }))
     const counts = new Map(items.map(({ metadata, data }) => [metadata.name, Number(data?.count)]))
     const lost = [...this.#acknowledged].filter(([name, count]) => counts.get(name) !== count)
-    this.#checks.check(`${after}: every acknowledged write is there`, lost.length === 0, lost)
+    this.#checks.check(`${after}: every acknowledged write is stored`, lost.length === 0, lost)
     const { memory, stored } = this.#server.sizes()
     this.#checks.check(`${after}: memory is bounded`, memory < MostMemory, memory)
     this.#checks.check(`${after}: the data folder is bounded`, stored < MostStored, stored)

@@ -138,9 +138,9 @@ async function runCell(name: string, times: Map<string, Times>): Promise<Outcome
       await using plane = await startPlane(takeOvers[name]!, { users: [managersUser], progress })
       await liveThroughTakeOver(plane, checks, progress)
     }
-    checks.check(`${name} ends`, true)
+    checks.check(`${name} exits`, true)
   } catch (err) {
-    checks.check(`${name} ends`, false, messageOf(err).slice(0, 3000))
+    checks.check(`${name} exits`, false, messageOf(err).slice(0, 3000))
   }
   progress(`${checks.passed} passed, ${checks.failed} failed`)
   return checks
@@ -208,7 +208,7 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
       if (kit.remediatesControlPlane) {
         await timed(name, 'control plane Machine remediated', () => remediate(scene, name, 'control plane', last))
       }
-      checks.check(`${name} lives`, true)
+      checks.check(`${name} is running`, true)
     }
     const grown = await Promise.allSettled([grow('classy', restart), grow('plain')])
     for (const one of grown) if (one.status === 'rejected') throw one.reason
@@ -219,7 +219,7 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
     progress('moved away and back')
     await Promise.all(names.map((name) => timed(name, 'deleted', () => remove(scene, name))))
     const left = await leftBehind(scene, before)
-    checks.check('deleted Clusters leave nothing behind', left.length === 0, left)
+    checks.check('all objects of deleted Clusters are deleted', left.length === 0, left)
     const stopped = await running.ours!.stop()
     checks.check('our manager stops cleanly', stopped.code === 0, stopped)
   } catch (err) {

@@ -110,7 +110,7 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
   await client.patch(Machine, key!, { type: 'merge', body: mark })
   const failed = 'UpdateMachine hook failed: please check controller logs for errors'
   await until(client, Machine, 'the failure to be in its condition', hasMessage(failed), inDefault)
-  checks.check('a failed UpdateMachine is shown on the Machine', true)
+  checks.check('a failed UpdateMachine is reported on the Machine', true)
 
   await allow(client, extensionConfig, true)
   const busy = await until(
@@ -130,7 +130,7 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
   )
   const { annotations = {} } = one(done).metadata
   const marks = Object.keys(annotations).filter((name) => /in-place-updates|pending-hooks/.test(name))
-  checks.check('UpdateMachine is polled until it is done, and its marks are gone', marks.length === 0, annotations)
+  checks.check('UpdateMachine is called until it is done, and its annotations are removed', marks.length === 0, annotations)
   await allow(client, extensionConfig, false)
 }
 

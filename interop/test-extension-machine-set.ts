@@ -93,36 +93,36 @@ export async function updateMachineSet(
   const spec = { version: 'v1.36.1', failureDomain: 'b', ...refs('second') }
   await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec } } } })
   const inProgress = 'In-place update in progress: Extension is updating Machine'
-  const isAtIt = (one: Machine) => getCondition(one, 'Updating')?.message === inProgress
-  await until(client, Machine, 'the extension is at it', (machines) => machines.some(isAtIt), { namespace })
-  checks.check('a Machine that is updated in place says what the extension says', true)
+  const isUpdating = (one: Machine) => getCondition(one, 'Updating')?.message === inProgress
+  await until(client, Machine, 'the extension is updating the Machine', (machines) => machines.some(isUpdating), { namespace })
+  checks.check('a Machine that is updated in place has the message of the extension in its condition', true)
   await runKubelet('v1.36.1')
   const isUpToDate = ({ status }: MachineDeployment) => status?.upToDateReplicas === 1 && status.availableReplicas === 1
-  await until(client, MachineDeployment, 'the update is over', (all) => all.some(isUpToDate), { namespace })
+  await until(client, MachineDeployment, 'the update is complete', (all) => all.some(isUpToDate), { namespace })
   console.log('a rollout in place')
 
   const [after, ...others] = (await client.list(Machine, { namespace })).items.filter(isWorker)
-  checks.check('it is the same Machine', others.length === 0 && after?.metadata.uid === before?.metadata.uid, after)
+  checks.check('the Machine is not replaced', others.length === 0 && after?.metadata.uid === before?.metadata.uid, after)
   checks.check(
-    'and what the deployment wants',
+    'the Machine has the desired version and failure domain',
     after?.spec.version === 'v1.36.1' && after.spec.failureDomain === 'b',
     after?.spec,
   )
   const own = { namespace, name: after?.metadata.name ?? '' }
   const machine = specOf(await client.get(DevMachine, own))
   const wanted = { backend: { docker: { bootstrapTimeout: '10m0s' } }, providerID: `dev:///${own.name}` }
-  checks.check('so is its infrastructure, and keeps what is its own', equal(machine, wanted), machine)
+  checks.check('the infrastructure machine has the desired spec, and keeps its providerID', equal(machine, wanted), machine)
   const config = specOf(await client.get(KubeadmConfig, own))
-  checks.check('so is its bootstrap config', equal(config.files, files('second')), config)
+  checks.check('the bootstrap config has the desired files', equal(config.files, files('second')), config)
 
   // A field of Docker's that the extension does not know: a user can read why the Machine is replaced.
   await client.create(DevMachineTemplate, devTemplate('third', { bootstrapTimeout: '10m0s', customImage: 'another' }))
   const { infrastructureRef } = refs('third')
   await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec: { infrastructureRef } } } } })
   const why = 'DevMachineTemplate cannot be updated in-place: spec.template.spec.backend.docker.customImage'
-  const isTold = ({ reason, message }: Event) => reason === 'InPlaceUpdateNotPossible' && message?.endsWith(why) === true
-  await until(client, Event, 'the event that says why', (events) => events.some(isTold), { namespace })
-  checks.check('what it does not cover is told', true)
+  const isReported = ({ reason, message }: Event) => reason === 'InPlaceUpdateNotPossible' && message?.endsWith(why) === true
+  await until(client, Event, 'the event with the reason', (events) => events.some(isReported), { namespace })
+  checks.check('an event names the field that the extension does not cover', true)
 }
 
 const key = { namespace, name: 'workers' }

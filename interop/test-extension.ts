@@ -109,7 +109,7 @@ async function liveThroughHooks(client: Client, at: { url: string; caBundle: str
   const message = (one: Cluster) => getCondition(one, 'TopologyReconciled')?.message ?? ''
   const isHeld = (one: Cluster) => message(one).includes('BeforeClusterUpgrade: held by the test')
   await until(client, Cluster, 'the hook holds the upgrade', ([one]) => one !== undefined && isHeld(one), inDefault)
-  checks.check('a hook holds an upgrade up, and the Cluster says so', true)
+  checks.check('a hook blocks an upgrade, and the Cluster reports it', true)
   console.log('upgrade held')
 
   await checkCoverage(at.url, at.caBundle, checks)
@@ -122,7 +122,7 @@ async function liveThroughHooks(client: Client, at: { url: string; caBundle: str
   await until(client, Cluster, 'demo is gone', (clusters) => clusters.length === 0, inDefault)
 
   const answers = answered([await client.get(ConfigMap, record)])
-  for (const [hook, answer] of hooks) checks.check(`${hook} was answered`, answers.get(hook) === answer, [...answers])
+  for (const [hook, answer] of hooks) checks.check(`${hook} was called`, answers.get(hook) === answer, [...answers])
   const unexpected = [...answers.keys()].filter((hook) => !hooks.has(hook))
   checks.check('no other hook was called', unexpected.length === 0, unexpected)
 }
@@ -130,18 +130,22 @@ async function liveThroughHooks(client: Client, at: { url: string; caBundle: str
 /** What the manager has recorded, and the extension asked again. */
 async function checkTape(file: string, at: { url: string; ca: string; folder: string }, checks: Checks): Promise<void> {
   const { calls, isTorn, stopped } = await readTape(file)
-  checks.check('the tape is whole', !isTorn && stopped === undefined, stopped)
+  checks.check('the tape is complete', !isTorn && stopped === undefined, stopped)
   const taped = new Set(calls.map(({ hook }) => hook))
   const missing = [...hooks.keys()].map((name) => name.split('-')[0]!).filter((hook) => !taped.has(hook))
   checks.check('every hook of the Cluster is on the tape', missing.length === 0, missing)
   const holding = calls.filter(({ hook }) => hook === 'BeforeClusterUpgrade').map(({ response }) => response)
   const waits = holding.map((response) => (response as { retryAfterSeconds?: number }).retryAfterSeconds)
-  checks.check('the tape has how the upgrade was held and let go', waits[0] === 1 && waits.at(-1) === 0, waits)
+  checks.check(
+    'the tape has the blocking and the later response of the upgrade hook',
+    waits[0] === 1 && waits.at(-1) === 0,
+    waits,
+  )
   const caFile = join(at.folder, 'extension-ca.crt')
   await writeFile(caFile, at.ca)
   // What it answers to other hooks stands in a ConfigMap that has changed since.
   const replayed = await runCapstan(['hooks', 'replay', file, '--url', at.url, '--ca', caFile, '--hook', 'Discovery'])
-  checks.check('asked again it answers as on the tape', replayed.code === 0, replayed)
+  checks.check('the responses to the recorded requests are those on the tape', replayed.code === 0, replayed)
 }
 
 const passed = 'Status: Success, RetryAfterSeconds: 0'
@@ -176,6 +180,6 @@ async function stop(manager: CapstanProcess, checks: Checks): Promise<void> {
   const stopped = await manager.stop()
   const lines = stopped.complaints.split('\n').filter((line) => line !== '')
   const complaints = lines.filter((line) => !line.includes(rejection))
-  checks.check('what the extension says when it fails is in the log', lines.length > complaints.length, lines)
+  checks.check('the failure message of the extension is in the log', lines.length > complaints.length, lines)
   checks.check('the manager stops cleanly', stopped.code === 0 && complaints.length === 0, { ...stopped, complaints })
 }

@@ -62,7 +62,7 @@ async function runOn(start: (options: PlaneOptions) => Promise<ServedPlane>, che
       const complaints = plane.programs[0]!.tail(1000)
         .split('\n')
         .filter((line) => !expected.test(line))
-      checks.check('the embedded API server has nothing to complain of', complaints.length === 0, complaints)
+      checks.check('the embedded API server logs no errors', complaints.length === 0, complaints)
     }
     return { life, errors: errorLines(managers.programs) }
   } catch (err) {
@@ -81,7 +81,7 @@ function printTimes(ours: Life['times'], real: Life['times']): void {
 function comparePrinted(ours: Life['printed'], real: Life['printed'], checks: Checks): void {
   for (const [command, expectedText] of real) {
     const text = ours.get(command)
-    checks.check(`clusterctl ${command} prints the same on both`, text === expectedText)
+    checks.check(`clusterctl ${command} has the same output on both`, text === expectedText)
     if (text !== expectedText) console.log(`--- capstan\n${text}\n--- kubernetes\n${expectedText}`)
   }
 }
@@ -97,6 +97,6 @@ function compareErrors(ours: readonly ErrorLine[], real: readonly ErrorLine[], c
     const reason = onReal.has(id) ? undefined : reasonOf(line.text)
     console.log(`${String(onOurs).padStart(5)} ${String(onReal.get(id) ?? 0).padStart(5)}  ${id}${reason ? ` (${reason})` : ''}`)
     if (onReal.has(id)) continue
-    checks.check('what a manager logs as an error on ours alone is explained', reason !== undefined, line.sample)
+    checks.check('errors that a manager logs only on our server are listed with a reason', reason !== undefined, line.sample)
   }
 }

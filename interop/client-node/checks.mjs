@@ -117,44 +117,44 @@ const checks = {
   },
 
   'a watch tells what happens': async () => {
-    const told = []
+    const seen = []
     let end
     const ended = new Promise((resolve) => (end = resolve))
     const { metadata } = await core.listNamespacedConfigMap({ namespace })
     const stop = await new Watch(config).watch(
       `/api/v1/namespaces/${namespace}/configmaps`,
       { resourceVersion: metadata.resourceVersion, allowWatchBookmarks: true },
-      (type, object) => type !== 'BOOKMARK' && told.push(`${type} ${object.metadata.name}`),
+      (type, object) => type !== 'BOOKMARK' && seen.push(`${type} ${object.metadata.name}`),
       end,
     )
     await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'watched' } } })
     await core.deleteNamespacedConfigMap({ name: 'watched', namespace })
-    await until(() => told.length === 2)
-    assert.deepEqual(told, ['ADDED watched', 'DELETED watched'])
+    await until(() => seen.length === 2)
+    assert.deepEqual(seen, ['ADDED watched', 'DELETED watched'])
     stop.abort()
     await ended
   },
 
   'an informer follows, and so does ListWatch': async () => {
-    const told = []
+    const seen = []
     const path = `/api/v1/namespaces/${namespace}/configmaps`
     const selector = 'informed=yes'
     const informer = makeInformer(config, path, () => core.listNamespacedConfigMap({ namespace, labelSelector: selector }), selector)
-    for (const event of ['add', 'update', 'delete']) informer.on(event, ({ metadata }) => told.push(`${event} ${metadata.name}`))
-    informer.on('error', (err) => told.push(String(err)))
+    for (const event of ['add', 'update', 'delete']) informer.on(event, ({ metadata }) => seen.push(`${event} ${metadata.name}`))
+    informer.on('error', (err) => seen.push(String(err)))
     const body = { metadata: { name: 'informed', labels: { informed: 'yes' } } }
     await core.createNamespacedConfigMap({ namespace, body })
     await informer.start()
-    await until(() => told.length === 1)
+    await until(() => seen.length === 1)
     assert.equal(informer.get('informed', namespace)?.metadata.name, 'informed')
     await core.patchNamespacedConfigMap(
       { name: 'informed', namespace, body: { data: { x: 'y' } } },
       setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
     )
-    await until(() => told.length === 2)
+    await until(() => seen.length === 2)
     await core.deleteNamespacedConfigMap({ name: 'informed', namespace })
-    await until(() => told.length === 3)
-    assert.deepEqual(told, ['add informed', 'update informed', 'delete informed'])
+    await until(() => seen.length === 3)
+    assert.deepEqual(seen, ['add informed', 'update informed', 'delete informed'])
     await informer.stop()
 
     const all = new ListWatch(path, new Watch(config), () => core.listNamespacedConfigMap({ namespace }), false)

@@ -24,8 +24,8 @@ export const podSecurity: Section = {
     tryAll('baseline'),
     namespace('restricted', { enforce: 'restricted' }),
     tryAll('restricted'),
-    namespace('told', { warn: 'restricted', audit: 'baseline', 'audit-version': 'v1.20' }),
-    tryAll('told'),
+    namespace('warned', { warn: 'restricted', audit: 'baseline', 'audit-version': 'v1.20' }),
+    tryAll('warned'),
     namespace('both', { enforce: 'baseline', warn: 'restricted', 'warn-version': 'v1.22' }),
     tryAll('both'),
     namespace('versions', { enforce: 'restricted', 'enforce-version': 'latest' }),
@@ -43,7 +43,7 @@ export const podSecurity: Section = {
     `kubectl apply --server-side -f - <<< '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"open","labels":{"${label}enforce":"none"}}}'`,
     `kubectl patch namespace open --type=json -p '[{"op":"add","path":"/metadata/labels","value":{"${label}audit-version":"1.20"}}]'`,
     // More than headers hold.
-    `kubectl create -n told --dry-run=server -o name -f - <<< '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeSelector":{"beta.kubernetes.io/arch":"x"},"containers":['$(printf ',{"image":"i","name":"a-long-name-of-a-container-%d"}' {100..160} | cut -c2-)']}}'`,
+    `kubectl create -n warned --dry-run=server -o name -f - <<< '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeSelector":{"beta.kubernetes.io/arch":"x"},"containers":['$(printf ',{"image":"i","name":"a-long-name-of-a-container-%d"}' {100..160} | cut -c2-)']}}'`,
     // Profiles that annotations choose.
     'kubectl create -n open -f pod-annotations.yaml',
     'kubectl get pods -n open -o yaml --show-managed-fields',
@@ -56,7 +56,7 @@ export const podSecurity: Section = {
     'kubectl create -n open -f pod-security-templates.yaml',
     'kubectl create -n baseline -f pod-security-templates.yaml',
     'kubectl create -n restricted -f pod-security-templates.yaml --dry-run=server',
-    'kubectl create -n told -f pod-security-templates.yaml --dry-run=server',
+    'kubectl create -n warned -f pod-security-templates.yaml --dry-run=server',
     'kubectl create -n both -f pod-security-templates.yaml --dry-run=server',
     'kubectl annotate deployment/d -n baseline note=x',
     'kubectl scale deployment/d -n baseline --replicas=2',
@@ -90,6 +90,6 @@ export const podSecurity: Section = {
     `kubectl label namespace open ${label}enforce- ${label}warn- ${label}enforce-version-`,
     'kubectl run web --image=nginx -n open',
     `kubectl create --raw /api/v1/namespaces/restricted/pods -f - <<< '{"metadata":{"name":"raw"},"spec":{"containers":[{"name":"a","image":"i"}]}}'`,
-    'kubectl delete namespace open baseline restricted told both versions versioned --wait=false',
+    'kubectl delete namespace open baseline restricted warned both versions versioned --wait=false',
   ],
 }

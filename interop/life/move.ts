@@ -20,7 +20,7 @@ export async function moveThereAndBack(scene: Scene, plane: ServedPlane, elsewhe
     difference(before, arrived),
   )
   const stayed = await moved()
-  checks.check('and leaves none behind', stayed.length === 0, stayed)
+  checks.check('clusterctl move deletes every object on the first API server', stayed.length === 0, stayed)
   // clusterctl moves objects without their status, which the managers there compute again, and rejects Clusters that are not provisioned.
   for (const { kind, object } of objects) {
     const body = { status: object.status! }
@@ -28,7 +28,7 @@ export async function moveThereAndBack(scene: Scene, plane: ServedPlane, elsewhe
   }
   await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', plane.kubeconfig)
   const back = await moved()
-  checks.check('what comes back is what was there', back.join() === before.join(), difference(before, back))
+  checks.check('the objects are unchanged after they were moved back', back.join() === before.join(), difference(before, back))
   await there.delete(Namespace, { name: namespace })
 }
 

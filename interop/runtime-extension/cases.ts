@@ -137,14 +137,14 @@ const controlPlane = 'StubControlPlaneTemplate'
 /** Every hook blocks until the Cluster reports it, and then proceeds. */
 const life: Case = async (options) => {
   const scene = await Scene.open('life', options)
-  const isTold = (one: ExtensionConfig) => one.metadata.name === 'life' && one.status?.handlers !== undefined
+  const hasHandlers = (one: ExtensionConfig) => one.metadata.name === 'life' && one.status?.handlers !== undefined
   // Upstream writes conditions and handlers one after the other.
-  const configs = await until(scene.client, ExtensionConfig, 'life has handlers', (all) => all.some(isTold))
-  scene.record('handlers', configs.find(isTold)!.status!.handlers)
+  const configs = await until(scene.client, ExtensionConfig, 'life has handlers', (all) => all.some(hasHandlers))
+  scene.record('handlers', configs.find(hasHandlers)!.status!.handlers)
   scene.record('discovered', conditionText(getCondition(await scene.discovered('life', 'True'), 'Discovered')!))
 
   const hold = (hook: string, seconds = 1) => scene.stage.answer(hook, () => holdFor(seconds, `held by ${hook}`))
-  const letGo = async (hook: string) => {
+  const unblock = async (hook: string) => {
     scene.record(hook, await scene.reconciled(new RegExp(`${hook}: held by`)))
     scene.stage.answer(hook, undefined)
   }
@@ -157,18 +157,18 @@ const life: Case = async (options) => {
     'before BeforeClusterCreate',
     String((await scene.client.list(StubCluster, { namespace: scene.name })).items.length),
   )
-  await letGo('BeforeClusterCreate')
+  await unblock('BeforeClusterCreate')
   await scene.called('AfterControlPlaneInitialized', 1)
   await scene.reconciled('True')
 
   for (const hook of upgradeHooks) hold(hook)
   await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  for (const hook of upgradeHooks) await letGo(hook)
+  for (const hook of upgradeHooks) await unblock(hook)
   scene.record('upgraded', await scene.reconciled('True'))
 
   hold('BeforeClusterDelete')
   await scene.client.delete(Cluster, scene.key)
-  await letGo('BeforeClusterDelete')
+  await unblock('BeforeClusterDelete')
   await scene.seen(Cluster, 'is gone', (found) => found.length === 0)
   const firsts = scene.stage.calls.filter(({ hook }, at, all) => all.findIndex((one) => one.hook === hook) === at)
   for (const { hook, request } of firsts) {
@@ -263,7 +263,7 @@ const anotherVersion: Case = async (options) => {
     }
   }
   const hold = (hook: string) => scene.stage.answer(hook, () => holdFor(2, `held by ${hook}`))
-  const letGo = (hook: string) => scene.stage.answer(hook, undefined)
+  const unblock = (hook: string) => scene.stage.answer(hook, undefined)
   const heldBy = (hook: string, version: string) =>
     scene.reconciled(new RegExp(`is upgrading to ${version.replaceAll('.', String.raw`\.`)}[^]*${hook}: held`))
   /** Upstream can write the mark of AfterClusterUpgrade again after it has removed it, and then calls the hook once more. */
@@ -305,7 +305,7 @@ const anotherVersion: Case = async (options) => {
   scene.record('BeforeClusterUpgrade for another version', await heldBy('BeforeClusterUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
   scene.record('back before BeforeClusterUpgrade', await settled())
-  letGo('BeforeClusterUpgrade')
+  unblock('BeforeClusterUpgrade')
   tellCalls('of BeforeClusterUpgrade')
 
   hold('BeforeControlPlaneUpgrade')
@@ -317,7 +317,7 @@ const anotherVersion: Case = async (options) => {
   scene.record('BeforeControlPlaneUpgrade for another version', await heldBy('BeforeControlPlaneUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
   scene.record('back before BeforeControlPlaneUpgrade', await settled())
-  letGo('BeforeControlPlaneUpgrade')
+  unblock('BeforeControlPlaneUpgrade')
   tellCalls('of BeforeControlPlaneUpgrade')
 
   hold('AfterControlPlaneUpgrade')
@@ -326,14 +326,14 @@ const anotherVersion: Case = async (options) => {
   await heldBy('AfterControlPlaneUpgrade', 'v1.36.0')
   await rejected('AfterControlPlaneUpgrade', 'v1.37.0', 'v1.35.0')
   await setVersion('v1.37.0', { unchecked: true })
-  letGo('AfterControlPlaneUpgrade')
+  unblock('AfterControlPlaneUpgrade')
   scene.record('at the other version', await heldBy('AfterClusterUpgrade', 'v1.37.0'))
   await rejected('AfterClusterUpgrade', 'v1.38.0', 'v1.36.0')
   await setVersion('v1.36.0', { unchecked: true })
   scene.record('a lower version', await scene.reconciled(/must be greater/))
   await setVersion('v1.37.0', { unchecked: true })
   await heldBy('AfterClusterUpgrade', 'v1.37.0')
-  letGo('AfterClusterUpgrade')
+  unblock('AfterClusterUpgrade')
   scene.record('then', await settled())
   tellCalls('of the upgrade')
 }
@@ -363,10 +363,10 @@ const undiscovered =
   async (options) => {
     const stage = options.extension.stage(name)
     stage.answer('Discovery', answer)
-    await tellUndiscovered(options, name, stage.url, options.ca)
+    await recordUndiscovered(options, name, stage.url, options.ca)
   }
 
-async function tellUndiscovered(options: SceneOptions, name: string, url: string, ca: string): Promise<void> {
+async function recordUndiscovered(options: SceneOptions, name: string, url: string, ca: string): Promise<void> {
   const caBundle = Buffer.from(ca).toString('base64')
   await options.client.create(ExtensionConfig, {
     metadata: { name },
@@ -378,19 +378,19 @@ async function tellUndiscovered(options: SceneOptions, name: string, url: string
 }
 
 /** Discovery of unreachable or invalid servers. */
-const unheard: Case = async (options) => {
-  const authority = await makeAuthority(systemClock, { commonName: 'heard' })
+const undiscoveredServers: Case = async (options) => {
+  const authority = await makeAuthority(systemClock, { commonName: 'trusted' })
   const other = await makeAuthority(systemClock, { commonName: 'other' })
   await using extension = await startStagedExtension(authority)
-  const { url } = extension.stage('unheard')
-  await tellUndiscovered(options, 'unknown-authority', url, other.certificate)
+  const { url } = extension.stage('undiscovered')
+  await recordUndiscovered(options, 'unknown-authority', url, other.certificate)
   const elsewhere = await issueCertificate(authority, systemClock, {
     commonName: 'elsewhere',
     usages: ['server'],
     dnsNames: ['elsewhere.svc', 'here.svc'],
   })
   extension.listening.renew(elsewhere)
-  await tellUndiscovered(options, 'other-name', url, authority.certificate)
+  await recordUndiscovered(options, 'other-name', url, authority.certificate)
   extension.listening.renew(
     await issueCertificate(authority, systemClock, {
       commonName: 'there',
@@ -398,18 +398,18 @@ const unheard: Case = async (options) => {
       ipAddresses: ['127.0.0.2', '::1'],
     }),
   )
-  await tellUndiscovered(options, 'other-address', url, authority.certificate)
+  await recordUndiscovered(options, 'other-address', url, authority.certificate)
   const byName = url.replace('127.0.0.1', 'localhost')
-  await tellUndiscovered(options, 'no-name', byName, authority.certificate)
+  await recordUndiscovered(options, 'no-name', byName, authority.certificate)
   const longAgo: Clock = { ...systemClock, now: () => systemClock.now() - hours(24 * 4000) }
   extension.listening.renew(
     await issueCertificate(authority, longAgo, { commonName: 'past', usages: ['server'], ipAddresses: ['127.0.0.1'] }),
   )
-  await tellUndiscovered(options, 'expired', url, authority.certificate)
+  await recordUndiscovered(options, 'expired', url, authority.certificate)
   await using strangers = await startStagedExtension(authority, other.certificate)
-  await tellUndiscovered(options, 'stranger', strangers.stage('stranger').url, authority.certificate)
+  await recordUndiscovered(options, 'stranger', strangers.stage('stranger').url, authority.certificate)
   const [port] = await freePorts(1)
-  await tellUndiscovered(options, 'nobody', `https://127.0.0.1:${port}`, authority.certificate)
+  await recordUndiscovered(options, 'nobody', `https://127.0.0.1:${port}`, authority.certificate)
 }
 
 /** Classes that name handlers which are not for them. */
@@ -713,7 +713,7 @@ export const cases: { readonly [name: string]: Case } = {
   variables,
   variablesFail,
   mutual,
-  unheard,
+  undiscoveredServers,
   unregistered,
   elsewhere,
   anotherVersion,

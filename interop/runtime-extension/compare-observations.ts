@@ -64,7 +64,7 @@ export function compareObservations(
   }
   for (const reason of reasons) console.log(`looked past: ${reason}`)
   if (!whole) return
-  for (const { reason } of explained) checks.check(`there is something to explain by: ${reason}`, reasons.has(reason))
+  for (const { reason } of explained) checks.check(`the listed difference occurs: ${reason}`, reasons.has(reason))
 }
 
 function compare(what: string, ours: string, theirs: string, checks: Checks): void {

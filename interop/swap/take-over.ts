@@ -62,7 +62,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
     delete running.core
     checks.check('our core stops cleanly', code === 0, code)
     const left = await configurations(client)
-    checks.check('and leaves no webhook configuration', !left.includes('capstan-core'), left)
+    checks.check('our core removes its webhook configurations', !left.includes('capstan-core'), left)
     // Upstream's definitions are applied without --force-conflicts.
     running.theirs = await startManagers(plane, progress, { components: core, gates })
     progress("upstream's core has taken over")
@@ -128,23 +128,23 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
         all.some(({ spec }) => spec.version === nextVersion),
       )
       const rolling = between.filter(({ spec }) => spec.clusterName === 'classy')
-      checks.check(`a rollout is under way: ${who}`, new Set(rolling.map(({ spec }) => spec.version)).size === 2)
+      checks.check(`a rollout is in progress: ${who}`, new Set(rolling.map(({ spec }) => spec.version)).size === 2)
       await next()
       const names = (await client.list(Cluster, { namespace })).items.map(({ metadata }) => metadata.name)
-      checks.check(`a deletion is under way: ${who}`, names.includes('plain'), names)
+      checks.check(`a deletion is in progress: ${who}`, names.includes('plain'), names)
       await atRest(scene, 'classy', { ...larger, version: nextVersion })
       const machines = (await machinesOf(scene)).map(identity)
       const again = rolling.filter((one) => one.spec.version === nextVersion && !machines.includes(identity(one)))
       checks.check(`no Machine of the new version is replaced: ${who}`, again.length === 0, again.map(identity))
       await awaited(scene, Cluster, `plain is deleted: ${who}`, (all) => !all.some((one) => one.metadata.name === 'plain'))
       await allGone(scene)
-      checks.check(`the rollout and the deletion that were under way are completed: ${who}`, true)
+      checks.check(`the rollout and the deletion in progress are completed: ${who}`, true)
       progress(`rollout and deletion completed by ${who}`)
       if (who === 'ours') await createCluster(scene, 'plain', wanted)
     }
     await remove(scene, 'classy')
     const left = await leftBehind(scene, before)
-    checks.check('nothing is left behind', left.length === 0, left)
+    checks.check('all objects are deleted', left.length === 0, left)
   } catch (err) {
     for (const program of running.theirs?.programs ?? []) console.log(`--- ${program.name}\n${program.tail(12)}`)
     throw new Error(messageOf(err), { cause: err })
@@ -233,7 +233,7 @@ async function resting(scene: Scene, checks: Checks, when: string): Promise<Map<
     written = [...now].filter(([name, revision]) => last.get(name) !== revision).map(([name]) => name)
     if (written.length > 0 || now.size !== last.size) [last, since] = [now, performance.now()]
   }
-  checks.check(`nothing is written at rest: ${when}`, performance.now() - since >= QuietMilliseconds, written)
+  checks.check(`idle controllers write nothing: ${when}`, performance.now() - since >= QuietMilliseconds, written)
   return new Map([...(await everything(scene))].map(([name, object]) => [name, intentOf(object)]))
 }
 

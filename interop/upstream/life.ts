@@ -98,7 +98,7 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   await awaited(Cluster, 'Available', ([one]) => one !== undefined && isTrue(one, 'Available'))
   done('Available')
   progress(`Available ${((performance.now() - created) / 1000).toFixed(1)} s after it was created`)
-  await awaited(Cluster, 'all of it told', ([one]) => one !== undefined && isSettled(one) && isTold(one))
+  await awaited(Cluster, 'its status reports its Machines', ([one]) => one !== undefined && isSettled(one) && isReported(one))
   const clusterctl = await clusterctlOn(plane)
   const printed = await look(clusterctl, checks)
   last = performance.now()
@@ -138,7 +138,7 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   const moved = (await objects(there, kinds)).map(nameOf)
   checks.check('clusterctl moves every object to another API server', moved.join() === names.join(), { names, moved })
   const stayed = (await objects(client, kinds)).map(nameOf)
-  checks.check('and leaves none behind', stayed.length === 0, stayed)
+  checks.check('clusterctl move deletes every object on the first API server', stayed.length === 0, stayed)
   // Status does not move with an object: managers there compute it again, and clusterctl does not move what is not ready.
   for (const { kind, object } of before)
     if (object.status !== undefined)
@@ -147,7 +147,7 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   done('moved back')
   await awaited(Cluster, 'Available again', ([one]) => one !== undefined && isSettled(one))
   const back = (await objects(client, kinds)).map(nameOf)
-  checks.check('what has come back is what went', back.join() === names.join(), { names, back })
+  checks.check('the objects are unchanged after they were moved back', back.join() === names.join(), { names, back })
   done('Available again')
 
   await client.delete(Cluster, key)
@@ -155,7 +155,7 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   done('deleted')
   // Secrets go by their owners: that is the garbage collector's work, and takes a moment after the cluster.
   const left = await nothingLeft(client, kinds)
-  checks.check('a deleted cluster leaves nothing behind', left.length === 0, left)
+  checks.check('all objects of a deleted cluster are deleted', left.length === 0, left)
   done('nothing left')
 
   await client.delete(Namespace, { name: namespace })
@@ -256,7 +256,7 @@ const isSettled = (one: Cluster): boolean =>
   getCondition(one, 'ScalingDown')?.status === 'False'
 
 /** The status of Machines has reached the control plane, and then the Cluster. */
-const isTold = (one: Cluster): boolean =>
+const isReported = (one: Cluster): boolean =>
   isTrue(one, 'ControlPlaneMachinesReady') &&
   isTrue(one, 'WorkerMachinesReady') &&
   one.status?.controlPlane?.availableReplicas === 1 &&

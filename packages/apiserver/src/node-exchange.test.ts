@@ -29,9 +29,9 @@ class SlowResponse extends EventEmitter {
 test.each([
   ['long, ASCII', 'ASCII'.repeat(10_000)],
   ['long, not only ASCII', 'é'.repeat(10_000)],
-  ['as long as the socket takes at once, without the head', 'x'.repeat(16_384 - 100)],
-  ['as long as the socket takes at once, with fewer characters', 'é'.repeat(8000)],
-])('ends a response only after the socket has taken the rest, so that no request follows before (%s)', async (_, body) => {
+  ['as long as the socket accepts at once, without the head', 'x'.repeat(16_384 - 100)],
+  ['as long as the socket accepts at once, with fewer characters', 'é'.repeat(8000)],
+])('ends a response only after the socket has accepted the rest, and reads no request before (%s)', async (_, body) => {
   const res = new SlowResponse()
   const delivery = { clock: new VirtualClock(), timeout: 60_000, gone: AbortSignal.any([]) }
   const req = { method: 'GET', httpVersionMajor: 1, complete: true }

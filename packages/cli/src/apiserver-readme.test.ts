@@ -18,15 +18,15 @@ const blocks = [...uses.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(([, language,
 const folder = mkdtempSync(join(tmpdir(), 'capstan-readme-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('each use fits into 15 lines', () => {
+test('each example has at most 15 lines', () => {
   expect(blocks.map(({ language }) => language)).toEqual(['ts', 'sh', 'sh', 'ts'])
   for (const { text } of blocks.slice(0, 3)) expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(15)
 })
 
-describe('programs run as they stand', () => {
+describe('programs run unchanged', () => {
   test.each([
     { name: 'the test in process', block: blocks[0], prints: /pass 1$/m },
-    { name: 'the one with planes in a folder, behind a port', block: blocks[3], prints: /^https:\/\/127\.0\.0\.1:\d+$/m },
+    { name: 'the server with data in a folder, behind a port', block: blocks[3], prints: /^https:\/\/127\.0\.0\.1:\d+$/m },
   ])('$name', async ({ block, prints }) => {
     // Folders named in the README are created in a temporary folder.
     const code = block!.text.replaceAll("'state'", JSON.stringify(join(folder, 'own')))
@@ -54,7 +54,7 @@ test('the server accepts clients with the kubeconfig', async () => {
   expect(await server.interrupt()).toBe(0)
 })
 
-test('the launchers are where KUBEBUILDER_ASSETS says', async () => {
+test('the launchers are in the folder of KUBEBUILDER_ASSETS', async () => {
   const { code, out } = await ended(argvOf('envtest'))
   expect({ code, out }).toEqual({ code: 0, out: join(folder, 'bin/envtest') })
   expect(blocks[2]!.text).toContain('KUBEBUILDER_ASSETS=$PWD/bin/envtest ')

@@ -49,7 +49,7 @@ async function discovered(client: Client, name: string, status: string): Promise
   }
 }
 
-test('a plane shows extensions its certificate, and the one that is in the files now', async () => {
+test('capstan up presents its client certificate to extensions, and the new one after a renewal', async () => {
   write(await clientOf(authority))
   const gate = defineExtension({ name: 'gate', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
   const server = await listen(extensionServer(gate), { ...certified, clientCA: authority.certificate })
@@ -88,7 +88,7 @@ test.each([
     '--runtime-extension-client-cert-file and --runtime-extension-client-key-file go together',
   ],
   [
-    'a file that is not there',
+    'a missing file',
     [...flags.slice(0, 3), '/nowhere'],
     'cannot use the client certificate for runtime extensions: ENOENT: no such file or directory',
   ],

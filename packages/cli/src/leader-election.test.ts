@@ -43,7 +43,7 @@ const quick = [
   '100ms',
 ]
 const key = { namespace: 'capi-system', name: 'controller-leader-election-capi' }
-const told = async (manager: Started, text: string) => {
+const logged = async (manager: Started, text: string) => {
   while (!manager.err.some((line) => line.includes(text))) await sleep(systemClock, 10)
 }
 
@@ -57,9 +57,9 @@ test('one manager leads and installs the kinds; when it stops, the other one tak
 
   const second = start(['manager', ...flags, '--leader-elect', ...quick])
   await second.line(/Manager ready/)
-  await told(second, 'Another candidate holds the leader lease')
+  await logged(second, 'Another candidate holds the leader lease')
   expect(await first.interrupt()).toBe(0)
-  await told(second, 'Successfully acquired leader lease')
+  await logged(second, 'Successfully acquired leader lease')
   expect((await client.get(Lease, key)).spec).toMatchObject({ leaseTransitions: 1 })
 
   await client.patch(Lease, key, { type: 'merge', body: { spec: { holderIdentity: 'somebody' } } })
@@ -123,7 +123,7 @@ test('managers of core and of local lead side by side, each with a Lease of its 
     '--leader-elect',
     ...quick,
   ])
-  await told(local, 'Successfully acquired leader lease')
+  await logged(local, 'Successfully acquired leader lease')
   await local.line(/Manager ready/)
   expect((await client.get(Lease, { ...key, name: 'capstan-local' })).spec?.holderIdentity).toMatch(/^capstan_/)
   expect((await client.get(Lease, key)).spec?.holderIdentity).toMatch(/^capstan_/)

@@ -19,16 +19,16 @@ file('home/.kube/config')
 const home = join(folder, 'home')
 
 test.each([
-  ['the flag comes before everything', { kubeconfig: flag }, { KUBECONFIG: env, ...pod }, 'https://flag:6443'],
-  ['$KUBECONFIG comes before the pod', {}, { KUBECONFIG: env, ...pod }, 'https://env:6443'],
-  ["the user's own file comes last", {}, {}, 'https://home:6443'],
-  ['an empty $KUBECONFIG names nothing', {}, { KUBECONFIG: '' }, 'https://home:6443'],
+  ['the flag overrides $KUBECONFIG and the pod', { kubeconfig: flag }, { KUBECONFIG: env, ...pod }, 'https://flag:6443'],
+  ['$KUBECONFIG overrides the pod', {}, { KUBECONFIG: env, ...pod }, 'https://env:6443'],
+  ["the user's own file is used without flag, $KUBECONFIG and pod", {}, {}, 'https://home:6443'],
+  ['an empty $KUBECONFIG is ignored', {}, { KUBECONFIG: '' }, 'https://home:6443'],
 ])('%s', async (_, flags, environment, server) => {
   expect(await managementAccess(flags, environment, home)).toMatchObject({ access: { server }, isInCluster: false })
 })
 
 test.each([
-  ['a pod without its files is told which', {}, pod, /serviceaccount\/token/],
+  ['a missing file of the service account is named', {}, pod, /serviceaccount\/token/],
   ['a context is rejected in a pod', { context: 'x' }, pod, /--context needs a kubeconfig/],
   ['an unknown context is rejected by name', { kubeconfig: flag, context: 'x' }, {}, /context "x" does not exist/],
   ['several files are rejected', {}, { KUBECONFIG: 'a:b' }, /names 2 files/],
@@ -36,6 +36,6 @@ test.each([
   await expect(managementAccess(flags, environment, home)).rejects.toThrow(why)
 })
 
-test('no cluster at all is a wrong use', async () => {
+test('a missing management cluster is an error', async () => {
   await expect(managementAccess({}, {}, folder)).rejects.toThrow('no management cluster is named')
 })

@@ -82,7 +82,7 @@ test('a feature that is off has no controllers', () => {
   expect(left('ClusterTopology=true,MachinePool=true,RuntimeSDK=true,InPlaceUpdates=true')).toEqual(all.map(({ name }) => name))
 })
 
-test('-v 4 logs debug lines, lower levels what --log-level says', () => {
+test('-v 4 enables debug logs, lower values leave --log-level in effect', () => {
   expect(logLevelOf('info', flagsOf('-v', '4'))).toBe('debug')
   expect(logLevelOf('info', flagsOf('--v=3'))).toBe('info')
   expect(logLevelOf('error', flagsOf())).toBe('error')

@@ -40,7 +40,7 @@ function setup(served: readonly string[], rejected: readonly string[] = []) {
   return { options, pass, resources, warnings, abort }
 }
 
-test('kinds that nobody installs are named by an error after a minute', async () => {
+test('kinds that are missing for a minute are named in an error', async () => {
   const { options, pass, warnings } = setup(['secrets', 'clusters'])
   const outcome = awaitKinds(options).then(
     () => 'done',

@@ -31,7 +31,7 @@ describe('help', () => {
   })
 
   test.each(['up', 'new', 'dev', 'apiserver', 'manager', 'manifests', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])(
-    'of %s says what it is for',
+    'of %s describes the command',
     async (command) => {
       const { code, out } = await ended([command, '--help'])
       expect(code).toBe(0)
@@ -142,10 +142,10 @@ describe('kubeconfig', () => {
   writeFileSync(broken, 'apiVersion: v1\nkind: Config\n')
 
   test.each<{ name: string; argv: string[]; env: { KUBECONFIG?: string }; with: number; says: RegExp }>([
-    { name: 'a file that is not there', argv: ['--kubeconfig', missing], env: {}, with: 2, says: /nowhere\nName the management/ },
-    { name: 'a file of $KUBECONFIG that is not there', argv: [], env: { KUBECONFIG: missing }, with: 2, says: /nowhere\nName/ },
+    { name: 'a missing file', argv: ['--kubeconfig', missing], env: {}, with: 2, says: /nowhere\nName the management/ },
+    { name: 'a missing file of $KUBECONFIG', argv: [], env: { KUBECONFIG: missing }, with: 2, says: /nowhere\nName/ },
     {
-      name: 'a kubeconfig that says nothing',
+      name: 'a kubeconfig without a current context',
       argv: ['--kubeconfig', broken],
       env: {},
       with: 1,

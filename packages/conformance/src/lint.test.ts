@@ -160,7 +160,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['label-versions'],
   ],
   [
-    'an older label for a version that is gone',
+    'an older label for a version that does not exist',
     ({ FooMachine }) => void (FooMachine.metadata.labels['cluster.x-k8s.io/v1beta1'] = 'v1beta1'),
     ['other-label-versions'],
   ],

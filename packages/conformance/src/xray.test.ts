@@ -87,7 +87,7 @@ test.each([
     'Machine.spec.providerID is absent: not copied',
   ],
   [
-    'something on the way that is not an object',
+    'a parent field that is not an object',
     { initialization: 'yes' },
     'provisioned',
     'core fails: Cannot read status.initialization.provisioned: the parent of provisioned is not an object',

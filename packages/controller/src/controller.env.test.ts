@@ -220,7 +220,7 @@ describe('a controller', () => {
     })
   })
 
-  test('counts what its queue does, under the names of controller-runtime', async () => {
+  test("reports its queue in controller-runtime's metrics", async () => {
     env = await testEnv({ kinds, controllers: [parents([])] })
     await env.client.create(Parent, aParent('a', 1))
     await env.advance(seconds(1))
@@ -264,7 +264,7 @@ describe('a controller', () => {
 
   test.each<[string, unknown, boolean]>([
     ['a conflict', conflict, false],
-    ['a conflict that says in which step it came up', new Error('error of a step: conflict', { cause: conflict }), false],
+    ['a conflict whose message names the step', new Error('error of a step: conflict', { cause: conflict }), false],
     ['conflicts alone', new AggregateError([conflict, new Error('step: conflict', { cause: conflict })], 'two'), false],
     ['a conflict among others', new AggregateError([conflict, new Error('out of order')], 'two'), true],
     ['another failure', new Error('out of order', { cause: new StatusError('NotFound', 'gone') }), true],

@@ -8,15 +8,15 @@ const success = { status: 'Success' }
 
 // All ways to reject a response are in packages/extension/fixtures.
 test.each<[string, Hook, object, readonly string[]]>([
-  ['goes on', BeforeClusterCreate, success, ['continues']],
+  ['continues after a success', BeforeClusterCreate, success, ['continues']],
   [
-    'waits, with the message for users',
+    'waits and shows the message of a blocking response',
     BeforeClusterCreate,
     { ...success, retryAfterSeconds: 30, message: 'quota' },
     ['waits, and calls again after 30 s', 'shows "BeforeClusterCreate: quota"'],
   ],
   [
-    'counts templates that change',
+    'counts changed templates',
     GeneratePatches,
     {
       ...success,

@@ -28,7 +28,7 @@ const object: KubeObject = {
 
 test.each([
   ['no field when all entries exist', { ours: 'a', shared: 'b' }, undefined],
-  ['what differs', { ours: 'x', shared: 'b' }, { labels: { ours: 'x' } }],
+  ['changed entries', { ours: 'x', shared: 'b' }, { labels: { ours: 'x' } }],
   ['new entries', { ours: 'a', shared: 'b', more: 'd' }, { labels: { more: 'd' } }],
   ['the removal of entries that only this manager has set', {}, { labels: { ours: null } }],
 ])('patches %s', (_, wanted, patch) => {

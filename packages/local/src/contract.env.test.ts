@@ -105,7 +105,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect(copied).toMatchObject({ failureReason: 'Broken', failureMessage: expect.stringContaining('cannot: provisioning') })
   })
 
-  test('an externally managed LocalCluster is left to its system, whose report core follows', async () => {
+  test('an externally managed LocalCluster is not reconciled, and core uses the status that its external system writes', async () => {
     await aCluster({ annotations: { [ManagedByAnnotation]: 'terraform' } })
     const before = await env.client.get(LocalCluster, key('demo'))
     expect([before.spec, before.status, before.metadata.finalizers]).toEqual([{}, undefined, undefined])

@@ -266,13 +266,13 @@ describe('a runtime extension', () => {
       says: /got failure response with message: not today$/,
     },
     {
-      name: 'a status that there is not',
+      name: 'an unknown status',
       code: 'UnknownStatus',
       answer: async () => Response.json({ status: 'Maybe' }),
       says: /got unknown response status "Maybe"/,
     },
     {
-      name: 'a hook that there is not',
+      name: 'an unknown hook',
       code: 'UnknownHook',
       answer: async () =>
         Response.json({

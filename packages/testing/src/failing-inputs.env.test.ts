@@ -312,7 +312,7 @@ const inputs: readonly FailingInput[] = [
     change: (all) => (workerOf(all).simulated.failure = { at: 'kubelet', message: 'no CNI' }),
   },
   {
-    name: 'an infrastructure cluster that takes provisioned back',
+    name: 'an infrastructure cluster that resets provisioned',
     later: async (env) => {
       for (const provisioned of [false, true, false, true, false])
         await env.client.patch(

@@ -30,7 +30,7 @@ async function aGuardedCluster() {
   return {
     objects: async () =>
       (await Promise.all(kinds.map((kind) => env.client.list(kind, { namespace: 'team' })))).flatMap(({ items }) => items),
-    letGo: () => void (blocks = false),
+    unblock: () => void (blocks = false),
   }
 }
 
@@ -41,7 +41,7 @@ test.each<[string, () => Promise<unknown>]>([
   ],
   ['deletion of the namespace', () => env.client.delete(Namespace, { name: 'team' })],
 ])('%s does not delete dependents of the Cluster until the hook allows it', async (_, destroy) => {
-  const { objects, letGo } = await aGuardedCluster()
+  const { objects, unblock } = await aGuardedCluster()
   const before = await objects()
   expect(before.length).toBeGreaterThanOrEqual(7)
 
@@ -51,7 +51,7 @@ test.each<[string, () => Promise<unknown>]>([
   expect(during.map(({ metadata }) => metadata.name)).toEqual(before.map(({ metadata }) => metadata.name))
   expect(during.filter(({ metadata }) => metadata.deletionTimestamp !== undefined)).toEqual([])
 
-  letGo()
+  unblock()
   await env.advance(seconds(120))
   expect(await objects()).toEqual([])
 })

@@ -80,8 +80,8 @@ describe('a blocking handler', async () => {
   })
 
   test("reports blocking hooks with upstream's messages", () => {
-    const told = [...seen].map(([question, { condition }]) => `${question}\n  ${condition?.replaceAll('\n', '\n  ')}`)
-    expect(told.join('\n')).toMatchInlineSnapshot(`
+    const conditions = [...seen].map(([question, { condition }]) => `${question}\n  ${condition?.replaceAll('\n', '\n  ')}`)
+    expect(conditions.join('\n')).toMatchInlineSnapshot(`
       "BeforeClusterCreate
         False ClusterCreating: Following hooks are blocking Cluster topology creation: BeforeClusterCreate: BeforeClusterCreate is not done
       AfterControlPlaneInitialized
@@ -205,13 +205,17 @@ const twice = (hook: string) => once(hook, 2)
 
 describe.each<[what: string, plot: Plot, calls: (hook: string) => unknown]>([
   ['fails with HTTP 500', { answer: ({ nth }) => (nth === 1 ? new Response('no', { status: 500 }) : undefined) }, twice],
-  ['answers Failure', { answer: ({ nth }) => (nth === 1 ? fail('not now') : undefined) }, twice],
-  ['is not announced any more while it holds', untilRemoved('unregister'), untilGone],
-  ['has no ExtensionConfig any more while it holds', untilRemoved('delete'), untilGone],
-  ['is asked by a process that is killed meanwhile', { answer: killed(0) }, twice],
-  ['is asked by a leader that is killed meanwhile', { leaderElection: true, answer: killed(0), tick: aSecondManager }, twice],
+  ['returns a Failure', { answer: ({ nth }) => (nth === 1 ? fail('not now') : undefined) }, twice],
+  ['is removed from discovery while it blocks', untilRemoved('unregister'), untilGone],
+  ['loses its ExtensionConfig while it blocks', untilRemoved('delete'), untilGone],
+  ['is called by a process that is killed during the call', { answer: killed(0) }, twice],
   [
-    'is asked by a leader that is killed right after its next write',
+    'is called by a leader that is killed during the call',
+    { leaderElection: true, answer: killed(0), tick: aSecondManager },
+    twice,
+  ],
+  [
+    'is called by a leader that is killed right after its next write',
     { leaderElection: true, answer: killed(1), tick: aSecondManager },
     () => expect.toSatisfy((calls: number[]) => calls.length > 0 && calls.every((count) => count <= 2)),
   ],

@@ -95,7 +95,7 @@ test('core follows the label to the new version and replaces no Machine', async 
   expect((await env.client.list(Machine)).items.map(({ status }) => status?.phase)).toEqual(Array(6).fill('Running'))
 })
 
-test('a provider that goes over to contract v1beta2 keeps its Machines, and core reads the new fields', async () => {
+test('a provider that changes to contract v1beta2 keeps its Machines, and core reads the new fields', async () => {
   const core = await coreEnv({ contract: 'v1beta1' })
   closers.push(() => core.close())
   await core.provisionCluster()

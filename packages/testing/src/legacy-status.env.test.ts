@@ -11,7 +11,7 @@ test('v1beta1 clients read the v1beta1 status, and an idle cluster writes nothin
   await applyDemo(env.client)
   await env.advance(seconds(30))
 
-  const told = async (kind: Kind<UnknownObject>): Promise<string[]> => {
+  const statusLines = async (kind: Kind<UnknownObject>): Promise<string[]> => {
     const { items } = await env.client.list(kind, { namespace: 'default' })
     const lines = items.map((object) => {
       const { conditions: _, ...counts } = (object as unknown as MachineDeployment).status?.deprecated?.v1beta1 ?? {}
@@ -22,7 +22,7 @@ test('v1beta1 clients read the v1beta1 status, and an idle cluster writes nothin
   }
   const kinds = [ClusterClass, Cluster, MachineDeployment, MachineSet, Machine] as unknown as Kind<UnknownObject>[]
   const lines: string[] = []
-  for (const kind of kinds) lines.push(...(await told(kind)))
+  for (const kind of kinds) lines.push(...(await statusLines(kind)))
   expect(lines.join('\n')).toMatchInlineSnapshot(`
     "ClusterClass RefVersionsUpToDate=True VariablesReconciled=True
     Cluster Ready=True ControlPlaneInitialized=True ControlPlaneReady=True InfrastructureReady=True TopologyReconciled=True

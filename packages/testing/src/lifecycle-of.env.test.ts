@@ -200,14 +200,14 @@ test('an extension that updates Machines in place is called for each, and awaite
   const options: LifecycleOptions = { from: 'v1.35.0', steps: ['create', 'upgrade'], controlPlane: 3, workers: 2 }
   const { calls, stuck } = await lifecycleOf(extension, options)
   expect(stuck).toBeUndefined()
-  const told = calls.map(callText).map((text) => text.replace(/ demo-[\w-]+/, ''))
-  expect(told).toContain('CanUpdateMachine of can-update-machine, Machine: changes machine')
-  expect(told).toContain('CanUpdateMachineSet of can-update-set, MachineSet: changes machineSet')
-  const waits = told.filter((text) => text === 'UpdateMachine of update, Machine: wait 10 s (installing)')
+  const texts = calls.map(callText).map((text) => text.replace(/ demo-[\w-]+/, ''))
+  expect(texts).toContain('CanUpdateMachine of can-update-machine, Machine: changes machine')
+  expect(texts).toContain('CanUpdateMachineSet of can-update-set, MachineSet: changes machineSet')
+  const waits = texts.filter((text) => text === 'UpdateMachine of update, Machine: wait 10 s (installing)')
   expect(waits).toHaveLength(installed.size)
   expect(installed.size).toBeGreaterThan(1)
   // No line follows the end of the upgrade.
-  expect(told.filter((text) => !text.startsWith('Discovery')).at(-1)).toBe('AfterClusterUpgrade of after-upgrade, v1.36.0: go')
+  expect(texts.filter((text) => !text.startsWith('Discovery')).at(-1)).toBe('AfterClusterUpgrade of after-upgrade, v1.36.0: go')
 })
 
 const gate = (answer: AnswerOf<typeof BeforeClusterCreate> = proceedNow()) =>
@@ -215,8 +215,8 @@ const gate = (answer: AnswerOf<typeof BeforeClusterCreate> = proceedNow()) =>
 const hooksOf = ({ calls }: Lifecycle) => calls.map(({ hook }) => hook.name)
 
 test.each<[string, LifecycleOptions, string[]]>([
-  ['labels that match', { labels: { tier: 'prod' } }, ['Discovery', 'BeforeClusterCreate']],
-  ['labels that do not', { labels: { tier: 'test' } }, ['Discovery']],
+  ['matching labels is sent to the handler', { labels: { tier: 'prod' } }, ['Discovery', 'BeforeClusterCreate']],
+  ['other labels is not sent to the handler', { labels: { tier: 'test' } }, ['Discovery']],
 ])('a Cluster with %s', async (_, options, hooks) => {
   const annotations = { [ObjectSelectorAnnotation]: 'tier=prod' }
   expect(hooksOf(await lifecycleOf(gate(), { ...options, annotations, steps: ['create'] }))).toEqual(hooks)
@@ -273,11 +273,11 @@ test('the trace has errors thrown by handlers, of which core sees only status 50
   ])
 })
 
-test('a deletion that is held or fails says by what', async () => {
-  const holding = (answer: AnswerOf<typeof BeforeClusterDelete>) =>
+test('a blocked or failing deletion is stuck with the message of its hook', async () => {
+  const deletionGate = (answer: AnswerOf<typeof BeforeClusterDelete>) =>
     defineExtension({ name: 'keep', handlers: [on(BeforeClusterDelete, { name: 'keep' }, () => answer)] })
   const why = async (answer: AnswerOf<typeof BeforeClusterDelete>) =>
-    (await lifecycleOf(holding(answer), { patience: seconds(1), steps: ['create', 'delete'] })).stuck?.why
+    (await lifecycleOf(deletionGate(answer), { patience: seconds(1), steps: ['create', 'delete'] })).stuck?.why
   expect(await why(holdFor(60, 'backing up'))).toBe(
     'Deleting: Waiting for BeforeClusterDelete hook: Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backing up',
   )
@@ -286,7 +286,7 @@ test('a deletion that is held or fails says by what', async () => {
   )
 })
 
-test('an extension that is not there holds what it matches, until it is; the breaker spares it meanwhile', async () => {
+test('an unreachable extension blocks the Clusters that it matches until it is reachable, with fewer calls by the breaker', async () => {
   let attempts = 0
   const between = (transport: HookTransport): HookTransport => ({
     ...transport,
@@ -314,7 +314,7 @@ test('an extension that is not there holds what it matches, until it is; the bre
   `)
 })
 
-test('a handler that does not answer in time is passed over where its policy says so', async () => {
+test('a handler that times out is skipped with failure policy Ignore', async () => {
   const annotations = { [HandlerOverridesAnnotation]: '{"gate": {"timeoutSeconds": 3}}' }
   const silent = (clock: VirtualClock) =>
     defineExtension({

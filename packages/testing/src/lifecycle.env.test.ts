@@ -48,7 +48,7 @@ async function live(env: PlaneEnv): Promise<void> {
   await env.advance(seconds(60))
 }
 
-test('a cluster lives its whole life', async () => {
+test('a cluster is created, scaled, upgraded and deleted', async () => {
   const env = await planeEnv({ runtime: runtime() })
   await live(env)
   expect(env.story()).toMatchInlineSnapshot(`
@@ -139,7 +139,7 @@ test('a cluster lives its whole life', async () => {
   await env.close()
 })
 
-test('the same story over HTTPS', async () => {
+test('the lifecycle is the same over HTTPS', async () => {
   const https = overHttps()
   const report = async (env: PlaneEnv) => {
     await live(env)
@@ -153,7 +153,7 @@ test('the same story over HTTPS', async () => {
   expect(overSocket).toEqual(inProcess)
 })
 
-test('a plane that starts again finds its cluster Available, and writes nothing', async () => {
+test('a restarted management cluster finds its Cluster Available, and writes nothing', async () => {
   const demo = new URL('../../lab/demo/', import.meta.url)
   const stores = memoryStores()
   const first = await planeEnv({ stores, runtime: runtime() })

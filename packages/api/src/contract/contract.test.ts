@@ -36,7 +36,7 @@ describe('latestContract', () => {
       'v1beta1',
       'v1beta1',
     ],
-  ])('takes %s', (_, labels, contract, version) => expect(latestContract(crd(labels))).toEqual({ contract, version }))
+  ])('returns %s', (_, labels, contract, version) => expect(latestContract(crd(labels))).toEqual({ contract, version }))
 
   it('names the expected labels in its error', () => {
     expect(() => latestContract(crd({ 'cluster.x-k8s.io/v1alpha4': 'v1' }))).toThrow(

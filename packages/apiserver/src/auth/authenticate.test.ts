@@ -23,7 +23,7 @@ test.each([
   ['a password', { authorization: 'Basic Ym9iOng=' }, { kind: 'anonymous' }],
   ['no token', { authorization: 'Bearer ' }, { kind: 'anonymous' }],
   ['a token after two spaces', { authorization: 'Bearer  secret2' }, { kind: 'anonymous' }],
-  ['nothing', {}, { kind: 'anonymous' }],
+  ['a request without credentials', {}, { kind: 'anonymous' }],
   ['a certificate without a name', { certificate: { commonName: '', organizations: [] } }, { kind: 'anonymous' }],
 ])('authenticates %s', (_, credentials, identity) => {
   expect(authenticate(credentials)).toEqual(identity)

@@ -222,7 +222,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     end.abort()
   })
 
-  test('keep their metadata, except for labels and annotations, whatever the converter returns', async () => {
+  test('keep their metadata, except for labels and annotations, even if the converter changes it', async () => {
     server.spoil = (response) => {
       for (const object of response.convertedObjects) {
         object.metadata = { ...object.metadata, labels: { seen: 'yes' }, generation: 99, finalizers: ['x.example.com/y'] }

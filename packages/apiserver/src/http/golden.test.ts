@@ -38,8 +38,8 @@ describe.each<[string, number, number]>([
     onTestFinished(() => server.close())
     const replayed = await replay(readRecording(file), server)
     const known = Object.values(knownDifferences[file] ?? {}).flat()
-    const news = Object.entries(replayed.failed).filter(([step]) => !known.includes(step))
-    expect(news.map(([step, found]) => `${step}\n    ${found.join('\n    ')}`).join('\n')).toBe('')
+    const unexpected = Object.entries(replayed.failed).filter(([step]) => !known.includes(step))
+    expect(unexpected.map(([step, found]) => `${step}\n    ${found.join('\n    ')}`).join('\n')).toBe('')
     expect(
       known.filter((step) => !(step in replayed.failed)),
       'these responses are as recorded: remove them from the list',

@@ -73,8 +73,8 @@ describe('a backup', () => {
     })()
     for (let round = 0; round < 15; round++) {
       const before = main.revision
-      const { stores: told } = await backUp({ folder, file, clock })
-      expect(told.find(({ name }) => name === 'main')!.revision).toBeGreaterThanOrEqual(before)
+      const { stores: saved } = await backUp({ folder, file, clock })
+      expect(saved.find(({ name }) => name === 'main')!.revision).toBeGreaterThanOrEqual(before)
       await restore({ force: true })
       const restored = await openDurable(other, { clock })
       const [first, second] = ['first', 'second'].map((name) => turnOf(restored, name))
@@ -107,7 +107,7 @@ describe('a backup', () => {
     ['a later version', encodeFrame(1, '{"capstan":"backup","format":3}'), 'has format 3, and this version reads format 2 only'],
     ['a checkpoint', encodeFrame(1, '{"capstan":"checkpoint","format":2}'), 'is not a backup of Capstan'],
     ['a text', Buffer.from('apiVersion: v1\nkind: List\nitems: []\n'), 'is not a backup of Capstan, or its beginning is damaged'],
-    ['nothing', Buffer.alloc(0), 'is not a backup of Capstan, or its beginning is damaged'],
+    ['an empty file', Buffer.alloc(0), 'is not a backup of Capstan, or its beginning is damaged'],
   ])('of %s is an error that names the file', async (_, bytes, says) => {
     writeFileSync(file, bytes)
     await expect(restore()).rejects.toThrow(`${file} ${says}`)

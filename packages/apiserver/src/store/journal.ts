@@ -128,7 +128,7 @@ export class Journal {
     await this.#writing
     this.#retry?.cancel()
     await this.#checkpointing
-    await this.#letGo()
+    await this.#closeFiles()
   }
 
   #write(line: string, apply: () => void): Promise<void> {
@@ -239,7 +239,7 @@ export class Journal {
   /** Begins a new log and a new commit marker, in files that no failed write has touched. */
   async #recover(): Promise<void> {
     try {
-      await this.#letGo()
+      await this.#closeFiles()
       await this.#beginLog()
       this.#marker = await createCommitMarker(this.#options.files, this.#folder, this.#end)
     } catch (err) {
@@ -251,7 +251,7 @@ export class Journal {
     this.#options.log.info('The data folder takes writes again', { folder: this.#folder })
   }
 
-  async #letGo(): Promise<void> {
+  async #closeFiles(): Promise<void> {
     await this.#log.close().catch(() => {})
     await this.#marker.close().catch(() => {})
   }

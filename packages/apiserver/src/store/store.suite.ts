@@ -48,9 +48,9 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
     })
 
     test.each([
-      ['creating what exists', undefined, 'a'],
-      ['changing what does not', object('b'), 'b'],
-      ['changing what was read before it changed', object('a'), 'a'],
+      ['creating an object that exists', undefined, 'a'],
+      ['changing an object that does not exist', object('b'), 'b'],
+      ['changing a stale copy of an object', object('a'), 'a'],
     ] as const)('%s is a conflict', async (_, previous, name) => {
       await put(store, at('a'))
       await expect(store.commit({ key: at(name), previous, object: object(name) })).rejects.toBeInstanceOf(StoreConflict)

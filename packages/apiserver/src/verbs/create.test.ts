@@ -162,8 +162,8 @@ test.each([
   ],
   [{ creationTimestamp: 5 }, /^json: cannot unmarshal number into /],
 ])('an object with %j is rejected', async (metadata, why) => {
-  const told = await rejection(t.client.create(ConfigMap, { metadata: { ...at('c'), ...metadata } as never }))
-  const [, text] = /^400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: (.*)$/.exec(told) ?? []
+  const error = await rejection(t.client.create(ConfigMap, { metadata: { ...at('c'), ...metadata } as never }))
+  const [, text] = /^400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: (.*)$/.exec(error) ?? []
   expect(text).toEqual(typeof why === 'string' ? why : expect.stringMatching(why))
 })
 

@@ -27,7 +27,7 @@ async function start() {
   return { put, execute: server.engine.execute.bind(server.engine) }
 }
 
-test('a PUT creates objects of kinds that allow it, whatever resourceVersion it has', async () => {
+test('a PUT creates objects of kinds that allow it, with any resourceVersion', async () => {
   const { put, execute } = await start()
   expect(await put(leases, 'one', lease({ name: 'one', resourceVersion: '5' }))).toBe(201)
   const { body } = await execute({ verb: 'get', ...leases, name: 'one' }, root)

@@ -25,7 +25,7 @@ test.each([
     ['--report', 'a.pdf'],
     '--report a.pdf: expected a name that ends with .txt, .json, .xml or .html',
   ],
-  ['a time that is none', ['--timeout', '3'], 'expected a duration such as 90s'],
+  ['an invalid duration', ['--timeout', '3'], 'expected a duration such as 90s'],
   ['no clusters at once', ['--parallel', '0'], 'expected a whole number from 1 to 32'],
   ['a file of examples that does not exist', ['--examples', '/nowhere.yaml'], '--examples /nowhere.yaml: ENOENT'],
 ])('rejects %s', async (name, args, message) => {
@@ -34,7 +34,7 @@ test.each([
   expect(code).toBe(2)
 })
 
-test('rejects examples that are no objects, naming the document', async () => {
+test('rejects examples that are not objects, and names the document', async () => {
   const examples = write('apiVersion: a/v1\nkind: A\n---\nspec: {}\n')
   const { code, err } = await ended(['conform', '--infrastructure', 'LocalCluster', '--examples', examples])
   expect(err).toContain(`--examples ${examples}: document 2: expected an object with apiVersion and kind`)

@@ -163,27 +163,23 @@ describe('a saved file', patient, () => {
   })
 })
 
-test(
-  'handlers that a class names are named by the demo cluster, and its settings are those of the manifest',
-  patient,
-  async () => {
-    mkdirSync(join(folder, 'manifests'))
-    writeFileSync(join(folder, 'package.json'), '{}')
-    save(
-      'kind: ConfigMap\n---\nkind: ExtensionConfig\nmetadata: { name: from-manifest }\nspec: { settings: { why: said } }\n',
-      'manifests/all.yaml',
-    )
-    save(extension({ hook: 'ValidateTopology', answer: "({ kind: 'fail', message: `refused: ${settings.why}` })" }))
-    const command = dev('--output', 'json')
-    const line = await command.line(/"HookFailed"/)
-    expect(JSON.parse(line)).toMatchObject({
-      cluster: 'default/demo',
-      text: expect.stringMatching(/gate\.from-manifest: failed: .*refused: said/),
-    })
-  },
-)
+test('the demo class names the handlers that a class must name, and they get the settings of the manifest', patient, async () => {
+  mkdirSync(join(folder, 'manifests'))
+  writeFileSync(join(folder, 'package.json'), '{}')
+  save(
+    'kind: ConfigMap\n---\nkind: ExtensionConfig\nmetadata: { name: from-manifest }\nspec: { settings: { why: quota } }\n',
+    'manifests/all.yaml',
+  )
+  save(extension({ hook: 'ValidateTopology', answer: "({ kind: 'fail', message: `refused: ${settings.why}` })" }))
+  const command = dev('--output', 'json')
+  const line = await command.line(/"HookFailed"/)
+  expect(JSON.parse(line)).toMatchObject({
+    cluster: 'default/demo',
+    text: expect.stringMatching(/gate\.from-manifest: failed: .*refused: quota/),
+  })
+})
 
-test('a new project with every hook takes a cluster through its life', patient, async () => {
+test('a new project with every hook runs the lifecycle of a cluster', patient, async () => {
   const hooks = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)
   const made = await ended(['new', 'extension', 'every', '--dir', folder, '--hook', hooks.join(',')])
   expect(made.code).toBe(0)
@@ -223,7 +219,7 @@ test('prints the output of handlers, and the position of their errors', patient,
   expect(await command.line(/Handler gate: /)).toMatch(/Handler gate: Handler failed err=extension\.ts:7: boom$/)
 })
 
-test('an extension that does not load at first is loaded when it is mended', patient, async () => {
+test('an extension that does not load at first is loaded when it is fixed', patient, async () => {
   save("throw new Error('at load')\n")
   const command = dev('--no-demo')
   await command.line(/not loaded: extension\.ts:1: at load$/)
@@ -231,7 +227,7 @@ test('an extension that does not load at first is loaded when it is mended', pat
   await command.line(/Extension quota: loaded after/)
 })
 
-test('one that ends its own process is started again', patient, async () => {
+test('an extension that ends its own process is started again', patient, async () => {
   save(extension({ answer: '(process.exit(3), proceedNow())' }))
   const command = dev('--no-demo')
   const url = await urlOf(command)
@@ -252,7 +248,7 @@ test('one that ends its own process is started again', patient, async () => {
   await command.line(/Extension quota: reloaded/)
 })
 
-test('Ctrl-C stops it at any moment, also while a handler never ends', patient, async () => {
+test('Ctrl-C stops the command at any moment, even while a handler never returns', patient, async () => {
   save(extension({ answer: '{ console.log(`forever`); for (;;); }' }))
   const early = dev()
   expect(await early.interrupt()).toBe(0)
@@ -278,34 +274,34 @@ test('no other server can impersonate the extension, and other hosts cannot reac
   expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/^capstan: UnknownAuthority: /) })
 })
 
-describe('invalid use is reported', patient, () => {
-  test.each<{ what: string; prepare: () => string[]; code: number; says: RegExp }>([
+describe('an error is reported for', patient, () => {
+  test.each<{ what: string; prepare: () => string[]; code: number; message: RegExp }>([
     {
       what: 'a folder without an extension',
       prepare: () => [folder],
       code: 2,
-      says: /^capstan: there is no extension in .*: expected extension\.ts\n.*capstan new extension NAME/,
+      message: /^capstan: there is no extension in .*: expected extension\.ts\n.*capstan new extension NAME/,
     },
     {
-      what: 'a file that is not there',
+      what: 'a missing file',
       prepare: () => [join(folder, 'other.ts')],
       code: 2,
-      says: /^capstan: there is no .*other\.ts\n/,
+      message: /^capstan: there is no .*other\.ts\n/,
     },
     {
-      what: 'the folder of another command',
+      what: 'the data folder of another command',
       prepare: () => {
         save(extension({}))
         mkdirSync(join(folder, '.capstan/db'), { recursive: true })
         return [folder, '--data', join(folder, '.capstan')]
       },
       code: 2,
-      says: /\.capstan holds the state of `capstan up`\nGive another folder with --data\.$/,
+      message: /\.capstan holds the state of `capstan up`\nGive another folder with --data\.$/,
     },
-  ])('$what', async ({ prepare, code, says }) => {
+  ])('$what', async ({ prepare, code, message }) => {
     const result = await ended(['dev', ...prepare()])
     expect(result).toMatchObject({ code, out: '' })
-    expect(result.err).toMatch(says)
+    expect(result.err).toMatch(message)
   })
 
   test('a port that is in use', async () => {

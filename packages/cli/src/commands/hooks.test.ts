@@ -114,7 +114,7 @@ describe('capstan hooks call', () => {
     expect(core).toEqual(['waits, and calls again after 5 s', 'shows "BeforeClusterCreate: quota"'])
   })
 
-  test('sends the request of a file; a failure ends with 1', async () => {
+  test('sends the request of a file, and exits with 1 for a failure', async () => {
     const file = join(folder, 'request.yaml')
     writeFileSync(file, 'cluster: { apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: { name: other }, spec: {} }\n')
     const { code, out } = await ended(['hooks', 'call', url, 'BeforeClusterCreate', '--ca', ca, '--fixture', file, '-o', 'json'])
@@ -149,7 +149,7 @@ describe('hooks of another provider', () => {
   const call = (hook: string, ...argv: string[]) =>
     ended(['hooks', 'call', provider.url, hook, '--ca', provider.ca, ...ofProvider, ...argv])
 
-  test('are called in their newest version, with a request that follows from the declaration', async () => {
+  test('are called in their newest version, with a request derived from the declaration', async () => {
     const { code, out, err } = await call('BeforeHostProvision')
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^BeforeHostProvision of budget answered after \d+ ms:\n/)
@@ -162,7 +162,7 @@ describe('hooks of another provider', () => {
     expect(JSON.parse(out)).toMatchObject({ handler: 'inventory', response: { message: 'hostname is not in the inventory' } })
   })
 
-  test('are known to discovery where they are named, and there only', async () => {
+  test('are accepted in a discovery response only with --provider-hooks', async () => {
     expect(await call('Discovery')).toMatchObject({
       code: 0,
       out: expect.stringContaining('registers budget for BeforeHostProvision'),
@@ -265,8 +265,9 @@ describe('tapes', () => {
     ])
     const [first, again] = [tape, second].map((path) => readCalls(path).map((line) => JSON.parse(line)))
     expect(again![0]).toMatchObject({ tape: 'capstan.dev/hook-calls', version: 1 })
-    const told = (calls: { hook: string; response: object }[]) => calls.slice(1).map(({ hook, response }) => ({ hook, response }))
-    expect(told(again!)).toEqual(told(first!))
+    const responses = (calls: { hook: string; response: object }[]) =>
+      calls.slice(1).map(({ hook, response }) => ({ hook, response }))
+    expect(responses(again!)).toEqual(responses(first!))
   })
 
   test('an invalid tape is rejected before the start', async () => {
@@ -280,7 +281,7 @@ describe('tapes', () => {
     expect(readFileSync(file, 'utf8')).toBe('notes\n')
   })
 
-  describe('sent to an extension', () => {
+  describe('a tape sent to an extension', () => {
     let url: string
     beforeAll(async () => {
       const authority = await makeAuthority(systemClock, { commonName: 'test' })

@@ -113,7 +113,7 @@ test('sources have the labels and the conversion webhook of their kustomization'
   expect(completed.code).toBe(0)
 })
 
-test('JSON and SARIF hold the findings', async () => {
+test('JSON and SARIF contain the findings', async () => {
   const file = write('crd.yaml', sources(label).replace('dataSecretName', 'secretName'))
   const json = await ended(['lint', file, '-o', 'json'])
   expect(json.code).toBe(1)
@@ -128,7 +128,7 @@ test('JSON and SARIF hold the findings', async () => {
   })
 })
 
-test('files of a folder that are no YAML are named and left out', async () => {
+test('files of a folder that are not YAML are named and skipped', async () => {
   write('crds.yaml', sources(label))
   const chart = write('chart/templates/deployment.yaml', '{{- if .Values.enabled }}\nkind: Deployment\n{{- end }}\n')
   const { code, err } = await ended(['lint', folder])
@@ -154,7 +154,7 @@ test.each([
     () => [write('a.yaml', sources(label)), '--release', 'next'],
     /expected a version such as v1\.2\.3/,
   ],
-])('%s is wrong use: exit code 2', async (_, args, message) => {
+])('%s is a usage error: exit code 2', async (_, args, message) => {
   const { code, err } = await ended(['lint', ...args()])
   expect(err).toMatch(message)
   expect(code).toBe(2)

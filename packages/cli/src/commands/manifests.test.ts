@@ -83,7 +83,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(`Cannot read kubeconfig ${kubeconfig}`) })
   })
 
-  test('bind the ServiceAccount of the Deployment to roles that are there', async () => {
+  test('bind the ServiceAccount of the Deployment to roles that exist', async () => {
     const objects = await written(provider)
     const names = (kind: string) => objects.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name)
     const roles = [...names('Role'), ...names('ClusterRole')]

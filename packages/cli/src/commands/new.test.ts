@@ -115,13 +115,13 @@ describe('the command', () => {
   })
 
   test('prints the same as JSON', async () => {
-    const { code, out } = await create('told', '--output', 'json')
+    const { code, out } = await create('quota', '--output', 'json')
     expect(code).toBe(0)
     expect(JSON.parse(out)).toEqual({
-      name: 'told',
-      folder: join(root, 'told'),
+      name: 'quota',
+      folder: join(root, 'quota'),
       files: projectFiles,
-      next: [`cd ${join(root, 'told')}`, 'npm install', 'npm test', 'npm run dev'],
+      next: [`cd ${join(root, 'quota')}`, 'npm install', 'npm test', 'npm run dev'],
     })
   })
 
@@ -173,7 +173,7 @@ describe('the command', () => {
     { argv: ['quota', '--hook', 'Discovery'], says: 'there is no hook discovery' },
     { argv: ['quota', '--certificates', 'vault'], says: 'Allowed choices are cert-manager, self-made' },
     { argv: [], says: "missing required argument 'name'" },
-  ])('$argv is wrong use', async ({ argv, says }) => {
+  ])('$argv is a usage error', async ({ argv, says }) => {
     const { code, out, err } = await ended(['new', 'extension', ...argv])
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(says)

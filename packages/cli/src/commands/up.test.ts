@@ -63,7 +63,7 @@ const children = (): string[] =>
     }
   })
 
-describe('a plane with its demo', () => {
+describe('capstan up --demo', () => {
   test('exits with 0 when the cluster is Available, and continues at the next start', async () => {
     const first = await ended(['up', '--demo', '--exit-when-ready', '--data', data, '--port', '0'])
     expect(first.err).toBe('')
@@ -151,9 +151,9 @@ describe('a plane with its demo', () => {
 
 describe('Ctrl-C', () => {
   test.each([
-    { when: 'before anything is there', flags: ['--demo'], after: undefined, code: 0 },
-    { when: 'while the cluster is made', flags: ['--demo'], after: /BeforeClusterCreate/, code: 0 },
-    { when: 'while somebody waits for it', flags: ['--demo', '--exit-when-ready'], after: /ClusterClass/, code: 130 },
+    { when: 'before the first object exists', flags: ['--demo'], after: undefined, code: 0 },
+    { when: 'while the cluster is being created', flags: ['--demo'], after: /BeforeClusterCreate/, code: 0 },
+    { when: 'with --exit-when-ready', flags: ['--demo', '--exit-when-ready'], after: /ClusterClass/, code: 130 },
   ])('$when stops cleanly', async ({ flags, after, code }) => {
     const command = up(...flags, '--port', '0')
     if (after) await command.line(after)
@@ -163,8 +163,8 @@ describe('Ctrl-C', () => {
   })
 })
 
-describe('what is in use already', () => {
-  test('a port is named', async () => {
+describe('the error for a port in use', () => {
+  test('names the port', async () => {
     const occupant = createServer()
     const port = await new Promise<number>((resolve) => {
       occupant.listen(0, '127.0.0.1', () => resolve((occupant.address() as { port: number }).port))
@@ -176,7 +176,7 @@ describe('what is in use already', () => {
   })
 })
 
-test('without the demo it serves the API, and keeps written objects', async () => {
+test('capstan up without --demo serves the API, and stores objects', async () => {
   const first = up('--port', '0')
   await first.line(/ready at/)
   await withClient((client) =>
@@ -193,7 +193,7 @@ test('without the demo it serves the API, and keeps written objects', async () =
   })
 })
 
-test('a second process on a folder names the first and its URL; without the demo, commands create it', async () => {
+test('capstan up without --demo prints how to create the demo; a second process on its folder names the pid and URL of the first', async () => {
   const first = up('--port', '0')
   const ready = await first.line(/ready at https/)
   const url = /https:\S+/.exec(ready)![0]
@@ -211,7 +211,7 @@ test('a second process on a folder names the first and its URL; without the demo
   expect(readdirSync(data)).not.toContain('owner.json')
 })
 
-test('with --memory it says that the state is lost', async () => {
+test('capstan up --memory prints that the state will be lost', async () => {
   const command = start(['up', '--memory', '--port', '0', '--kubeconfig', join(data, 'kubeconfig')])
   running.push(command)
   expect(await command.line(/Try \(/)).toContain('Ctrl-C stops the management cluster; its state is lost then')

@@ -40,7 +40,7 @@ test('log lines of a handler contain its name and fields', () => {
   })
 })
 
-test('hooks of every pass are told when the answer is new, and again after a load; others always', () => {
+test('prints calls that every reconcile makes when their response changes and after a reload, other calls always', () => {
   const calls = new HookLines()
   const report = (hook: string, message: string) =>
     calls.lineOf({
@@ -63,7 +63,7 @@ test.each([
   { path: '/home/me/quota/extension.ts', folder: '/home/me/quota', as: 'extension.ts' },
   { path: '/home/me/quota/extension.ts', folder: '/home/me', as: 'quota/extension.ts' },
   { path: '/elsewhere/extension.ts', folder: '/home/me', as: '/elsewhere/extension.ts' },
-])('$path from $folder is $as', ({ path, folder, as }) => expect(displayPath(path, folder)).toBe(as))
+])('in folder $folder the path $path is displayed as $as', ({ path, folder, as }) => expect(displayPath(path, folder)).toBe(as))
 
 test.each([
   { name: 'extension.ts', is: true },
@@ -75,4 +75,4 @@ test.each([
   { name: 'extension.ts~', is: false },
   { name: '4913', is: false },
   { name: 'README.md', is: false },
-])('a saved $name matters: $is', ({ name, is }) => expect(matters(name)).toBe(is))
+])('a saved $name is a change of the extension: $is', ({ name, is }) => expect(matters(name)).toBe(is))

@@ -42,7 +42,7 @@ test('each handler of topology mutation is named by a patch, and the one of upgr
   })
 })
 
-test('who updates in place is asked about Machines that would be deleted', () => {
+test('handlers of in-place updates set maxSurge to 0, so that each Machine is updated', () => {
   expect(changes('sets CanUpdateMachineSet').noSurge).toEqual({ workers: true, controlPlane: false })
   expect(changes('machines CanUpdateMachine').noSurge).toEqual({ workers: false, controlPlane: true })
 })

@@ -95,7 +95,9 @@ function fakeExtension(name: string, { holdsCalls = false } = {}): FakeExtension
 
 const textOf = (reload: Reload): string => {
   if (reload.kind === 'loaded') return `${reload.extension.name} ${reload.first ? 'first' : `after ${reload.took}`}`
-  return reload.kind === 'refused' ? `${reload.problem}, ${reload.keepsOld ? 'old one goes on' : 'nothing runs'}` : reload.why
+  return reload.kind === 'refused'
+    ? `${reload.problem}, ${reload.keepsOld ? 'old one keeps running' : 'nothing runs'}`
+    : reload.why
 }
 
 describe('a save', () => {
@@ -114,7 +116,7 @@ describe('a save', () => {
     expect(await call()).toBe('new')
   })
 
-  test('in several steps, and of several files, is one load', () => {
+  test('in several steps, or of several files, causes one load', () => {
     const { reloader, loads, pass } = setUp()
     for (let step = 0; step < 5; step++) {
       reloader.changed()
@@ -124,7 +126,7 @@ describe('a save', () => {
     expect(loads.map(({ at }) => at)).toEqual([120])
   })
 
-  test('is loaded after 200 ms even when something writes without end', () => {
+  test('is loaded after 200 ms while files change continuously', () => {
     const { reloader, loads, pass } = setUp()
     for (let step = 0; step < 21; step++) {
       reloader.changed()
@@ -133,7 +135,7 @@ describe('a save', () => {
     expect(loads.map(({ at }) => at)).toEqual([200])
   })
 
-  test('while another is being loaded takes its place', async () => {
+  test('during a load aborts that load and replaces it', async () => {
     const { reloader, loads, reloads, pass, call } = setUp()
     reloader.changed()
     pass(40)

@@ -169,7 +169,7 @@ test('a complete cluster has no findings, and webhooks without a server are erro
   await admin.delete(ValidatingWebhookConfiguration, { name: 'capstan-local' })
 })
 
-test('a webhook behind a Service that nothing serves is an error, as the API server tells it', async () => {
+test("a webhook behind a Service without a server is an error, with the API server's message", async () => {
   await install(['local'])
   const caBundle = Buffer.from((await makeAuthority(systemClock, { commonName: 'ca' })).certificate).toString('base64')
   const webhook = {
@@ -193,7 +193,7 @@ test('a webhook behind a Service that nothing serves is an error, as the API ser
   ])
 })
 
-test('a definition of another release, and versions that are not served, are found', async () => {
+test('reports a CustomResourceDefinition of another release, and versions that are not served', async () => {
   await grant(['local'])
   await install(['local'])
   const name = 'localmachines.infrastructure.capstan.dev'
@@ -218,7 +218,7 @@ test.each([
   ['v1.32.0', []],
   ['v2.0.0', []],
   ['answer 403', [['warning', 'the server does not tell its version: answer 403']]],
-])('a server of version %s', async (version, problems) => {
+])('reports the problems of a server of version %s', async (version, problems) => {
   const { findings } = await look(['local'], version)
   expect(findings.filter(({ area }) => area === 'versions').map(({ severity, problem }) => [severity, problem])).toEqual(problems)
 })

@@ -57,7 +57,7 @@ describe('capstan envtest', () => {
   })
 })
 
-describe('kube-apiserver of a test environment complains as upstream does', () => {
+describe('kube-apiserver of a test environment reports invalid flags as upstream does', () => {
   const required = [
     '--etcd-servers=http://127.0.0.1:1',
     '--service-account-issuer=https://i/',

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { missingFlags, upstreamArgv } from './kube-apiserver-argv.ts'
 
-test.each<{ name: string; given: string[]; told: string[] }>([
-  { name: 'flags are left as they are', given: ['--secure-port=1', '--v', '4'], told: ['--secure-port=1', '--v', '4'] },
-  { name: 'underscores are dashes', given: ['--bind_address=a_b'], told: ['--bind-address=a_b'] },
+test.each<{ name: string; given: string[]; expected: string[] }>([
+  { name: 'flags are unchanged', given: ['--secure-port=1', '--v', '4'], expected: ['--secure-port=1', '--v', '4'] },
+  { name: 'underscores become dashes', given: ['--bind_address=a_b'], expected: ['--bind-address=a_b'] },
   {
-    name: 'a list that is given twice grows',
+    name: 'values of a repeated list flag are joined',
     given: ['--disable-admission-plugins=ServiceAccount', '--secure-port=1', '--disable-admission-plugins', 'NamespaceLifecycle'],
-    told: ['--disable-admission-plugins=ServiceAccount,NamespaceLifecycle', '--secure-port=1'],
+    expected: ['--disable-admission-plugins=ServiceAccount,NamespaceLifecycle', '--secure-port=1'],
   },
-])('$name', ({ given, told }) => {
-  expect(upstreamArgv(given)).toEqual(told)
+])('$name', ({ given, expected }) => {
+  expect(upstreamArgv(given)).toEqual(expected)
 })
 
 test('names missing flags that upstream requires', () => {

@@ -33,7 +33,7 @@ const state = (name: string, more: Partial<ClusterState> = {}): ClusterState => 
   ...more,
 })
 
-describe('a story that is piped', () => {
+describe('output to a pipe', () => {
   test('prints one plain line for each event', () => {
     const { story, lines, clusters } = start('text')
     story.report(ready)
@@ -85,7 +85,7 @@ describe('a story that is piped', () => {
   })
 })
 
-describe('a story on a terminal', () => {
+describe('output to a terminal', () => {
   test('scrolls above one live line per cluster, which is redrawn in place', () => {
     const terminal = fakeTerminal()
     const { story, clusters } = start('text', terminal)

@@ -27,7 +27,7 @@ describe('rules that bind providers', () => {
     expect(proved.has(family) || family in unproved).toBe(true)
   })
 
-  test('a reason for no test is given only where there is none', () => {
+  test('only rules without a test have a reason for that', () => {
     const families = new Set(checked.map(familyOf))
     expect(Object.keys(unproved).filter((family) => proved.has(family) || !families.has(family))).toEqual([])
   })

@@ -27,7 +27,7 @@ describe('the contract of a kind', () => {
       'v1beta2 v1beta2',
     ],
     [
-      'takes the greatest version, independent of the order of the list',
+      'uses the greatest version, independent of the order of the list',
       { 'cluster.x-k8s.io/v1beta2': 'v1beta3_v1_v1beta10' },
       'v1beta2 v1',
     ],

@@ -121,8 +121,8 @@ function deletion({ machine, steps, deletion: stage }: MachineScope): NewLegacyC
   if (drain?.state === 'waiting') computed.push(legacyFalse('DrainingSucceeded', 'Draining', 'Info', stage.message))
   if (drain?.state === 'failed') computed.push(legacyFalse('DrainingSucceeded', 'DrainingFailed', 'Warning', drain.message))
   if (volumes?.state === 'done') computed.push(legacyTrue('VolumeDetachSucceeded'))
-  const isTold = legacyConditionsOf(machine).some(({ type }) => type === 'VolumeDetachSucceeded')
-  if ((volumes?.state === 'waiting' || volumes?.state === 'failed') && !isTold) {
+  const isReported = legacyConditionsOf(machine).some(({ type }) => type === 'VolumeDetachSucceeded')
+  if ((volumes?.state === 'waiting' || volumes?.state === 'failed') && !isReported) {
     const message = 'Waiting for node volumes to be detached'
     computed.push(legacyFalse('VolumeDetachSucceeded', 'WaitingForVolumeDetach', 'Info', message))
   }

@@ -395,7 +395,7 @@ test('in-place updates keep the limits, create at most one Machine, and end, in 
   )
 })
 
-test('a rollout ends with the desired Machines whatever users and extensions change meanwhile', () => {
+test('a rollout ends with the desired Machines despite changes by users and extensions', () => {
   const limits = fc
     .record({ replicas: fc.integer({ min: 1, max: 6 }), surge: fc.nat({ max: 2 }), unavailable: fc.nat({ max: 2 }) })
     .filter(({ surge, unavailable }) => surge + unavailable > 0)

@@ -244,17 +244,17 @@ describe('while the rollout is paused', () => {
   const paused = { replicas: 10, maxSurge: 1, isRollingUpdate: true, existing: 10 }
   test.each([
     [
-      'one active set takes all replicas',
+      'one active set gets all replicas',
       { ...paused, current: scaled('new', 0), old: [scaled('old', 8)] },
       ['old 8 -> 10: it is the only active MachineSet'],
     ],
     [
-      'without an active set, the current one takes all replicas',
+      'without an active set, the current one gets all replicas',
       { ...paused, current: scaled('new', 0), old: [scaled('old', 0)] },
       ['new 0 -> 10: it is the only active MachineSet'],
     ],
     [
-      'without a current set, the newest takes all replicas',
+      'without a current set, the newest gets all replicas',
       { ...paused, current: undefined, old: [scaled('older', 0), scaled('old', 0)] },
       ['old 0 -> 10: it is the only active MachineSet'],
     ],

@@ -267,7 +267,7 @@ describe('a change of version', () => {
 
   const unsettled = 'version cannot be changed: control plane is currently provisioning'
   test.each([
-    ['an invalid version: names only what is not settled', 'vnonsense', unsettled],
+    ['an invalid version while the control plane is provisioning', 'vnonsense', unsettled],
     ['a version without patch number, two minors up', 'v1.36', 'version cannot be increased from "1.34.0" to "1.36.0"'],
     ['a pre-release two minors up', 'v1.36.0-rc.1', 'version cannot be increased from "1.34.0" to "1.36.0-rc.1"'],
     ['a lower version without patch number', 'v1.33', 'version cannot be decreased from "1.34.0" to "1.33.0"'],

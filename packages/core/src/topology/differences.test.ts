@@ -50,7 +50,7 @@ describe('the difference that applying would make', () => {
       'none',
     ],
     [
-      'who applies',
+      'a missing entry of our field manager',
       desired({ a: 1 }),
       { ...current({ a: 1 }, {}), metadata: { ...current({}, {}).metadata, managedFields: [] } } as KubeObject,
       'metadata',

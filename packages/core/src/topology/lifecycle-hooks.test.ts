@@ -318,7 +318,7 @@ test.each([
   ['none', {}, undefined],
   ['one', { [`${prefix}/a`]: '' }, `annotation ${prefix}/a is set`],
   ['two', { [`${prefix}/b`]: '', [`${prefix}/a`]: '' }, `annotations ${prefix}/a, ${prefix}/b are set`],
-])('annotations hold an upgrade back: %s', (_, annotations, message) => {
+])('annotations defer an upgrade: %s', (_, annotations, message) => {
   expect(heldByAnnotation(aCluster(annotations as Record<string, string>))?.message).toBe(message)
 })
 

@@ -755,7 +755,7 @@ describe('an upgrade', () => {
     ])
   })
 
-  test('over several minors takes the versions of the class as steps; workers take one step', async () => {
+  test('over several minors has the versions of the class as steps, and one step for workers', async () => {
     const world = await aWorld()
     world.runtime.all(...SixHooks)
     await createClass(world, { ...classSpec, kubernetesVersions: ['v1.34.0', 'v1.35.1', 'v1.36.2'] })
@@ -784,7 +784,7 @@ describe('an upgrade', () => {
     )
   })
 
-  test('takes the steps that an extension plans, with four hooks around each step', async () => {
+  test('has the steps that an extension plans, with four hooks around each step', async () => {
     const world = await aWorld()
     world.runtime.all(...SixHooks, 'BeforeControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade')
     const steps = (...versions: string[]) => versions.map((version) => ({ version }))

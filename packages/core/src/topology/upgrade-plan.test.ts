@@ -61,7 +61,7 @@ describe('a plan of an extension', () => {
   const steps = ['v1.35.0', 'v1.36.0']
   test.each([
     ['without workers is completed', { controlPlane: steps, workers: [] }, ['v1.35.0', 'v1.36.0']],
-    ['with workers is taken as it is', { controlPlane: steps, workers: ['v1.34.1', 'v1.36.0'] }, ['v1.34.1', 'v1.36.0']],
+    ['with workers is used unchanged', { controlPlane: steps, workers: ['v1.34.1', 'v1.36.0'] }, ['v1.34.1', 'v1.36.0']],
   ])('%s', (_, given, workers) => expect(upgradePlan({ ...from, given })).toEqual({ controlPlane: steps, workers }))
 
   test.each([
@@ -71,7 +71,7 @@ describe('a plan of an extension', () => {
       "invalid workers upgrade plan: versions v1.33.0 doesn't match any versions in the control plane upgrade plan nor the control plane version",
     ],
     [
-      'goes back',
+      'skips minor versions and then decreases',
       { workers: ['v1.36.0', 'v1.35.0'] },
       'invalid workers upgrade plan, item 0; workers cannot go from minor 32 (v1.32.0) to minor 36 (v1.36.0), an intermediate step is required to comply with Kubernetes version skew rules',
     ],
@@ -81,12 +81,12 @@ describe('a plan of an extension', () => {
       'invalid workers upgrade plan, item 1; version v1.35.0 must be greater than v1.35.0',
     ],
     [
-      'ends too early',
+      'ends before the wanted version',
       { workers: ['v1.35.0'] },
       'invalid workers upgrade plan; workers upgrade plan must end with version v1.36.0, ends with v1.35.0 instead',
     ],
     [
-      'ends the control plane too early',
+      'ends before the wanted version of the control plane',
       { controlPlane: ['v1.35.0'] },
       'invalid ControlPlane upgrade plan: control plane upgrade plan must end with version v1.36.0, ends with v1.35.0 instead',
     ],
@@ -100,7 +100,7 @@ describe('a plan of an extension', () => {
       'invalid worker upgrade plan; there are no workers or workers already at the desired version',
     ))
 
-  test('takes builds of one version in the order of the control plane', () => {
+  test('orders builds of one version as the control plane does', () => {
     const builds = { desired: 'v1.34.1+c', controlPlane: 'v1.34.1+a', workers: ['v1.34.1+a'], known: [] }
     const controlPlane = ['v1.34.1+b', 'v1.34.1+c']
     expect(upgradePlan({ ...builds, given: { controlPlane, workers: controlPlane } }).workers).toEqual(controlPlane)

@@ -28,7 +28,7 @@ const stepGoes = new Map([...clusterGoes, ['BeforeControlPlaneUpgrade', 'go']])
 
 describe('the control plane version', () => {
   test.each([
-    ['a control plane to be created takes the version of the topology', { controlPlane: undefined }, 'v1.34.1 stable'],
+    ['a new control plane gets the version of the topology', { controlPlane: undefined }, 'v1.34.1 stable'],
     [
       'one that is provisioning keeps its version',
       { controlPlane: at('v1.33.2', { provisioning: true }) },

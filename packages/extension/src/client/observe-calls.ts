@@ -38,7 +38,7 @@ export function createObservedCalls({
         const started = clock.now()
         let code: number | undefined
         let attempts = 0
-        const tell = (outcome: ObservedCall['outcome']) => {
+        const notify = (outcome: ObservedCall['outcome']) => {
           const seen: ObservedCall = {
             ...of,
             announcedVersion: hook.version,
@@ -61,11 +61,11 @@ export function createObservedCalls({
         }
         try {
           const response: AnyResponse = await callHandler(call, { transport, clock, signal, headers, onStatus, onAttempt })
-          tell({ kind: 'response', response })
+          notify({ kind: 'response', response })
           endSpan({ code, ...(response.status === 'Success' ? {} : { error: 'ExtensionFailure', message: response.message }) })
           return response
         } catch (err) {
-          if (err instanceof HookFailed) tell({ kind: 'failed', code: err.code, problem: err.problem, message: err.message })
+          if (err instanceof HookFailed) notify({ kind: 'failed', code: err.code, problem: err.problem, message: err.message })
           // By the semantic conventions, error.type is the status code when it is the error.
           const error = !(err instanceof HookFailed) ? 'Aborted' : err.code === 'bad-status' ? String(code) : err.problem
           endSpan({ code, error, message: (err as Error).message })

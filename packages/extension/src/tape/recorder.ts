@@ -36,7 +36,7 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
   let bytes = file.bytes
   let pending = ''
   let isStopped = false
-  let isOddTold = false
+  let hasReportedSkip = false
   let writing: Promise<void> | undefined
 
   const write = async () => {
@@ -83,8 +83,8 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
         else put(taped)
       } catch (err) {
         // For example a response that is nested too deeply to be redacted: it is not recorded.
-        if (!isOddTold) report(`A call of ${call.hook.name} is not recorded: ${messageOf(err)}`)
-        isOddTold = true
+        if (!hasReportedSkip) report(`A call of ${call.hook.name} is not recorded: ${messageOf(err)}`)
+        hasReportedSkip = true
       }
     },
     async close() {

@@ -31,7 +31,7 @@ const elsewhere =
 const isMixed = (err: unknown): boolean => err instanceof CompileError && /expected type '.*' but found '/.test(err.message)
 const isMixedRange = (expr: string): boolean => /\bin [[{].*(?:'\w+'|b'|\du)/.test(expr)
 
-test('expressions mean what the specification says', () => {
+test('expressions evaluate as the specification requires', () => {
   let passed = 0
   const failed: string[] = []
   const visit = ({ name, suites = [], tests: cases = [] }: Suite, path: string): void => {

@@ -124,7 +124,7 @@ describe('apply', () => {
     )
   })
 
-  test('forced, it takes the fields from their managers', () => {
+  test('a forced apply takes over the fields of other managers', () => {
     const live = stored(apply(undefined, 'm1', { replicas: 1, color: 'red' }))
     expect(entryTexts(apply(live, 'm2', { replicas: 2 }, 1, true))).toEqual([
       'm1 Apply 00:00 {"f:spec":{"f:color":{}}}',
@@ -315,7 +315,7 @@ describe('set algebra', () => {
   const root = set.map((one) => ({ ...one, owned: false }))
   const same = (a: FieldSet, b: FieldSet) => expect(sameSet(a, b)).toBe(true)
 
-  test('holds for all sets', () => {
+  test('is correct for random sets', () => {
     fc.assert(
       fc.property(root, root, root, (a, b, c) => {
         same(union(a, b), union(b, a))

@@ -326,7 +326,7 @@ test('the schema of metadata accepts valid metadata', () => {
   expect(structural(of(ObjectMetaSchema)).validate({ spec: { name: 'x', labels: { a: 'b' }, finalizers: ['f'] } })).toEqual([])
 })
 
-test('ratcheted rule errors are reported until the rules hold', () => {
+test('ratcheted rule errors are reported until the rules are satisfied', () => {
   const rule = (text: string) => ({ type: 'integer' as const, 'x-kubernetes-validations': [{ rule: text }] })
   const before = structural({ type: 'object', properties: { a: rule('self > 0'), b: rule('self > 0') } })
   const broken = { a: -1, b: 1 }

@@ -228,9 +228,11 @@ test.each([
   expect(after).toHaveLength(3)
   expect(after.filter((name) => before.includes(name))).toEqual([])
   expect(await versions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
-  const told = await events('InPlaceUpdateNotPossible')
-  expect(told.map(({ message }) => message ?? '').sort()).toEqual(before.map((name) => `Machine ${name} is replaced: ${reasons}`))
-  expect(told[0]!.involvedObject).toMatchObject({ kind: 'LocalControlPlane', name: 'demo' })
+  const recorded = await events('InPlaceUpdateNotPossible')
+  expect(recorded.map(({ message }) => message ?? '').sort()).toEqual(
+    before.map((name) => `Machine ${name} is replaced: ${reasons}`),
+  )
+  expect(recorded[0]!.involvedObject).toMatchObject({ kind: 'LocalControlPlane', name: 'demo' })
   expect(calls()).not.toContain('UpdateMachine')
 })
 
@@ -346,8 +348,8 @@ test.each([
   await act()
   await env.advance(seconds(20))
   expect(calls()).toEqual([])
-  const [told] = await events('InPlaceUpdateNotPossible')
-  expect(told!.message).toMatch(reason)
+  const [recorded] = await events('InPlaceUpdateNotPossible')
+  expect(recorded!.message).toMatch(reason)
 })
 
 test('no other Machine is changed while an update fails', async () => {
@@ -445,8 +447,8 @@ test('a Machine whose infrastructure rejects the change is replaced', async () =
   await change({ machineTemplate: { spec: { infrastructureRef: templateRef('slow') } } })
   await env.advance(seconds(180))
   expect((await names()).filter((name) => before.includes(name))).toEqual([])
-  const [told] = await events('InPlaceUpdateNotPossible')
-  expect(told!.message).toMatch(
+  const [recorded] = await events('InPlaceUpdateNotPossible')
+  expect(recorded!.message).toMatch(
     /^Machine demo-\w+ is replaced: server side apply dry-run for desired InfraMachine failed: nodeDelay cannot be changed$/,
   )
   expect(calls()).toEqual([])

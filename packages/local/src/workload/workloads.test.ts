@@ -91,8 +91,8 @@ test('the API server reports the lowest version of its machines', async () => {
 
 test('whenStarted resolves when the API server starts, and listeners are notified', async () => {
   const { workloads } = aProcess()
-  const told: string[] = []
-  const stop = workloads.onStarted(({ name }) => told.push(name))
+  const started: string[] = []
+  const stop = workloads.onStarted(({ name }) => started.push(name))
   const awaited = workloads.whenStarted(serverName)
   await workloads.join(demo, 'm1', boot())
   expect(await awaited).toBe(workloads.transportFor(serverName))
@@ -100,7 +100,7 @@ test('whenStarted resolves when the API server starts, and listeners are notifie
   await workloads.join(demo, 'm2', boot())
   stop()
   await workloads.join({ ...demo, name: 'other' }, 'm1', boot())
-  expect(told).toEqual(['demo'])
+  expect(started).toEqual(['demo'])
   await workloads.close()
 })
 

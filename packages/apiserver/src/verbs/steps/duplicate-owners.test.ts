@@ -8,7 +8,7 @@ const withOwners = (...ownerReferences: ReturnType<typeof owner>[]) => ({
   metadata: { name: 's', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', ownerReferences },
 })
 
-test('drops equal owner references, whatever the order of their fields, with one warning for each uid', () => {
+test('drops owner references that are equal in any field order, with one warning for each uid', () => {
   const { name, uid, kind, apiVersion } = owner('a')
   const object = withOwners(owner('a'), owner('b'), { uid, name, kind, apiVersion }, owner('a', 'other'))
   expect(dropDuplicateOwners(object)).toEqual([expect.stringContaining('duplicate UID(s) observed: a')])

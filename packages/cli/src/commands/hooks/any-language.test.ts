@@ -25,11 +25,11 @@ const root = fileURLToPath(new URL('../../../../../', import.meta.url))
 const page = readFileSync(`${root}docs/guides/hooks-in-any-language.md`, 'utf8')
 const block = (language: string): string => page.split(`\`\`\`${language}\n`)[1]!.split('```')[0]!
 
-test('the ExtensionConfig of the page is one', () => {
+test('the ExtensionConfig of the page is valid', () => {
   expect(structural(ExtensionConfig.schema).validate(parse(block('yaml')))).toEqual([])
 })
 
-test('the links of the page lead somewhere', () => {
+test('the targets of all links in the page exist', () => {
   for (const [, link] of page.matchAll(/\]\((\.[^)]+)\)/g))
     expect(readFileSync(new URL(link!, `file://${root}docs/guides/`))).toBeTruthy()
 })
@@ -135,7 +135,7 @@ describe.skipIf(missing.length > 0)(
       transport.close()
     })
 
-    it('takes a certificate that was renewed', async () => {
+    it('serves a renewed certificate', async () => {
       const before = ca()
       makeCertificate()
       expect(ca()).not.toBe(before)

@@ -17,7 +17,7 @@ async function open(): Promise<void> {
 interface PodOptions {
   namespace?: string
   labels?: { [key: string]: string }
-  /** Keeps existing after its deletion until `letGo`. */
+  /** Has a finalizer: exists after its deletion until `removeFinalizer`. */
   sticky?: boolean
   daemonSet?: DaemonSet
   claims?: string[]
@@ -57,7 +57,7 @@ async function aPod(
 
 const inDefault = (name: string) => ({ namespace: 'default', name })
 const exists = async (name: string) => (await orAbsent(env.workload.get(Pod, inDefault(name)))) !== undefined
-const letGo = (name: string) =>
+const removeFinalizer = (name: string) =>
   env.workload.patch(Pod, inDefault(name), { type: 'merge', body: { metadata: { finalizers: null } } })
 
 async function deleteMachine(): Promise<void> {
@@ -92,7 +92,7 @@ test('MachineDrainRules determine which Pods are evicted, in which order, and wh
     'After above Pods have been removed from the Node, waiting for the following Pods to complete without eviction: default/job',
   ])
 
-  await letGo('web')
+  await removeFinalizer('web')
   await env.advance(seconds(6))
   expect(await deletingLines()).toEqual([
     '* Pod default/plain: deletionTimestamp set, but still not removed from the Node',
@@ -100,13 +100,13 @@ test('MachineDrainRules determine which Pods are evicted, in which order, and wh
     'After above Pods have been removed from the Node, the following Pods will be evicted: default/db',
   ])
 
-  await letGo('plain')
-  await letGo('job')
+  await removeFinalizer('plain')
+  await removeFinalizer('job')
   await env.workload.delete(Pod, inDefault('job'))
   await env.advance(seconds(6))
   expect(await deletingLines()).toEqual(['* Pod default/db: deletionTimestamp set, but still not removed from the Node'])
 
-  await letGo('db')
+  await removeFinalizer('db')
   await env.advance(seconds(6))
   expect(await machineExists()).toBe(false)
   expect(await exists('agent')).toBe(true)
@@ -135,7 +135,7 @@ const PodDisruptionBudget = defineKind({
   status: s.unknownObject(),
 })
 
-test('Pods stay as long as a PodDisruptionBudget protects them', async () => {
+test('evictions are retried while a PodDisruptionBudget rejects them', async () => {
   await open()
   await aPod('web', { labels: { app: 'web' } })
   const key = inDefault('web')
