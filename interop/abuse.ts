@@ -10,7 +10,7 @@ import { startRealPlane } from './real-plane.ts'
 import type { Outcome, Suite, SuiteOptions } from './suite.ts'
 
 export const abuseSuite: Suite = {
-  shows: 'hostile inputs: the status of a real server, and other users are served meanwhile',
+  shows: 'hostile inputs get the status of a real server, and do not delay other users',
   ci: false,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager'],
   minutes: 30,

@@ -13,7 +13,7 @@ import { toolPaths } from './tools.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const module = 'sigs.k8s.io/controller-runtime'
 const version = 'v0.24.1'
-/** Those that start an API server. */
+/** Packages whose tests start an API server. */
 const packages = ['client', 'cache', 'envtest', 'manager', 'builder', 'webhook', 'controller'] as const
 
 export const controllerRuntimeSuite: Suite = {
@@ -24,7 +24,7 @@ export const controllerRuntimeSuite: Suite = {
   run,
 }
 
-/** Beside the other programs: a copy that may be written to, since the requirements of its go.mod are raised. */
+/** Folder of a writable copy of the module, whose go.mod is changed. It is beside the folders of the other tools. */
 const sources = async (): Promise<string> => join(dirname((await toolPaths('etcd'))[0]), '..', `controller-runtime-${version}`)
 const testsOf = (folder: string, name: string): string => join(folder, `${name}.test`)
 
@@ -35,7 +35,7 @@ async function compile(): Promise<void> {
     const { Dir } = JSON.parse(lines.join('')) as { Dir: string }
     await cp(Dir, folder, { recursive: true })
     for (const entry of await readdir(folder, { recursive: true })) await chmod(join(folder, entry), 0o755)
-    // The release of Kubernetes that everything else here is compiled with.
+    // The Kubernetes release of the other tools.
     const file = join(folder, 'go.mod')
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/^(\tk8s\.io\/\S+ v0\.36)\.0$/gm, '$1.3'))
   }

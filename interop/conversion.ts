@@ -25,7 +25,7 @@ import { toolPaths } from './tools.ts'
 const ObjectsInCI = 2_500
 
 export const conversionSuite: Suite = {
-  shows: "conversions between API versions, held against upstream's own in Go",
+  shows: "conversions between API versions, compared with upstream's in Go",
   ci: true,
   tools: ['conversion-peer'],
   async run() {

@@ -30,7 +30,7 @@ const allCases: Cases = { ...cases, ...restartCases }
 const Most = 16
 
 export const coreTwinSuite: Suite = {
-  shows: "upstream's core and ours on the same scripts: the same objects, events and answers",
+  shows: "upstream's core and ours on the same scripts: the same objects, events and responses",
   ci: false,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'capi-core'],
   ownNetwork: true,

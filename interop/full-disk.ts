@@ -14,7 +14,12 @@ import type { Outcome, Suite } from './suite.ts'
 
 const namespace = 'default'
 
-export const fullDiskSuite: Suite = { shows: 'a full disk loses nothing, and is got over', ci: true, tools: [], run: fullDisk }
+export const fullDiskSuite: Suite = {
+  shows: 'acknowledged writes survive a full disk, and writes succeed again afterwards',
+  ci: true,
+  tools: [],
+  run: fullDisk,
+}
 
 async function fullDisk(): Promise<Outcome> {
   const base = mkdtempSync(join(tmpdir(), 'capstan-full-disk-'))

@@ -37,7 +37,8 @@ const addresses = [core.address, '10.1.0.3', '10.1.0.4']
 const lease = { namespace: core.namespace, name: 'controller-leader-election-capi' }
 
 export const highAvailabilitySuite: Suite = {
-  shows: 'three managers on a real kube-apiserver: the leader killed, frozen, cut off; shards handed over; never two that write',
+  shows:
+    'three managers on a real kube-apiserver, with a killed, suspended or disconnected leader and moving shards: never two that write',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
   ownNetwork: true,

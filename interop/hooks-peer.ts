@@ -23,7 +23,7 @@ const Answers = 100_000
 const Batch = 10_000
 
 export const hooksPeerSuite: Suite = {
-  shows: "answers and shapes of hooks, held against upstream's own types in Go",
+  shows: "requests and responses of hooks, compared with upstream's types in Go",
   ci: true,
   tools: ['hooks-peer'],
   async run() {

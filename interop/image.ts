@@ -47,7 +47,7 @@ const coreAddresses = [core.address, '10.1.0.3']
 const lease = { namespace: core.namespace, name: 'controller-leader-election-capi' }
 
 export const imageSuite: Suite = {
-  shows: 'the image in containers as the Deployments say, against a real kube-apiserver',
+  shows: 'the image in containers configured as in the Deployments, against a real kube-apiserver',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
   ownNetwork: true,

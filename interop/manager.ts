@@ -40,7 +40,7 @@ export const managerSuite: Suite = {
 }
 
 export const managerOnKubernetesSuite: Suite = {
-  shows: 'capstan manager against a real kube-apiserver: the same story',
+  shows: 'capstan manager against a real kube-apiserver',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager'],
   run: () => managerStory(() => startRealPlane({ progress: console.log })),

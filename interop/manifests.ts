@@ -49,7 +49,8 @@ import type { Suite } from './suite.ts'
 import { until } from './until.ts'
 
 export const manifestsSuite: Suite = {
-  shows: 'capstan manifests on a real kube-apiserver: the managers with the rights of their ServiceAccounts, all used',
+  shows:
+    'capstan manifests on a real kube-apiserver: the managers use all permissions of their ServiceAccounts, and need no others',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
   ownNetwork: true,

@@ -34,7 +34,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const own = join(root, 'interop/packages')
 
 export const packagesSuite: Suite = {
-  shows: 'packages from a registry: a controller of a stranger, the command installed globally, and by npx',
+  shows: 'packages from a registry: in a third-party controller, as a globally installed command, and with npx',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kubectl'],
   prepare: async () => void (await installTools()),

@@ -10,7 +10,7 @@ import { Checks, startCapstan, withClient } from './capstan-process.ts'
 import type { Outcome, Suite } from './suite.ts'
 
 export const restartSuite: Suite = {
-  shows: 'a server that is killed and started again costs its watchers no list and no event',
+  shows: 'watchers resume without a list and lose no event when the server is killed and restarted',
   ci: true,
   tools: [],
   run,

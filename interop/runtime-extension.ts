@@ -23,7 +23,7 @@ import { components, install, managersUser, startManagers } from './upstream/man
 const core = components.filter(({ tool }) => tool === 'capi-core')
 
 export const runtimeExtensionSuite: Suite = {
-  shows: "an extension in TypeScript, called by upstream's core and by ours: the same words",
+  shows: "an extension in TypeScript, called by upstream's core and by ours: the same requests, conditions and events",
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'capi-core'],
   ownNetwork: true,

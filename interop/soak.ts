@@ -35,7 +35,8 @@ import { type SmallDisk, smallDisk } from './small-disk.ts'
 import type { Outcome, Suite, SuiteOptions } from './suite.ts'
 
 export const soakSuite: Suite = {
-  shows: '60 clusters that come and go while the server is killed, its disk full, its clock wrong: nothing lost, nothing doubled',
+  shows:
+    '60 clusters created and deleted while the server is killed, its disk full or its clock wrong: no object lost or created twice',
   ci: false,
   tools: [],
   minutes: 50,

@@ -75,7 +75,7 @@ const large: Size = { controlPlane: 3, workers: 3, pool: { classy: 2, plain: 1 }
 const ofCI = ['all-ours-on-kubernetes']
 
 export const swapSuite: Suite = {
-  shows: "our core with upstream's providers, upstream's core with ours, and all ours, through the life of Clusters",
+  shows: "our core with upstream's providers, upstream's core with ours, and all ours, through the lifecycle of Clusters",
   // Run by hand until each cell has passed.
   ci: false,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'clusterctl', ...components.map(({ tool }) => tool)],

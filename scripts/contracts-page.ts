@@ -25,7 +25,7 @@ export function contractsPage(): string {
     '',
     `What Cluster API asks of providers, rule by rule: ${rules.length} rules (${counts}), of which \`capstan lint\` checks ${checked.length} and \`capstan conform\` ${live.length} at run time.`,
     `What they may expect of core: ${coreRules.length} rules, each proved by a test for each of its contract versions.`,
-    'Links lead to the pages of upstream’s book, which decide.',
+    'Links lead to the pages of upstream’s book, which are authoritative.',
     '',
     ...sectionOf('All contracts', rules.filter(isShared)),
     ...(Object.keys(titles) as PageName[]).flatMap((page) =>

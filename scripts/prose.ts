@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Findings that older text still has. */
-const most = { words: 1, cells: 0 }
+const most = { words: 0, cells: 0 }
 
 /** Commits after this one follow the rule for subjects. */
 const subjectsSince = '9ffc110'

@@ -224,7 +224,7 @@ describe('a process that is stopped during an in-place upgrade and restarted', a
 
   const { commits, ending: undisturbed } = await play()
   await env.close()
-  test('the upgrade without a stop', () => {
+  test('has the expected result without a stop', () => {
     expect(undisturbed).toEqual({ isSame: true, versions: ['v1.36.1', 'v1.36.1', 'v1.36.1'], marks: [] })
   })
 

@@ -160,7 +160,7 @@ const expected: Omit<Ending, 'commits'> = {
 describe('the demo, with a process that is stopped between two writes and restarted with its store', async () => {
   const { commits, ...undisturbed } = await play()
 
-  test('the course without a stop', () => {
+  test('has the expected result without a stop', () => {
     expect(undisturbed).toEqual(expected)
   })
 

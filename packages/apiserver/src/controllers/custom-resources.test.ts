@@ -50,7 +50,7 @@ const Foo = (apiVersion = 't.example.com/v1') => unknownKind({ apiVersion, kind:
 const aFoo = (name: string) => ({ metadata: { name, namespace }, spec: { a: 1 } })
 
 describe('a CustomResourceDefinition', () => {
-  test('is served when its creation returns, and its conditions follow', async () => {
+  test('is served when its create request returns, before its conditions are set', async () => {
     const created = await define('foos', 'Foo')
     expect(created).toMatchObject({
       metadata: { generation: 1 },
@@ -83,7 +83,7 @@ describe('a CustomResourceDefinition', () => {
     expect(t.server.engine.resources.find('t.example.com', 'v1', 'bars')).toBeDefined()
   })
 
-  test('with a new schema is served with it at once', async () => {
+  test('uses a changed schema at once', async () => {
     const before = t.server.engine.resources.generation
     const name = 'widgets.shop.example.com'
     const path = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/replicas/maximum'
@@ -92,7 +92,7 @@ describe('a CustomResourceDefinition', () => {
     expect(await rejection(t.client.create(Widget, aWidget('w', { replicas: 4 })))).toContain('less than or equal to 3')
   })
 
-  test('declared in this process keeps its schema object when other fields change', async () => {
+  test('shares the schema object of a kind declared in this process, also after other fields change', async () => {
     const name = 'widgets.shop.example.com'
     const schema = async () => (await t.client.get(CustomResourceDefinition, { name })).spec.versions[0]?.schema?.openAPIV3Schema
     await quiet()
@@ -104,7 +104,7 @@ describe('a CustomResourceDefinition', () => {
     expect(t.server.engine.resources.find('shop.example.com', 'v1', 'widgets')?.schema).toBe(Widget.schema)
   })
 
-  test('whose schema a client may still change has a copy of its own', async () => {
+  test('copies a schema object that is not frozen', async () => {
     const schema = { type: 'object', properties: { spec: { type: 'object' } } } as const
     const created = await define('foos', 'Foo', [version('v1', { storage: true, schema: { openAPIV3Schema: schema } })])
     expect(created.spec.versions[0]?.schema?.openAPIV3Schema).toEqual(schema)
@@ -129,7 +129,7 @@ describe('a CustomResourceDefinition', () => {
     )
   })
 
-  test('that gains a default shows it on objects that were stored before', async () => {
+  test('sets a new default in objects that were stored before', async () => {
     const stored = await t.client.create(Widget, aWidget('w'))
     const name = 'widgets.shop.example.com'
     const path = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/color/default'
@@ -140,7 +140,7 @@ describe('a CustomResourceDefinition', () => {
     expect(await t.client.update(Widget, read)).toBe(read)
   })
 
-  test('of several versions shows every object in each', async () => {
+  test('of several versions serves every object in each served version', async () => {
     await define('foos', 'Foo', [version('v1', { storage: true }), version('v2'), version('v3', { served: false })])
     const made = await t.client.create(Foo('t.example.com/v2'), aFoo('x'))
     expect(made.apiVersion).toBe('t.example.com/v2')

@@ -1,9 +1,9 @@
 /**
  * The log of a state folder: writes groups of changes, each synced before it is acknowledged; writes checkpoints, so that the log does not
- * grow without bound; and begins a new log when the current one cannot be trusted any more.
+ * grow without bound; and begins a new log after a failed write.
  *
- * After a failed write or sync the content of the log file is unknown, so it is never written to again. Waiting and new writes are rejected
- * until a new log has begun, which records up to where the old one is valid.
+ * After a failed write or sync the content of the log file is unknown, so it is never written to again. Pending and new writes are rejected
+ * until a new log has begun, which records the position up to which the old one is valid.
  */
 import { type Clock, type Logger, messageOf, seconds, type Timer } from '@capstan/kube'
 import { type CheckpointHeader, Format, storeSnapshots, writeCheckpoint } from './checkpoint.ts'
@@ -16,8 +16,8 @@ import {
   generationsIn,
   type LogHeader,
   logName,
-  MarkName,
-  markLine,
+  MarkerName,
+  markerLine,
   type Position,
   readState,
 } from './state-folder.ts'
@@ -50,7 +50,7 @@ const LargestFrame = 32 * 1024 * 1024
 export class Journal {
   readonly #options: JournalOptions
   readonly #folder: string
-  readonly #images: Snapshots
+  readonly #snapshots: Snapshots
   #log: OpenFile
   #marker: OpenFile
   /** Position up to which everything has been acknowledged. */
@@ -67,7 +67,7 @@ export class Journal {
   private constructor(folder: string, options: JournalOptions, state: Started) {
     this.#folder = folder
     this.#options = options
-    this.#images = state.snapshots
+    this.#snapshots = state.snapshots
     this.#log = state.log
     this.#marker = state.marker
     this.#end = state.end
@@ -101,7 +101,7 @@ export class Journal {
 
   /** Acknowledged state. */
   get snapshots(): Snapshots {
-    return this.#images
+    return this.#snapshots
   }
 
   /** Reason why writes are not possible; undefined while they are. */
@@ -113,14 +113,14 @@ export class Journal {
   append(store: string, changes: readonly Change[], time: number): Promise<void> {
     const line = changes.map((change) => changeLine(store, change, time)).join('\n')
     return this.#write(line, () => {
-      let snapshot = this.#images.get(store)
-      if (!snapshot) this.#images.set(store, (snapshot = emptySnapshot()))
+      let snapshot = this.#snapshots.get(store)
+      if (!snapshot) this.#snapshots.set(store, (snapshot = emptySnapshot()))
       for (const change of changes) applyTo(snapshot, change)
     })
   }
 
   remove(store: string): Promise<void> {
-    return this.#write(removalLine(store), () => this.#images.delete(store))
+    return this.#write(removalLine(store), () => this.#snapshots.delete(store))
   }
 
   async close(): Promise<void> {
@@ -159,7 +159,7 @@ export class Journal {
     this.#writing = undefined
   }
 
-  /** Takes the next group: all that waits, up to the size of a frame. */
+  /** Removes the next group from the queue: all pending writes, up to the size of a frame. */
   #take(): Waiting[] {
     let size = 0
     const end = this.#waiting.findIndex(({ line }) => (size += line.length) > LargestFrame)
@@ -192,7 +192,7 @@ export class Journal {
     this.#next++
     await before.close().catch(() => {})
     // A failed checkpoint is harmless: without it, the earlier logs are kept.
-    const snapshots = storeSnapshots(this.#images)
+    const snapshots = storeSnapshots(this.#snapshots)
     const header: CheckpointHeader = { capstan: 'checkpoint', format: Format, time: clock.now() }
     const earlier = this.#checkpointing
     this.#checkpointing = (async () => {
@@ -295,7 +295,7 @@ async function beginLog(
 }
 
 async function createCommitMarker(files: Files, folder: string, position: Position): Promise<OpenFile> {
-  const path = `${folder}/${MarkName}`
+  const path = `${folder}/${MarkerName}`
   await writeWhole(files, path, async (file) => {
     for (const turn of [0, 1]) await writeCommitMarker(file, position, turn)
   })
@@ -303,6 +303,6 @@ async function createCommitMarker(files: Files, folder: string, position: Positi
 }
 
 function writeCommitMarker(file: OpenFile, position: Position, turn: number): Promise<void> {
-  const { bytes, at } = markLine(position, turn)
+  const { bytes, at } = markerLine(position, turn)
   return file.write(bytes, at)
 }

@@ -54,7 +54,7 @@ export type Extent = 'everything' | 'acknowledged'
 
 export const logName = (generation: number): string => `log-${padded(generation)}`
 export const checkpointName = (generation: number): string => `checkpoint-${padded(generation)}`
-export const MarkName = 'acknowledged'
+export const MarkerName = 'acknowledged'
 
 /** Generations of existing logs and checkpoints, in order. */
 export async function generationsIn(files: Files, folder: string): Promise<{ logs: number[]; checkpoints: number[] }> {
@@ -179,17 +179,17 @@ async function readOrMissing<T>(path: string, read: (path: string) => Promise<T>
 
 // The commit marker: one line in each of two sectors, written in turn. When writing one is interrupted, the other is intact.
 
-const MarkPattern = /^(\d{10}) (\d{16}) ([0-9a-f]{8})\n/
+const MarkerPattern = /^(\d{10}) (\d{16}) ([0-9a-f]{8})\n/
 const SlotSize = 512
 
 /** Returns the line, and its offset in the file. */
-export function markLine({ generation, offset }: Position, turn: number): { bytes: Buffer; at: number } {
+export function markerLine({ generation, offset }: Position, turn: number): { bytes: Buffer; at: number } {
   const text = `${padded(generation)} ${String(offset).padStart(16, '0')}`
   return { bytes: Buffer.from(`${text} ${checksum(text)}\n`), at: (turn % 2) * SlotSize }
 }
 
 export async function readCommitMarker(files: Files, folder: string): Promise<Position & { readonly isWhole: boolean }> {
-  const path = `${folder}/${MarkName}`
+  const path = `${folder}/${MarkerName}`
   const bytes = await readOrMissing(path, (at) => files.read(at))
   const lines = [0, SlotSize].flatMap((at) => positionIn(bytes.toString('latin1', at, at + SlotSize)) ?? [])
   const newest = lines.sort((a, b) => b.generation - a.generation || b.offset - a.offset)[0]
@@ -198,7 +198,7 @@ export async function readCommitMarker(files: Files, folder: string): Promise<Po
 }
 
 function positionIn(slot: string): Position | undefined {
-  const [, generation, offset, sum] = MarkPattern.exec(slot) ?? []
+  const [, generation, offset, sum] = MarkerPattern.exec(slot) ?? []
   if (generation === undefined || sum !== checksum(`${generation} ${offset}`)) return undefined
   return { generation: Number(generation), offset: Number(offset) }
 }

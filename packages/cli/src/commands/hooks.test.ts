@@ -554,7 +554,7 @@ describe('with a management cluster', () => {
       out: expect.stringMatching(
         /updatemachine\.x +gone .*, Hook=UpdateMachine is not in v1\.20\.0: it does not have this hook$/,
       ),
-      err: 'capstan: ExtensionConfig y has no handlers: it was not discovered yet, and what it would register is not looked at',
+      err: 'capstan: ExtensionConfig y has no handlers: it was not discovered yet, so its handlers are not checked',
     })
     expect(JSON.parse((await hooks('preflight', '-o', 'json')).out)).toMatchObject({
       handlers: 2,

@@ -217,7 +217,7 @@ test.each([
   ['v1.31.4', [['error', 'is older than v1.32']]],
   ['v1.32.0', []],
   ['v2.0.0', []],
-  ['answer 403', [['warning', 'the server does not tell its version: answer 403']]],
+  ['answer 403', [['warning', 'the server does not report its version: answer 403']]],
 ])('reports the problems of a server of version %s', async (version, problems) => {
   const { findings } = await look(['local'], version)
   expect(findings.filter(({ area }) => area === 'versions').map(({ severity, problem }) => [severity, problem])).toEqual(problems)
@@ -238,7 +238,7 @@ test('authorities that have expired are errors, those about to expire warnings',
 
 test.each([
   [undefined, 'warning', /no caBundle/],
-  [Buffer.from('nothing').toString('base64'), 'error', /holds no certificate/],
+  [Buffer.from('nothing').toString('base64'), 'error', /contains no certificate/],
   [Buffer.from('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----').toString('base64'), 'error', /cannot be read/],
 ])('caBundle %s', (caBundle, severity, problem) => {
   const clientConfig = caBundle === undefined ? {} : { caBundle }

@@ -55,7 +55,7 @@ export interface ExamineOptions {
   readonly signal: AbortSignal
 }
 
-/** Oldest Kubernetes whose CustomResourceDefinitions have all that ours use. Upstream: the management clusters of v1.14. */
+/** Oldest Kubernetes version that supports all fields of our CustomResourceDefinitions. Upstream: the management clusters of v1.14. */
 const OldestKubernetes = { major: 1, minor: 32 }
 const oldestText = `v${OldestKubernetes.major}.${OldestKubernetes.minor}`
 /** Certificates that expire sooner are reported. */
@@ -87,7 +87,7 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   return { findings: withoutRepeats(findings), checked }
 }
 
-/** `undefined` when it may not be read: that is among the rights. */
+/** Returns `undefined` when the user may not read it; the missing permission is a finding of its own. */
 const readable = <T>(request: Promise<T>): Promise<T | undefined> =>
   request.catch((err) => {
     if (isReason(err, 'Forbidden')) return undefined
@@ -101,7 +101,7 @@ function serverProblems({ kubernetesVersion }: ExamineOptions): Omit<Finding, 'a
       {
         severity: 'warning',
         subject: 'Kubernetes',
-        problem: `the server does not tell its version: ${kubernetesVersion}`,
+        problem: `the server does not report its version: ${kubernetesVersion}`,
         remedy: `Check that it is ${oldestText} or newer.`,
       },
     ]
@@ -118,7 +118,7 @@ function serverProblems({ kubernetesVersion }: ExamineOptions): Omit<Finding, 'a
   ]
 }
 
-/** One verb on one resource, of one name if the rule names any. */
+/** A permission: one verb on one resource, limited to one object if the rule names objects. */
 export interface Right {
   readonly provider: ProviderName
   readonly verb: string
@@ -129,7 +129,7 @@ export interface Right {
   readonly namespace?: string
 }
 
-/** The rights in the roles of `capstan manifests`. */
+/** Returns the permissions in the roles of `capstan manifests`. */
 export function neededRights({ providers, namespace }: Pick<ExamineOptions, 'providers' | 'namespace'>): Right[] {
   return providers.flatMap((provider) => [
     ...managerRules(provider).flatMap((rule) => rightsIn(rule, provider)),
@@ -234,13 +234,13 @@ async function examineWebhooks(
     if (!first) continue
     const subject = `${kind.kind} ${name}`
     found('certificates', authorityProblems(subject, first.clientConfig, options.clock.now()))
-    // Only the API server reaches a webhook behind a Service: it is asked by a dry run, once for both configurations.
+    // Only the API server reaches a webhook behind a Service. One dry run makes it call the webhooks of both configurations.
     if (first.clientConfig.url !== undefined) found('webhooks', await answerProblems(subject, first.clientConfig))
     else if (kind === ValidatingWebhookConfiguration) found('webhooks', await serviceProblems(subject, provider, options))
   }
 }
 
-/** What the API server says about a webhook behind a Service. A user who may not create the object cannot find out. */
+/** Reports a webhook behind a Service that the API server cannot call. Finds nothing if the user may not create the object. */
 async function serviceProblems(
   subject: string,
   provider: ProviderName,
@@ -268,7 +268,7 @@ export function authorityProblems(subject: string, { caBundle }: WebhookClientCo
   const certificates = Buffer.from(caBundle, 'base64')
     .toString()
     .match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)
-  if (!certificates) return problem('error', 'its caBundle holds no certificate')
+  if (!certificates) return problem('error', 'its caBundle contains no certificate')
   let latest: number
   try {
     latest = certificates.reduce((last, one) => Math.max(last, Date.parse(new X509Certificate(one).validTo)), 0)
@@ -295,7 +295,7 @@ async function answerProblems(subject: string, clientConfig: WebhookClientConfig
   ]
 }
 
-/** Two providers in one process need many of the same rights. */
+/** Removes equal findings: two providers in one process need many of the same permissions. */
 function withoutRepeats(findings: readonly Finding[]): Finding[] {
   const seen = new Set<string>()
   return findings.filter(({ area, subject, problem }) => {

@@ -15,7 +15,7 @@ const kustomizationNames = new Set(['kustomization.yaml', 'kustomization.yml', '
 
 export interface ReadManifests {
   readonly manifests: readonly Manifest[]
-  /** Files that are no YAML, such as templates of charts: they are left out. */
+  /** Skipped files that are not YAML, such as templates of Helm charts. */
   readonly unread: readonly string[]
 }
 
@@ -39,7 +39,7 @@ export function readManifests(path: string): ReadManifests {
   if (isFolder) for (const file of byFile.keys()) if (isKustomization(file)) applyKustomization(file, byFile)
   const patches = patchesOf(byFile)
   const read = [...byFile].flatMap(([file, manifests]) => (isKustomization(file) || patches.has(file) ? [] : manifests))
-  return { manifests: withoutDoubles(read), unread }
+  return { manifests: withoutDuplicates(read), unread }
 }
 
 function stat(path: string): ReturnType<typeof statSync> & object {
@@ -64,7 +64,7 @@ function yamlFiles(folder: string): string[] {
   return found
 }
 
-/** The objects of a file; `undefined` when it is no YAML. */
+/** Returns the objects of a file; `undefined` when it is not YAML. */
 function parseManifests(text: string, file: string): Manifest[] | undefined {
   const lineCounter = new LineCounter()
   try {
@@ -105,8 +105,8 @@ const patchesOf = (byFile: ReadonlyMap<string, readonly Manifest[]>): Set<string
   )
 
 /**
- * Adds to CustomResourceDefinitions what the kustomization beside them adds when a release is built: labels, and the conversion webhook
- * of patches. Other transformations do not change what rules look at.
+ * Applies a kustomization to the CustomResourceDefinitions in its resources: adds its labels, and the conversion webhook of its patches.
+ * Rules do not depend on other transformations.
  */
 function applyKustomization(file: string, byFile: Map<string, Manifest[]>): void {
   for (const { object: kustomization } of byFile.get(file) ?? []) {
@@ -136,8 +136,8 @@ function patched(manifest: Manifest, labels: Readonly<Record<string, unknown>>, 
   return { ...manifest, object: { ...manifest.object, metadata, spec } }
 }
 
-/** A CustomResourceDefinition may be in the sources and in a built file: the one with more labels counts. */
-function withoutDoubles(manifests: readonly Manifest[]): Manifest[] {
+/** Removes duplicates: of a CustomResourceDefinition that is in the sources and in a built file, keeps the one with more labels. */
+function withoutDuplicates(manifests: readonly Manifest[]): Manifest[] {
   const best = new Map<string, Manifest>()
   for (const manifest of manifests.filter(isCrd)) {
     const { name, labels } = metadataOf(manifest)

@@ -120,11 +120,11 @@ const isSame = (a: Definition, b: Definition): boolean =>
 function withoutFalse(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutFalse)
   if (!isRecord(schema)) return schema
-  const kept = Object.entries(schema).filter(([name, value]) => value !== false || !falsehoods.has(name))
+  const kept = Object.entries(schema).filter(([name, value]) => value !== false || !booleanKeywords.has(name))
   return Object.fromEntries(kept.map(([name, value]) => [name, values.has(name) ? value : withoutFalse(value)]))
 }
 
-const falsehoods = new Set([
+const booleanKeywords = new Set([
   'uniqueItems',
   'exclusiveMaximum',
   'exclusiveMinimum',

@@ -16,7 +16,7 @@ export interface MachineScope {
   bootstrap: Observed
   infrastructure: Observed
   node: ObservedNode
-  /** Progress of an in-place update; absent when there is nothing specific to report. */
+  /** Progress of an in-place update; absent when the extension reports no message. */
   update?: UpdateStage
   /** Progress of the deletion. */
   deletion: DeletionStage

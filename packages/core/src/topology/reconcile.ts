@@ -113,8 +113,8 @@ async function settle(scope: TopologyScope): Promise<void> {
 }
 
 /**
- * A permission to create is final, even if the process stops before the Cluster refers to anything: the hooks after creation are then
- * marked. Upstream does not record it, and calls the hook again although objects exist.
+ * Returns whether BeforeClusterCreate allows the creation. Records an allowed creation as the pending hook AfterControlPlaneInitialized, so
+ * that BeforeClusterCreate is not called again when the process stops before the Cluster has references. Upstream calls it again.
  */
 async function mayBeCreated(scope: TopologyScope, cluster: Cluster): Promise<boolean> {
   const { name } = AfterControlPlaneInitialized
@@ -142,7 +142,7 @@ async function patchedState(
   return desired
 }
 
-/** As upstream, ignored parts of patches are no error, but they are reported, since their author could hardly find the cause. */
+/** Records an event for ignored parts of patches, which are not an error, as upstream. */
 function reportIgnored({ cluster, context, memory }: TopologyScope, ignored: readonly string[]): void {
   const text = ignored.join('; ')
   const own = memory.of(cluster)

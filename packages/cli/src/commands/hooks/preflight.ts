@@ -25,7 +25,7 @@ interface Options extends ManagementOptions, ProviderHooksOptions {
 
 type Target = Pick<ReleasedCatalog, 'release' | 'hooks'>
 
-/** `capstan hooks preflight --catalog VERSION`: which handlers would stop working under another release. */
+/** `capstan hooks preflight --catalog VERSION` lists handlers that would stop working with another release. */
 export const preflightCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withKubeconfig(new Command('preflight')))
     .description('List registered handlers that would stop working with another release')
@@ -42,7 +42,7 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
       const { items } = await withManagement(io, options, (client) => client.list(ExtensionConfig, { signal: io.signal }))
       const handlers = items.flatMap(registeredHandlers)
       const findings = preflight(handlers, target)
-      // Their handlers are unknown, so none can be reported as missing.
+      // The handlers of an undiscovered ExtensionConfig are unknown, so they cannot be checked.
       const undiscovered = items.filter((config) => !config.status?.handlers).map(({ metadata }) => metadata.name)
       if (options.output === 'json')
         io.out(JSON.stringify({ release: target.release, handlers: handlers.length, findings, undiscovered }))
@@ -55,9 +55,7 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
           io.out(line)
       if (options.output === 'text')
         for (const name of undiscovered)
-          io.err(
-            `capstan: ExtensionConfig ${name} has no handlers: it was not discovered yet, and what it would register is not looked at`,
-          )
+          io.err(`capstan: ExtensionConfig ${name} has no handlers: it was not discovered yet, so its handlers are not checked`)
       finish(findings.some(({ kind }) => kind === 'gone') ? ExitCodes.failed : ExitCodes.done)
     })
 

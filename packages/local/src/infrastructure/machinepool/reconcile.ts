@@ -110,7 +110,7 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Verdi
   return { outcome: proceed(), conditions: [Provisioned.true('Provisioned')] }
 }
 
-/** Creates and removes machines towards the wanted number of the current template, and reports the existing ones. */
+/** Creates and removes machines until the pool has the wanted number with the current template, and reports the existing ones. */
 async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<Verdict> {
   const replicas = await wantedReplicas(pool, machinePool, io)
   const machines = io.cache.byIndex(byPool, poolText(pool))
@@ -128,7 +128,7 @@ async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io
       name: machine.metadata.name,
       isOutdated: isOutdated(machine, pool, machinePool),
       isReady: isTrue(machine, 'Ready'),
-      isDeleting: isGoing(machine, io),
+      isDeleting: isBeingDeleted(machine, io),
       isMarked: machineOf(machine, io)?.metadata.annotations?.[DeleteMachineAnnotation] !== undefined,
       created: Date.parse(machine.metadata.creationTimestamp),
     })),
@@ -183,7 +183,7 @@ function reportMachines(pool: LocalMachinePool, machines: readonly LocalMachine[
     ready: isTrue(machine, 'Ready'),
   }))
   const next = smallest(machines.map(listedAt).filter((at) => at > now))
-  return next === Infinity ? proceed() : requeue(next - now, 'providerIDList to lag no longer')
+  return next === Infinity ? proceed() : requeue(next - now, 'delayed provider IDs')
 }
 
 const isOutdated = ({ spec }: LocalMachine, pool: LocalMachinePool, machinePool: MachinePool): boolean =>
@@ -251,7 +251,7 @@ async function remove(pool: LocalMachinePool, io: ReconcileContext): Promise<Ver
     removeFinalizer(pool, LocalMachinePoolFinalizer)
     return { outcome: proceed(), conditions: [] }
   }
-  for (const machine of machines) if (!isGoing(machine, io)) await removeMachine(machine, io)
+  for (const machine of machines) if (!isBeingDeleted(machine, io)) await removeMachine(machine, io)
   const message = `${machines.length} machines are being deleted`
   return { outcome: wait(message), conditions: [Conditions.Deleting.true('Deleting', message)] }
 }
@@ -262,7 +262,7 @@ const machineOf = ({ metadata }: LocalMachine, { cache }: ReconcileContext): Mac
     ? cache.peek(Machine, { namespace: metadata.namespace!, name: metadata.name })
     : undefined
 
-const isGoing = (machine: LocalMachine, io: ReconcileContext): boolean => {
+const isBeingDeleted = (machine: LocalMachine, io: ReconcileContext): boolean => {
   const of = machineOf(machine, io)
   return isDeleting(machine) || (of !== undefined && isDeleting(of))
 }
