@@ -185,7 +185,7 @@ describe('a module that does not load', () => {
     reloader.changed()
     pass(40)
     await loads[1]!.fails('extension.ts:3: Expression expected')
-    expect(reloads.at(-1)).toBe('extension.ts:3: Expression expected, old one goes on')
+    expect(reloads.at(-1)).toBe('extension.ts:3: Expression expected, old one keeps running')
     expect(watched).toEqual([['old.ts'], ['broken.ts']])
     expect(await call()).toBe('old')
     reloader.changed()
