@@ -38,11 +38,16 @@ const Wait = {
   different: 6_000,
   /** The same when only Events differ: upstream's library writes them one after the other, on a busy machine up to 20 s late. */
   events: 40_000,
+  /** Between two comparisons of sides that do not come to rest. */
+  again: 700,
   /** Longest wait for one step: a busy machine needs more time, and a side that reaches the state of the other ends the wait. */
   most: 180_000,
   /** Longest wait while one side still changes. */
   changing: 300_000,
 }
+
+/** Comparisons without a difference that are necessary where neither side comes to rest. */
+const TimesEqual = 5
 
 /** Refreshes of one step. The first may meet a workload cluster to which upstream is still connecting. */
 const MostRefreshes = 3
@@ -243,6 +248,30 @@ export class Twin {
       if (until && !arrived()) fresh.push(...this.#missed(step, until))
       else if (isOver)
         fresh.push({ object: step, path: 'is at rest', theirs: undefined, ours: `not within ${Wait.most / 1000} s` })
+      this.#end(step, fresh)
+      return
+    }
+  }
+
+  /**
+   * Waits until both sides have been the same several times, in a state that they do not leave but do not keep still either, such as
+   * retries that create an object and delete it again. A lasting difference is found, one that comes and goes may be missed.
+   */
+  async agree(step: string, until: (objects: readonly KubeObject[]) => boolean): Promise<void> {
+    const begun = performance.now()
+    let refreshed = begun
+    for (let equal = 0; ; ) {
+      await sleep(systemClock, Wait.again)
+      const arrived = this.#missed(step, until)
+      const fresh = arrived.length > 0 ? arrived : this.#compare()
+      const now = performance.now()
+      if (fresh.length === 0 && ++equal < TimesEqual) continue
+      if (fresh.length > 0 && now - begun < Wait.most) {
+        if (now - refreshed < Wait.refresh) continue
+        await this.#refresh()
+        refreshed = performance.now()
+        continue
+      }
       this.#end(step, fresh)
       return
     }

@@ -115,7 +115,10 @@ const adoptionFails: Case = async (twin) => {
   await twin.settle('one of them is adopted')
 }
 
-/** Objects of a new Machine cannot be created; what was created before them is deleted again, in each retry. */
+/**
+ * Objects of a new Machine cannot be created; what was created before them is deleted again, in each retry. The condition names the Machine,
+ * so that each retry changes the status, and triggers the next one: neither side comes to rest.
+ */
 const creationFails =
   (group: string, resource: string): Case =>
   async (twin) => {
@@ -123,7 +126,7 @@ const creationFails =
     await workerTemplates(twin)
     await deny(twin, { group, resource, operation: 'CREATE' })
     await twin.create(MachineSet, machineSet('ms'))
-    await twin.settle('no Machine can be created', (objects) => objects.some(cannotCreate))
+    await twin.agree('no Machine can be created', (objects) => objects.some(cannotCreate))
   }
 
 const cannotCreate = (object: KubeObject): boolean =>
