@@ -22,10 +22,10 @@ test('hooks are the exports of a module, each once', async () => {
 })
 
 test.each([
-  ['is not there', undefined, 'there is no such file'],
-  ['exports none', 'export const answer = 42\nexport const list = [{}]', 'it exports no hook'],
+  ['does not exist', undefined, 'there is no such file'],
+  ['exports no hooks', 'export const answer = 42\nexport const list = [{}]', 'it exports no hook'],
   [
-    'exports one of core',
+    'exports a hook of core',
     `export const mine = { group: 'hooks.runtime.cluster.x-k8s.io', version: 'v1alpha1', name: 'BeforeClusterCreate', request: {}, response: {} }`,
     'The hook hooks.runtime.cluster.x-k8s.io/v1alpha1, Hook=BeforeClusterCreate is declared twice',
   ],

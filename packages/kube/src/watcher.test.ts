@@ -35,11 +35,16 @@ test.each<[string, WatcherState, WatcherInput, WatcherState]>([
     { kind: 'event', event: event('ADDED', 'a', '6') },
     watching('6'),
   ],
-  ['so does a bookmark', watching('5', 3), { kind: 'event', event: event('BOOKMARK', '', '9') }, watching('9')],
+  [
+    'a bookmark advances the version and resets failures',
+    watching('5', 3),
+    { kind: 'event', event: event('BOOKMARK', '', '9') },
+    watching('9'),
+  ],
   ['a dropped watch is opened again from the last event', watching('6'), { kind: 'failed', error: down }, listed('6', 1)],
-  ['so is a watch that ended', watching('6'), { kind: 'ended' }, listed('6', 1)],
+  ['a watch that ended is opened again from the last event', watching('6'), { kind: 'ended' }, listed('6', 1)],
   ['an expired version needs a new list', watching('6'), { kind: 'failed', error: gone }, unlisted(1)],
-  ['also when opening the watch fails', listed('6'), { kind: 'failed', error: gone }, unlisted(1)],
+  ['an expired version at the start of a watch needs a new list', listed('6'), { kind: 'failed', error: gone }, unlisted(1)],
   ['a server with an older version needs a new list', listed('9'), { kind: 'failed', error: tooLarge }, unlisted(1)],
 ])('%s', (_, state, input, next) => {
   expect(nextState(state, input)).toEqual(next)

@@ -141,9 +141,9 @@ describe('a process that is killed around a request', () => {
   }
 
   test.each([
-    ['after the request is written: the next process calls', 1, [0, 1]],
-    ['while the hook is called: its answer is lost, and the next process calls again', 'in the call', [1, 1]],
-    ['after the request is removed, with which the answer is recorded: the next process does not call', 2, [1, 0]],
+    ['after the request is written: the next process calls the hook', 1, [0, 1]],
+    ['during the call: its response is lost, and the next process calls the hook again', 'in the call', [1, 1]],
+    ['after the request is removed and the response recorded: the next process does not call the hook', 2, [1, 0]],
   ] as const)('%s', async (_, stop, [before, after]) => {
     expect(await killed('BeforeClusterUpgrade', stop)).toEqual({ before, after, annotation: undefined, records: 1 })
   })

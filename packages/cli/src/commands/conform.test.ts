@@ -26,7 +26,7 @@ test.each([
     '--report a.pdf: expected a name that ends with .txt, .json, .xml or .html',
   ],
   ['an invalid duration', ['--timeout', '3'], 'expected a duration such as 90s'],
-  ['no clusters at once', ['--parallel', '0'], 'expected a whole number from 1 to 32'],
+  ['0 parallel clusters', ['--parallel', '0'], 'expected a whole number from 1 to 32'],
   ['a file of examples that does not exist', ['--examples', '/nowhere.yaml'], '--examples /nowhere.yaml: ENOENT'],
 ])('rejects %s', async (name, args, message) => {
   const { code, err } = await ended(['conform', ...(name === 'no kind' ? [] : ['--infrastructure', 'LocalCluster']), ...args])

@@ -140,7 +140,7 @@ test.each([
   ['a path that does not exist', () => [join(folder, 'none')], /none: no such file or folder/],
   ['a folder without a provider', () => [folder], /no CustomResourceDefinition of a provider/],
   [
-    'a CustomResourceDefinition that is no YAML',
+    'a CustomResourceDefinition that is not YAML',
     () => [write('a.yaml', 'kind: CustomResourceDefinition\nspec: {')],
     /a\.yaml: expected YAML/,
   ],
@@ -150,7 +150,7 @@ test.each([
     /a\.yaml:2: CustomResourceDefinition "fooconfigs\.bootstrap\.cluster\.x-k8s\.io": spec\.versions: expected a list/,
   ],
   [
-    'a release that is no version',
+    'a release that is not a version',
     () => [write('a.yaml', sources(label)), '--release', 'next'],
     /expected a version such as v1\.2\.3/,
   ],

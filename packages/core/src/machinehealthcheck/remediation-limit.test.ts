@@ -66,5 +66,5 @@ test.each<[string, TriggerIf, string]>([
     'max value 2 cannot be less than min value 6 for unhealthyRange',
   ],
   ['a number that is too large', { unhealthyInRange: '[1-4294967296]' }, 'has a number above 4294967295'],
-  ['text that is no percentage', { unhealthyLessThanOrEqualTo: '5' }, '"5" is neither a number nor a percentage'],
+  ['text that is not a percentage', { unhealthyLessThanOrEqualTo: '5' }, '"5" is neither a number nor a percentage'],
 ])('rejects %s', (_, triggerIf, message) => expect(() => of(triggerIf, machines(5, 1))).toThrow(message))

@@ -134,14 +134,18 @@ test('reports a long deletion with likely causes', () => {
 })
 
 test.each([
-  ['no change with time', [aMachine('a', { UpToDate: 'True' })], undefined],
-  ['a new Machine without UpToDate condition', [aMachine('a', {}, { metadata: { creationTimestamp: ago(0) } })], 10_000],
+  ['is not scheduled when no state depends on time', [aMachine('a', { UpToDate: 'True' })], undefined],
   [
-    'a deletion becomes a long one',
+    'is scheduled for a new Machine without UpToDate condition',
+    [aMachine('a', {}, { metadata: { creationTimestamp: ago(0) } })],
+    10_000,
+  ],
+  [
+    'is scheduled for when a deletion counts as long',
     [aMachine('a', { UpToDate: 'True' }, { metadata: { deletionTimestamp: ago(5) } })],
     10 * 60_000 + 1000,
   ],
-])('next report: %s', (_, machines, after) => {
+])('the next report %s', (_, machines, after) => {
   expect(nextReport(machines, now)).toBe(after === undefined ? undefined : now + after)
 })
 

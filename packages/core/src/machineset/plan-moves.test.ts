@@ -24,7 +24,7 @@ describe('the surplus of a set', () => {
     ['is 0 below its replicas', aSet(), [m1], 3, 0],
     ['excludes moved Machines that the deployment has not counted yet', receiving(), [m1, m2, arrived], 1, 1],
     ['is 0 when only such Machines exceed the replicas', receiving(), [m1, arrived], 1, 0],
-    ['includes them when the set expects no more moves', aSet(), [m1, arrived], 1, 1],
+    ['includes moved Machines when the set expects no more moves', aSet(), [m1, arrived], 1, 1],
   ])('%s', (_, set, machines, replicas, count) => {
     expect(surplus(set, machines, replicas)).toBe(count)
   })

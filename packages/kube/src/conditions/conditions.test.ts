@@ -86,11 +86,16 @@ describe('reading', () => {
 
 describe('mirror', () => {
   test.each<[string, ReportedCondition[], Parameters<typeof mirror>[2], string]>([
-    ['as it is', [condition('Ready', 'False', 'no disk')], {}, 'Ready False ReadyReason no disk'],
-    ['under another type', [condition('Ready', 'True')], { as: 'InfrastructureReady' }, 'InfrastructureReady True ReadyReason '],
-    ['not reported', [], {}, 'Ready Unknown NotYetReported Condition Ready not yet reported'],
+    ['keeps its type', [condition('Ready', 'False', 'no disk')], {}, 'Ready False ReadyReason no disk'],
     [
-      'not reported, with a fallback',
+      'can have another type',
+      [condition('Ready', 'True')],
+      { as: 'InfrastructureReady' },
+      'InfrastructureReady True ReadyReason ',
+    ],
+    ['is Unknown when it is not reported', [], {}, 'Ready Unknown NotYetReported Condition Ready not yet reported'],
+    [
+      'is the fallback when it is not reported',
       [],
       { as: 'X', fallback: Conditions.Ready.false('NotReady', 'wait') },
       'X False NotReady wait',

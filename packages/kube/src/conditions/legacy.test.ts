@@ -74,7 +74,7 @@ describe('mirrors of Ready', () => {
       'False/Error No: m',
     ],
     ['of contract v1beta2', [{ type: 'Ready', status: 'False', reason: 'NotReady', message: 'm' }], 'False NotReady: m'],
-    ['with garbage beside it', [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }], 'True'],
+    ['beside invalid entries', [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }], 'True'],
     ['not a list', 'conditions', 'False/Info WaitingForInfrastructure'],
   ])('of a provider: %s', (_, conditions, expected) => {
     const mirrored = mirrorProviderReady({ status: { conditions } }, 'InfrastructureReady', fallback)
@@ -113,8 +113,8 @@ describe('legacySummary', () => {
     ['Unknown alone', [unknown], 'Unknown Dark: e'],
     ['False without severity after all others', [bare, unknown], 'Unknown Dark: e'],
     ['False without severity alone', [bare], 'False Bare: f'],
-    ['an old Ready does not count', [legacyFalse('Ready', 'Old', 'Error')], 'none'],
-    ['nor do conditions that are not listed', [legacyFalse('G', 'Other', 'Error'), ok], 'True'],
+    ['an earlier Ready condition is ignored', [legacyFalse('Ready', 'Old', 'Error')], 'none'],
+    ['conditions that are not listed are ignored', [legacyFalse('G', 'Other', 'Error'), ok], 'True'],
   ])('%s', (_, conditions, expected) => {
     expect(text(legacySummary(conditions, { of }))).toBe(expected)
   })

@@ -198,14 +198,14 @@ describe('JSON patch', () => {
 
 describe('merge patch', () => {
   test.each<[string, unknown, unknown, unknown]>([
-    ['members one by one', { a: 1, b: { c: 1, d: 2 } }, { b: { c: 3 } }, { a: 1, b: { c: 3, d: 2 } }],
-    ['null removes', { a: 1, b: 2 }, { a: null, c: null }, { b: 2 }],
-    ['nulls inside new objects too', {}, { a: { b: null, c: { d: null } } }, { a: { c: {} } }],
-    ['nulls inside objects of lists', {}, { a: [{ b: null }, null] }, { a: [{}, null] }],
-    ['but of lists in place of an object', { a: {} }, { a: [{ b: null }] }, { a: [{ b: null }] }],
+    ['merges objects member by member', { a: 1, b: { c: 1, d: 2 } }, { b: { c: 3 } }, { a: 1, b: { c: 3, d: 2 } }],
+    ['null removes a member', { a: 1, b: 2 }, { a: null, c: null }, { b: 2 }],
+    ['nulls inside new objects are removed', {}, { a: { b: null, c: { d: null } } }, { a: { c: {} } }],
+    ['nulls inside objects of lists are removed', {}, { a: [{ b: null }, null] }, { a: [{}, null] }],
+    ['nulls inside objects of a list that replaces an object are kept', { a: {} }, { a: [{ b: null }] }, { a: [{ b: null }] }],
     ['lists are replaced as a whole', { a: [1, 2] }, { a: [3] }, { a: [3] }],
-    ['an object in place of something else', { a: 'x' }, { a: { b: 1 } }, { a: { b: 1 } }],
-    ['something else in place of an object', { a: { b: 1 } }, { a: 'x' }, { a: 'x' }],
+    ['an object replaces a scalar', { a: 'x' }, { a: { b: 1 } }, { a: { b: 1 } }],
+    ['a scalar replaces an object', { a: { b: 1 } }, { a: 'x' }, { a: 'x' }],
   ])('%s', (_, document, patch, expected) => expect(applyMergePatch(freeze(document), freeze(patch))).toEqual(expected))
 
   test('a member named __proto__ is an ordinary member', () => {

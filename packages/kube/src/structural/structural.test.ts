@@ -234,7 +234,7 @@ describe('validation', () => {
   test.each<[string, JSONSchema, unknown, unknown, string[]]>([
     ['an unchanged value may be invalid', props({ a: short, b: short }), { a: 'long', b: 'x' }, { a: 'long', b: 'y' }, []],
     [
-      'a changed value may not',
+      'a changed value must be valid',
       props({ a: short }),
       { a: 'longer' },
       { a: 'long' },
@@ -242,7 +242,7 @@ describe('validation', () => {
     ],
     ['items of a map list are correlated by key', list('map'), [{ k: 'b' }, { k: 'a', v: 'long' }], [{ k: 'a', v: 'long' }], []],
     [
-      'items of an atomic list are not',
+      'items of an atomic list are not correlated',
       list('atomic'),
       [{ k: 'b' }, { k: 'a', v: 'long' }],
       [{ k: 'a', v: 'long' }],

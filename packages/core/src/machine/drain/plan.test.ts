@@ -87,11 +87,11 @@ describe('MachineDrainRules', () => {
   test.each<[string, MachineDrainRuleSpec['machines'], boolean]>([
     ['apply to all Machines without selectors', undefined, true],
     ['apply when the selector matches',         [{ selector: { matchLabels: { os: 'linux' } } }], true],
-    ['do not apply when it does not',           [{ selector: { matchLabels: { os: 'windows' } } }], false],
+    ['do not apply when the selector does not match', [{ selector: { matchLabels: { os: 'windows' } } }], false],
     ['apply when an empty selector is given',   [{ selector: {} }], true],
     ['apply when the clusterSelector matches',  [{ clusterSelector: { matchLabels: { stage: 'production' } } }], true],
-    ['need both selectors of an entry',         [{ selector: { matchLabels: { os: 'linux' } }, clusterSelector: { matchLabels: { stage: 'test' } } }], false],
-    ['need only one entry',                     [{ selector: { matchLabels: { os: 'windows' } } }, { clusterSelector: { matchLabels: { stage: 'production' } } }], true],
+    ['must match both selectors of an entry',   [{ selector: { matchLabels: { os: 'linux' } }, clusterSelector: { matchLabels: { stage: 'test' } } }], false],
+    ['must match only one entry',               [{ selector: { matchLabels: { os: 'windows' } } }, { clusterSelector: { matchLabels: { stage: 'production' } } }], true],
   ])('%s', (_, machines, expected) => {
     expect(applies(aRule('a', { ...skip, ...(machines ? { machines } : {}) }))).toEqual(expected ? ['a'] : [])
   })
