@@ -159,6 +159,7 @@ const life: Case = async (options) => {
   )
   await unblock('BeforeClusterCreate')
   await scene.called('AfterControlPlaneInitialized', 1)
+  await scene.seen(Cluster, 'has no marks', (found) => found.every((one) => [...pendingHooks(one)].length === 0))
   await scene.reconciled('True')
 
   for (const hook of upgradeHooks) hold(hook)
