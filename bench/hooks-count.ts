@@ -1,4 +1,4 @@
-/** Counts extension calls in the lives of many Clusters: one for each event. */
+/** Counts extension calls in the lifecycles of many Clusters: one for each event. */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneInitialized,

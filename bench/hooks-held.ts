@@ -6,8 +6,8 @@ import { inParallel, median, now } from './figure.ts'
 import { aHookedCluster, Moments, startHooksPlane } from './hooks-plane.ts'
 
 /**
- * Its creation is held for a second, and let go when core asks again; its upgrade is held for an hour, let go at once when core is made
- * to ask by the annotation that `capstan hooks retry` sets.
+ * A hook blocks the creation of each Cluster for a second, until core's next call. Another hook blocks its upgrade for an hour, and allows
+ * it when core calls again because of the annotation that `capstan hooks retry` sets.
  */
 export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
   const count = short ? 3 : 40

@@ -19,8 +19,8 @@ import { now } from './figure.ts'
 export interface HooksPlane {
   readonly client: Client
   /**
-   * `Available c`, `gone c` and `waits for HOOK c` of a Cluster, `infrastructure c` once its LocalCluster is there, `control plane c v1` once its control
-   * plane has that version, and what the extension reports.
+   * `Available c`, `gone c` and `waits for HOOK c` of a Cluster, `infrastructure c` when its LocalCluster exists, `control plane c v1` when
+   * its control plane has that version, and the moments that the extension records.
    */
   readonly moments: Moments
   close(): Promise<void>

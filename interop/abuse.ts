@@ -17,7 +17,7 @@ export const abuseSuite: Suite = {
   run,
 }
 
-/** Milliseconds that others may wait whatever the real server does. */
+/** Delay of other users, in milliseconds, that passes even if the real server is faster. */
 const Tolerated = 250
 
 async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {

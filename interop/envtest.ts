@@ -99,7 +99,7 @@ async function runTests(tests: string, assets: string): Promise<Run> {
   })
   const peaks = new Map<number, number>()
   const sampling = setInterval(() => {
-    // The first two are those that live as long as the suite.
+    // The first two processes run as long as the suite.
     for (const pid of childrenOf(child.pid!).slice(0, 2)) peaks.set(pid, peakOf(pid) ?? peaks.get(pid) ?? 0)
   }, 500)
   const { code, lines } = await finished(child)
@@ -109,7 +109,7 @@ async function runTests(tests: string, assets: string): Promise<Run> {
     const [, verdict, test] = /^--- (PASS|FAIL|SKIP): (\w+)/.exec(line) ?? []
     if (test !== undefined) results.set(test, verdict !== 'FAIL')
   }
-  // The same two processes for the whole run have the largest peaks; programs asked for their flags are gone in between.
+  // The two largest peaks are those of the processes that run as long as the suite; programs that print their flags end at once.
   const peak = [...peaks.values()].sort((a, b) => b - a).slice(0, 2)
   return { code, lines, tests: results, milliseconds: performance.now() - started, peak: peak.reduce((sum, one) => sum + one, 0) }
 }

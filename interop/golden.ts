@@ -71,8 +71,8 @@ interface Identity {
   readonly agent?: Agent
 }
 
-/** The recorded administrator was a name and a group; what else a certificate says of one is left out by asking in that name. */
-const asNobodyElse = (as: string, headers: { readonly [name: string]: string }): { [name: string]: string } =>
+/** Impersonates the recorded administrator, which has only a name and a group, so that extra fields of the certificate have no effect. */
+const asRecordedAdmin = (as: string, headers: { readonly [name: string]: string }): { [name: string]: string } =>
   as !== 'admin' || Object.keys(headers).some((name) => /^impersonate-/i.test(name))
     ? {}
     : { 'impersonate-user': 'kubernetes-admin', 'impersonate-group': 'system:masters' }
@@ -107,7 +107,7 @@ async function overHTTPS(plane: ServedPlane, adminHasToken: boolean): Promise<Go
     sleep: (ms) => sleep(ms),
     send: ({ as, method, path, headers, body }: GoldenRequest, { maxMs, during }) =>
       new Promise<Answered>((resolve, reject) => {
-        const { headers: credentials = asNobodyElse(as, headers), agent = new Agent({ ca }) } = identities[as]!
+        const { headers: credentials = asRecordedAdmin(as, headers), agent = new Agent({ ca }) } = identities[as]!
         const sending = request(
           // Paths are sent as they are, wrong ones included.
           {

@@ -86,7 +86,7 @@ async function compareAnswers(peer: string, seed: number, checks: Checks): Promi
 /** Go keeps the text of values without a schema, and returns this error when the value is read. */
 const tooLarge = /^\{"error":"json: cannot unmarshal number \S+ into Go value of type float64"\}$/
 
-/** The answers that are published for other languages: what the index says of them is what Go says. */
+/** Compares the index of the responses published for other languages with the results of Go's decoder. */
 async function comparePublished(peer: string, checks: Checks): Promise<void> {
   const cannotDecode = 'http call failed: failed to decode response: '
   const folder = new URL('../packages/extension/fixtures/', import.meta.url)
@@ -128,7 +128,7 @@ async function compareRecordedPatches(peer: string, checks: Checks): Promise<voi
   })
 }
 
-/** What our patches make of a document, as far as it can be said, is what the author had made of it. */
+/** Checks that upstream's library applies our computed patches with the author's edited document as the result. */
 async function compareComputedPatches(peer: string, type: PatchFormat, checks: Checks): Promise<void> {
   const leaf = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.boolean(), fc.constantFrom('', 'x', 'ü'), fc.constant(null))
   const names = fc.constantFrom('a', 'b', 'c/d', 'e~f', '~1', '', '-', '0', 'constructor')

@@ -51,7 +51,7 @@ export const inPlaceSuite: Suite = {
   },
 }
 
-/** Takes a Machine from any version to any other, in two steps; counts what it was asked. */
+/** Serves an extension that updates Machines between any versions, each in two calls; counts the calls. */
 async function serveExtension(serving: { readonly certificate: string; readonly key: string }) {
   const handled = { canUpdate: 0, update: 0 }
   const begun = new Set<string>()

@@ -98,7 +98,7 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
   return checks
 }
 
-/** A backup beside the running server, restored into a folder of its own: all is there, and what was seen elsewhere is gone there. */
+/** Backs up a running server and restores into another folder. That must have all acknowledged writes, and reject newer resourceVersions. */
 async function backUpAndRestore(folder: string, known: Known, checks: Checks): Promise<void> {
   const [file, other] = [join(folder, 'state.backup'), join(folder, 'restored')]
   const kubeconfig = join(other, 'kubeconfig')

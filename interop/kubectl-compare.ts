@@ -111,7 +111,7 @@ class Shell {
   }
 
   run(command: string): Promise<Answer> {
-    // In a group of its own: whatever it starts ends with it.
+    // A process group of its own, so that its child processes are killed with it.
     const child = spawn('bash', ['-c', command], {
       cwd: manifests,
       env: this.#env,

@@ -265,7 +265,7 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
       const namespace = `guarded-${of}`
       const before = await aClusterIn(client, namespace)
       await destroy(client, namespace)
-      // The collectors have been there once this is gone: no hook protects it.
+      // No hook protects this object, so the garbage collectors have finished when it is deleted.
       await until(
         client,
         ConfigMap,

@@ -275,7 +275,7 @@ async function createResourceSet({ client, namespace }: Scene): Promise<void> {
   } as never)
 }
 
-/** What the ServiceAccounts have been granted, as the server says it. */
+/** Returns the permissions of the ServiceAccounts, read from the server. */
 async function grantsOf(plane: ServedPlane): Promise<Grant[]> {
   const client = plane.client()
   const { items: clusterRoles } = await client.list(ClusterRole)

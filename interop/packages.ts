@@ -92,7 +92,7 @@ class Stranger {
   constructor(folder: string, registry: string) {
     this.#folder = join(folder, 'stranger')
     mkdirSync(this.#folder)
-    // Packages of others come from where this machine has them from; npm refuses to publish without a token, whatever it is.
+    // Packages of others come from the registry that this machine uses. npm does not publish without a token, so any token is set.
     const npmrc = join(this.#folder, 'npmrc')
     const found = existsSync(join(homedir(), '.npmrc')) ? readFileSync(join(homedir(), '.npmrc'), 'utf8') : ''
     const { host } = new URL(registry)

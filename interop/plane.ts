@@ -46,7 +46,7 @@ export interface ServedPlane extends AsyncDisposable {
   readonly ca: string
   /** Signs what the server and its webhooks show, and who its clients are. */
   readonly authority: CertifiedKey
-  /** Temporary; goes when the plane goes. */
+  /** Temporary folder, deleted when the server is closed. */
   readonly folder: string
   /** Its processes; the API server is called `apiserver`. */
   readonly programs: readonly Program[]

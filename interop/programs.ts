@@ -27,7 +27,7 @@ export interface ProgramOptions {
   readonly cwd?: string
   /** Name that it sees itself started by; its path when absent. */
   readonly argv0?: string
-  /** It has nothing to lose, and takes its time when asked politely: it is killed at once. */
+  /** Whether the program is killed at once: it has no state, and is slow to end after SIGTERM. */
   readonly disposable?: boolean
 }
 
@@ -38,8 +38,8 @@ const LongLine = 400
 const Grace = 10_000
 
 /**
- * Kills what is left when the process that holds its standard input is gone, however that went: `+PID` and `-PID` say what there is,
- * and the end of the input that the parent has ended. A shell, since nothing smaller is everywhere.
+ * Kills the remaining programs when the parent has ended, even by SIGKILL. `+PID` and `-PID` on standard input add and remove a program;
+ * the end of the input means that the parent has ended. A shell, since every system has one.
  */
 const reaperScript = `trap '' INT TERM HUP
 pids=' '
@@ -139,7 +139,7 @@ export class Programs implements AsyncDisposable {
   }
 }
 
-/** Asks again and again until `ask` says yes. @throws when the program ends before, or the time is over; with the end of its log */
+/** Polls until `isReady`. @throws Error with the end of the program's log when the program ends before, or after the timeout */
 export async function ready(program: Program, isReady: () => Promise<boolean>, seconds = 60): Promise<void> {
   const end = performance.now() + seconds * 1000
   for (;;) {

@@ -10,9 +10,9 @@ export interface SmallDisk {
   /** Where it is, for commands that are started with `prefix`. */
   readonly folder: string
   readonly prefix: readonly string[]
-  /** What the operating system says of a write, once the disk is full. */
+  /** Error of a write to the full disk. */
   readonly full: RegExp
-  /** From now on nothing can be written by the process with this id; and again it can. */
+  /** Makes writes of the process fail; `free` lets them succeed again. */
   fill(pid: number): void
   free(pid: number): void
   close(): Promise<void>

@@ -46,7 +46,7 @@ const definitions = [
   [modules.test, `infrastructure/docker/config/crd/bases/${infrastructure}`, ['devmachines', 'devmachinetemplates']],
 ] as const
 
-/** `clientConfig` reaches the extension; the class `demo` of the namespace `default` is there. */
+/** Updates the Machine of a MachineSet in place. Needs the class `demo` in the namespace `default`; `clientConfig` is that of the extension. */
 export async function updateMachineSet(
   client: Client,
   clientConfig: { url: string; caBundle: string },

@@ -81,8 +81,8 @@ async function live(client: Client, url: string, ca: string, checks: Checks): Pr
     spec: {
       clientConfig: { url, caBundle },
       namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
-      // It decodes the objects of updates in place as those of kubeadm and Docker, and fails at all others: when disabled, it
-      // is asked all the same, answers without a patch, and Machines are replaced.
+      // The extension can decode only kubeadm's and Docker's objects in requests for in-place updates. With this setting it responds
+      // without a patch, so Machines are replaced.
       settings: { extensionConfigName: name, defaultAllHandlersToBlocking: 'false', disableInPlaceUpdates: 'true' },
     },
   })
@@ -127,7 +127,7 @@ async function liveThroughHooks(client: Client, at: { url: string; caBundle: str
   checks.check('no other hook was called', unexpected.length === 0, unexpected)
 }
 
-/** What the manager has recorded, and the extension asked again. */
+/** Checks the tape that the manager has recorded, and replays it to the extension. */
 async function checkTape(file: string, at: { url: string; ca: string; folder: string }, checks: Checks): Promise<void> {
   const { calls, isTorn, stopped } = await readTape(file)
   checks.check('the tape is complete', !isTorn && stopped === undefined, stopped)

@@ -9,7 +9,7 @@ export type TestStatus = 'passed' | 'failed' | 'skipped'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** By names, groups first: `a group > a test`. What vitest prints goes to the terminal. */
+/** Runs test files with vitest; returns the status of each test by its full name, such as `a group > a test`. */
 export async function runTests(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ReadonlyMap<string, TestStatus>> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-tests-'))
   try {

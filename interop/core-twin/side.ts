@@ -204,7 +204,7 @@ export class Side implements AsyncDisposable {
     })
   }
 
-  /** The extension of a case, created when it is first asked for: it has a handler for every hook. */
+  /** Returns the extension of a case, which has a handler for every hook. Creates it at the first call. */
   stage(namespace: string): Stage {
     let stage = this.#stages.get(namespace)
     if (!stage) this.#stages.set(namespace, (stage = this.#extension.stage(namespace)))
@@ -378,7 +378,7 @@ export class Side implements AsyncDisposable {
       const body = { status: { conditions, nodeInfo: nodeInfoOf(version) } }
       await client.patch(Node, { name }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
     } catch {
-      // It is there already.
+      // The Node exists already.
     }
   }
 

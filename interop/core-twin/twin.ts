@@ -254,8 +254,8 @@ export class Twin {
   }
 
   /**
-   * Waits until both sides have been the same several times, in a state that they do not leave but do not keep still either, such as
-   * retries that create an object and delete it again. A lasting difference is found, one that comes and goes may be missed.
+   * Waits until both sides were equal several times, in a state without rest, such as retries that create an object and delete it again.
+   * Detects lasting differences; may miss temporary ones.
    */
   async agree(step: string, until: (objects: readonly KubeObject[]) => boolean): Promise<void> {
     const begun = performance.now()

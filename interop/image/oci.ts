@@ -128,7 +128,7 @@ export async function buildImage(folder: string, version: string): Promise<Built
     unpacked: sizeOf(rootfs),
     base: statSync(baseRoot).size,
   }
-  // Each layer is there as often as there are images above it.
+  // Each image has copies of the layers below it; only the last image is needed.
   for (const part of [store[1]!, store[3]!, context, layout]) rmSync(part, { recursive: true, force: true })
   return built
 }
@@ -148,7 +148,7 @@ export interface SecurityContext {
   readonly capabilities: { readonly drop: readonly string[] }
 }
 
-/** What a Deployment says of its container, as far as a runtime acts on it. */
+/** The fields of a Deployment's container that the runtime uses. */
 export interface ContainerOptions {
   readonly args: readonly string[]
   /** In place of the image's. */

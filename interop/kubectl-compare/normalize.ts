@@ -42,7 +42,7 @@ export function normalized(output: string): string {
   return replaced.replace(/(?<=\S) {2,}/g, '  ').replace(/[ \t]+$/gm, '')
 }
 
-/** JSON on one line, as `--raw` shows it, with its members in order and a line each: their order says nothing. */
+/** Formats JSON on one line, as `--raw` prints it, with sorted members, one per line. The order of members is not significant. */
 function sortedJSON(output: string): string | undefined {
   if (!/^\{".*\}\n?$/.test(output)) return undefined
   try {

@@ -76,7 +76,7 @@ export const podSecurity: Section = {
     `kubectl label namespace open ${label}enforce-version=v1.21 ${label}enforce=privileged --overwrite`,
     `kubectl label namespace open ${label}enforce=restricted ${label}warn=privileged --overwrite`,
     'kubectl run web --image=nginx -n open',
-    // Pods that are there are asked again when their containers change.
+    // Existing Pods are checked again when their containers change.
     'kubectl label pod plain -n open a=b',
     'kubectl set image pod/plain -n open a=j',
     'kubectl set image pod/good -n open a=j',

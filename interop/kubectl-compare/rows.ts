@@ -216,7 +216,7 @@ export const sections: readonly Section[] = [
       'kubectl get endpoints,endpointslices',
       'kubectl create -f event.yaml --dry-run=client -o name',
       'sed s/NAMESPACE/pods/ event.yaml | kubectl create -f -',
-      // The real server looks over its Services every few minutes; one that was made just then gets an event that says so.
+      // The real server repairs the addresses of Services every few minutes, and records an event for one created meanwhile.
       'kubectl delete events --field-selector=reason=ClusterIPNotAllocated >/dev/null 2>&1',
       'kubectl get events',
       'kubectl get events -o wide',

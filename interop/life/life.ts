@@ -124,8 +124,8 @@ export async function scale(scene: Scene, name: ClusterName, wanted: Wanted): Pr
 }
 
 /**
- * Upgrades. A Cluster with a class goes through all minor versions by itself; one without is upgraded control plane first, minor by
- * minor. `during` runs once, when the first Machine has a new version.
+ * Upgrades a Cluster: with a class by its topology version, otherwise minor by minor, the control plane before the workers. `during` runs
+ * once, when the first Machine has a new version.
  */
 export async function upgrade(
   scene: Scene,
@@ -154,7 +154,7 @@ export async function upgrade(
           mine.length === wanted.controlPlane && mine.every((one) => one.spec.version === version && isTrue(one, 'Available'))
         )
       })
-      // MachineSets are held back until the control plane reports that it is stable.
+      // Preflight checks stop MachineSets until the control plane is stable.
       const body = { spec: { template: { spec: { version } } } }
       await client.patch(MachineDeployment, { namespace, name }, { type: 'merge', body })
       if (wanted.pool !== undefined) await client.patch(MachinePool, { namespace, name: poolName }, { type: 'merge', body })
@@ -224,7 +224,7 @@ export async function everything({ client, namespace }: Pick<Scene, 'client' | '
   return found
 }
 
-/** What is there beside `before`, once that does not get less: objects go by their owners a moment after the Cluster. */
+/** Returns the objects that are not in `before`, when the garbage collector deletes no more of them. */
 export async function leftBehind(scene: Scene, before: readonly string[]): Promise<string[]> {
   // The garbage collector of kube-controller-manager looks for new kinds every 30 s, and pauses meanwhile.
   const end = performance.now() + 150_000

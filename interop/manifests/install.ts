@@ -9,7 +9,7 @@ import { output, toolPaths } from '../tools.ts'
 import { until } from '../until.ts'
 import type { Deployment } from './pod.ts'
 
-/** What stands for each provider: namespace, ServiceAccount, the address of its pod. */
+/** Namespace, ServiceAccount, Service and Pod address of each provider. */
 export const providers = [
   { provider: 'core', namespace: 'capi-system', account: 'capi-manager', service: 'capi-webhook-service', address: '10.1.0.1' },
   {
@@ -66,7 +66,7 @@ const EndpointSlice: Kind = {
   scope: 'Namespaced',
 }
 
-/** Has the Service lead to these pods alone, as Kubernetes does when others are gone. */
+/** Routes the Service to these Pods only, as Kubernetes does when other Pods are deleted. */
 export async function routeTo(client: Client, { namespace, service }: Provider, addresses: readonly string[]): Promise<void> {
   const body = { endpoints: endpointsOf(addresses) }
   await client.patch(EndpointSlice, { namespace, name: service }, { type: 'merge', body } as never)

@@ -358,7 +358,7 @@ const unknownHook: Case = async (options) => {
   scene.record('condition', await scene.reconciled(/still there/))
 }
 
-/** What discovery says of answers that are none. */
+/** Records the Discovered condition for an invalid discovery response. */
 const undiscovered =
   (name: string, answer: () => StagedAnswer): Case =>
   async (options) => {
@@ -486,7 +486,7 @@ async function untilBundle({ client }: SceneOptions, bundle: string): Promise<vo
   }
 }
 
-/** Extensions that are called and gone. */
+/** Calls extensions whose server has stopped. */
 const unreachable: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'leaving' })
   const extension = await startStagedExtension(authority)

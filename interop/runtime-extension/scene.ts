@@ -54,7 +54,7 @@ export class Scene {
     return { namespace: this.name, name: 'demo' }
   }
 
-  /** Makes an ExtensionConfig, for this namespace unless it is said for which. */
+  /** Creates an ExtensionConfig for this namespace, or for `namespace`. */
   async announce(
     config: string,
     { url }: Stage,

@@ -20,7 +20,7 @@ import { type CertifiedKey, issueCertificate } from '@capstan/kube/node'
 
 export interface StagedCall {
   readonly hook: string
-  /** Milliseconds on a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   readonly at: number
   readonly request: { readonly [field: string]: unknown }
 }

@@ -73,7 +73,7 @@ export const stubDefinitions = kinds.map(
   }),
 )
 
-/** Everything is ready as soon as it is there, and has the version that is asked for. Machines have an identity by their template. */
+/** Reports every stub object as ready, with the version of its spec, as soon as it exists. */
 export async function playProviders(client: Client, signal: AbortSignal): Promise<void> {
   const play = async (kind: Kind<StubObject>, statusOf: (object: StubObject) => { [field: string]: unknown }) => {
     for await (const event of watchObjects(client, kind, { clock: systemClock, random: systemRandom, signal })) {
@@ -81,7 +81,7 @@ export async function playProviders(client: Client, signal: AbortSignal): Promis
       for (const object of objects) {
         const status = statusOf(object)
         if (JSON.stringify(object.status) === JSON.stringify(status)) continue
-        // It may have gone in the meantime.
+        // The object may be deleted by then.
         await client
           .patch(kind, keyOf(object), { type: 'merge', body: { status } as never }, { subresource: 'status' })
           .catch(() => undefined)

@@ -196,7 +196,7 @@ async function metadataArrived(scene: Scene, { labels, taint }: Metadata, who: s
 const isPoolBootstrap = ({ metadata }: KubeObject) =>
   metadata.ownerReferences?.some(({ kind }) => kind === 'MachinePool') ?? false
 
-/** The topology no longer says how many workers there are. */
+/** Removes the replicas of the workers from the topology. */
 const removeReplicas = ({ client, namespace }: Scene) =>
   client.patch(
     Cluster,

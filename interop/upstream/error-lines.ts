@@ -32,7 +32,7 @@ export function errorLines(programs: readonly Program[]): ErrorLine[] {
   return [...found.values()]
 }
 
-/** What an error line says; `undefined` for other lines. Those that are not JSON come from panics and from net/http, and count. */
+/** Returns the text of an error line; `undefined` for other lines. Lines that are not JSON are errors, of panics and of net/http. */
 export function errorText(line: string): string | undefined {
   if (line.trim() === '') return undefined
   let parsed: Line
@@ -71,7 +71,7 @@ const chances: readonly { readonly text: RegExp; readonly reason: string }[] = [
   },
 ]
 
-/** Why this error says nothing of the server that the managers work on; `undefined` when it may. */
+/** Returns why an error does not depend on the API server; `undefined` when it may depend on it. */
 export const reasonOf = (error: string): string | undefined => chances.find(({ text }) => text.test(error))?.reason
 
 /** Without times, generated names, addresses and versions of objects. */

@@ -183,11 +183,11 @@ const cluster: Input<Cluster> = {
   },
 }
 
-/** What was made for the class, and may stay. */
+/** Objects created for the class, which are not deleted with the Cluster. */
 const kept =
   /^(ClusterClass|DevClusterTemplate|KubeadmControlPlaneTemplate|DevMachineTemplate|KubeadmConfigTemplate) memory(-worker|-control-plane)?$/
 
-/** What clusterctl says of the cluster. */
+/** Returns the output of clusterctl commands about the cluster. */
 async function look(clusterctl: Clusterctl, checks: Checks): Promise<Map<string, string>> {
   const described = [
     'describe',
@@ -211,7 +211,7 @@ async function look(clusterctl: Clusterctl, checks: Checks): Promise<Map<string,
   return printed
 }
 
-/** Ages and generated names differ; the width of columns goes with them. */
+/** Removes ages and generated names, which differ, and the width of columns, which depends on them. */
 const withoutTimes = (text: string): string =>
   text
     .split('\n')

@@ -52,7 +52,7 @@ const upgrade =
     await twin.settle('upgraded', isUpgraded('v1.35.0'))
   }
 
-/** Workers change while the first step of an upgrade is held. */
+/** Changes workers while a hook blocks the first step of an upgrade. */
 const workersWhileHeld: Case = async (twin) => {
   await twin.extend()
   await created(twin)

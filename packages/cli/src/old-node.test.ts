@@ -9,7 +9,7 @@ const bin = fileURLToPath(new URL('../bin/', import.meta.url))
 const root = mkdtempSync(join(tmpdir(), 'capstan-old-node-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-/** The first file on its own, with a stand-in for the Node that came with the installation when `bundled` says what that does. */
+/** Installs only `bin`, and, for `bundled`, a script of these shell commands in place of the Node that the installation brings. */
 function install(name: string, bundled?: string): string {
   const folder = join(root, name)
   cpSync(bin, join(folder, 'bin'), { recursive: true })
@@ -49,7 +49,7 @@ describe('a Node that is too old', () => {
   })
 
   test('can parse the first file, which uses no syntax newer than Node 18', () => {
-    // Type syntax or a static import of sources would fail before anything can be said.
+    // Type syntax or a static import of sources would fail before the remedy can be printed.
     const text = readFileSync(join(bin, 'capstan.js'), 'utf8')
     expect(text.match(/^import .*/gm)).toEqual(["import module from 'node:module'"])
   })

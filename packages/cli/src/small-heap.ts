@@ -12,18 +12,18 @@ const needed = ['child_process', 'cluster', 'crypto', 'dns', 'fs/promises', 'htt
   .concat(['worker_threads', 'zlib'])
   .map((name) => `node:${name}`)
 
-/** Where new objects go, twice as much as can be there at a time. V8 would let it grow to 16 times that while much is going on. */
+/** Limit of V8's new space in bytes, half of which can contain objects at a time. Without it V8 grows it to 16 times that under load. */
 const NewSpace = 8 * 1024 * 1024
-/** Of HTTP/1.1, kept for connections to come. */
+/** Idle HTTP/1.1 parsers that are kept for later connections. */
 const IdleParsers = 16
-/** Milliseconds without a collection after which there is little to do: after the start, or when half of so many connections have gone. */
+/** Milliseconds without a garbage collection that count as idle, after the start or after half of many connections have been closed. */
 const ShortRest = 1000
 const Many = 64
-/** The same for all other times. */
+/** The same at all other times. */
 const Rest = 30_000
 /** Heap growth that justifies a collection while idle. */
 const Worthwhile = 12 * 1024 * 1024
-/** A larger heap takes longer than a request may be kept waiting for: some 1.5 ms for each megabyte. */
+/** A collection of a larger heap would delay requests for too long: it takes about 1.5 ms for each megabyte. */
 const LargestAtRest = 192 * 1024 * 1024
 
 /**
@@ -32,13 +32,13 @@ const LargestAtRest = 192 * 1024 * 1024
  */
 export function keepHeapSmall(): void {
   for (const name of needed) process.getBuiltinModule(name)
-  // Each is 10 KB in the midst of what its connection had, which cannot be given back for it.
+  // An idle parser has only 10 KB, but keeps memory pages of its closed connection from being released.
   setMaxIdleHTTPParsers(IdleParsers)
   setFlagsFromString('--heap-growing-percent=35')
-  // What a compilation took, on one of four threads with memory of their own, is given back when it is done, instead of when such a
-  // thread next has nothing better to do.
+  // Releases the memory of a compilation when it ends. By default its thread, one of four with memory of their own, does so when it is
+  // idle.
   setFlagsFromString('--no-maglev-destroy-on-background')
-  // V8's own, for all that is loaded at the start.
+  // V8's default, for the modules that are loaded at the start.
   let factor = 2
   const growBy = (next: number) => {
     if (next === factor) return
@@ -50,8 +50,8 @@ export function keepHeapSmall(): void {
     collectAll()
     collections = 0
   })
-  // V8 has a limit of new space, which must be set before it starts. It grows after a collection, and shrinks when there is little to do:
-  // while it may not grow there is no hurry to look, which costs as much as a request.
+  // V8 accepts a limit of new space only before it starts, so growth is stopped here. New space grows after a collection and shrinks when
+  // idle. While growth is stopped, every 32nd collection is checked, because a check costs as much as a request.
   new PerformanceObserver(() => {
     rest.disturbed()
     if (factor === 1 && ++collections % 32 !== 1) return

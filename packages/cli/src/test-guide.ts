@@ -113,8 +113,8 @@ interface Started extends RunningCommand {
 }
 
 /**
- * Runs a guide of docs/guides for readers with a checkout, from its first command to its last, in `folder`. Ports may be taken on a
- * machine on which much else runs: programs listen on any, and the page's ports stand for those.
+ * Runs a guide of docs/guides for readers with a checkout, from its first command to its last, in `folder`. The page's ports may be in use
+ * on this machine, so programs listen on free ports, which replace the page's ports.
  */
 export class GuideRun {
   readonly #folder: string

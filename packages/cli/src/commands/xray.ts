@@ -84,7 +84,7 @@ async function providerKind(client: Client, name: string, signal: AbortSignal): 
   return kind
 }
 
-/** The object of core that owns the provider's, when it is there. */
+/** Returns the object of core that owns the provider's; `undefined` when it does not exist. */
 async function ownerOf(
   client: Client,
   contract: ContractName,

@@ -15,7 +15,7 @@ export interface AnnouncerOptions {
   readonly demo: boolean
   /** The project's registration; read each time. */
   registration(): Registration
-  /** Once: everything is there. `hook` is one that it handles. */
+  /** Called once, when all objects exist. `hook` is one that the extension handles. */
   ready(hook: string): void
   failed(problem: string): void
 }

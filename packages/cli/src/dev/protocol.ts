@@ -10,7 +10,7 @@ export interface AnnouncedHandler {
 }
 
 export type ToChild =
-  /** Said once. */
+  /** Sent once. */
   | { readonly kind: 'load'; readonly file: string }
   | {
       readonly kind: 'call'

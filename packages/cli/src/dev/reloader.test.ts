@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { LoadRefused, type RunningExtension } from './extension-process.ts'
 import { type Reload, Reloader } from './reloader.ts'
 
-/** One load that has begun: the test says how it ends. */
+/** A load that has begun; the test determines its result. */
 interface Load {
   readonly at: number
   readonly signal: AbortSignal

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { makeFolder } from '@capstan/kube/node'
 import type { ProjectFile } from './extension-project.ts'
 
-/** Writes all files, or none when one of them is there already. @throws Error naming those */
+/** Writes all files, or none when one of them exists. @throws Error naming the existing files */
 export async function writeProject(folder: string, files: readonly ProjectFile[]): Promise<void> {
   const there = files.map(({ path }) => join(folder, path)).filter((path) => existsSync(path))
   if (there.length > 0) throw new Error(`Cannot write over ${there.join(', ')}: nothing has been written`)

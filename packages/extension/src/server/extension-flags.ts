@@ -161,7 +161,7 @@ function duration(values: Values, name: string, usual: string): number {
     const milliseconds = parseDuration(value)
     if (milliseconds >= 0 && milliseconds <= minutes(60)) return milliseconds
   } catch {
-    // Said below.
+    // Thrown below.
   }
   throw new FlagError(`--${name} ${value}: expected a duration such as ${durationText(seconds(30))}`)
 }

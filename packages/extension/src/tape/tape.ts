@@ -83,7 +83,7 @@ export function parseHeader(line: string): TapeHeader {
   try {
     header = JSON.parse(line)
   } catch {
-    // Said below.
+    // Thrown below.
   }
   if (!isRecord(header) || header.tape !== TapeFormat) {
     throw new TapeError(`it is no tape: the first line is not {"tape": "${TapeFormat}", …}`)
@@ -104,7 +104,7 @@ function parseLine(text: string, line: number): Record<string, unknown> {
     const value: unknown = JSON.parse(text)
     if (isRecord(value)) return value
   } catch {
-    // Said below.
+    // Thrown below.
   }
   throw new TapeError(`line ${line} is damaged: expected an object in JSON`)
 }
