@@ -40,7 +40,7 @@ test.each<[string, Grant, AuditEvent[], string[]]>([
   expect(unused([of], events).map(rightText)).toEqual(texts)
 })
 
-test('a request of another user is no use', () => {
+test('a request of another user does not count as use of a permission', () => {
   const other = { ...event('get', widgets), user: { username: 'somebody' } }
   expect(unused([grant({})], [other])).toHaveLength(1)
 })

@@ -282,9 +282,9 @@ async function serve(given: Options, io: Io): Promise<void> {
 
   const warn = (line: string) => io.err(`capstan: warning: ${line}`)
 
-  // Every client is on the other side of a socket.
+  // All clients are in other processes and read objects as JSON, so stored objects are packed.
   const encode = packedObjects()
-  // Started before the certificates, which are made while this waits for the disk. Its failure is reported where it is awaited.
+  // Stores are opened while the certificates are made. A failure is reported where the promise is awaited.
   const opening = openStores(clock, log, encode, options)
   opening.catch(() => {})
   let server: ApiServer | undefined
@@ -455,7 +455,7 @@ async function accessOf(
   return { ...access, server: { certificate, key } }
 }
 
-/** The file that a flag names, understood. @throws Error naming both */
+/** Returns the parsed file that a flag names. @throws Error naming both */
 async function readFlag<T>(flag: string, path: string, understand: (text: string) => T): Promise<T> {
   try {
     return understand(await readFile(path, 'utf8'))

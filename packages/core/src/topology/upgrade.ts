@@ -1,5 +1,5 @@
 /**
- * Decides which object may take which version now. Pure: hooks are inputs (pending marks and responses), and where a response is missing
+ * Decides which object may have which version now. Pure: hooks are inputs (pending marks and responses), and where a response is missing
  * the decision is to call the hook. Upstream: exp/topology/desiredstate, v1.14, with the order of marks of its #14171.
  */
 import type { UpgradePlan } from './upgrade-plan.ts'

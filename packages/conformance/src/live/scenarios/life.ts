@@ -1,4 +1,4 @@
-/** The life of one cluster: created, scaled, changed, upgraded, deleted. */
+/** The lifecycle of one cluster: created, scaled, changed, upgraded, deleted. */
 import { Cluster, Machine, MachineControlPlaneLabel, MachineDeployment, MachinePool } from '@capstan/api'
 import { ControlPlaneContract, InfraMachinePoolContract } from '@capstan/api/contract'
 import { isDeleting, type KubeObject } from '@capstan/kube'
@@ -74,7 +74,7 @@ const untilWorkers = (bench: Bench, count: number) =>
     return machines.length === count && machines.every((machine) => isProvisioned(machine) && !isDeleting(machine))
   })
 
-/** Looks at the pool of the provider: core copies from it only while it is connected to the workload cluster. */
+/** Checks the pool of the provider: core copies from it only while it is connected to the workload cluster. */
 const untilPool = (bench: Bench, count: number) =>
   bench.until(`the pool has ${count} provider IDs and replicas`, () => {
     const ids: unknown = readOf(bench, 'InfraMachinePool', name, InfraMachinePoolContract.providerIDList)
