@@ -12,11 +12,10 @@ export interface Rate {
 export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clock): Transport {
   /** Requests that may be sent at once, as of `at`. */
   let tokens = burst
-  let at = clock.now()
+  let at = clock.elapsed()
   const turn = async (signal: AbortSignal | undefined): Promise<void> => {
-    const now = clock.now()
-    // A clock that was set back by an hour must not delay requests by that hour.
-    tokens = Math.min(burst, tokens + (Math.max(0, now - at) / 1000) * qps)
+    const now = clock.elapsed()
+    tokens = Math.min(burst, tokens + ((now - at) / 1000) * qps)
     at = now
     // Below zero it is a debt: later requests wait longer.
     tokens -= 1

@@ -28,7 +28,7 @@ export async function awaitKinds({ client, controllers, own, namespace, clock, l
   const idOf = (kind: Kind) => `${resourceName(kind)} ${kind.version}`
   const needed = new Map(controllers.flatMap(watchedKinds).map((kind) => [idOf(kind), kind]))
   for (const kind of own) needed.delete(idOf(kind))
-  const end = clock.now() + Patience
+  const end = clock.elapsed() + Patience
   let reported = ''
   for (;;) {
     for (const [id, kind] of needed) {
@@ -40,7 +40,7 @@ export async function awaitKinds({ client, controllers, own, namespace, clock, l
       .map((kind) => `${resourceName(kind)} (${kind.version})`)
       .sort()
       .join(', ')
-    if (clock.now() >= end)
+    if (clock.elapsed() >= end)
       throw new UsageError(
         `The API server does not serve ${missing}, which the controllers need`,
         'Install the provider of these kinds first: capstan manifests core | kubectl apply --server-side -f -, or run both providers: --providers core,local.',

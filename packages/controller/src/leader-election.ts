@@ -51,7 +51,7 @@ export class LeaderElection {
   #before: Lease | undefined
   #hasRunOut = false
   #running: Timer | undefined
-  /** Time on the local clock at which leadership ends unless it is renewed. */
+  /** Time, by `Clock.elapsed`, at which leadership ends unless it is renewed. */
   #until = Number.NEGATIVE_INFINITY
   #hasResigned = false
   /** Time of the last attempt. */
@@ -71,7 +71,7 @@ export class LeaderElection {
 
   /** Whether this candidate leads now. Also false when its timers fired too late, as after a suspended process. */
   get leads(): boolean {
-    return !this.#hasResigned && this.#dependencies.clock.now() < this.#until
+    return !this.#hasResigned && this.#dependencies.clock.elapsed() < this.#until
   }
 
   /** The Lease as last read or written. */
@@ -156,7 +156,7 @@ export class LeaderElection {
 
   async #attempt(signal: AbortSignal): Promise<Attempt> {
     const { clock, log } = this.#dependencies
-    const sent = clock.now()
+    const sent = clock.elapsed()
     this.#sent = sent
     try {
       const held = await this.#within((until) => this.#write(until, this.leads), signal)
@@ -237,9 +237,9 @@ export class LeaderElection {
     return withTimeout(this.#dependencies.clock, this.#terms.renewDeadline / 2, work, signal)
   }
 
-  /** Remaining part of `period` since then. At most the whole period, also when the clock was set back. */
+  /** Remaining part of `period` since then. */
   #left(since: number, period: number): number {
-    return Math.min(period, Math.max(0, since + period - this.#dependencies.clock.now()))
+    return Math.max(0, since + period - this.#dependencies.clock.elapsed())
   }
 
   get #text(): string {

@@ -218,7 +218,7 @@ export class Loop {
       watch: (kind, map) => this.#watch(kind, map, passSignal),
     }
 
-    const started = clock.now()
+    const started = clock.elapsed()
     let outcome: Outcome = proceed()
     let failure: unknown
     try {
@@ -237,7 +237,7 @@ export class Loop {
     this.#report(key, outcome, failure, log)
     const isFinal = failure !== undefined && isTerminal(failure)
     const result = failure ? 'error' : outcome.kind === 'requeue' ? 'requeue_after' : 'success'
-    metrics.reconciled(this.controller.name, result, clock.now() - started, isFinal)
+    metrics.reconciled(this.controller.name, result, clock.elapsed() - started, isFinal)
 
     const unseen = writes.seen()
     const failed = failure !== undefined && !isFinal

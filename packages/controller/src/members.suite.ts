@@ -82,6 +82,7 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
   let isFrozen = false
   const own: Clock = {
     now: () => clock.now() + member.ahead,
+    elapsed: () => clock.elapsed(),
     schedule: (after, callback) =>
       clock.schedule(after, () => {
         if (member.isDead) return

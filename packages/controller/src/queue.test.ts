@@ -1,4 +1,4 @@
-import { seconds, VirtualClock } from '@capstan/kube'
+import { hours, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { Queue } from './queue.ts'
 
@@ -154,6 +154,47 @@ describe('Queue', () => {
     queue.addAfter('a', seconds(20))
     clock.step(start + seconds(60))
     expect([queue.take(), at()]).toEqual(['a', 3])
+  })
+
+  test.each([
+    ['back', -hours(1)],
+    ['ahead', hours(1)],
+  ])('a clock set %s does not change rate limits', (_, step) => {
+    const { clock, queue, finish } = setup({ burst: 3 })
+    queue.add('a')
+    queue.take()
+    clock.shift(step)
+    queue.add('a')
+    finish('a')
+    expect(queue.take()).toBe('a')
+    for (let run = 0; run < 3; run++) {
+      queue.add('a')
+      finish('a')
+      queue.take()
+    }
+    expect(queue.take()).toBeUndefined()
+    queue.add('a')
+    expect([queue.depth, clock.nextDue! - clock.now()]).toEqual([0, seconds(1)])
+  })
+
+  test('a clock set back does not lengthen delays', () => {
+    const { clock, queue } = setup()
+    queue.addAfter('a', seconds(10))
+    clock.shift(-hours(1))
+    queue.addAfter('a', seconds(20))
+    clock.step(clock.now() + seconds(10))
+    expect(queue.take()).toBe('a')
+  })
+
+  test('a key whose delay passes while it is on hold runs when it is released, also when the clock was set back', () => {
+    const { clock, queue, finish } = setup()
+    queue.add('a')
+    queue.take()
+    finish('a', { held: true, after: seconds(1) })
+    clock.step(clock.now() + seconds(1))
+    clock.shift(-hours(1))
+    queue.release('a')
+    expect(queue.take()).toBe('a')
   })
 
   test('idle keys are dropped', () => {

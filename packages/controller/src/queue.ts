@@ -37,6 +37,7 @@ interface Entry<Change> {
   tokens: number
   at: number
   timer: Timer | undefined
+  /** This and other times are by `Clock.elapsed`, so that a change of the system's time delays nothing. */
   due: number
   /** Time at which the key became ready or started to run. */
   since: number
@@ -118,7 +119,7 @@ export class Queue<Change = unknown> {
     const key = this.#ready.shift() ?? this.#later.shift()
     if (key === undefined) return undefined
     const entry = this.#entry(key)
-    const now = this.#clock.now()
+    const now = this.#clock.elapsed()
     this.#metrics?.taken(now - entry.since)
     entry.state = 'running'
     entry.ignores = undefined
@@ -143,7 +144,7 @@ export class Queue<Change = unknown> {
   ): void {
     const entry = this.#entry(key)
     this.#running--
-    this.#metrics?.done(this.#clock.now() - entry.since)
+    this.#metrics?.done(this.#clock.elapsed() - entry.since)
     entry.state = 'idle'
     entry.held = result.held
     entry.failures = result.failed ? entry.failures + 1 : 0
@@ -168,7 +169,7 @@ export class Queue<Change = unknown> {
     if (entry.dirty) {
       entry.dirty = false
       this.add(key)
-    } else if (entry.state === 'delayed' && entry.due <= this.#clock.now()) this.#promote(key, entry)
+    } else if (!entry.timer) this.#promote(key, entry)
     this.#forgetIdle(key, entry)
   }
 
@@ -191,7 +192,7 @@ export class Queue<Change = unknown> {
         held: false,
         failures: 0,
         tokens: this.#burst,
-        at: this.#clock.now(),
+        at: this.#clock.elapsed(),
         timer: undefined,
         due: 0,
         since: 0,
@@ -206,7 +207,7 @@ export class Queue<Change = unknown> {
     entry.timer?.cancel()
     entry.timer = undefined
     entry.state = 'ready'
-    entry.since = this.#clock.now()
+    entry.since = this.#clock.elapsed()
     this.#metrics?.added()
     ;(lowPriority ? this.#later : this.#ready).push(key)
     this.#onReady()
@@ -214,7 +215,7 @@ export class Queue<Change = unknown> {
 
   #delay(key: string, entry: Entry<Change>, ms: number): void {
     if (this.#closed) return
-    const due = this.#clock.now() + ms
+    const due = this.#clock.elapsed() + ms
     if (entry.state === 'ready' || (entry.state === 'delayed' && entry.due <= due)) return
     entry.timer?.cancel()
     this.#metrics?.retried()
@@ -231,7 +232,7 @@ export class Queue<Change = unknown> {
   }
 
   #refill(entry: Entry<Change>): void {
-    const now = this.#clock.now()
+    const now = this.#clock.elapsed()
     entry.tokens = Math.min(this.#burst, entry.tokens + (now - entry.at) / this.#interval)
     entry.at = now
   }

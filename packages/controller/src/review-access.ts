@@ -54,17 +54,17 @@ export class AccessReviewer {
   async #userOf(token: string): Promise<User | undefined> {
     const key = createHash('sha256').update(token).digest('base64')
     const known = this.#users.get(key)
-    if (known && known.until > this.#clock.now()) return known.user
+    if (known && known.until > this.#clock.elapsed()) return known.user
     const { status } = await this.#client.create(TokenReview, { metadata: {}, spec: { token } })
     const user = status?.authenticated && status.user?.username ? (status.user as User) : undefined
-    keep(this.#users, key, { user, until: this.#clock.now() + (user ? Ages.user : Ages.rejected) })
+    keep(this.#users, key, { user, until: this.#clock.elapsed() + (user ? Ages.user : Ages.rejected) })
     return user
   }
 
   async #isAllowed({ username, uid, groups }: User, verb: string, path: string): Promise<boolean> {
     const key = JSON.stringify([username, uid, groups, verb, path])
     const known = this.#verdicts.get(key)
-    if (known && known.until > this.#clock.now()) return known.isAllowed
+    if (known && known.until > this.#clock.elapsed()) return known.isAllowed
     const { status } = await this.#client.create(SubjectAccessReview, {
       metadata: {},
       spec: {
@@ -75,7 +75,7 @@ export class AccessReviewer {
       },
     })
     const isAllowed = status?.allowed === true
-    keep(this.#verdicts, key, { isAllowed, until: this.#clock.now() + (isAllowed ? Ages.allowed : Ages.rejected) })
+    keep(this.#verdicts, key, { isAllowed, until: this.#clock.elapsed() + (isAllowed ? Ages.allowed : Ages.rejected) })
     return isAllowed
   }
 }

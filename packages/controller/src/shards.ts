@@ -278,7 +278,7 @@ export class Shards implements Partition {
   #isLeftToAnother(shard: number, lease: Lease | undefined, me: string): boolean {
     const to = wantedIn(lease)
     if (lease === undefined || to === undefined || to === me) return false
-    const now = this.#dependencies.clock.now()
+    const now = this.#dependencies.clock.elapsed()
     const version = lease.metadata.resourceVersion
     const known = this.#leftSince.get(shard)
     const since = known?.version === version ? known.at : now
@@ -382,8 +382,8 @@ export async function outlived(
     const lease = await orAbsent(request)
     const version = lease?.metadata.resourceVersion ?? ''
     const before = seen.get(key.name)
-    if (before?.version !== version) seen.set(key.name, { version, at: clock.now() })
-    const isOver = before?.version === version && clock.now() - before.at >= seconds(lease?.spec?.leaseDurationSeconds ?? 0)
+    if (before?.version !== version) seen.set(key.name, { version, at: clock.elapsed() })
+    const isOver = before?.version === version && clock.elapsed() - before.at >= seconds(lease?.spec?.leaseDurationSeconds ?? 0)
     if (!lease || ['', identity].includes(holderOf(lease)) || isOver) {
       shard++
       continue

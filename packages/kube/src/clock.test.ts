@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { eventLoopYielder, inPieces, VirtualClock } from './clock.ts'
+import { eventLoopYielder, hours, inPieces, seconds, timeLeft, VirtualClock } from './clock.ts'
 
 /** An event loop on which each task takes a millisecond. Records the tasks of each turn. */
 function aLoop() {
@@ -58,4 +58,25 @@ test('work in pieces pauses at its yields when that is due, and returns its resu
   const clock = Object.assign(new VirtualClock(), { yieldIfDue: () => pauses.shift() })
   expect(await inPieces(clock, work())).toBe('all')
   expect(done).toEqual(['first', 'second', 'others', 'third'])
+})
+
+test('a virtual clock that is set back keeps the delays of its callbacks', () => {
+  const clock = new VirtualClock(0)
+  const ran: number[] = []
+  clock.schedule(seconds(10), () => ran.push(clock.elapsed()))
+  clock.shift(-hours(1))
+  expect([clock.now(), clock.elapsed(), clock.nextDue]).toEqual([-hours(1), 0, seconds(10) - hours(1)])
+  while (clock.step(clock.now() + seconds(20)));
+  expect(ran).toEqual([seconds(10)])
+})
+
+test.each([
+  ['all of it at its start', 0, 10],
+  ['a part later', 4, 6],
+  ['none when it has passed', 10, 0],
+  ['less than none afterwards', 12, -2],
+  ['at most twice of it when the clock was set back', -10, 20],
+  ['none when the clock was set back by more than it', -3600, 0],
+])('of a period is left %s', (_, now, left) => {
+  expect(timeLeft({ since: 0, length: seconds(10), now: seconds(now) })).toBe(seconds(left))
 })

@@ -1,7 +1,9 @@
 /** Source of time and timers. Only a program's `main.ts` uses the system clock; tests advance a virtual clock without waiting. */
 export interface Clock {
-  /** Milliseconds since the Unix epoch. */
+  /** Milliseconds since the Unix epoch. An administrator or NTP may set it back or ahead: measure durations with `elapsed`. */
   now(): number
+  /** Milliseconds since a fixed moment in the life of the process. Never goes back. */
+  elapsed(): number
   /** Calls `callback` once, `after` milliseconds from now. */
   schedule(after: number, callback: () => void): Timer
   /**
@@ -22,6 +24,13 @@ export const hours = (n: number): number => n * 3_600_000
 
 /** A time in the format of the Kubernetes API: RFC 3339, UTC, whole seconds. */
 export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`
+
+/**
+ * Milliseconds until `length` has passed since the recorded time `since`; 0 or less when it has. A time further ahead than `length` was
+ * recorded before the clock was set back, and the period counts as over, so that a wait is never longer than twice its length.
+ */
+export const timeLeft = ({ since, length, now }: { since: number; length: number; now: number }): number =>
+  since - now > length ? 0 : since + length - now
 
 /** Resolves after `ms`; rejects with the signal's reason when aborted first. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
@@ -92,6 +101,7 @@ const LongestTurn = 10
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  elapsed: () => performance.now(),
   schedule(after, callback) {
     // Node clamps delays above 24 days to one millisecond. A longer timer fires early instead.
     const timer = setTimeout(callback, Math.min(after, 2 ** 31 - 1))
@@ -111,6 +121,7 @@ export function eventLoopYielder(loop: { now(): number; turn(): Promise<void> })
 }
 
 interface Due {
+  /** By `elapsed`. */
   readonly at: number
   readonly order: number
   readonly callback: () => void
@@ -118,20 +129,31 @@ interface Due {
 
 /** A clock that advances only when the test advances it. Callbacks run in order of their time, then of their scheduling. */
 export class VirtualClock implements Clock {
-  #now: number
+  /** Time at which `elapsed` was zero. */
+  #start: number
+  #elapsed = 0
   #order = 0
   #due: Due[] = []
 
   constructor(start: number = Date.UTC(2026, 0, 1)) {
-    this.#now = start
+    this.#start = start
   }
 
   now(): number {
-    return this.#now
+    return this.#start + this.#elapsed
+  }
+
+  elapsed(): number {
+    return this.#elapsed
+  }
+
+  /** Sets the time ahead by `ms`, or back by a negative `ms`. Callbacks keep their delay. */
+  shift(ms: number): void {
+    this.#start += ms
   }
 
   schedule(after: number, callback: () => void): Timer {
-    const due: Due = { at: this.#now + Math.max(0, after), order: this.#order++, callback }
+    const due: Due = { at: this.#elapsed + Math.max(0, after), order: this.#order++, callback }
     let index = this.#due.length
     while (index > 0 && this.#due[index - 1]!.at > due.at) index--
     this.#due.splice(index, 0, due)
@@ -145,18 +167,19 @@ export class VirtualClock implements Clock {
 
   /** Time of the next callback; `undefined` when none is scheduled. */
   get nextDue(): number | undefined {
-    return this.#due[0]?.at
+    return this.#due[0] && this.#start + this.#due[0].at
   }
 
   /** Runs the next callback due by `time` and moves to its time. Without one, moves to `time` and returns false. */
   step(time: number): boolean {
     const next = this.#due[0]
-    if (!next || next.at > time) {
-      this.#now = Math.max(this.#now, time)
+    const until = time - this.#start
+    if (!next || next.at > until) {
+      this.#elapsed = Math.max(this.#elapsed, until)
       return false
     }
     this.#due.shift()
-    this.#now = Math.max(this.#now, next.at)
+    this.#elapsed = Math.max(this.#elapsed, next.at)
     next.callback()
     return true
   }

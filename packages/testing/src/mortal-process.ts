@@ -54,7 +54,11 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
       burial.reject(new Error('the process is dead'))
     },
     stores: own,
-    clock: { now: () => clock.now(), schedule: (after, callback) => clock.schedule(after, () => void (isDead || callback())) },
+    clock: {
+      now: () => clock.now(),
+      elapsed: () => clock.elapsed(),
+      schedule: (after, callback) => clock.schedule(after, () => void (isDead || callback())),
+    },
     transport: {
       close: () => {},
       async send(request, signal) {

@@ -190,6 +190,9 @@ export const settableClock = (): Clock & { time: number } => ({
   now() {
     return this.time
   },
+  elapsed() {
+    return this.time
+  },
   schedule: () => ({ cancel() {} }),
 })
 

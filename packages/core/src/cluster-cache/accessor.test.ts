@@ -1,6 +1,8 @@
 import {
   type Client,
   createClient,
+  hours,
+  minutes,
   type Node,
   seededRandom,
   seconds,
@@ -11,7 +13,7 @@ import {
 } from '@capstan/kube'
 import { aNode, advance as advanceClock, createTraffic } from '@capstan/testing'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type AccessorEvent, ClusterAccessor } from './accessor.ts'
+import { type AccessorEvent, ClusterAccessor, failsForLonger } from './accessor.ts'
 
 let clock: VirtualClock
 let reported: string[]
@@ -128,6 +130,16 @@ describe('a connection', () => {
     expect(accessor.health.consecutiveFailures).toBe(0)
   })
 
+  test('counts no other failures when the clock is set back', async () => {
+    server.connect = 'refuses'
+    const accessor = anAccessor()
+    accessor.want('a')
+    await advance(seconds(20))
+    clock.shift(-hours(1))
+    await advance(minutes(2))
+    expect(accessor.health.consecutiveFailures).toBe(5)
+  })
+
   test('to an unresponsive server times out and is retried', async () => {
     server.connect = 'hangs'
     const accessor = anAccessor()
@@ -171,6 +183,28 @@ describe('a probe', () => {
     expect(server.probes).toBe(6)
     expect(reported).toEqual(['connected'])
     expect(accessor.health.lastProbeSuccess).toBe(clock.now())
+  })
+
+  test('is sent every ten seconds when the clock is set back', async () => {
+    const accessor = anAccessor()
+    accessor.want('a')
+    await advance(0)
+    server.probes = 0
+    clock.shift(-hours(1))
+    await advance(seconds(60))
+    expect(server.probes).toBe(6)
+    expect(accessor.health.lastProbeSuccess).toBe(clock.now())
+  })
+
+  test('succeeded, after the clock is set back, as long ago as before', async () => {
+    const accessor = anAccessor()
+    accessor.want('a')
+    await advance(seconds(4))
+    clock.shift(-hours(1))
+    expect(accessor.health.lastProbeSuccess).toBe(clock.now() - seconds(4))
+    server.probe = 'fails'
+    await advance(minutes(6))
+    expect(failsForLonger(accessor.health, minutes(5), { now: clock.now() })).toBe(true)
   })
 
   test('is skipped while the watch of Nodes delivers events', async () => {

@@ -47,7 +47,8 @@ export interface Health {
 }
 
 /**
- * Returns whether probes have failed continuously for longer than that, counted from the last success, or from `since` if that is later.
+ * Returns whether probes have failed continuously for longer than that, counted from the last success, or from `since` if that is later
+ * and not in the future.
  * Upstream compares the time alone; here at least one probe must have failed, because without one this process itself may have been
  * suspended or overloaded.
  */
@@ -55,13 +56,19 @@ export const failsForLonger = (
   { lastProbeSuccess = 0, consecutiveFailures }: Health,
   than: number,
   { now, since = 0 }: { readonly now: number; readonly since?: number },
-): boolean => consecutiveFailures > 0 && now - Math.max(lastProbeSuccess, since) > than
+): boolean => consecutiveFailures > 0 && now - Math.max(lastProbeSuccess, since > now ? 0 : since) > than
 
 /** A connected workload cluster. Nodes come from one watch that all controllers share. */
 export interface WorkloadCluster {
   readonly client: Client
   node(name: string): Node | undefined
   nodesByProviderID(providerID: string): readonly Node[]
+}
+
+/** A moment by `Clock.now` and by `Clock.elapsed`. */
+interface Moment {
+  readonly at: number
+  readonly elapsed: number
 }
 
 export type AccessorEvent =
@@ -93,9 +100,11 @@ export class ClusterAccessor {
   #session = new AbortController()
   #timer: Timer | undefined
   #connection: WorkloadCluster | undefined
-  #health: Health = { lastProbe: undefined, lastProbeSuccess: undefined, consecutiveFailures: 0 }
+  #lastProbe: Moment | undefined
+  #lastProbeSuccess: Moment | undefined
+  #consecutiveFailures = 0
   #attempts = 0
-  /** The first failed connection attempt since the last success, and how many of them are counted. */
+  /** The first failed connection attempt since the last success, by `Clock.elapsed`, and how many of them are counted. */
   #failedAttempts: { readonly since: number; readonly counted: number } | undefined
 
   constructor(cluster: ObjectKey, options: AccessorOptions, report: (event: AccessorEvent) => void) {
@@ -109,7 +118,11 @@ export class ClusterAccessor {
   }
 
   get health(): Health {
-    return this.#health
+    return {
+      lastProbe: this.#timeOf(this.#lastProbe),
+      lastProbeSuccess: this.#timeOf(this.#lastProbeSuccess),
+      consecutiveFailures: this.#consecutiveFailures,
+    }
   }
 
   /** Sets the kubeconfig to connect with; `undefined` disconnects. The current kubeconfig is a no-op. */
@@ -211,8 +224,8 @@ export class ClusterAccessor {
   }
 
   async #probe(client: Client, signal: AbortSignal): Promise<void> {
-    const quietFor = this.#options.clock.now() - (this.#health.lastProbeSuccess ?? 0)
-    if (this.#health.consecutiveFailures === 0 && quietFor < Timing.probeInterval) {
+    const quietFor = this.#options.clock.elapsed() - this.#lastProbeSuccess!.elapsed
+    if (this.#consecutiveFailures === 0 && quietFor < Timing.probeInterval) {
       return this.#probeLater(client, signal, Timing.probeInterval - quietFor)
     }
     try {
@@ -221,9 +234,9 @@ export class ClusterAccessor {
     } catch (err) {
       if (signal.aborted) return
       this.#failed()
-      this.#options.log.debug('Probe of workload cluster failed', { err, failures: this.#health.consecutiveFailures })
+      this.#options.log.debug('Probe of workload cluster failed', { err, failures: this.#consecutiveFailures })
       if (isReason(err, 'Unauthorized')) return this.#restart('its credentials are no longer accepted')
-      if (this.#health.consecutiveFailures >= Timing.failuresToDisconnect) return this.#restart('it does not answer')
+      if (this.#consecutiveFailures >= Timing.failuresToDisconnect) return this.#restart('it does not answer')
     }
     if (!signal.aborted) this.#probeLater(client, signal, Timing.probeInterval)
   }
@@ -234,15 +247,15 @@ export class ClusterAccessor {
   }
 
   #succeeded(): void {
-    const now = this.#options.clock.now()
     this.#failedAttempts = undefined
-    const recovered = this.#health.consecutiveFailures > 0
-    this.#health = { lastProbe: now, lastProbeSuccess: now, consecutiveFailures: 0 }
+    const recovered = this.#consecutiveFailures > 0
+    this.#lastProbe = this.#lastProbeSuccess = this.#moment()
+    this.#consecutiveFailures = 0
     if (recovered) this.#report({ kind: 'probe-recovered' })
   }
 
   #failedToConnect(): void {
-    const now = this.#options.clock.now()
+    const now = this.#options.clock.elapsed()
     const { since, counted } = this.#failedAttempts ?? { since: now, counted: 0 }
     const due = 1 + Math.floor((now - since) / Timing.failureInterval)
     this.#failedAttempts = { since, counted: due }
@@ -250,12 +263,22 @@ export class ClusterAccessor {
   }
 
   #failed(times = 1): void {
-    this.#health = {
-      ...this.#health,
-      lastProbe: this.#options.clock.now(),
-      consecutiveFailures: this.#health.consecutiveFailures + times,
-    }
+    this.#lastProbe = this.#moment()
+    this.#consecutiveFailures += times
     this.#report({ kind: 'probe-failed' })
+  }
+
+  #moment(): Moment {
+    const { clock } = this.#options
+    return { at: clock.now(), elapsed: clock.elapsed() }
+  }
+
+  /** The time of the moment: as recorded, so that it does not vary by rounding, or by the present clock when that was set since. */
+  #timeOf(moment: Moment | undefined): number | undefined {
+    if (!moment) return undefined
+    const { at, elapsed } = this.#moment()
+    const byClock = at - (elapsed - moment.elapsed)
+    return Math.abs(byClock - moment.at) < seconds(2) ? moment.at : byClock
   }
 }
 

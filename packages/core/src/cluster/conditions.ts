@@ -11,6 +11,7 @@ import {
   isDeleting,
   type NewCondition,
   seconds,
+  timeLeft,
   summary,
   timestamp,
   type ReportedCondition,
@@ -52,7 +53,7 @@ export function machinesReady({ descendants }: ClusterScope, whose: 'ControlPlan
 /**
  * New Machines get their UpToDate condition a moment later; within this time a missing one does not make the Cluster's condition Unknown.
  */
-export const UpToDateDelay = seconds(10)
+const UpToDateDelay = seconds(10)
 
 /** The conditions ControlPlaneMachinesUpToDate and WorkerMachinesUpToDate. */
 export function machinesUpToDate({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker', now: number): NewCondition {
@@ -69,7 +70,11 @@ export function machinesUpToDate({ descendants }: ClusterScope, whose: 'ControlP
 }
 
 export const awaitsUpToDate = (machine: Machine, now: number): boolean =>
-  getCondition(machine, 'UpToDate') === undefined && now - Date.parse(machine.metadata.creationTimestamp) < UpToDateDelay
+  getCondition(machine, 'UpToDate') === undefined && untilUpToDate(machine, now) > 0
+
+/** Milliseconds until a Machine without the condition UpToDate is reported. */
+export const untilUpToDate = ({ metadata }: Machine, now: number): number =>
+  timeLeft({ since: Date.parse(metadata.creationTimestamp), length: UpToDateDelay, now })
 
 /** The conditions RollingOut, ScalingUp and ScalingDown: True while any part of the cluster does so. */
 export function aggregateProgress(

@@ -18,7 +18,7 @@ import {
   machinesUpToDate,
   remediating,
   remoteConnectionProbe,
-  UpToDateDelay,
+  untilUpToDate,
   workersAvailable,
 } from './conditions.ts'
 import { controlPlaneAvailable, controlPlaneInitialized } from './control-plane.ts'
@@ -109,6 +109,6 @@ function deleting({ cluster, deletion }: ClusterScope): NewCondition {
 function nextRequeue({ descendants }: ClusterScope, now: number): Outcome {
   const young = [...(descendants?.controlPlaneMachines ?? []), ...(descendants?.workerMachines ?? [])]
     .filter((machine) => awaitsUpToDate(machine, now))
-    .map(({ metadata }) => Date.parse(metadata.creationTimestamp) + UpToDateDelay - now)
+    .map((machine) => untilUpToDate(machine, now))
   return young.length === 0 ? proceed() : requeue(smallest(young), 'new Machines to report UpToDate')
 }

@@ -15,7 +15,7 @@ type Definition = ClusterClassStatusVariable['definitions'][number]
 /** Caches variables discovered from extensions, shared by all classes: extensions are few and their variables rarely change. */
 export class DiscoveredVariables {
   readonly #runtime: RuntimeClient
-  readonly #answers = new Map<string, { readonly until: number; readonly variables: Discovered }>()
+  readonly #answers = new Map<string, { readonly expires: number; readonly variables: Discovered }>()
 
   constructor(runtime: RuntimeClient) {
     this.#runtime = runtime
@@ -35,13 +35,13 @@ export class DiscoveredVariables {
   ): Promise<Discovered> {
     const config = cache.peek(ExtensionConfig, { name: configOf(handler) })
     const question = stableText([handler, config?.metadata.resourceVersion, settings ?? {}, clusterClass.metadata.namespace])
-    const now = clock.now()
+    const now = clock.elapsed()
     const known = this.#answers.get(question)
-    if (known && known.until > now) return known.variables
+    if (known && known.expires > now) return known.variables
     const options = { ...(settings ? { settings } : {}), signal }
     const { variables = [] } = await outside(() => this.#runtime.call(DiscoverVariables, clusterClass, handler, {}, options))
-    for (const [old, { until }] of this.#answers) if (until <= now) this.#answers.delete(old)
-    this.#answers.set(question, { until: now + minutes(10), variables })
+    for (const [old, { expires }] of this.#answers) if (expires <= now) this.#answers.delete(old)
+    this.#answers.set(question, { expires: now + minutes(10), variables })
     return variables
   }
 }

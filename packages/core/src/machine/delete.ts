@@ -26,6 +26,7 @@ import {
   orAbsent,
   removeFinalizer,
   seconds,
+  timeLeft,
   timestamp,
   withErrorContext,
 } from '@capstan/kube'
@@ -224,7 +225,8 @@ const deleteNode: Step = async (scope, io, name) => {
   } catch (err) {
     io.events.event(machine, 'Warning', 'FailedDeleteNode', `error deleting Machine's Node: ${messageOf(err)}`)
     const limit = machine.spec.deletion?.nodeDeletionTimeoutSeconds
-    const left = limit ? Date.parse(machine.metadata.deletionTimestamp!) + seconds(limit) - io.clock.now() : undefined
+    const since = Date.parse(machine.metadata.deletionTimestamp!)
+    const left = limit ? timeLeft({ since, length: seconds(limit), now: io.clock.now() }) : undefined
     if (left !== undefined && left <= 0) {
       io.log.info('Node deletion timeout expired, continuing without Node deletion', { Node: name, err })
       return done
@@ -283,10 +285,12 @@ const volumesFailure: DeletionStage = {
 
 type StartTime = keyof NonNullable<MachineStatus['deletion']>
 
-/** Records the start time of a step at its first reconcile. */
+/** Records the start time of a step at its first reconcile, and again after the clock was set back: its timeout begins again. */
 function startTime({ machine }: MachineScope, io: MachineIO, name: StartTime): string {
   const status = (machine.status ??= {})
-  const startedAt = status.deletion?.[name] ?? timestamp(io.clock.now())
+  const recorded = status.deletion?.[name]
+  const now = io.clock.now()
+  const startedAt = recorded !== undefined && Date.parse(recorded) <= now ? recorded : timestamp(now)
   status.deletion = { ...status.deletion, [name]: startedAt }
   return startedAt
 }

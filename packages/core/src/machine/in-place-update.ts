@@ -88,7 +88,7 @@ async function desiredObjects(
 async function ask(scope: MachineScope, desired: UpdateQuestion['desired'], io: MachineIO): Promise<UpdateAnswer> {
   const retries = io.updates.retries.of(scope.cluster)
   try {
-    return await io.outside(() => io.updates.call(scope.machine, { desired, retries, now: io.clock.now() }, io.signal))
+    return await io.outside(() => io.updates.call(scope.machine, { desired, retries, clock: io.clock }, io.signal))
   } catch (err) {
     // Upstream: the extension's message is only logged, since it may differ each time.
     const message = 'UpdateMachine hook failed: please check controller logs for errors'

@@ -264,6 +264,8 @@ describe('Available', () => {
     ['at once without a minimum',     undefined, undefined,              'True Available',                  'proceed'],
     ['not before the minimum',        60,        undefined,              'False WaitingForMinReadySeconds', 'requeue 60000'],
     ['counts from when it was Ready', 60,        '2026-01-01T00:59:20Z', 'False WaitingForMinReadySeconds', 'requeue 20000'],
+    ['set back by an hour',           60,        '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
+    ['set back, without a minimum',   undefined, '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
     ['after the minimum',             60,        '2026-01-01T00:58:00Z', 'True Available',                  'proceed'],
   ])('%s', (_, minReadySeconds, readySince, expected, wanted) => {
     const machine = aMachine({

@@ -14,6 +14,7 @@ import {
   seconds,
   setConditions,
   summary,
+  timeLeft,
   timestamp,
   usualPriority,
 } from '@capstan/kube'
@@ -173,7 +174,8 @@ function available({ spec, status }: Machine, now: number): { condition: NewCond
   const { Available } = MachineConditions
   const isReady = getCondition({ status }, 'Ready') as Condition
   if (isReady.status !== 'True') return { condition: Available.false('NotReady'), outcome: proceed() }
-  const left = Date.parse(isReady.lastTransitionTime) + seconds(spec.minReadySeconds ?? 0) - now
+  const since = Date.parse(isReady.lastTransitionTime)
+  const left = timeLeft({ since, length: seconds(spec.minReadySeconds ?? 0), now })
   if (left <= 0) return { condition: Available.true('Available'), outcome: proceed() }
   return {
     condition: Available.false('WaitingForMinReadySeconds'),

@@ -1,6 +1,6 @@
 import { type Machine, onlyHandler, UpdateMachine } from '@capstan/api'
 import type { CallInput, RuntimeClient } from '@capstan/extension'
-import { keyOf, type ObjectKey, seconds, stableText } from '@capstan/kube'
+import { type Clock, keyOf, type ObjectKey, seconds, stableText } from '@capstan/kube'
 import { forgetOldAnswers } from '../answer-memory.ts'
 import { RetryRequests } from '../retry-requests.ts'
 import type { WaitingFor } from '../waiting-records.ts'
@@ -13,8 +13,7 @@ export interface UpdateQuestion {
   readonly desired: CallInput<typeof UpdateMachine>['desired']
   /** Number of times that a user has requested an immediate retry of hooks. */
   readonly retries: number
-  /** Milliseconds since the epoch. */
-  readonly now: number
+  readonly clock: Clock
 }
 
 /** A response other than "done". */
@@ -23,7 +22,9 @@ interface Answer {
   /** Absent when the call failed: then a change of any extension triggers a retry. */
   readonly handler?: string
   readonly question: string
-  /** Expiry; a failed call expires at once. */
+  /** Expiry by `Clock.elapsed`; a failed call expires at once. */
+  readonly expires: number
+  /** Expiry in milliseconds since the epoch, as recorded on the Machine. */
   readonly until: number
   readonly message: string
 }
@@ -62,44 +63,48 @@ export class UpdateCalls {
   }
 
   /** @throws Error when not exactly one handler is registered, and the runtime client's error when the call fails */
-  async call(machine: Machine, { desired, retries, now }: UpdateQuestion, signal: AbortSignal): Promise<UpdateAnswer> {
+  async call(machine: Machine, { desired, retries, clock }: UpdateQuestion, signal: AbortSignal): Promise<UpdateAnswer> {
     const { uid } = machine.metadata
     // Labels and annotations change on existing objects without an update, some of them continuously.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
     const question = stableText([retries, ...specs])
     const about = { machine: keyOf(machine), question }
     const earlier = this.#answers.get(uid)
-    const asking: Answer = { ...about, until: 0, message: '' }
+    const asking: Answer = { ...about, expires: 0, until: 0, message: '' }
     this.#answers.set(uid, asking)
     const handlers = (await this.#runtime?.handlersFor(UpdateMachine, machine)) ?? []
     const handler = onlyHandler(UpdateMachine, handlers)
     if (handler === undefined) throw new Error('no extensions registered for UpdateMachine hook')
 
-    const holds = earlier?.question === question && earlier.until > now
-    const answer = holds ? earlier : await this.#ask(machine, { desired }, { ...about, handler }, now, signal)
+    const calledAt = clock.elapsed()
+    const holds = earlier?.question === question && earlier.expires > calledAt
+    const answer = holds ? earlier : await this.#ask(machine, { desired }, { ...about, handler }, clock, signal)
     if (!answer) {
       this.#answers.delete(uid)
       return { kind: 'done' }
     }
-    const { until, message } = answer
+    const { expires, until, message } = answer
     // The extension has changed during the call: its response is void, and the Machine queued again.
     const isVoid = this.#answers.get(uid) !== asking
-    this.#answers.set(uid, isVoid ? { ...answer, until: now } : answer)
+    this.#answers.set(uid, isVoid ? { ...answer, expires: calledAt } : answer)
     const waiting = { hook: UpdateMachine.name, handlers: [handler], until, message, called: !holds }
-    return { kind: 'blocked', waiting, retryAfter: until - now }
+    return { kind: 'blocked', waiting, retryAfter: expires - calledAt }
   }
 
   async #ask(
     machine: Machine,
     request: CallInput<typeof UpdateMachine>,
     about: Pick<Answer, 'machine' | 'handler' | 'question'>,
-    now: number,
+    clock: Clock,
     signal: AbortSignal,
   ): Promise<Answer | undefined> {
+    const calledAt = clock.elapsed()
+    const now = clock.now()
     const { retryAfterSeconds, message = '' } = await this.#runtime!.callAll(UpdateMachine, machine, request, { signal })
     if (retryAfterSeconds <= 0) return undefined
-    forgetOldAnswers(this.#answers, now)
-    return { ...about, until: now + seconds(retryAfterSeconds), message }
+    forgetOldAnswers(this.#answers, calledAt)
+    const retryAfter = seconds(retryAfterSeconds)
+    return { ...about, expires: calledAt + retryAfter, until: now + retryAfter, message }
   }
 
   /** Drops the response for a Machine that is no longer updated. */

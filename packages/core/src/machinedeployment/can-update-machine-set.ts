@@ -133,12 +133,12 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   const specs = [set, target].map(({ spec }) => spec.template.spec)
   // Independent of member order, which the server may change.
   const question = stableText([name, handler, retries, specs, whatCounts(templates)])
-  const known = inPlace.recall(key, question, clock.now())
+  const known = inPlace.recall(key, question, clock.elapsed())
   if (known) return known.uncovered.length === 0
 
   const { changes } = inPlace
   const uncovered = templates.kind === 'obstacle' ? [templates.text] : await ask(handler, set, target, templates, io)
-  if (inPlace.changes === changes) inPlace.remember(key, question, { handler, uncovered, given: clock.now() })
+  if (inPlace.changes === changes) inPlace.remember(key, question, { handler, uncovered, given: clock.elapsed() })
   if (uncovered.length === 0) {
     log.info('MachineSet can be updated in-place by extensions', { MachineSet: name, handler })
     return true

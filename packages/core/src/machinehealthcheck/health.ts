@@ -132,7 +132,7 @@ function startupProblem(
   if (since + timeout < now) {
     return { reason, messages: [`Node failed to report startup in ${durationText(timeout)}`], after: Infinity }
   }
-  return { reason, messages: [], after: since + timeout - now + seconds(1) }
+  return { reason, messages: [], after: Math.min(since + timeout - now, timeout) + seconds(1) }
 }
 
 const trueSince = (condition: FoundCondition | undefined): number =>
@@ -167,7 +167,7 @@ function conditionProblems(
       const state = `reporting status ${status} with reason ${found.reason ?? ''}`
       messages.push(`Condition ${type} on ${on} is ${state} for more than ${durationText(seconds(timeoutSeconds))}`)
     } else {
-      after = Math.min(after, ends - now + seconds(1))
+      after = Math.min(after, Math.min(ends - now, seconds(timeoutSeconds)) + seconds(1))
     }
   }
   return { messages, after }

@@ -4,7 +4,7 @@
  */
 import { MachinePoolFinalizer } from '@capstan/api'
 import { proceed, requeue, wait } from '@capstan/controller'
-import { keyOf, removeFinalizer, seconds } from '@capstan/kube'
+import { keyOf, removeFinalizer, seconds, timeLeft } from '@capstan/kube'
 import { deleteExternal, isGone } from '../external/delete.ts'
 import { observeExternal } from '../external/observe.ts'
 import { type Observed, observed } from '../external/observed.ts'
@@ -39,5 +39,5 @@ export const remove: MachinePoolPhase = async ({ machinePool, cluster }, io) => 
 function remainingNodeTime({ metadata, spec }: Parameters<MachinePoolPhase>[0]['machinePool'], now: number): number {
   const limit = spec.template.spec.deletion?.nodeDeletionTimeoutSeconds
   if (!limit) return Infinity
-  return Date.parse(metadata.deletionTimestamp!) + seconds(limit) - now
+  return timeLeft({ since: Date.parse(metadata.deletionTimestamp!), length: seconds(limit), now })
 }

@@ -1,6 +1,6 @@
 /** Counts the Nodes of a MachinePool. Pure. Upstream: machinepool_controller_noderef.go, v1.14. */
 import type { NodeReference } from '@capstan/api'
-import { type Node, seconds } from '@capstan/kube'
+import { type Node, seconds, timeLeft } from '@capstan/kube'
 
 export interface NodeReport {
   /** Nodes with a provider ID of the list, each once, in the order of the list. */
@@ -21,7 +21,7 @@ export function nodeReport(
   const ids = new Set(providerIDs)
   const repeated = ids.size === providerIDs.length ? [] : repeatedOf(providerIDs)
   const nodes = [...ids].flatMap((id) => nodeOf(id) ?? [])
-  const times = nodes.map((node) => availableAt(node, minReadySeconds))
+  const times = nodes.map((node) => availableAt(node, minReadySeconds, now))
   const coming = times.filter((at) => at > now && at < Infinity)
   return {
     nodes,
@@ -42,10 +42,10 @@ function repeatedOf(ids: readonly string[]): string[] {
 
 const readyCondition = (node: Node) => node.status?.conditions?.find(({ type }) => type === 'Ready')
 
-function availableAt(node: Node, minReadySeconds: number): number {
+function availableAt(node: Node, minReadySeconds: number, now: number): number {
   const ready = readyCondition(node)
   if (ready?.status !== 'True') return Infinity
   if (minReadySeconds === 0) return 0
   const since = Date.parse(ready.lastTransitionTime ?? '')
-  return Number.isNaN(since) ? Infinity : since + seconds(minReadySeconds)
+  return Number.isNaN(since) ? Infinity : now + timeLeft({ since, length: seconds(minReadySeconds), now })
 }

@@ -14,6 +14,7 @@ import {
   legacyTrue,
   type NewLegacyCondition,
   seconds,
+  timeLeft,
   smallest,
 } from '@capstan/kube'
 import { reportLegacy, reportLegacyConditions } from '../legacy-status.ts'
@@ -32,7 +33,7 @@ export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
     const counts = {
       fullyLabeledReplicas: machines.filter(({ metadata }) => labels.matches(metadata.labels)).length,
       readyReplicas: machines.filter(hasReadyNode).length,
-      availableReplicas: machines.filter((machine) => availableAt(machine, template.spec.minReadySeconds) <= now).length,
+      availableReplicas: machines.filter((machine) => availableAt(machine, template.spec.minReadySeconds, now) <= now).length,
     }
     reportLegacy(machineSet, counts)
     const desired = isDeleting(machineSet) ? 0 : replicas
@@ -45,7 +46,7 @@ export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
 /** Returns when time alone makes one more replica available, after `now`; `undefined` when it never does. */
 export function nextLegacyReport({ machineSet, machines = [] }: MachineSetScope, now: number): number | undefined {
   const { minReadySeconds } = machineSet.spec.template.spec
-  const coming = machines.map((machine) => availableAt(machine, minReadySeconds)).filter((at) => at > now && at < Infinity)
+  const coming = machines.map((machine) => availableAt(machine, minReadySeconds, now)).filter((at) => at > now && at < Infinity)
   return coming.length === 0 ? undefined : smallest(coming)
 }
 
@@ -55,11 +56,11 @@ export function nextLegacyReport({ machineSet, machines = [] }: MachineSetScope,
  */
 const hasReadyNode = (machine: Machine): boolean => machine.status?.nodeRef !== undefined && isTrue(machine, 'NodeReady')
 
-function availableAt(machine: Machine, minReadySeconds = 0): number {
+function availableAt(machine: Machine, minReadySeconds = 0, now: number): number {
   if (!hasReadyNode(machine)) return Infinity
   if (minReadySeconds === 0) return 0
   const since = Date.parse(getCondition(machine, 'NodeReady')?.lastTransitionTime ?? '')
-  return Number.isNaN(since) ? Infinity : since + seconds(minReadySeconds)
+  return Number.isNaN(since) ? Infinity : now + timeLeft({ since, length: seconds(minReadySeconds), now })
 }
 
 function creation({ preflightProblems, creationFailure }: MachineSetScope): NewLegacyCondition[] {

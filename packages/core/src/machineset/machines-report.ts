@@ -16,6 +16,7 @@ import {
   minutes,
   type NewCondition,
   seconds,
+  timeLeft,
   shortList,
   smallest,
 } from '@capstan/kube'
@@ -69,7 +70,7 @@ export function machinesReady(machines: readonly Machine[] | undefined): NewCond
 export function machinesUpToDate(machines: readonly Machine[] | undefined, now: number): NewCondition {
   const { MachinesUpToDate } = MachineSetConditions
   if (!machines) return MachinesUpToDate.unknown('InternalError', SeeLogs)
-  const reporting = machines.filter((machine) => getCondition(machine, 'UpToDate') || now - madeAt(machine) >= UpToDateGrace)
+  const reporting = machines.filter((machine) => getCondition(machine, 'UpToDate') || untilUpToDate(machine, now) <= 0)
   if (reporting.length === 0) return MachinesUpToDate.true('NoReplicas')
   return aggregate(reporting, 'UpToDate', {
     as: MachinesUpToDate,
@@ -142,8 +143,9 @@ export function longDeletion(machines: readonly Machine[], now: number): string 
 /** Returns when the report on these Machines changes with time alone, after `now`; `undefined` when it never does. */
 export function nextReport(machines: readonly Machine[], now: number): number | undefined {
   const moments = machines.flatMap((machine) => [
-    ...(isDeleting(machine) ? [deletedAt(machine.metadata) + LongDeletion + 1000] : []),
-    ...(getCondition(machine, 'UpToDate') ? [] : [madeAt(machine) + UpToDateGrace]),
+    // At most the whole period, also when the clock was set back.
+    ...(isDeleting(machine) ? [Math.min(deletedAt(machine.metadata), now) + LongDeletion + 1000] : []),
+    ...(getCondition(machine, 'UpToDate') ? [] : [now + untilUpToDate(machine, now)]),
   ])
   const coming = moments.filter((moment) => moment > now)
   return coming.length === 0 ? undefined : smallest(coming)
@@ -152,7 +154,8 @@ export function nextReport(machines: readonly Machine[], now: number): number | 
 export const withBullet = (text: string, line: string): string => (line === '' ? text : `${text}\n* ${line}`)
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
-const madeAt = ({ metadata }: Machine): number => Date.parse(metadata.creationTimestamp)
+const untilUpToDate = ({ metadata }: Machine, now: number): number =>
+  timeLeft({ since: Date.parse(metadata.creationTimestamp), length: UpToDateGrace, now })
 const deletedAt = ({ deletionTimestamp }: Machine['metadata']): number => Date.parse(deletionTimestamp ?? '')
 
 /** Formats `Machine a is`, `Machines a, b are`, with at most three names. */

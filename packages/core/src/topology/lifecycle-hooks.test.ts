@@ -1,6 +1,6 @@
 import { BeforeClusterCreate, BeforeClusterUpgrade, type Cluster } from '@capstan/api'
 import { HookFailed, type RuntimeClient } from '@capstan/extension'
-import { minutes, seconds, VirtualClock } from '@capstan/kube'
+import { hours, minutes, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { withWaiting } from '../waiting-records.ts'
 import { blockingMessage, heldByAnnotation, LifecycleHooks } from './lifecycle-hooks.ts'
@@ -70,6 +70,29 @@ describe('a blocking response', () => {
     clock.step(clock.now() + seconds(6))
     expect(await call()).toMatchObject({ kind: 'go', called: true })
     expect(state.calls).toBe(2)
+  })
+
+  test('is cached no longer when the clock is set back', async () => {
+    const clock = new VirtualClock()
+    const { client } = aRuntime([{ retryAfterSeconds: 10, message: 'wait' }, { retryAfterSeconds: 0 }])
+    const hooks = new LifecycleHooks(client, clock)
+    const call = () => hooks.call(BeforeClusterCreate, aCluster(), {}, context)
+    await call()
+    clock.shift(-hours(1))
+    expect(await call()).toMatchObject({ kind: 'blocked', retryAfter: seconds(10), called: false })
+    clock.step(clock.now() + seconds(10))
+    expect(await call()).toMatchObject({ kind: 'go', called: true })
+  })
+
+  test('is not restored from a record of the future', async () => {
+    const clock = new VirtualClock()
+    const { client } = aRuntime([{ retryAfterSeconds: 10, message: 'wait' }, { retryAfterSeconds: 0 }])
+    const first = await new LifecycleHooks(client, clock).call(BeforeClusterCreate, aCluster(), {}, context)
+    if (first.kind !== 'blocked') throw new Error('expected the hook to block')
+    const recorded = annotated(aCluster(), withWaiting(aCluster(), [first], clock.now())!)
+    clock.shift(-hours(1))
+    const next = await new LifecycleHooks(client, clock).call(BeforeClusterCreate, recorded, {}, context)
+    expect(next).toMatchObject({ kind: 'go', called: true })
   })
 
   test('is restored by the next process from the record on the Cluster', async () => {

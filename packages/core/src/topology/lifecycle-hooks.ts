@@ -42,8 +42,11 @@ export type CallContext = Pick<ReconcileContext, 'signal' | 'outside'>
 interface Answer {
   /** Parts of the request on which the response may depend. */
   readonly question: string
+  /** By `Clock.elapsed`. */
   readonly calledAt: number
-  /** Expiry; a failed call expires at once. */
+  /** Expiry by `Clock.elapsed`; a failed call expires at once. */
+  readonly expires: number
+  /** Expiry in milliseconds since the epoch, as recorded on the Cluster. */
   readonly until: number
   /** Consecutive early calls because the request had changed. */
   readonly changes: number
@@ -54,7 +57,8 @@ interface Answer {
 /** A plan of an extension, by its request. */
 interface CachedPlan {
   readonly question: string
-  readonly until: number
+  /** By `Clock.elapsed`. */
+  readonly expires: number
   readonly handler: string
   readonly plan: UpgradePlan
 }
@@ -187,9 +191,10 @@ export class LifecycleHooks {
     }
 
     const question = digest([input, handlers, meaningOf(cluster)])
-    const calledAt = this.#clock.now()
+    const calledAt = this.#clock.elapsed()
+    const now = this.#clock.now()
     const known = state.answers.get(name) ?? this.#restored(state, name, cluster, question)
-    const wait = known ? validUntil(known, question) - calledAt : 0
+    const wait = known ? expiryFor(known, question) - calledAt : 0
     if (known && wait > 0) {
       const { message, until } = known
       const retryAfter = Math.max(seconds(1), Math.round(wait / 1000) * 1000)
@@ -197,10 +202,11 @@ export class LifecycleHooks {
       return { kind: 'blocked', hook: name, ...answer, retryAfter, called: false }
     }
 
-    const isEarly = known !== undefined && known.until > calledAt
-    const remember = (answer: Pick<Answer, 'until' | 'message' | 'handlers'>) => {
+    const isEarly = known !== undefined && known.expires > calledAt
+    const remember = (retryAfter: number, answer: Pick<Answer, 'message' | 'handlers'>) => {
       const changes = isEarly ? known.changes + 1 : 0
-      state.answers.set(name, { question, calledAt, changes, ...answer })
+      const validity = { expires: calledAt + retryAfter, until: now + retryAfter }
+      state.answers.set(name, { question, calledAt, ...validity, changes, ...answer })
     }
     const request = { ...input, cluster: clusterOnTheWire(cluster) } as unknown as CallInput<H>
     const blocking: string[] = []
@@ -224,13 +230,13 @@ export class LifecycleHooks {
       const retryAfter = hook.blocking ? seconds(response.retryAfterSeconds ?? 0) : 0
       state.answers.delete(name)
       if (retryAfter <= 0) return { kind: 'go', hook: name, called: true }
-      const answer = { until: calledAt + retryAfter, message: response.message ?? '', handlers: blocking }
-      if (!call.isVoid) remember(answer)
-      return { kind: 'blocked', hook: name, ...answer, question, retryAfter, called: true }
+      const answer = { message: response.message ?? '', handlers: blocking }
+      if (!call.isVoid) remember(retryAfter, answer)
+      return { kind: 'blocked', hook: name, ...answer, until: now + retryAfter, question, retryAfter, called: true }
     } catch (error) {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: last === undefined ? handlers : [last] }
-      remember({ until: calledAt, ...failed })
+      remember(0, failed)
       return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
     } finally {
       delete state.call
@@ -251,9 +257,9 @@ export class LifecycleHooks {
     const state = this.#stateOf(cluster)
     const lowest = lowestVersion(workers, controlPlane)
     const question = digest([handler, controlPlane, lowest, desired, cluster.metadata.labels ?? {}, cluster.spec])
-    const now = this.#clock.now()
+    const calledAt = this.#clock.elapsed()
     const known = state.plan
-    if (known && known.question === question && known.until > now)
+    if (known && known.question === question && known.expires > calledAt)
       return { kind: 'go', hook: name, called: false, plan: known.plan }
     try {
       const { controlPlaneUpgrades = [], workersUpgrades = [] } = await outside(() =>
@@ -272,13 +278,14 @@ export class LifecycleHooks {
       )
       const versionsOf = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
       const plan = { controlPlane: versionsOf(controlPlaneUpgrades), workers: versionsOf(workersUpgrades) }
-      state.plan = { question, until: now + minutes(10), handler, plan }
+      state.plan = { question, expires: calledAt + minutes(10), handler, plan }
       state.answers.delete(name)
       return { kind: 'go', hook: name, called: true, plan }
     } catch (error) {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: [handler] }
-      state.answers.set(name, { question, calledAt: now, until: now, changes: 0, ...failed })
+      const validity = { expires: calledAt, until: this.#clock.now() }
+      state.answers.set(name, { question, calledAt, ...validity, changes: 0, ...failed })
       return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
     }
   }
@@ -292,8 +299,13 @@ export class LifecycleHooks {
     state.lookedFor.add(hook)
     const record = waitingHooks(cluster).find((one) => one.hook === hook)
     if (record?.until === undefined || record.question !== question) return undefined
-    const { message, handlers, until } = record
-    const answer = { question, calledAt: this.#clock.now(), until: Date.parse(until), changes: 0, message, handlers }
+    const now = this.#clock.now()
+    // Recorded before the clock was set back: its time of the next call may be far away.
+    if (Date.parse(record.since) > now) return undefined
+    const { message, handlers } = record
+    const until = Date.parse(record.until)
+    const calledAt = this.#clock.elapsed()
+    const answer = { question, calledAt, expires: calledAt + until - now, until, changes: 0, message, handlers }
     state.answers.set(hook, answer)
     return answer
   }
@@ -314,9 +326,9 @@ export class LifecycleHooks {
  * Returns when the hook may be called again. A changed request is sent at once; when each call leads to another change, as with an
  * extension that writes the Cluster, with growing delays.
  */
-function validUntil({ calledAt, until, changes, ...known }: Answer, question: string): number {
-  if (known.question === question) return until
-  return Math.min(until, changes === 0 ? calledAt : calledAt + seconds(2 ** (changes - 1)))
+function expiryFor({ calledAt, expires, changes, ...known }: Answer, question: string): number {
+  if (known.question === question) return expires
+  return Math.min(expires, changes === 0 ? calledAt : calledAt + seconds(2 ** (changes - 1)))
 }
 
 /** Parts of a Cluster on which a response may depend: those in the request, without what core writes itself. */

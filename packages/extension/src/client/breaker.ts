@@ -40,8 +40,7 @@ export class Breaker {
   readonly #waiting: (() => void)[] = []
   #inFlight = 0
   #failures = 0
-  /** When the last failure opened the breaker, and for how long. */
-  #opened = { at: 0, milliseconds: 0 }
+  #openUntil = 0
   #isTrying = false
   #last = ''
 
@@ -52,18 +51,12 @@ export class Breaker {
 
   get state(): BreakerState {
     if (this.#failures < this.#limits.failures) return 'closed'
-    return this.#isTrying || this.#remaining === 0 ? 'half-open' : 'open'
+    return this.#isTrying || this.#clock.elapsed() >= this.#openUntil ? 'half-open' : 'open'
   }
 
   /** Milliseconds until a call is allowed; 0 when it is allowed now. */
   get retryAfter(): number {
-    return this.state === 'open' ? this.#remaining : 0
-  }
-
-  /** Milliseconds for which the breaker stays open; 0 when its clock was set back since it opened. */
-  get #remaining(): number {
-    const passed = this.#clock.now() - this.#opened.at
-    return passed < 0 ? 0 : Math.max(0, this.#opened.milliseconds - passed)
+    return this.state === 'open' ? this.#openUntil - this.#clock.elapsed() : 0
   }
 
   /**
@@ -112,8 +105,7 @@ export class Breaker {
     this.#last = (err as Error).message
     const over = this.#failures - this.#limits.failures
     if (over < 0) return
-    const milliseconds = Math.min(this.#limits.longest, this.#limits.shortest * 2 ** Math.min(over, 30))
-    this.#opened = { at: this.#clock.now(), milliseconds }
+    this.#openUntil = this.#clock.elapsed() + Math.min(this.#limits.longest, this.#limits.shortest * 2 ** Math.min(over, 30))
   }
 
   async #enter(patience: number, signal: AbortSignal | undefined): Promise<void> {

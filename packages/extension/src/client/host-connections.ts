@@ -123,13 +123,13 @@ export class HostConnections {
   /** Waits for a connection; concurrent callers share the attempt. @throws the error of the attempt */
   #connected(signal: AbortSignal): Promise<void> {
     const known = this.#attempt
-    if (known && this.#clock.now() - known.since < longestShared) return known.wait(signal)
+    if (known && this.#clock.elapsed() - known.since < longestShared) return known.wait(signal)
     return this.#begin().wait(signal)
   }
 
   /** No caller awaits this connection yet. */
   #connectAhead(): void {
-    const now = this.#clock.now()
+    const now = this.#clock.elapsed()
     if (this.#attempt || now - this.#triedAhead < longestShared) return
     this.#triedAhead = now
     const attempt = this.#begin()
@@ -142,7 +142,7 @@ export class HostConnections {
   }
 
   #begin(): Attempt {
-    const attempt = new Attempt(this.#clock.now(), (opened) => this.#open(opened))
+    const attempt = new Attempt(this.#clock.elapsed(), (opened) => this.#open(opened))
     this.#attempt = attempt
     const over = () => {
       if (this.#attempt === attempt) this.#attempt = undefined

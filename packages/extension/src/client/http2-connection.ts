@@ -53,7 +53,7 @@ export class Http2Connection {
     this.#session = session
     this.#socket = socket
     this.#clock = clock
-    this.#usedAt = clock.now()
+    this.#usedAt = clock.elapsed()
     this.#watch = this.#watchFrom(socket.bytesRead)
     session.on('remoteSettings', ({ maxConcurrentStreams = Infinity }) => {
       this.#maxStreams = maxConcurrentStreams
@@ -116,7 +116,7 @@ export class Http2Connection {
       stream.on('error', () => {})
       stream.once('close', () => {
         signal.removeEventListener('abort', abort)
-        this.#usedAt = this.#clock.now()
+        this.#usedAt = this.#clock.elapsed()
         this.#streams--
         ended()
         if (!isAnswered) reject(this.#whyUnanswered(stream, url))
@@ -154,7 +154,7 @@ export class Http2Connection {
   #watchFrom(read: number): Timer {
     return this.#clock.schedule(patience.silent, () => {
       const { bytesRead } = this.#socket
-      if (this.#streams === 0 && this.#clock.now() - this.#usedAt >= patience.idle) return this.#session.close()
+      if (this.#streams === 0 && this.#clock.elapsed() - this.#usedAt >= patience.idle) return this.#session.close()
       if (bytesRead === read) this.#ask()
       else this.#watch = this.#watchFrom(bytesRead)
     })

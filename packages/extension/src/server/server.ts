@@ -71,7 +71,7 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
 
     const { hook, name } = handler
     return serverSpan(tracer, request, { hook, handler: name }, async (endSpan) => {
-      const started = clock.now()
+      const started = clock.elapsed()
       const deadline = deadlineOf(request.signal, searchParams.get('timeout'), clock)
       const bound = log.child({ hook: hook.name, ...(name === '' ? {} : { handler: name }) })
       const outcome = await ended(handler, request, { places, deadline, log: bound })
@@ -80,7 +80,7 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
       const response = responseTo(handler, outcome, handler === discovery ? more : {})
       // A response that cannot be encoded as JSON is an error of the handler.
       const end: End = outcome.kind === 'answer' && response.status !== 200 ? { kind: 'error' } : outcome
-      const took = clock.now() - started
+      const took = clock.elapsed() - started
       report(end, took, bound, hook === Discovery ? 'debug' : 'info')
       observe?.({ hook: hook.name, handler: name, status: statusOf(end), took })
       endSpan({ code: response.status, ...(end.kind === 'answer' ? {} : { error: statusOf(end) }) })

@@ -32,10 +32,10 @@ export async function callServer(hook: Hook, call: ServerCall): Promise<ServerAn
   const { server, request, timeoutSeconds, transport, clock, signal } = call
   const means = { transport, clock, ...(signal ? { signal } : {}) }
   const handler = hook.singleton ? '' : (call.handler ?? (await announced(hook, call)))
-  const started = clock.now()
+  const started = clock.elapsed()
   const target = targetOf(server, hook, handler)
   const response = await callHandler({ hook, target, timeoutSeconds, request }, means)
-  return { handler, took: clock.now() - started, response }
+  return { handler, took: clock.elapsed() - started, response }
 }
 
 async function announced(hook: Hook, { server, timeoutSeconds, transport, clock, signal }: ServerCall): Promise<string> {

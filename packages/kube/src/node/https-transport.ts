@@ -136,9 +136,9 @@ class HttpsTransport implements Transport {
   async *#events(response: IncomingMessage, request: ApiRequest, signal: AbortSignal): AsyncGenerator<WatchEvent> {
     const { clock, stallAfter } = this.#options
     // Counts only time without data from the server, not time while the reader is busy.
-    let waitingSince: number | undefined = clock.now()
+    let waitingSince: number | undefined = clock.elapsed()
     const check = () => {
-      if (waitingSince !== undefined && clock.now() - waitingSince >= stallAfter)
+      if (waitingSince !== undefined && clock.elapsed() - waitingSince >= stallAfter)
         response.destroy(this.#unreachable('Timeout', request, `the watch was silent for ${stallAfter / 1000} s`))
       else timer = clock.schedule(stallAfter / 4, check)
     }
@@ -154,7 +154,7 @@ class HttpsTransport implements Transport {
           if (event.type === 'ERROR') throw StatusError.from(event.object)
           yield freeze(event)
         }
-        waitingSince = clock.now()
+        waitingSince = clock.elapsed()
       }
     } catch (err) {
       if (signal.aborted) return
@@ -254,7 +254,7 @@ class HttpsTransport implements Transport {
     if (basic) return `Basic ${Buffer.from(`${basic.username}:${basic.password}`).toString('base64')}`
     if (token !== undefined) return `Bearer ${token}`
     if (tokenFile === undefined) return undefined
-    const now = this.#options.clock.now()
+    const now = this.#options.clock.elapsed()
     if (!this.#token || now - this.#token.readAt > minutes(1)) {
       const value = (await readFile(tokenFile, 'utf8')).trim()
       this.#token = { value, readAt: now }

@@ -1,8 +1,11 @@
-import { Event, seconds } from '@capstan/kube'
+import { Event, hours, seconds } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { quiet, testServer } from '../test-server.ts'
 
-test('an Event is deleted after its lifetime, counted from its last write', async () => {
+test.each([
+  ['kept', 0],
+  ['set back', -hours(1)],
+])('an Event is deleted after its lifetime, counted from its last write, by a clock that is %s', async (_, step) => {
   const { client, clock, server } = await testServer({ controllers: { eventLifetime: seconds(60) } })
   const event = (name: string) => ({
     metadata: { name, namespace: 'default' },
@@ -19,6 +22,7 @@ test('an Event is deleted after its lifetime, counted from its last write', asyn
   await client.create(Event, event('b'))
   await wait(10)
   await client.patch(Event, { namespace: 'default', name: 'a' }, { type: 'merge', body: { reason: 'Again' } })
+  clock.shift(step)
   expect(await wait(49)).toEqual(['a', 'b'])
   expect(await wait(2)).toEqual(['a'])
   expect(await wait(10)).toEqual([])

@@ -1,9 +1,10 @@
 /** Deletes Events a fixed time after their last write. Upstream: --event-ttl, implemented by a lease in etcd. */
-import type { Clock, Logger, Timer } from '@capstan/kube'
+import { type Clock, type Logger, timeLeft, type Timer } from '@capstan/kube'
 import { type Change, StoreConflict, type Store, type StoreKey } from '@capstan/apiserver/kinds'
 
 interface Due {
   readonly key: StoreKey
+  /** By `Clock.elapsed`. */
   readonly at: number
 }
 
@@ -12,7 +13,7 @@ export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clo
   // All have the same lifetime, so insertion order is expiry order.
   const due = new Map<string, Due>()
   let timer: Timer | undefined
-  const note = ({ key, object }: Pick<Change, 'key' | 'object'>, at = clock.now() + lifetime) => {
+  const note = ({ key, object }: Pick<Change, 'key' | 'object'>, at = clock.elapsed() + lifetime) => {
     const id = `${key.namespace}/${key.name}`
     due.delete(id)
     if (object) due.set(id, { key, at })
@@ -20,12 +21,12 @@ export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clo
   }
   const schedule = (): Timer | undefined => {
     const [next] = due.values()
-    return next && clock.schedule(Math.max(0, next.at - clock.now()), expire)
+    return next && clock.schedule(Math.max(0, next.at - clock.elapsed()), expire)
   }
   const expire = () => {
     timer = undefined
     for (const [id, { key, at }] of due) {
-      if (at > clock.now()) break
+      if (at > clock.elapsed()) break
       due.delete(id)
       const previous = store.get(key)
       // A concurrent write renews the event's lifetime.
@@ -39,7 +40,8 @@ export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clo
   const old = store.list('events').map((object) => ({ object, written: Date.parse(object.metadata.creationTimestamp) }))
   for (const { object, written } of old.sort((a, b) => a.written - b.written)) {
     const { namespace = '', name } = object.metadata
-    note({ key: { resource: 'events', namespace, name }, object }, written + lifetime)
+    const left = timeLeft({ since: written, length: lifetime, now: clock.now() })
+    note({ key: { resource: 'events', namespace, name }, object }, clock.elapsed() + left)
   }
   const stop = store.subscribe('events', note)
   return () => {

@@ -1,4 +1,4 @@
-import { type Admission, ConfigMap, Namespace, orAbsent, Secret, seconds, StatusError } from '@capstan/kube'
+import { type Admission, ConfigMap, hours, Namespace, orAbsent, Secret, seconds, StatusError } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { quiet, testServer, Widget } from '../test-server.ts'
 
@@ -44,6 +44,19 @@ test('a namespace is deleted with its content, after all finalizers are removed'
   expect(await orAbsent(client.get(Namespace, { name: 'ns' }))).toBeUndefined()
   expect((await client.list(ConfigMap)).items).toHaveLength(1)
   expect(await client.create(Namespace, aNamespace)).toMatchObject({ status: { phase: 'Active' } })
+})
+
+test('the deletion of a namespace reports what remains when the clock is set back', async () => {
+  const { client, clock } = await testServer()
+  await client.create(Namespace, aNamespace)
+  await client.create(ConfigMap, { metadata: { ...inside('held'), finalizers: ['example.com/hold'] } })
+  await client.delete(Namespace, { name: 'ns' })
+  clock.shift(-hours(1))
+  await client.patch(ConfigMap, inside('held'), { type: 'merge', body: { data: { changed: 'yes' } } })
+  clock.step(clock.now() + seconds(5))
+  await quiet()
+  const { status } = await client.get(Namespace, { name: 'ns' })
+  expect(status?.conditions?.find(({ type }) => type === 'NamespaceContentRemaining')?.status).toBe('True')
 })
 
 test('the deletion of a namespace continues after a restart', async () => {

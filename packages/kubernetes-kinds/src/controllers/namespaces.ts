@@ -2,7 +2,7 @@
  * Deletes the content of namespaces that are being deleted, and then removes their finalizer. Upstream: pkg/controller/namespace/deletion,
  * v1.36.
  */
-import { type Condition, draft, equal, isReason, messageOf, Namespace, seconds, unknownKind } from '@capstan/kube'
+import { type Condition, draft, equal, isReason, messageOf, Namespace, seconds, timeLeft, unknownKind } from '@capstan/kube'
 import { type ControllerOptions, setCondition, WorkQueue } from '@capstan/apiserver/kinds'
 
 export function runNamespaces({ store, registry, clock, log, client }: ControllerOptions): () => void {
@@ -32,7 +32,8 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     if (!namespace) return
     const left = remains(name)
     if (left.size === 0) return release(namespace)
-    const wait = Date.parse(namespace.metadata.deletionTimestamp!) + Patience - clock.now()
+    const since = Date.parse(namespace.metadata.deletionTimestamp!)
+    const wait = timeLeft({ since, length: Patience, now: clock.now() })
     if (wait > 0 && failures.length === 0) return queue.addAfter(name, wait)
     await report(namespace, left, failures.map(messageOf))
     if (failures.length > 0) throw failures[0]

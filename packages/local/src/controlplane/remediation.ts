@@ -3,7 +3,7 @@
  * A simulated control plane has no etcd: each Machine with a Node counts as an etcd member, which is healthy while the Machine is.
  * Upstream: remediation.go of controlplane/kubeadm, v1.14.
  */
-import { compareText, durationText, hours, seconds } from '@capstan/kube'
+import { compareText, durationText, hours, seconds, timeLeft } from '@capstan/kube'
 import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import type { PlannedMachine } from './plan.ts'
 
@@ -148,9 +148,10 @@ function nextRecord(
   const { maxRetry, retryPeriodSeconds = 0, minHealthyPeriodSeconds } = limits
   const minHealthyPeriod = minHealthyPeriodSeconds === undefined ? DefaultMinHealthyPeriod : seconds(minHealthyPeriodSeconds)
   // A Machine that fails later has another problem than the one that it replaces.
-  if (last + minHealthyPeriod <= now) return first
+  if (timeLeft({ since: last, length: minHealthyPeriod, now }) <= 0) return first
   const period = seconds(retryPeriodSeconds)
-  if (last + period > now) return { until: last + period, period }
+  const left = timeLeft({ since: last, length: period, now })
+  if (left > 0) return { until: now + left, period }
   if (maxRetry !== undefined && replaces.retryCount >= maxRetry) return { retries: maxRetry }
   return { ...first, retryCount: replaces.retryCount + 1 }
 }

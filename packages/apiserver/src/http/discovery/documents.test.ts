@@ -10,6 +10,7 @@ function yieldingClock(): Clock & { readonly pauses: number } {
   let isDue = false
   return {
     now: () => clock.now(),
+    elapsed: () => clock.elapsed(),
     schedule: (after, callback) => clock.schedule(after, callback),
     yieldIfDue() {
       isDue = !isDue

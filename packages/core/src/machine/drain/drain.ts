@@ -89,10 +89,10 @@ async function evictAll(
 ): Promise<{ evicted: Pod[]; failed: DrainResult['failed'] }> {
   const evicted: Pod[] = []
   const failed: FailedEviction[] = []
-  const end = clock.now() + EvictionTimeout
+  const end = clock.elapsed() + EvictionTimeout
   const gracePeriodSeconds = isUnreachable(node) ? 1 : undefined
   for (const pod of pods) {
-    const left = end - clock.now()
+    const left = end - clock.elapsed()
     try {
       if (left <= 0) throw new Error(TimeoutReached)
       await deadline(clock, left, 'eviction', signal, (inner) => evict(client, pod, gracePeriodSeconds, inner))
@@ -100,7 +100,7 @@ async function evictAll(
     } catch (err) {
       if (signal.aborted) throw err
       if (isReason(err, 'NotFound')) continue
-      failed.push({ pod, message: clock.now() >= end ? TimeoutReached : evictionFailure(err as Error) })
+      failed.push({ pod, message: clock.elapsed() >= end ? TimeoutReached : evictionFailure(err as Error) })
     }
   }
   return { evicted, failed }

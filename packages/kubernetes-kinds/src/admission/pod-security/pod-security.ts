@@ -34,9 +34,9 @@ function admitNamespace({ subresource, info, object, old, store, clock, warn }: 
     case 'invalid':
       throw invalidObject(info, name, verdict.errors)
     case 'tightened': {
-      const deadline = clock.now() + seconds(1)
+      const deadline = clock.elapsed() + seconds(1)
       const pods = store.list('pods', name) as unknown as readonly Pod[]
-      for (const text of existingPodWarnings(name, pods, verdict.enforce, () => clock.now() > deadline)) warn(text)
+      for (const text of existingPodWarnings(name, pods, verdict.enforce, () => clock.elapsed() > deadline)) warn(text)
     }
   }
 }

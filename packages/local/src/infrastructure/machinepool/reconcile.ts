@@ -30,6 +30,7 @@ import {
   removeFinalizer,
   smallest,
   summary,
+  timeLeft,
 } from '@capstan/kube'
 import { commit } from '../../commit.ts'
 import { LocalMachine } from '../../kinds/local-machine.ts'
@@ -168,7 +169,8 @@ async function wantedReplicas(pool: LocalMachinePool, machinePool: MachinePool, 
 function reportMachines(pool: LocalMachinePool, machines: readonly LocalMachine[], now: number): Outcome {
   const { listDelay, ghosts = [] } = pool.spec?.simulated ?? {}
   const delay = listDelay === undefined ? 0 : parseDuration(listDelay)
-  const listedAt = ({ status }: LocalMachine) => Date.parse(status?.timeline?.provisioned ?? '') + delay
+  const listedAt = ({ status }: LocalMachine) =>
+    now + timeLeft({ since: Date.parse(status?.timeline?.provisioned ?? ''), length: delay, now })
   // A machine that is being deleted is listed until it is removed: its Node is drained first.
   const ids = machines.flatMap((machine) => (listedAt(machine) <= now && machine.spec?.providerID) || [])
   pool.spec = { ...pool.spec, providerIDList: [...ids, ...ghosts] }
