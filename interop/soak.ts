@@ -153,6 +153,8 @@ class Soak {
   readonly #wanted = new Map<string, Wanted>()
   /** ConfigMaps by name, with their last acknowledged count. */
   readonly #acknowledged = new Map<string, number>()
+  /** Clusters whose upgrade may be unfinished: admission rejects another one. */
+  readonly #upgraded = new Set<string>()
   #made = 0
   #writes = 0
   #extension: SampleExtension | undefined
@@ -171,7 +173,7 @@ class Soak {
     await this.#startExtension()
     try {
       await this.#change(Clusters)
-      await this.#judge('created')
+      if (!(await this.#judge('created'))) return
       const end = performance.now() + length
       for (let left: string[] = []; performance.now() < end; ) {
         // Each fault once, before one happens again.
@@ -180,7 +182,7 @@ class Soak {
         left.splice(left.indexOf(fault), 1)
         const disturbed = this.#faults[fault]!()
         await Promise.all([disturbed, this.#change(10), this.#write(20)])
-        await this.#judge(fault)
+        if (!(await this.#judge(fault))) return
       }
       for (const name of this.#wanted.keys()) await this.#persist(() => this.#remove(name))
       this.#wanted.clear()
@@ -285,8 +287,10 @@ class Soak {
         await this.#persist(() => this.#remove(name))
         this.#wanted.delete(name)
       } else if (chance < 0.8) await this.#patch(name, { workers: 1 + Math.floor(this.#random.changes.next() * 3) })
-      else
+      else if (!this.#upgraded.has(name)) {
+        this.#upgraded.add(name)
         await this.#patch(name, { version: Versions[Versions.indexOf(this.#wanted.get(name)!.version) + 1] ?? Versions.at(-1)! })
+      }
     }
   }
 
@@ -335,14 +339,15 @@ class Soak {
     }
   }
 
-  /** Waits until all clusters are as wanted, and checks everything that must hold then. */
-  async #judge(after: string): Promise<void> {
+  /** Waits until all clusters are as wanted, and checks everything that must hold then. Returns whether they became so. */
+  async #judge(after: string): Promise<boolean> {
     const started = performance.now()
     let problems = await this.#persist(() => this.#problems())
     while (problems.length > 0 && performance.now() < started + seconds(Patience)) {
       await sleep(1000)
       problems = await this.#persist(() => this.#problems())
     }
+    this.#upgraded.clear()
     this.#checks.check(
       `${after}: every cluster has the desired state, and no other object exists`,
       problems.length === 0,
@@ -359,6 +364,7 @@ class Soak {
     this.#progress(
       `${after}: ${this.#wanted.size} clusters as wanted after ${took} s, ${memory.toFixed(0)} MB, ${stored.toFixed(1)} MB stored`,
     )
+    return problems.length === 0
   }
 
   /** What is not as wanted, too few or too many. */

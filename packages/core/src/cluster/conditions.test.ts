@@ -128,6 +128,7 @@ describe('workers and machines', () => {
   const deployment = (name: string, available: 'True' | 'False', message = '') =>
     aMachineDeployment({ metadata: { name }, status: { conditions: [aCondition('Available', available, { message })] } })
   const pooled = aMachine({ metadata: { name: 'pooled', labels: { 'cluster.x-k8s.io/pool-name': 'mp' } } })
+  const ahead = aMachine({ metadata: { name: 'ahead', creationTimestamp: '2026-01-01T02:00:00Z' } })
   const young = aMachine({ metadata: { name: 'young', creationTimestamp: '2026-01-01T00:59:55Z' } })
   // biome-ignore format: a table
   test.each<[string, string, Partial<ClusterScope>, string]>([
@@ -141,6 +142,7 @@ describe('workers and machines', () => {
     ['WorkerMachinesUpToDate',    'of a pool',       withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
     ['ControlPlaneMachinesReady', 'all',             withDescendants({ controlPlaneMachines: [machine('a', 'True')] }), 'True Ready'],
     ['WorkerMachinesUpToDate',    'new Machine', withDescendants({ workerMachines: [young] }), 'True NoReplicas'],
+    ['WorkerMachinesUpToDate',    'from the future', withDescendants({ workerMachines: [ahead] }), 'Unknown UpToDateUnknown: * Machine ahead: Condition UpToDate not yet reported'],
     ['WorkerMachinesUpToDate',    'without UpToDate', withDescendants({ workerMachines: [machine('a', 'True')] }), 'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported'],
   ])('%s: %s', (type, _, scope, expected) => {
     expect(reported(aScope(scope), type)).toBe(expected)

@@ -1,5 +1,5 @@
 import { Cluster, Machine } from '@capstan/api'
-import { getCondition, isReason, minutes, Node, orAbsent, Pod, seconds, StatusError, type Transport } from '@capstan/kube'
+import { getCondition, hours, isReason, minutes, Node, orAbsent, Pod, seconds, StatusError, type Transport } from '@capstan/kube'
 import { aCondition, aMachine, type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
@@ -298,7 +298,10 @@ test('the Node of a control plane Machine is deleted while another control plane
   expect(await env.workload.get(Node, { name: 'node-cp-2' })).toBeDefined()
 })
 
-test('a Machine is deleted after the node deletion timeout when its workload cluster is unresponsive', async () => {
+test.each([
+  ['', 0],
+  [', and the clock is set back', -hours(1)],
+])('a Machine is deleted after the node deletion timeout when its workload cluster is unresponsive%s', async (_, step) => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
@@ -311,6 +314,7 @@ test('a Machine is deleted after the node deletion timeout when its workload clu
   expect(conditionText(await env.get(Machine, 'm1'), 'Deleting')).toBe(
     'True DrainingNode: Error draining Node, please check controller logs for errors',
   )
+  env.clock.shift(step)
   await env.advance(seconds(120))
   expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
 })

@@ -1,5 +1,5 @@
 import { Cluster, coreKinds, Machine, MachineHealthCheck, type MachineHealthCheckSpec } from '@capstan/api'
-import { Event, legacyConditionsOf, minutes, Node, seconds } from '@capstan/kube'
+import { Event, hours, legacyConditionsOf, minutes, Node, seconds } from '@capstan/kube'
 import {
   conditionText,
   coreEnv,
@@ -88,6 +88,17 @@ describe('a MachineHealthCheck', () => {
 
     await breakNode('a', 'True')
     expect(await health('a')).toBe('True HealthCheckSucceeded')
+  })
+
+  test('checks again after the timeout when the clock was set back, and ahead again', async () => {
+    await world()
+    await breakNode('a')
+    env.clock.shift(-hours(1))
+    await env.advance(minutes(5) + seconds(10))
+    expect(await health('a')).toBe('True HealthCheckSucceeded')
+    env.clock.shift(hours(1))
+    await env.advance(minutes(5) + seconds(10))
+    expect(await health('a')).toMatch('False UnhealthyNode')
   })
 
   test('remediates a Machine whose Node was deleted', async () => {

@@ -1,5 +1,5 @@
 import { Cluster, Machine, MachinePool, ReplicasManagedByAnnotation } from '@capstan/api'
-import { Event, isReason, legacyConditionsOf, minutes, Node, orAbsent, seconds } from '@capstan/kube'
+import { Event, hours, isReason, legacyConditionsOf, minutes, Node, orAbsent, seconds } from '@capstan/kube'
 import {
   aMachinePool,
   type CoreEnv,
@@ -305,6 +305,10 @@ describe('a MachinePool', () => {
     expect(await legacyCounts()).toEqual([1, undefined, 1])
     await env.advance(seconds(61))
     expect(await legacyCounts()).toEqual([1, 1, undefined])
+    env.clock.shift(-hours(1))
+    await report([])
+    await report(['a'])
+    expect(await legacyCounts()).toEqual([1, 1, undefined])
   })
 
   test('with externally managed replicas is Scaling, in both directions', async () => {
@@ -393,6 +397,19 @@ describe('a MachinePool', () => {
     await env.advance(seconds(8))
     expect((await pool()).status?.phase).toBe('Deleting')
     await env.advance(seconds(4))
+    expect(await orAbsent(pool())).toBeUndefined()
+  })
+
+  test('is deleted when the clock is set back while its workload cluster is unreachable', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    await aNodeNamed('a')
+    await report(['a'])
+    env.reachable = false
+    await env.advance(minutes(3))
+    await env.client.delete(MachinePool, { namespace: 'default', name: 'mp' })
+    env.clock.shift(-hours(1))
+    await env.advance(seconds(12))
     expect(await orAbsent(pool())).toBeUndefined()
   })
 

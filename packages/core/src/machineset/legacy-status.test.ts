@@ -156,6 +156,7 @@ describe('counts', () => {
     ['by ready Nodes',            { machines: [both[0]!, machine('b')] },                                   [2, 1, 1], undefined],
     ['labels by hand',            { machines: [both[0]!, machine('b', { labels: {} })] },                   [1, 1, 1], undefined],
     ['ready for long enough',     { machines: both, minReadySeconds: 9 },                                   [2, 2, 2], undefined],
+    ['ready in the future',       { machines: [both[0]!, machine('b', { readyFor: -3600 })], minReadySeconds: 6 }, [2, 2, 2], undefined],
     ['not ready for long enough', { machines: [both[0]!, machine('b', { readyFor: 4 })], minReadySeconds: 6 }, [2, 2, 1], now + 2000],
   ])('%s', (_, given, expected, next) => {
     expect(counts(aScope(given))).toEqual(expected)

@@ -119,6 +119,14 @@ describe('retries of a remediation', () => {
       { retryPeriodSeconds: 3600 },
       "m1 RemediationDeferred: LocalControlPlane can't remediate this machine because the operation already failed in the latest 1h0m0s (RetryPeriodSeconds)",
     ],
+    ['begin again when the clock was set back', -7200, 7, { maxRetry: 3 }, 'delete m1, retry 0'],
+    [
+      'do not wait for the hour by which the clock was set back',
+      -3600,
+      0,
+      { retryPeriodSeconds: 60, minHealthyPeriodSeconds: 7200 },
+      'delete m1, retry 1',
+    ],
     ['continue after retryPeriodSeconds', 60, 0, { retryPeriodSeconds: 60 }, 'delete m1, retry 1'],
     [
       'end at maxRetry',
