@@ -27,15 +27,20 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
     // Upstream has no APIService for the group of APIServices.
     if (group !== 'apiregistration.k8s.io') own.set(nameOf(group, version), { group, version })
   }
+  /** Names of the group versions that each CRD serves: a CRD may have thousands. */
+  const custom = new Map<string, ReadonlySet<string>>()
+  const serve = (definition: string, names: readonly string[]) => {
+    const before = custom.get(definition) ?? []
+    if (names.length === 0) custom.delete(definition)
+    else custom.set(definition, new Set(names))
+    for (const name of [...before, ...names]) queue.add(name)
+  }
   const stops = [
-    store.subscribe(definitions, ({ object, previous }) => {
-      for (const one of [object, previous])
-        for (const name of namesOf(one as CustomResourceDefinition | undefined)) queue.add(name)
-    }),
+    store.subscribe(definitions, ({ key, object }) => serve(key.name, namesOf(object as CustomResourceDefinition | undefined))),
     store.subscribe(resource, ({ key }) => queue.add(key.name)),
   ]
   for (const name of own.keys()) queue.add(name)
-  for (const one of store.list(definitions)) for (const name of namesOf(one as CustomResourceDefinition)) queue.add(name)
+  for (const one of store.list(definitions)) serve(one.metadata.name, namesOf(one as CustomResourceDefinition))
   return () => {
     for (const stop of stops) stop()
     queue.close()
@@ -75,20 +80,20 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
   }
 
   function customVersion(name: string): { group: string; version: string } | undefined {
-    for (const one of store.list(definitions) as readonly CustomResourceDefinition[]) {
-      if (one.metadata.deletionTimestamp === undefined && namesOf(one).includes(name)) {
-        const [version = ''] = name.split('.')
-        return { group: one.spec.group, version }
-      }
-    }
-    return undefined
+    const isServed = [...custom.values()].some((names) => names.has(name))
+    const [version = ''] = name.split('.', 1)
+    return isServed ? { group: name.slice(version.length + 1), version } : undefined
   }
 }
 
 const nameOf = (group: string, version: string): string => `${version}.${group}`
 
-const namesOf = (definition: CustomResourceDefinition | undefined): string[] =>
-  definition?.spec.versions.filter(({ served }) => served).map(({ name }) => nameOf(definition.spec.group, name)) ?? []
+/** Names of the APIServices of a CRD; none while it is being deleted. */
+function namesOf(definition: CustomResourceDefinition | undefined): string[] {
+  if (!definition || definition.metadata.deletionTimestamp !== undefined) return []
+  const { group, versions } = definition.spec
+  return versions.filter(({ served }) => served).map(({ name }) => nameOf(group, name))
+}
 
 function serviceOf({ group, version }: { group: string; version: string }) {
   const groupVersion = `${group}/${version}`
