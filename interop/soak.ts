@@ -1,7 +1,8 @@
 /**
  * Sixty clusters that are created, scaled, upgraded and deleted in `capstan up`, while random faults happen to it: three minutes in CI,
- * thirty with `--all`. Between the faults every cluster reaches its wanted state, no acknowledged write is lost, no object exists twice, and
- * memory and data folder stay bounded. A printed seed chooses changes and faults; CAPSTAN_SOAK_SEED repeats them.
+ * where faults begin in the first two, thirty with `--all`. Between the faults every cluster reaches its wanted state, no acknowledged
+ * write is lost, no object exists twice, and memory and data folder stay bounded. A printed seed chooses changes and faults;
+ * CAPSTAN_SOAK_SEED repeats them.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -61,8 +62,8 @@ interface Wanted {
 
 async function run({ all = false }: SuiteOptions = {}): Promise<Outcome> {
   const seed = Number(process.env.CAPSTAN_SOAK_SEED ?? Date.now() % 1_000_000)
-  const length = minutes(all ? 30 : 3)
-  console.log(`seed ${seed} (CAPSTAN_SOAK_SEED), ${length / minutes(1)} minutes`)
+  const length = minutes(all ? 30 : 2)
+  console.log(`seed ${seed} (CAPSTAN_SOAK_SEED), faults begin for ${length / minutes(1)} minutes`)
   const base = mkdtempSync(join(tmpdir(), 'capstan-soak-'))
   const disk = await smallDisk(join(base, 'disk'), DiskSize)
   console.log(`the disk is ${disk.kind}`)
