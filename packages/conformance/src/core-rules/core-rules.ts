@@ -49,6 +49,9 @@ const workflow = {
 const failures = (id: string) =>
   `Core copies failureReason and failureMessage of the ${id} to status.deprecated.v1beta1 of its owner, and nothing else follows from them.`
 
+const dryRun = (kind: string) =>
+  `Before core replaces ${kind}s of a topology, it applies the change in a dry run with the annotation topology.cluster.x-k8s.io/dry-run, which no stored object has.`
+
 export const coreRules = [
   must(
     'core.contract-version',
@@ -158,6 +161,13 @@ export const coreRules = [
   ),
 
   must(
+    'core.infra-machine.dry-run',
+    'InfraMachine',
+    'InfraMachineTemplate: support for SSA dry run',
+    dryRun('InfraMachineTemplate'),
+  ),
+
+  must(
     'core.infra-machine-pool.owner',
     'InfraMachinePool',
     workflow.InfraMachinePool,
@@ -231,6 +241,12 @@ export const coreRules = [
     `${failures('BootstrapConfig')} A MachineHealthCheck does not remediate because of them.`,
   ),
   must(
+    'core.bootstrap-config.dry-run',
+    'BootstrapConfig',
+    'BootstrapConfigTemplate: support for SSA dry run',
+    dryRun('BootstrapConfigTemplate'),
+  ),
+  must(
     'core.bootstrap-config.taint',
     'BootstrapConfig',
     'Taint Nodes at creation',
@@ -254,6 +270,24 @@ export const coreRules = [
     'ControlPlane',
     'ControlPlane: replicas',
     'Core copies the counters of replicas to status.controlPlane of the Cluster; in contract v1beta1 it reads updatedReplicas and unavailableReplicas.',
+  ),
+  must(
+    'core.control-plane.machine-template',
+    'ControlPlane',
+    'ControlPlane: machines',
+    'In a topology, core writes metadata, template, readiness gates and timeouts of Machines to spec.machineTemplate of the control plane, by the contract of its version, and changes them without a new template.',
+  ),
+  must(
+    'core.metadata-propagation',
+    'ControlPlane',
+    'Metadata propagation',
+    'Core propagates labels and annotations of a MachineDeployment to its MachineSets and Machines and their objects, without a rollout.',
+  ),
+  must(
+    'core.in-place-propagation',
+    'ControlPlane',
+    'MinReadySeconds and UpToDate propagation',
+    'Core propagates minReadySeconds, timeouts, readiness gates and taints of a MachineDeployment to its MachineSets and Machines, without a rollout.',
   ),
   must(
     'core.control-plane.version',

@@ -8,10 +8,14 @@ import { type CoreRule, type CoreRuleId, coreRules } from './core-rules.ts'
  * Declares the test that proves a rule, once for each contract version. Providers of the test speak that version, while the test itself
  * writes contract v1beta2 (see `contract-twin.ts` of `@capstan/testing`).
  */
-export function testRule(id: CoreRuleId, proof: (env: CoreEnv, contract: ContractVersion) => Promise<void>): void {
+export function testRule(
+  id: CoreRuleId,
+  proof: (env: CoreEnv, contract: ContractVersion) => Promise<void>,
+  envOf: (contract: ContractVersion) => Promise<CoreEnv> = (contract) => coreEnv({ contract }),
+): void {
   const rule: CoreRule = coreRules.find((one) => one.id === id)!
   test.each(rule.versions)(`${id} in contract %s: ${rule.sentence}`, async (contract) => {
-    const env = await coreEnv({ contract })
+    const env = await envOf(contract)
     try {
       await proof(env, contract)
     } finally {

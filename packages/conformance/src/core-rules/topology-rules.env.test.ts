@@ -1,0 +1,251 @@
+/** What core promises to providers for the objects that it creates from templates: of ClusterClasses and MachineDeployments. */
+import { Cluster, ClusterClass, coreKinds, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import type { ContractVersion } from '@capstan/api/contract'
+import { controller } from '@capstan/controller'
+import {
+  createClusterClassController,
+  createMachineDeploymentController,
+  createMachineSetController,
+  createTopologyController,
+} from '@capstan/core'
+import { type ApiRequest, type DeclaredKind, seconds, StatusError, type UnknownObject, VirtualClock } from '@capstan/kube'
+import {
+  type CoreEnv,
+  coreEnv,
+  DevClusterTemplate,
+  DevConfig,
+  DevConfigTemplate,
+  DevControlPlane,
+  DevControlPlaneTemplate,
+  devKinds,
+  DevMachine,
+  DevMachineTemplate,
+  devTemplateKinds,
+  scriptedRuntime,
+} from '@capstan/testing'
+import { expect } from 'vitest'
+import { testRule } from './rule-test.suite.ts'
+
+const apply = 'application/apply-patch+yaml'
+const dryRun = 'topology.cluster.x-k8s.io/dry-run'
+
+const isDryRun = ({ options, body }: ApiRequest): boolean =>
+  options?.dryRun === true && (body as UnknownObject).metadata.annotations?.[dryRun] !== undefined
+
+/** Dry runs of templates in this test. */
+let dryRuns: ApiRequest[] = []
+
+/** Core with the controllers of topologies and MachineDeployments. The provider's webhook rejects changes of templates, except in dry runs. */
+async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
+  const clock = new VirtualClock()
+  const runtime = scriptedRuntime({})
+  dryRuns = []
+  const stored = new Map<string, unknown>()
+  return coreEnv({
+    contract,
+    clock,
+    kinds: [...coreKinds, ...devKinds, ...devTemplateKinds],
+    more: [
+      createClusterClassController({ runtime }),
+      createTopologyController({ runtime, clock }),
+      controller(createMachineDeploymentController()),
+      controller(createMachineSetController()),
+    ],
+    between: (transport) => ({
+      close: () => transport.close(),
+      watch: (request, signal) => transport.watch(request, signal),
+      async send(request, signal) {
+        if (request.patchType !== apply || !request.plural.endsWith('templates')) return transport.send(request, signal)
+        if (isDryRun(request)) dryRuns.push(request)
+        const key = `${request.plural}/${request.name}`
+        const spec = JSON.stringify((request.body as UnknownObject)['spec'])
+        if (stored.has(key) && stored.get(key) !== spec && !isDryRun(request)) {
+          throw new StatusError('Invalid', 'spec.template.spec is immutable')
+        }
+        const answer = await transport.send(request, signal)
+        if (request.options?.dryRun !== true) stored.set(key, spec)
+        return answer
+      },
+    }),
+  })
+}
+
+const templateRef = (group: string, kind: string) => ({ apiVersion: `${group}.example.com/v1beta1`, kind, name: 'quick' })
+const machineTemplate = { templateRef: templateRef('infra', 'DevMachineTemplate') }
+
+/** A Cluster of a class, with a control plane and a MachineDeployment. */
+async function aTopology(env: CoreEnv, controlPlane: object = { replicas: 1 }): Promise<void> {
+  for (const kind of [DevClusterTemplate, DevControlPlaneTemplate, DevMachineTemplate, DevConfigTemplate]) {
+    await env.create(kind, 'quick', { spec: { template: { spec: { size: 1 } } } })
+  }
+  await env.create(ClusterClass, 'quick', {
+    spec: {
+      infrastructure: { templateRef: templateRef('infra', 'DevClusterTemplate') },
+      controlPlane: {
+        templateRef: templateRef('controlplane', 'DevControlPlaneTemplate'),
+        machineInfrastructure: machineTemplate,
+      },
+      workers: {
+        machineDeployments: [
+          {
+            class: 'default',
+            bootstrap: { templateRef: templateRef('bootstrap', 'DevConfigTemplate') },
+            infrastructure: machineTemplate,
+          },
+        ],
+      },
+    },
+  })
+  await env.settle()
+  const workers = { machineDeployments: [{ class: 'default', name: 'md', replicas: 1 }] }
+  await env.create(Cluster, 'demo', {
+    spec: { topology: { classRef: { name: 'quick' }, version: 'v1.34.0', controlPlane, workers } },
+  })
+  await env.settle()
+}
+
+const all = async (env: CoreEnv, kind: DeclaredKind) =>
+  (await env.client.list(kind, { namespace: 'default' })).items as UnknownObject[]
+const only = async (env: CoreEnv, kind: DeclaredKind): Promise<UnknownObject> => {
+  const objects = await all(env, kind)
+  expect(objects).toHaveLength(1)
+  return objects[0]!
+}
+const patchTopology = (env: CoreEnv, topology: object) => env.patch(Cluster, 'demo', { spec: { topology } })
+
+for (const [rule, kind] of [
+  ['core.infra-machine.dry-run', DevMachineTemplate],
+  ['core.bootstrap-config.dry-run', DevConfigTemplate],
+] as const) {
+  testRule(
+    rule,
+    async (env) => {
+      await aTopology(env)
+      const before = (await all(env, kind)).map(({ metadata }) => metadata.name)
+      await env.patch(kind, 'quick', { spec: { template: { spec: { size: 2 } } } })
+      await patchTopology(env, { controlPlane: { metadata: { labels: { tier: 'gold' } } } })
+      await env.advance(seconds(10))
+      expect(dryRuns.map(({ plural }) => plural)).toContain(kind.plural)
+      const after = await all(env, kind)
+      const added = after.filter(({ metadata }) => !before.includes(metadata.name))
+      expect(added.map(({ spec }) => spec)).toContainEqual({ template: { spec: { size: 2 } } })
+      expect(after.map(({ metadata }) => metadata.annotations?.[dryRun])).toEqual(after.map(() => undefined))
+    },
+    topologyEnv,
+  )
+}
+
+testRule(
+  'core.control-plane.machine-template',
+  async (env) => {
+    const conditions = (conditionType: string) => [{ conditionType }]
+    await aTopology(env, {
+      replicas: 3,
+      metadata: { labels: { tier: 'gold' }, annotations: { note: 'x' } },
+      readinessGates: conditions('Backup'),
+      deletion: { nodeDrainTimeoutSeconds: 10, nodeVolumeDetachTimeoutSeconds: 20, nodeDeletionTimeoutSeconds: 30 },
+    })
+    const controlPlane = () => only(env, DevControlPlane)
+    const before = await controlPlane()
+    expect(before).toMatchObject({
+      spec: {
+        replicas: 3,
+        version: 'v1.34.0',
+        machineTemplate: {
+          metadata: { labels: { tier: 'gold' }, annotations: { note: 'x' } },
+          spec: {
+            infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevMachineTemplate' },
+            readinessGates: conditions('Backup'),
+            deletion: { nodeDrainTimeoutSeconds: 10, nodeVolumeDetachTimeoutSeconds: 20, nodeDeletionTimeoutSeconds: 30 },
+          },
+        },
+      },
+    })
+    const ref = (object: UnknownObject) => (object as any).spec.machineTemplate.spec.infrastructureRef
+    await patchTopology(env, {
+      controlPlane: { metadata: { labels: { tier: 'silver' } }, deletion: { nodeDrainTimeoutSeconds: 40 } },
+    })
+    const after = await controlPlane()
+    expect(after.metadata.uid).toBe(before.metadata.uid)
+    expect(ref(after)).toEqual(ref(before))
+    expect(after).toMatchObject({
+      spec: {
+        machineTemplate: { metadata: { labels: { tier: 'silver' } }, spec: { deletion: { nodeDrainTimeoutSeconds: 40 } } },
+      },
+    })
+  },
+  topologyEnv,
+)
+
+/** A MachineDeployment with one Machine. */
+async function aDeployment(env: CoreEnv): Promise<void> {
+  await env.provisionCluster()
+  for (const kind of [DevMachineTemplate, DevConfigTemplate])
+    await env.create(kind, 'quick', { spec: { template: { spec: {} } } })
+  await env.create(MachineDeployment, 'md', {
+    spec: {
+      clusterName: 'demo',
+      replicas: 1,
+      selector: { matchLabels: { app: 'demo' } },
+      template: {
+        metadata: { labels: { app: 'demo', tier: 'gold' }, annotations: { note: 'x' } },
+        spec: {
+          clusterName: 'demo',
+          version: 'v1.34.0',
+          bootstrap: { configRef: { apiGroup: 'bootstrap.example.com', kind: 'DevConfigTemplate', name: 'quick' } },
+          infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevMachineTemplate', name: 'quick' },
+        },
+      },
+    },
+  })
+  await env.advance(seconds(5))
+}
+
+const names = async (env: CoreEnv) =>
+  Promise.all(
+    [MachineSet, Machine, DevMachine, DevConfig].map(async (kind) => (await only(env, kind as DeclaredKind)).metadata.uid),
+  )
+
+testRule(
+  'core.metadata-propagation',
+  async (env) => {
+    await aDeployment(env)
+    const before = await names(env)
+    for (const kind of [MachineSet, Machine, DevMachine, DevConfig] as DeclaredKind[]) {
+      const { labels, annotations } = (await only(env, kind)).metadata
+      expect([labels, annotations]).toMatchObject([{ app: 'demo', tier: 'gold' }, kind === MachineSet ? {} : { note: 'x' }])
+    }
+    const metadata = { labels: { tier: 'silver', zone: 'a' }, annotations: { note: 'y' } }
+    await env.patch(MachineDeployment, 'md', { spec: { template: { metadata } } })
+    await env.advance(seconds(5))
+    expect(await names(env)).toEqual(before)
+    for (const kind of [Machine, DevMachine, DevConfig] as DeclaredKind[]) {
+      expect((await only(env, kind)).metadata).toMatchObject({
+        labels: { app: 'demo', ...metadata.labels },
+        annotations: { note: 'y' },
+      })
+    }
+    expect(await only(env, MachineSet as DeclaredKind)).toMatchObject({ spec: { template: { metadata } } })
+  },
+  topologyEnv,
+)
+
+testRule(
+  'core.in-place-propagation',
+  async (env) => {
+    await aDeployment(env)
+    const before = await names(env)
+    const spec = {
+      minReadySeconds: 5,
+      deletion: { nodeDrainTimeoutSeconds: 10, nodeVolumeDetachTimeoutSeconds: 20, nodeDeletionTimeoutSeconds: 30 },
+      readinessGates: [{ conditionType: 'Backup' }],
+      taints: [{ key: 'gpu', effect: 'NoSchedule', propagation: 'Always' }],
+    }
+    await env.patch(MachineDeployment, 'md', { spec: { template: { spec } } })
+    await env.advance(seconds(5))
+    expect(await names(env)).toEqual(before)
+    expect(await only(env, MachineSet as DeclaredKind)).toMatchObject({ spec: { template: { spec } } })
+    expect(await only(env, Machine as DeclaredKind)).toMatchObject({ spec })
+  },
+  topologyEnv,
+)
