@@ -1,7 +1,17 @@
 /** Providers that misbehave: core reports them in conditions, and its writes stay bounded. */
-import { Machine, MachinePool } from '@capstan/api'
-import { minutes, type Transport } from '@capstan/kube'
-import { aMachinePool, type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine, DevMachinePool } from '@capstan/testing'
+import { Cluster, Machine, MachinePool } from '@capstan/api'
+import { type DeclaredKind, minutes, type Transport } from '@capstan/kube'
+import {
+  aMachinePool,
+  type CoreEnv,
+  conditionText,
+  coreEnv,
+  DevCluster,
+  DevConfig,
+  DevControlPlane,
+  DevMachine,
+  DevMachinePool,
+} from '@capstan/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 let env: CoreEnv
@@ -49,14 +59,28 @@ async function aPool(): Promise<void> {
 const pool = () => env.get(MachinePool, 'mp')
 const provisioned = { initialization: { provisioned: true } }
 
+/** 900 KB in fields that no contract has. */
+const junk = () => Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`junk${i}`, 'x'.repeat(1000)]))
+
+/** Deletes and recreates the object, then deletes it. */
+async function disappear(kind: DeclaredKind, name: string, times: number): Promise<void> {
+  const { spec = {} } = (await env.get(kind, name)) as { spec?: object }
+  for (let i = 0; i < times; i++) {
+    await env.client.delete(kind, { namespace: 'default', name })
+    await env.settle()
+    await env.create(kind, name, { spec })
+    await env.settle()
+  }
+  await env.client.delete(kind, { namespace: 'default', name })
+}
+
 describe('an infrastructure machine', () => {
   const machine = () => env.get(Machine, 'm')
 
   test('with a status of 900 KB is read, and only fields of the contract are copied', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
-    const junk = Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`junk${i}`, 'x'.repeat(1000)]))
-    const work = await writesOf(() => env.patch(DevMachine, 'm', { status: { ...provisioned, ...junk } }))
+    const work = await writesOf(() => env.patch(DevMachine, 'm', { status: { ...provisioned, ...junk() } }))
     expect(conditionText(await machine(), 'InfrastructureReady')).toMatch(/^True/)
     expect(JSON.stringify(await machine()).length).toBeLessThan(20_000)
     expect(work.writes).toBeLessThan(20)
@@ -104,22 +128,168 @@ describe('an infrastructure machine', () => {
   test('that repeatedly disappears and returns leads to a condition, and to a proportional number of writes', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
-    const { spec } = (await env.get(DevMachine, 'm')) as unknown as { spec: object }
-    const work = await writesOf(async () => {
-      for (let i = 0; i < 20; i++) {
-        await env.client.delete(DevMachine, { namespace: 'default', name: 'm' })
-        await env.settle()
-        await env.create(DevMachine, 'm', { spec })
-        await env.settle()
-      }
-      await env.client.delete(DevMachine, { namespace: 'default', name: 'm' })
-    })
+    const work = await writesOf(() => disappear(DevMachine, 'm', 20))
     expect(conditionText(await machine(), 'InfrastructureReady')).toMatch(/^False ObjectDeleted: /)
+    expect(work.writes).toBeLessThan(20 * 10)
+  })
+
+  test('with the ID of another one gets the same Node, in few writes', async () => {
+    await env.provisionCluster()
+    await env.provisionMachine('m')
+    const work = await writesOf(async () => {
+      await env.create(DevMachine, 'same', { spec: { providerID: 'dev:///m' } })
+      await env.create(Machine, 'same', {
+        spec: {
+          clusterName: 'demo',
+          bootstrap: { dataSecretName: 'data' },
+          infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevMachine', name: 'same' },
+        },
+      })
+      await env.patch(DevMachine, 'same', { status: provisioned })
+    })
+    const same = await env.get(Machine, 'same')
+    expect(same.status?.nodeRef).toEqual({ name: 'node-m' })
+    expect((await machine()).status?.nodeRef).toEqual({ name: 'node-m' })
+    expect(work.writes).toBeLessThan(60)
+  })
+})
+
+describe.each([
+  ['an infrastructure cluster', DevCluster, 'InfrastructureReady', provisioned],
+  ['a control plane', DevControlPlane, 'ControlPlaneAvailable', { initialization: { controlPlaneInitialized: true } }],
+] as const)('%s', (_, kind, type, initialized) => {
+  const cluster = () => env.get(Cluster, 'demo')
+
+  test('with a status of 900 KB is read, and only fields of the contract are copied', async () => {
+    await env.provisionCluster()
+    const work = await writesOf(() => env.patch(kind, 'demo', { status: { ...initialized, ...junk() } }))
+    expect(conditionText(await cluster(), type)).toMatch(/^True/)
+    expect(JSON.stringify(await cluster()).length).toBeLessThan(20_000)
+    expect(work.writes).toBeLessThan(20)
+  })
+
+  test('with a message of 900 KB in its condition leads to a condition of bounded length', async () => {
+    await env.provisionCluster()
+    const given = { status: 'False', reason: 'Broken', message: 'x'.repeat(900_000), lastTransitionTime: '2026-01-01T00:00:00Z' }
+    const conditions = [{ type: kind === DevCluster ? 'Ready' : 'Available', ...given }]
+    const work = await writesOf(() => env.patch(kind, 'demo', { status: { ...initialized, conditions } }))
+    const text = conditionText(await cluster(), type) ?? ''
+    expect(text).toMatch(/^False Broken: x/)
+    expect(text.length).toBeLessThan(40_000)
+    expect(work.writes).toBeLessThan(60)
+  })
+
+  test('that repeatedly disappears and returns leads to a condition, and to a proportional number of writes', async () => {
+    await env.provisionCluster()
+    const work = await writesOf(() => disappear(kind, 'demo', 20))
+    expect(conditionText(await cluster(), type)).toMatch(/^False ObjectDeleted: /)
     expect(work.writes).toBeLessThan(20 * 10)
   })
 })
 
+/** A Cluster whose objects report nothing yet. */
+async function aCluster(): Promise<void> {
+  await env.create(Cluster, 'demo', {
+    spec: {
+      infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevCluster', name: 'demo' },
+      controlPlaneRef: { apiGroup: 'controlplane.example.com', kind: 'DevControlPlane', name: 'demo' },
+    },
+  })
+  await env.create(DevCluster, 'demo')
+  await env.create(DevControlPlane, 'demo')
+  await env.settle()
+}
+const repeated = <T>(count: number, entry: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => entry(i))
+const initialized = { initialization: { controlPlaneInitialized: true } }
+
+// Upstream: a field of the wrong type is an error of the reconcile, and the milestone is not reached.
+test.each([
+  ['whose initialization is a list', { status: { initialization: ['provisioned'] } }],
+  ['whose provisioned is a string', { status: { initialization: { provisioned: 'true' } } }],
+  ['whose endpoint is a string', { spec: { controlPlaneEndpoint: 'a:1' }, status: provisioned }],
+  ['whose port is a string', { spec: { controlPlaneEndpoint: { host: 'a', port: '1' } }, status: provisioned }],
+  ['whose failure domains are a number', { status: { ...provisioned, failureDomains: 7 } }],
+  ['with 10,000 failure domains', { status: { ...provisioned, failureDomains: repeated(10_000, (i) => ({ name: `d${i}` })) } }],
+])('an infrastructure cluster %s leads to a condition, and to few writes', async (_, body) => {
+  await aCluster()
+  const work = await writesOf(() => env.patch(DevCluster, 'demo', body))
+  const cluster = await env.get(Cluster, 'demo')
+  expect(cluster.status?.initialization?.infrastructureProvisioned).toBeUndefined()
+  expect(conditionText(cluster, 'InfrastructureReady')).toBe(
+    'False NotReady: DevCluster status.initialization.provisioned is false',
+  )
+  expect(work.writes).toBeLessThan(10)
+})
+
+test.each([
+  ['whose initialization is a list', { status: { initialization: ['x'] } }],
+  ['whose controlPlaneInitialized is a string', { status: { initialization: { controlPlaneInitialized: 'true' } } }],
+  ['whose endpoint is a string', { spec: { controlPlaneEndpoint: 'a:1' }, status: initialized }],
+])('a control plane %s leads to a condition, and to few writes', async (_, body) => {
+  await aCluster()
+  const work = await writesOf(() => env.patch(DevControlPlane, 'demo', body))
+  const cluster = await env.get(Cluster, 'demo')
+  expect(cluster.status?.initialization?.controlPlaneInitialized).toBeUndefined()
+  expect(conditionText(cluster, 'ControlPlaneAvailable')).toBe(
+    'False NotAvailable: DevControlPlane status.initialization.controlPlaneInitialized is false',
+  )
+  expect(work.writes).toBeLessThan(10)
+})
+
+// Upstream: setControlPlaneReplicas ignores what it cannot read.
+test.each([
+  ['replicas that are a string', { replicas: 'three' }],
+  ['10,000 versions', { versions: repeated(10_000, (i) => ({ version: `v1.34.${i}`, replicas: 1 })) }],
+  ['versions that are a string', { versions: 'v1.34.0' }],
+])('a control plane with %s is initialized, and they are not copied', async (_, status) => {
+  await aCluster()
+  const work = await writesOf(() => env.patch(DevControlPlane, 'demo', { status: { ...initialized, ...status } }))
+  const cluster = await env.get(Cluster, 'demo')
+  expect(conditionText(cluster, 'ControlPlaneAvailable')).toBe('True Available')
+  expect(cluster.status?.controlPlane).toEqual({})
+  expect(work.writes).toBeLessThan(10)
+})
+
+test('a control plane that repeats a version is copied', async () => {
+  await aCluster()
+  const versions = repeated(2, () => ({ version: 'v1.34.0', replicas: 1 }))
+  await env.patch(DevControlPlane, 'demo', { status: { ...initialized, versions } })
+  expect((await env.get(Cluster, 'demo')).status?.controlPlane).toEqual({ versions })
+})
+
+test('a running Cluster keeps its failure domains and reports changes while its infrastructure has too many', async () => {
+  await env.provisionCluster()
+  await env.patch(DevCluster, 'demo', { status: { failureDomains: [{ name: 'a' }] } })
+  const work = await writesOf(async () => {
+    await env.patch(DevCluster, 'demo', { status: { failureDomains: repeated(101, (i) => ({ name: `d${i}` })) } })
+    const Ready = { type: 'Ready', status: 'False', reason: 'Broken', message: 'no', lastTransitionTime: '2026-01-01T00:00:00Z' }
+    await env.patch(DevCluster, 'demo', { status: { conditions: [Ready] } })
+  })
+  const cluster = await env.get(Cluster, 'demo')
+  expect(cluster.status?.failureDomains).toEqual([{ name: 'a', controlPlane: false }])
+  expect(conditionText(cluster, 'InfrastructureReady')).toBe('False Broken: no')
+  expect(work.writes).toBeLessThan(10)
+})
+
 describe('an infrastructure machine pool', () => {
+  test('with a status of 900 KB is read, and only fields of the contract are copied', async () => {
+    await aPool()
+    const work = await writesOf(() => env.patch(DevMachinePool, 'mp', { status: { ...provisioned, replicas: 0, ...junk() } }))
+    expect((await pool()).status?.initialization?.infrastructureProvisioned).toBe(true)
+    expect(JSON.stringify(await pool()).length).toBeLessThan(20_000)
+    expect(work.writes).toBeLessThan(20)
+  })
+
+  test('that repeatedly disappears and returns leads to few writes, and to a condition', async () => {
+    await aPool()
+    await env.patch(DevMachinePool, 'mp', { status: { ...provisioned, replicas: 0 } })
+    const work = await writesOf(() => disappear(DevMachinePool, 'mp', 20))
+    expect((await pool()).status?.deprecated?.v1beta1?.failureMessage).toBe(
+      'MachinePool infrastructure resource DevMachinePool default/mp has been deleted after being ready',
+    )
+    expect(work.writes).toBeLessThan(20 * 10)
+  })
+
   const idsOf = (count: number) => Array.from({ length: count }, (_, i) => `dev:///pool-${i}`)
 
   test('with 10,000 provider IDs is copied in few writes', async () => {

@@ -43,7 +43,8 @@ const withoutUndefined = (object: Record<string, unknown>) =>
 const failureDomains: Moved = {
   now: 'status.failureDomains',
   before: 'status.failureDomains',
-  toOld: (list: Any[]) => Object.fromEntries(list.map(({ name, ...domain }) => [name, domain])),
+  // A number is of the wrong type in both.
+  toOld: (list: Any) => (Array.isArray(list) ? Object.fromEntries(list.map(({ name, ...domain }) => [name, domain])) : list),
   toNew: (map: Any) => Object.entries(map).map(([name, domain]) => ({ name, ...(domain as object) })),
   schema: ({ items }) => {
     const { name: _, ...properties } = items?.properties ?? {}

@@ -27,10 +27,28 @@ export const InfraClusterContract = {
 
 export const InfraClusterTemplateContract = templateFields
 
-/** Returns the failure domains of either contract version in the form of the Cluster's status, sorted by name. */
+/** Limit of `Cluster.status.failureDomains`. */
+const maxFailureDomains = 100
+
+/**
+ * Returns the failure domains of either contract version in the form of the Cluster's status, sorted by name.
+ * @throws TypeError when they violate the limits of `Cluster.status.failureDomains`
+ */
 export function failureDomainsOf(infraCluster: object, contract: ContractVersion): FailureDomain[] {
   const value = readField(infraCluster, InfraClusterContract.failureDomains, contract) ?? []
+  const path = InfraClusterContract.failureDomains.paths[contract]
+  if (typeof value !== 'object') throw new TypeError(`${path}: expected a list or a map, got ${typeof value}`)
   const list = Array.isArray(value) ? value : Object.entries(value).map(([name, domain]) => ({ name, ...domain }))
+  if (list.length > maxFailureDomains) {
+    throw new TypeError(`${path}: expected at most ${maxFailureDomains} entries, got ${list.length}`)
+  }
+  const names = new Set<unknown>()
+  for (const domain of list as unknown[]) {
+    const name = typeof domain === 'object' && domain !== null ? (domain as { name?: unknown }).name : undefined
+    if (typeof name !== 'string' || name === '') throw new TypeError(`${path}: expected entries with a name`)
+    if (names.has(name)) throw new TypeError(`${path}: expected unique names, got ${name} twice`)
+    names.add(name)
+  }
   return list
     .map(({ name, controlPlane, attributes }) => ({
       name,

@@ -3,7 +3,7 @@ import { proceed, wait } from '@capstan/controller'
 import { isDeleting, isTrue, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { mirrored } from '../external/mirrored.ts'
-import { read } from '../external/observed.ts'
+import { readEndpoint, readTyped } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
 import { WaitingForTopology, awaitsTopology, deletedText, observeReference } from './reference.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
@@ -29,13 +29,13 @@ export const controlPlane: ClusterPhase = async (scope, io) => {
   const { external } = scope.controlPlane
   setFailure(cluster, failureOf(external, ControlPlaneContract))
   if (isDeleting(external.object)) return proceed()
-  if (!read(external, ControlPlaneContract.initialized) && !wasInitialized(scope)) {
+  if (!readTyped(external, ControlPlaneContract.initialized, 'boolean') && !wasInitialized(scope)) {
     return wait(`${ref.kind} ${ref.name} to be initialized`)
   }
 
-  const endpoint = read(external, ControlPlaneContract.controlPlaneEndpoint)
-  if (!isValidEndpoint(cluster.spec.controlPlaneEndpoint) && isValidEndpoint(endpoint)) {
-    cluster.spec.controlPlaneEndpoint = { host: endpoint.host, port: endpoint.port }
+  if (!isValidEndpoint(cluster.spec.controlPlaneEndpoint)) {
+    const endpoint = readEndpoint(external, ControlPlaneContract.controlPlaneEndpoint)
+    if (isValidEndpoint(endpoint)) cluster.spec.controlPlaneEndpoint = { host: endpoint.host, port: endpoint.port }
   }
   markInitialized(scope, io)
   return proceed()

@@ -3,7 +3,7 @@ import { proceed, wait } from '@capstan/controller'
 import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { mirrored } from '../external/mirrored.ts'
-import { read } from '../external/observed.ts'
+import { readEndpoint, readTyped } from '../external/observed.ts'
 import { WaitingForTopology, awaitsTopology, deletedText, observeReference } from './reference.ts'
 import type { ClusterPhase, ClusterScope } from './scope.ts'
 
@@ -32,13 +32,13 @@ export const infrastructure: ClusterPhase = async (scope, io) => {
   const { external } = scope.infrastructure
   setFailure(cluster, failureOf(external, InfraClusterContract))
   if (isDeleting(external.object)) return proceed()
-  if (!read(external, InfraClusterContract.provisioned) && !wasProvisioned(scope)) {
+  if (!readTyped(external, InfraClusterContract.provisioned, 'boolean') && !wasProvisioned(scope)) {
     return wait(`${ref.kind} ${ref.name} to be provisioned`)
   }
 
-  const endpoint = read(external, InfraClusterContract.controlPlaneEndpoint)
-  if (!isValidEndpoint(cluster.spec.controlPlaneEndpoint) && isValidEndpoint(endpoint)) {
-    cluster.spec.controlPlaneEndpoint = { host: endpoint.host, port: endpoint.port }
+  if (!isValidEndpoint(cluster.spec.controlPlaneEndpoint)) {
+    const endpoint = readEndpoint(external, InfraClusterContract.controlPlaneEndpoint)
+    if (isValidEndpoint(endpoint)) cluster.spec.controlPlaneEndpoint = { host: endpoint.host, port: endpoint.port }
   }
   const failureDomains = failureDomainsOf(external.object, external.contract)
   if (failureDomains.length > 0) status.failureDomains = failureDomains

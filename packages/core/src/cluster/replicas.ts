@@ -3,6 +3,7 @@ import {
   availableReplicasOf,
   type Cluster,
   type ClusterReplicas,
+  type ContractField,
   ControlPlaneContract,
   type Machine,
   type ReplicasOfVersion,
@@ -47,18 +48,44 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
     case 'found':
   }
   const { external } = controlPlane
+  const { specReplicas, replicas, readyReplicas, upToDateReplicas } = ControlPlaneContract
+  const count = (of: ContractField<number>) => usable(isCount, () => read(external, of))
   const reported = defined({
-    desiredReplicas: read(external, ControlPlaneContract.specReplicas),
-    replicas: read(external, ControlPlaneContract.replicas),
-    readyReplicas: read(external, ControlPlaneContract.readyReplicas),
-    availableReplicas: availableReplicasOf(external.object, external.contract),
-    upToDateReplicas: read(external, ControlPlaneContract.upToDateReplicas),
-    versions: statusVersionsOf(external.object, external.contract),
+    desiredReplicas: count(specReplicas),
+    replicas: count(replicas),
+    readyReplicas: count(readyReplicas),
+    availableReplicas: usable(isCount, () => availableReplicasOf(external.object, external.contract)),
+    upToDateReplicas: count(upToDateReplicas),
+    versions: usable(areVersions, () => statusVersionsOf(external.object, external.contract)),
   })
   const known: Counts = {}
   for (const name of counters) Object.assign(known, defined({ [name]: cluster.status?.controlPlane?.[name] }))
   return { ...known, ...reported }
 }
+
+/**
+ * Returns a value of the control plane; `undefined` for one that the API server would reject together with the whole status.
+ * Upstream: setControlPlaneReplicas ignores errors.
+ */
+function usable<T>(isValid: (value: T) => boolean, value: () => T | undefined): T | undefined {
+  try {
+    const found = value()
+    return found !== undefined && isValid(found) ? found : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isCount = (value: unknown): boolean => typeof value === 'number' && value === (value | 0)
+
+/** Limit of `Cluster.status.controlPlane.versions`. */
+const maxVersions = 32
+
+const areVersions = (versions: readonly ReplicasOfVersion[]): boolean =>
+  versions.length <= maxVersions &&
+  versions.every(
+    ({ version, replicas }) => typeof version === 'string' && version !== '' && (replicas === undefined || isCount(replicas)),
+  )
 
 function workerCounts({ cluster, descendants }: ClusterScope): Counts | undefined {
   if (!descendants) return undefined

@@ -1,4 +1,4 @@
-import type { ContractField } from '@capstan/api'
+import type { ContractEndpoint, ContractField } from '@capstan/api'
 import { readField } from '@capstan/api'
 import type { External } from './get.ts'
 
@@ -34,6 +34,18 @@ export function readTyped<T extends string | boolean>(
   throw new TypeError(
     `${field.paths[external.contract]}: expected a ${type}, got ${Array.isArray(value) ? 'list' : typeof value}`,
   )
+}
+
+/** Reads an endpoint. @throws TypeError when it, its host or its port has the wrong type */
+export function readEndpoint(external: External, field: ContractField<ContractEndpoint>): ContractEndpoint | undefined {
+  const endpoint = read(external, field)
+  if (endpoint === undefined) return undefined
+  const path = field.paths[external.contract]
+  if (typeof endpoint !== 'object') throw new TypeError(`${path}: expected an object, got ${typeof endpoint}`)
+  const { host = '', port = 0 } = endpoint
+  if (typeof host !== 'string') throw new TypeError(`${path}.host: expected a string, got ${typeof host}`)
+  if (typeof port !== 'number') throw new TypeError(`${path}.port: expected a number, got ${typeof port}`)
+  return endpoint
 }
 
 /** Whether a milestone is reached; a field that cannot be read is not. */
