@@ -95,6 +95,17 @@ it('reads failure domains of either contract version, sorted', () => {
   expect(failureDomainsOf({}, 'v1beta2')).toEqual([])
 })
 
+// The API server would reject the whole status of the Cluster.
+test.each([
+  ['a number', 7, 'expected a list or a map, got number'],
+  ['more than 100', Array.from({ length: 101 }, (_, i) => ({ name: `d${i}` })), 'expected at most 100 entries, got 101'],
+  ['equal names', [{ name: 'a' }, { name: 'a' }], 'expected unique names, got a twice'],
+  ['a name that is a number', [{ name: 1 }], 'expected entries with a name'],
+  ['no objects', ['a'], 'expected entries with a name'],
+])('failure domains with %s are an error', (_, failureDomains, message) => {
+  expect(() => failureDomainsOf({ status: { failureDomains } }, 'v1beta2')).toThrow(`status.failureDomains: ${message}`)
+})
+
 describe('a control plane', () => {
   const of = (spec: object, status: object) => ({ spec, status })
   test.each([
