@@ -10,15 +10,21 @@ import { runTests } from './tests.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
+/** Environment tests of the local provider that do not run for both contracts in `npm test`. */
+const localFiles = ['controlplane/remediation', 'infrastructure/machinepool/machinepool'].map(
+  (name) => `packages/local/src/${name}.env.test.ts`,
+)
+
 /** Environment tests of core; in those of hooks alone no provider takes part. */
 const files = () =>
   globSync('packages/core/src/**/*.env.test.ts', { cwd: root })
     .map((file) => file.replaceAll('\\', '/'))
     .filter((file) => !file.startsWith('packages/core/src/extensionconfig/'))
+    .concat(localFiles)
     .toSorted()
 
 export const oldContractSuite: Suite = {
-  shows: "core's environment tests pass with providers of contract v1beta1",
+  shows: 'environment tests of core and the local provider pass with providers of contract v1beta1',
   ci: true,
   tools: [],
   async run() {

@@ -62,6 +62,8 @@ export interface ProviderEnvOptions {
 
 export interface ProviderEnv {
   readonly client: Client
+  /** A client that writes and reads contract v1beta2, with kinds of either contract. */
+  readonly newClient: Client
   readonly clock: VirtualClock
   /** Stops the provider and starts it again; core continues. */
   restart(): Promise<void>
@@ -114,7 +116,8 @@ export async function providerEnv({
     webhooks: ownWebhooks(all, () => client),
   })
   await server.ready
-  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  const testTransport = server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' })
+  const client = createClient(testTransport)
   await installKinds(client, all, { clock, random, conversion: ownConversion })
 
   const traffic = createTraffic()
@@ -162,6 +165,7 @@ export async function providerEnv({
 
   return {
     client,
+    newClient: createClient(asProvider(testTransport)),
     clock,
     async restart() {
       await stopProvider()

@@ -1,14 +1,17 @@
-/** Remediation of control plane Machines that core's MachineHealthCheck finds unhealthy, on the virtual clock. */
+/**
+ * Remediation of control plane Machines that core's MachineHealthCheck finds unhealthy, on the virtual clock. `npm run interop -- old-contract` repeats it by
+ * contract v1beta1.
+ */
 import { Cluster, Machine, MachineControlPlaneLabel, MachineHealthCheck, RemediateMachineAnnotation } from '@capstan/api'
-import { minutes, Node, seconds } from '@capstan/kube'
-import { conditionText, type PlaneEnv, planeEnv } from '@capstan/testing'
+import { minutes, Node, Secret, seconds } from '@capstan/kube'
+import { conditionText, localProvider, type ProviderEnv, providerEnv, testContract } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 import { LocalCluster } from '../kinds/local-cluster.ts'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { LocalMachine, LocalMachineTemplate } from '../kinds/local-machine.ts'
 import { RemediationForAnnotation, RemediationInProgressAnnotation } from './remediation.ts'
 
-let env: PlaneEnv
+let env: ProviderEnv
 afterEach(() => env.close())
 
 const key = { namespace: 'default', name: 'demo' }
@@ -22,8 +25,8 @@ interface Setup {
 
 /** A control plane whose Machines are remediated when their Node is not Ready for 30 s, or absent after a minute. */
 async function aControlPlane({ replicas = 3, remediation }: Setup = {}): Promise<void> {
-  env = await planeEnv({ shows: () => false })
-  const { client } = env
+  env = await providerEnv({ ...localProvider(), contract: testContract() })
+  const { newClient: client } = env
   await client.create(LocalMachineTemplate, { ...named('machines'), spec: { template: { spec: {} } } })
   await client.create(LocalCluster, named('demo'))
   await client.create(LocalControlPlane, {
@@ -56,15 +59,17 @@ async function aControlPlane({ replicas = 3, remediation }: Setup = {}): Promise
   await env.advance(minutes(1))
 }
 
-const machines = async () => (await env.client.list(Machine, { namespace: 'default' })).items
+const workload = async () =>
+  env.connect(atob((await env.client.get(Secret, { ...key, name: 'demo-kubeconfig' })).data!['value']!))
+const machines = async () => (await env.newClient.list(Machine, { namespace: 'default' })).items
 const names = async () => (await machines()).map(({ metadata }) => metadata.name).sort()
-const controlPlane = () => env.client.get(LocalControlPlane, key)
+const controlPlane = () => env.newClient.get(LocalControlPlane, key)
 const ownerRemediated = async (name: string) =>
-  conditionText(await env.client.get(Machine, { namespace: 'default', name }), 'OwnerRemediated')
+  conditionText(await env.newClient.get(Machine, { namespace: 'default', name }), 'OwnerRemediated')
 
 const failure = { at: 'kubelet' as const, message: 'the disk is full' }
 const breakMachine = (name: string) =>
-  env.client.patch(LocalMachine, { namespace: 'default', name }, { type: 'merge', body: { spec: { simulated: { failure } } } })
+  env.newClient.patch(LocalMachine, { namespace: 'default', name }, { type: 'merge', body: { spec: { simulated: { failure } } } })
 
 test('an unhealthy Machine is replaced', async () => {
   await aControlPlane()
@@ -78,7 +83,7 @@ test('an unhealthy Machine is replaced', async () => {
   const [replacement, ...others] = (await names()).filter((name) => name !== before[1] && name !== before[2])
   expect(others).toEqual([])
   expect(replacement).not.toBe(before[0])
-  const { annotations } = (await env.client.get(Machine, { namespace: 'default', name: replacement! })).metadata
+  const { annotations } = (await env.newClient.get(Machine, { namespace: 'default', name: replacement! })).metadata
   expect(JSON.parse(annotations![RemediationForAnnotation]!)).toMatchObject({ machine: before[0], retryCount: 0 })
   const { metadata, status } = await controlPlane()
   expect(metadata.annotations?.[RemediationInProgressAnnotation]).toBeUndefined()
@@ -86,14 +91,14 @@ test('an unhealthy Machine is replaced', async () => {
     readyReplicas: 3,
     lastRemediation: { machine: before[0], retryCount: 0, time: expect.any(String) },
   })
-  expect((await env.plane.workloads.clientFor(key)!.list(Node)).items).toHaveLength(3)
+  expect((await (await workload()).list(Node)).items).toHaveLength(3)
 })
 
 test('a Machine that a user marks is replaced', async () => {
   await aControlPlane()
   const before = await names()
   const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
-  await env.client.patch(Machine, { namespace: 'default', name: before[1]! }, { type: 'merge', body })
+  await env.newClient.patch(Machine, { namespace: 'default', name: before[1]! }, { type: 'merge', body })
   await env.advance(minutes(1))
   expect(await names()).toHaveLength(3)
   expect(await names()).not.toContain(before[1])
@@ -117,7 +122,7 @@ test('the majority of etcd members is spared, until a Machine recovers', async (
   expect(status).toBe('True')
 
   const other = chosen === before[0] ? before[1]! : before[0]!
-  await env.client.patch(
+  await env.newClient.patch(
     LocalMachine,
     { namespace: 'default', name: other },
     { type: 'merge', body: { spec: { simulated: null } } },
@@ -150,8 +155,8 @@ test('replacements that fail, too, are replaced maxRetry times', async () => {
   const [first] = seen
   await breakMachine(first!)
   // Machines are compared with their template by its name: the running ones stay as they are.
-  await env.client.delete(LocalMachineTemplate, { namespace: 'default', name: 'machines' })
-  await env.client.create(LocalMachineTemplate, {
+  await env.newClient.delete(LocalMachineTemplate, { namespace: 'default', name: 'machines' })
+  await env.newClient.create(LocalMachineTemplate, {
     ...named('machines'),
     spec: { template: { spec: { simulated: { failure: { at: 'provisioning', message: 'no capacity' } } } } },
   })
