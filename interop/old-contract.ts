@@ -1,5 +1,5 @@
 /**
- * Runs core's environment tests with providers of contract v1beta1: the provider kinds of the same tests declare the older contract, and
+ * Runs environment tests of core and the local provider with providers of contract v1beta1: the provider kinds of the same tests declare the older contract, and
  * the client of each test is translated (`packages/testing/src/contract-twin.ts`). `npm test` runs them with contract v1beta2.
  */
 import { globSync, readFileSync } from 'node:fs'
