@@ -1,5 +1,6 @@
 /** A cluster whose provider is restarted once in each phase of its life. */
 import { Cluster, Machine } from '@capstan/api'
+import { InfraMachinePoolContract } from '@capstan/api/contract'
 import type { Bench } from '../bench.ts'
 import {
   createCluster,
@@ -10,6 +11,7 @@ import {
   untilGone,
   untilPool,
 } from '../objects.ts'
+import { readOf } from '../read.ts'
 
 const name = 'restarted'
 
@@ -27,6 +29,9 @@ export async function restarted(bench: Bench): Promise<void> {
     bench.recording.objects(Machine).filter(({ metadata }) => metadata.labels?.['conform.capstan.dev/workers'] === name)
   await bench.until('a worker Machine has infrastructure', () => machines().length === 1 && machines().every(isProvisioned))
   await untilPool(bench, name)
+  // A pool is provisioned before its first machine, which a slow provider creates only after the next restart.
+  const ids = () => readOf(bench, 'InfraMachinePool', name, InfraMachinePoolContract.providerIDList)
+  if (bench.target.InfraMachinePool) await bench.until(`InfraMachinePool ${name} lists its machine`, () => ids()?.length === 1)
   bench.mark('before restart')
   await restart()
   await bench.quiet()
