@@ -38,7 +38,7 @@ const Wait = {
   different: 6_000,
   /** The same when only Events differ: upstream's library writes them one after the other, on a busy machine up to 20 s late. */
   events: 40_000,
-  /** Between two comparisons of sides that do not come to rest. */
+  /** Between two comparisons where a side does not come to rest. */
   again: 700,
   /** Longest wait for one step: a busy machine needs more time, and a side that reaches the state of the other ends the wait. */
   most: 180_000,
@@ -46,7 +46,7 @@ const Wait = {
   changing: 300_000,
 }
 
-/** Comparisons without a difference that are necessary where neither side comes to rest. */
+/** Comparisons without a difference that are necessary where a side does not come to rest. */
 const TimesEqual = 5
 
 /** Refreshes of one step. The first may meet a workload cluster to which upstream is still connecting. */
@@ -254,7 +254,7 @@ export class Twin {
   }
 
   /**
-   * Waits until both sides were equal several times, in a state without rest, such as retries that create an object and delete it again.
+   * Waits until both sides were equal several times, in a state in which a side never rests, such as retries that create an object and delete it again.
    * Detects lasting differences; may miss temporary ones.
    */
   async agree(step: string, until: (objects: readonly KubeObject[]) => boolean): Promise<void> {

@@ -116,8 +116,8 @@ const adoptionFails: Case = async (twin) => {
 }
 
 /**
- * Objects of a new Machine cannot be created; what was created before them is deleted again, in each retry. The condition names the Machine,
- * so that each retry changes the status, and triggers the next one: neither side comes to rest.
+ * Objects of a new Machine cannot be created; what was created before them is deleted again, in each retry. The condition names the
+ * Machine, so that upstream's write of the status triggers its next retry: it retries each second for ever, and never comes to rest.
  */
 const creationFails =
   (group: string, resource: string): Case =>
