@@ -1,10 +1,11 @@
 import { memoryStore } from '@capstan/apiserver'
-import { configureWebhooks } from '@capstan/controller'
+import { configureWebhooks, installKinds } from '@capstan/controller'
 import {
   admission,
   type Client,
   ConfigMap,
   createClient,
+  CustomResourceDefinition,
   MutatingWebhookConfiguration,
   seededRandom,
   silent,
@@ -13,11 +14,13 @@ import {
   VirtualClock,
 } from '@capstan/kube'
 import { createApiServer } from '@capstan/kubernetes-kinds'
-import { providerAdmission, type ProviderName } from '@capstan/lab'
+import { providerAdmission, providerKinds, type ProviderName } from '@capstan/lab'
 import { localKinds } from '@capstan/local'
 import { expect, test } from 'vitest'
 import { connect } from 'node:tls'
-import { removeManagerWebhooks, removeStaleWebhooks, serveWebhooks, webhookConfiguration } from './manager-webhooks.ts'
+import { removeManagerWebhooks, removeStaleWebhooks, serveWebhooks } from './manager-webhooks.ts'
+import { components } from './manifests/components.ts'
+import { webhookConfiguration } from './manifests/names.ts'
 
 const clock = new VirtualClock()
 const newServer = () => createApiServer({ store: memoryStore(), clock, random: seededRandom(1), log: silent })
@@ -100,6 +103,51 @@ test('a manager with webhooks reuses the configurations of a killed one, a manag
   await dead()
   await removeStaleWebhooks(client, ['core'], silent)
   expect(await configurationNames(client)).toEqual([])
+  await server.close()
+})
+
+/** Applies the manifests of core as kubectl does: with a field manager of its own, and without force. */
+async function applyManifests(client: Client): Promise<void> {
+  const options = { image: 'capstan', version: 'v0.1.0', certificates: 'self-managed', replicas: 1 } as const
+  for (const manifest of components({ provider: 'core', ...options }))
+    if (manifest.kind === 'CustomResourceDefinition')
+      await client.apply(CustomResourceDefinition, manifest as never, { fieldManager: 'kubectl' })
+}
+const conversions = async (client: Client) => {
+  const { items } = await client.list(CustomResourceDefinition)
+  const places = items.map(({ spec }) => spec.conversion?.webhook?.clientConfig).filter((one) => one !== undefined)
+  return [...new Set(places.map(({ url, service, caBundle }) => url ?? `${service?.namespace}/${service?.name} ${caBundle}`))]
+}
+
+test.each([
+  ['a stopped manager', (_: Client, stop: () => Promise<void>) => stop()],
+  ['--remove-webhooks', (client: Client) => removeManagerWebhooks(client, ['core'])],
+])('%s returns conversion to the Service of the manifests, which can be applied then', async (_, end) => {
+  const server = newServer()
+  await server.ready
+  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  const webhooks = await serveFor(client, ['core'])
+  await installKinds(client, providerKinds.core, { clock, random: seededRandom(1), conversion: webhooks.conversion })
+  await webhooks.configure()
+  expect(await conversions(client)).toEqual([webhooks.conversion.url])
+  await expect(applyManifests(client)).rejects.toThrow('exactly one of url or service is required')
+  await end(client, () => webhooks.close())
+  expect(await conversions(client)).toEqual(['capi-system/capi-webhook-service undefined'])
+  await applyManifests(client)
+  await webhooks.close()
+  await server.close()
+})
+
+test('a stopped manager leaves conversion to the manager that has taken it over', async () => {
+  const server = newServer()
+  await server.ready
+  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  const webhooks = await serveFor(client, ['core'])
+  await webhooks.configure()
+  const other = { url: 'https://127.0.0.1:1/convert' }
+  await installKinds(client, providerKinds.core, { clock, random: seededRandom(1), conversion: other })
+  await webhooks.close()
+  expect(await conversions(client)).toEqual([other.url])
   await server.close()
 })
 

@@ -1,7 +1,14 @@
 /** The webhooks of `capstan manager`: defaults, validation and conversion for API servers that do not run them in the process. */
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
-import { configureWebhooks, ConvertPath, removeWebhooks, webhookHandler, type WebhookPlace } from '@capstan/controller'
+import {
+  configureWebhooks,
+  ConvertPath,
+  removeWebhooks,
+  replaceConversionUrls,
+  webhookHandler,
+  type WebhookPlace,
+} from '@capstan/controller'
 import { referenceVersions } from '@capstan/core'
 import type { Listening, ServingCertificate, WatchedFiles } from '@capstan/extension'
 import { keepOwnCertificate, listen, servingCertificateFrom, watchFiles } from '@capstan/extension'
@@ -10,6 +17,7 @@ import { messageOf, orAbsent, resourceName, ValidatingWebhookConfiguration } fro
 import { type ProviderName, providerKinds } from '@capstan/lab'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { UsageError } from './io.ts'
+import { conversionByService, webhookConfiguration } from './manifests/names.ts'
 import { portOption } from './port-option.ts'
 import { whyUnanswered } from './webhook-answers.ts'
 import { keepSharedCertificate } from './webhook-secret.ts'
@@ -34,7 +42,7 @@ export const withWebhooks = (command: Command): Command =>
     .addOption(new Option('--webhook-host <address>', 'address that webhooks are served on').default('127.0.0.1'))
     .option(
       '--remove-webhooks',
-      'delete the webhook configurations of capstan manager and exit; use it before another manager takes over',
+      'delete the webhook configurations of capstan manager, return conversion to its Service, and exit; use it before another manager takes over',
     )
     .option(
       '--webhook-url <url>',
@@ -92,7 +100,7 @@ export interface ManagerWebhooks {
   configure(): Promise<void>
   /**
    * Stops serving. Configurations of webhooks behind a Service stay, so that no write bypasses them during a restart. Those of a process
-   * without Service are removed, since they would block every write.
+   * without Service are removed, since they would block every write, and conversion returns to the Service of the manifests.
    */
   close(): Promise<void>
 }
@@ -115,15 +123,20 @@ export interface ManagerWebhooksOptions {
   reinstall(conversion: WebhookClientConfig): Promise<void>
 }
 
-/** Name of a provider's webhook configurations. Each provider has its own, so that their managers can run in one cluster. */
-export const webhookConfiguration = (provider: ProviderName): string => `capstan-${provider}`
-
 /**
  * Removes the webhook configurations of these providers, before another program takes over: while the configurations exist and no
- * manager serves them, the API server rejects writes.
+ * manager serves them, the API server rejects writes. CustomResourceDefinitions whose conversion has a URL that `isOurs` accepts name the
+ * Service of the manifests afterwards.
  */
-export async function removeManagerWebhooks(client: Client, providers: readonly ProviderName[]): Promise<void> {
-  for (const provider of providers) await removeWebhooks(client, webhookConfiguration(provider))
+export async function removeManagerWebhooks(
+  client: Client,
+  providers: readonly ProviderName[],
+  isOurs: (url: string) => boolean = () => true,
+): Promise<void> {
+  for (const provider of providers) {
+    await removeWebhooks(client, webhookConfiguration(provider))
+    await replaceConversionUrls(client, providerKinds[provider], { isOurs, by: conversionByService(provider) })
+  }
 }
 
 /**
@@ -136,7 +149,7 @@ export async function removeStaleWebhooks(client: Client, providers: readonly Pr
     const found = await orAbsent(client.get(ValidatingWebhookConfiguration, { name }))
     const why = found?.webhooks?.[0] && (await whyUnanswered(found.webhooks[0].clientConfig))
     if (why === undefined) continue
-    await removeWebhooks(client, name)
+    await removeManagerWebhooks(client, [provider])
     log.warn('Removed webhook configurations of a manager that no longer runs', { name, reason: why })
   }
 }
@@ -206,7 +219,8 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
     async close() {
       certificates.close()
       if (isConfigured && options.isAlone && !flags.webhookService) {
-        await removeManagerWebhooks(client, providers).catch((err: unknown) =>
+        const own = place(ConvertPath).url
+        await removeManagerWebhooks(client, providers, (url) => url === own).catch((err: unknown) =>
           log.error('Cannot remove the configurations of webhooks, which block writes from now on', {
             names: configurations.map(({ name }) => name).join(', '),
             reason: messageOf(err),

@@ -46,20 +46,49 @@ export async function installKinds(
 }
 
 /**
+ * Replaces the conversion webhook in the CRDs of these kinds that name a URL which `isOurs` accepts. Those that name a Service stay, and no
+ * field manager owns the new address.
+ * @throws StatusError Conflict when a CRD changes at every attempt
+ */
+export async function replaceConversionUrls(
+  client: Client,
+  kinds: readonly DeclaredKind[],
+  { isOurs, by }: { isOurs(url: string): boolean; readonly by: WebhookClientConfig },
+): Promise<void> {
+  for (const kind of kinds) {
+    const { metadata, spec } = customResourceDefinition(kind, by)
+    const name = metadata.name!
+    await retried(async () => {
+      const existing = await orAbsent(client.get(CustomResourceDefinition, { name }))
+      const url = existing?.spec.conversion?.webhook?.clientConfig?.url
+      if (existing === undefined || url === undefined || !isOurs(url) || !spec.conversion) return
+      const { resourceVersion } = existing.metadata
+      const body = { metadata: { resourceVersion }, spec: { conversion: replacing(spec.conversion) } }
+      await disown(client, await client.patch(CustomResourceDefinition, { name }, { type: 'merge', body }, { fieldManager }))
+    })
+  }
+}
+
+/**
  * Creates the CRD or updates the existing one. Afterwards no field manager owns its fields, so that another program, such as `kubectl apply
  * --server-side` with upstream's manifests, can take it over without a conflict.
  * @throws StatusError Conflict when the CRD changes at every attempt
  */
 async function install(client: Client, definition: Input<CustomResourceDefinition>): Promise<void> {
   const name = definition.metadata.name!
+  await retried(async () => {
+    const existing = await orAbsent(client.get(CustomResourceDefinition, { name }))
+    const written = existing
+      ? await update(client, definition, existing)
+      : await client.create(CustomResourceDefinition, definition, { fieldManager })
+    if (written.metadata.managedFields?.some(ownsFields)) await disown(client, written)
+  })
+}
+
+async function retried(write: () => Promise<void>): Promise<void> {
   for (let attempts = 1; ; attempts++) {
     try {
-      const existing = await orAbsent(client.get(CustomResourceDefinition, { name }))
-      const written = existing
-        ? await update(client, definition, existing)
-        : await client.create(CustomResourceDefinition, definition, { fieldManager })
-      if (written.metadata.managedFields?.some(ownsFields)) await disown(client, written)
-      return
+      return await write()
     } catch (err) {
       // Caused by another manager that starts at the same time, or by the server's own controllers, which write conditions.
       if (!isReason(err, 'AlreadyExists', 'Conflict') || attempts === MaxAttempts) throw err

@@ -8,10 +8,10 @@ import {
   components,
   coreRoleForLocal,
   type Manifest,
-  providerNames,
   type ProviderToInstall,
   releaseMetadata,
 } from '../manifests/components.ts'
+import { providerNames } from '../manifests/names.ts'
 import { shardCount } from '../leader-election.ts'
 import { versions } from '../versions.ts'
 

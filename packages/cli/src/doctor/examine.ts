@@ -19,8 +19,8 @@ import {
   type WebhookClientConfig,
 } from '@capstan/kube'
 import { type ProviderName, providerKinds } from '@capstan/lab'
+import { webhookConfiguration } from '../manifests/names.ts'
 import { leaderElectionRules, managerRules } from '../manifests/roles.ts'
-import { webhookConfiguration } from '../manager-webhooks.ts'
 import { probe } from '../server-checks.ts'
 import { whyUnanswered } from '../webhook-answers.ts'
 

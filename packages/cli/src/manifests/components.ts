@@ -1,7 +1,7 @@
 /** Builds the manifests of a Capstan provider in the form that clusterctl and kubectl expect. Pure. */
-import { ConvertPath } from '@capstan/controller'
 import { customResourceDefinition, type DeclaredKind, type PolicyRule } from '@capstan/kube'
 import { type ProviderName, providerKinds } from '@capstan/lab'
+import { conversionByService, providerNames, webhookService } from './names.ts'
 import { leaderElectionRules, localRulesForCore, managerRules } from './roles.ts'
 
 export type ProviderToInstall = ProviderName
@@ -23,34 +23,6 @@ export interface Manifest {
   readonly kind: string
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly [field: string]: unknown }
   readonly [field: string]: unknown
-}
-
-/** Names of a provider's objects. Upstream's for core, so that tools which look for them find ours. */
-interface Names {
-  readonly namespace: string
-  readonly prefix: string
-  /** Name of the provider in clusterctl, and value of `cluster.x-k8s.io/provider`. */
-  readonly clusterctl: string
-  readonly label: string
-  readonly file: string
-}
-
-export const providerNames: Readonly<Record<ProviderToInstall, Names>> = {
-  // clusterctl accepts no other name of a core provider.
-  core: {
-    namespace: 'capi-system',
-    prefix: 'capi',
-    clusterctl: 'cluster-api',
-    label: 'cluster-api',
-    file: 'core-components.yaml',
-  },
-  local: {
-    namespace: 'capstan-local-system',
-    prefix: 'capstan-local',
-    clusterctl: 'local',
-    label: 'infrastructure-local',
-    file: 'infrastructure-components.yaml',
-  },
 }
 
 /** Every object, in the order in which they can be applied. */
@@ -122,15 +94,13 @@ export function releaseMetadata(version: string): Manifest & { releaseSeries: un
  */
 function definition(kind: DeclaredKind, { provider, certificates }: ManifestOptions): Manifest {
   const { namespace } = providerNames[provider]
-  const service = { namespace, name: webhookService(provider), path: ConvertPath }
-  const made = customResourceDefinition(kind, { service }) as unknown as Manifest
+  const made = customResourceDefinition(kind, conversionByService(provider)) as unknown as Manifest
   if (certificates !== 'cert-manager' || kind.versions.length === 0) return made
   const annotations = { 'cert-manager.io/inject-ca-from': `${namespace}/${servingCertificate(provider)}` }
   return { ...made, metadata: { ...made.metadata, annotations } }
 }
 
 const servingCertificate = (provider: ProviderToInstall) => `${providerNames[provider].prefix}-serving-cert`
-const webhookService = (provider: ProviderToInstall) => `${providerNames[provider].prefix}-webhook-service`
 const webhookSecret = (provider: ProviderToInstall) => `${webhookService(provider)}-cert`
 
 const rbac = 'rbac.authorization.k8s.io'

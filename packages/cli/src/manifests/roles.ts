@@ -6,7 +6,7 @@ import type { PolicyRule } from '@capstan/kube'
 import { resourceName } from '@capstan/kube'
 import { type ProviderName, providerKinds } from '@capstan/lab'
 import { localKinds } from '@capstan/local'
-import { webhookConfiguration } from '../manager-webhooks.ts'
+import { webhookConfiguration } from './names.ts'
 
 /** Verbs for objects. Only Leases are written by PUT. Creating by apply requires `create` and `patch`. */
 const all = ['create', 'delete', 'get', 'list', 'patch', 'watch']

@@ -1,0 +1,42 @@
+/** Names of the objects that manifests and managers of a provider share. */
+import { ConvertPath } from '@capstan/controller'
+import type { WebhookClientConfig } from '@capstan/kube'
+import type { ProviderName } from '@capstan/lab'
+
+/** Names of a provider's objects. Upstream's for core, so that tools which look for them find ours. */
+interface Names {
+  readonly namespace: string
+  readonly prefix: string
+  /** Name of the provider in clusterctl, and value of `cluster.x-k8s.io/provider`. */
+  readonly clusterctl: string
+  readonly label: string
+  readonly file: string
+}
+
+export const providerNames: Readonly<Record<ProviderName, Names>> = {
+  // clusterctl accepts no other name of a core provider.
+  core: {
+    namespace: 'capi-system',
+    prefix: 'capi',
+    clusterctl: 'cluster-api',
+    label: 'cluster-api',
+    file: 'core-components.yaml',
+  },
+  local: {
+    namespace: 'capstan-local-system',
+    prefix: 'capstan-local',
+    clusterctl: 'local',
+    label: 'infrastructure-local',
+    file: 'infrastructure-components.yaml',
+  },
+}
+
+/** Name of a provider's webhook configurations. Each provider has its own, so that their managers can run in one cluster. */
+export const webhookConfiguration = (provider: ProviderName): string => `capstan-${provider}`
+
+export const webhookService = (provider: ProviderName): string => `${providerNames[provider].prefix}-webhook-service`
+
+/** Conversion behind the Service of the manifests, without the certificate authority. */
+export const conversionByService = (provider: ProviderName): WebhookClientConfig => ({
+  service: { namespace: providerNames[provider].namespace, name: webhookService(provider), path: ConvertPath },
+})
