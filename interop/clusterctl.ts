@@ -66,7 +66,7 @@ interface Step {
 async function runOn(started: ServedPlane): Promise<Map<string, Step>> {
   await using plane = started
   const client = plane.client()
-  const config = await repository(plane.folder)
+  const config = await upstreamRepository(plane.folder)
   await install(client, ['certificates', 'issuers'].map(certManagerDefinition))
   const clusterctl = await clusterctlOn(plane)
   const steps = new Map<string, Step>()
@@ -84,8 +84,8 @@ async function runOn(started: ServedPlane): Promise<Map<string, Step>> {
   return steps
 }
 
-/** Creates a repository folder for `clusterctl init` from the released modules. @returns the path of its configuration */
-async function repository(folder: string): Promise<string> {
+/** Creates a repository folder of upstream's providers for `clusterctl init` from the released modules. @returns the path of its configuration */
+export async function upstreamRepository(folder: string): Promise<string> {
   const [kubectl] = await toolPaths('kubectl')
   const config: object[] = []
   for (const [i, { name, type, file }] of providers.entries()) {

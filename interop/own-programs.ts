@@ -1,23 +1,47 @@
 /**
  * Runs Capstan's own programs as a user does: scaffolded projects are installed and built, `capstan dev` runs, and the guides are executed
- * line by line.
+ * line by line, with packages from a registry on loopback and upstream's release from a folder.
  */
-import { delimiter, dirname } from 'node:path'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { buildPackages } from '../scripts/build.ts'
+import { packPackages } from '../scripts/packages/pack.ts'
 import { Checks } from './capstan-process.ts'
+import { upstreamRepository } from './clusterctl.ts'
+import { installTools, publish, type Registry, startRegistry, writeNpmrc } from './registry.ts'
 import type { Suite } from './suite.ts'
 import { runTests } from './tests.ts'
 import { toolPaths } from './tools.ts'
 
 export const programsSuite: Suite = {
-  shows: 'projects of capstan new, capstan dev, and the guides line by line',
+  shows: 'projects of capstan new, capstan dev, and the guides line by line; --only install.process runs one file',
   ci: true,
-  tools: ['kubectl'],
-  async run() {
+  tools: ['kubectl', 'clusterctl'],
+  prepare: async () => void (await installTools()),
+  async run({ only = '' } = {}) {
     const checks = new Checks()
-    const [kubectl] = await toolPaths('kubectl')
-    const PATH = `${dirname(kubectl)}${delimiter}${process.env.PATH}`
-    for (const [name, status] of await runTests([], { CAPSTAN_PROGRAMS: '1', PATH })) {
-      checks.check(name, status === 'passed', status)
+    const programs = await toolPaths('kubectl', 'clusterctl')
+    const PATH = [...programs.map((path) => dirname(path)), process.env.PATH].join(delimiter)
+    const folder = mkdtempSync(join(tmpdir(), 'capstan-programs-'))
+    let registry: Registry | undefined
+    try {
+      registry = await startRegistry(await installTools(), join(folder, 'registry'))
+      const npmrc = join(folder, 'npmrc')
+      writeNpmrc(npmrc, registry)
+      const built = join(folder, 'built')
+      await buildPackages(built)
+      const env = { ...process.env, NPM_CONFIG_USERCONFIG: npmrc }
+      await publish(packPackages(built, join(folder, 'tarballs')), { cwd: folder, env })
+      const upstream = join(folder, 'upstream')
+      mkdirSync(upstream)
+      const places = { CAPSTAN_NPMRC: npmrc, CAPSTAN_UPSTREAM: await upstreamRepository(upstream) }
+      const files = only.split(',').filter((part) => part !== '')
+      for (const [name, status] of await runTests(files, { CAPSTAN_PROGRAMS: '1', ...places, PATH }))
+        checks.check(name, status === 'passed', status)
+    } finally {
+      await registry?.stop()
+      rmSync(folder, { recursive: true, force: true })
     }
     return checks
   },

@@ -2,31 +2,27 @@
  * Publishes every package to a registry on loopback (verdaccio) and installs from it as a user does: in empty folders outside of the
  * checkout a controller is written, compiled and tested, the command is installed globally, and npx runs it.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { createServer } from 'node:net'
-import { homedir, tmpdir } from 'node:os'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { messageOf } from '@capstan/kube'
 import { buildPackages } from '../scripts/build.ts'
 import { packPackages, type Tarball } from '../scripts/packages/pack.ts'
 import { sourcePackages } from '../scripts/packages/manifests.ts'
 import { Checks } from './capstan-process.ts'
+import {
+  ended,
+  installTools,
+  oldestNode,
+  publish,
+  type Registry,
+  startRegistry,
+  stopped,
+  type Tools,
+  writeNpmrc,
+} from './registry.ts'
 import { CannotRun, type Outcome, type Suite } from './suite.ts'
 import { toolPaths } from './tools.ts'
 
@@ -55,8 +51,8 @@ async function run(): Promise<Outcome> {
     const tarballs = packPackages(built, join(folder, 'tarballs'))
     for (const tarball of tarballs) await lint(checks, tools, tarball)
     registry = await startRegistry(tools, join(folder, 'registry'))
-    const stranger = new Stranger(folder, registry.url)
-    for (const { path } of tarballs) await stranger.run('npm', ['publish', '--provenance=false', path])
+    const stranger = new Stranger(folder, registry)
+    await publish(tarballs, { cwd: folder, env: stranger.env })
     await controllerOfAStranger(checks, stranger, tools)
     await globalCommand(checks, stranger)
     await newExtension(checks, stranger)
@@ -89,17 +85,11 @@ class Stranger {
   readonly #folder: string
   readonly env: NodeJS.ProcessEnv
 
-  constructor(folder: string, registry: string) {
+  constructor(folder: string, registry: Registry) {
     this.#folder = join(folder, 'stranger')
     mkdirSync(this.#folder)
-    // Packages of others come from the registry that this machine uses. npm does not publish without a token, so any token is set.
     const npmrc = join(this.#folder, 'npmrc')
-    const found = existsSync(join(homedir(), '.npmrc')) ? readFileSync(join(homedir(), '.npmrc'), 'utf8') : ''
-    const { host } = new URL(registry)
-    writeFileSync(
-      npmrc,
-      `${found}\n@capstan:registry=${registry}\n//${host}/:_authToken=anybody\nfund=false\naudit=false\nupdate-notifier=false\n`,
-    )
+    writeNpmrc(npmrc, registry)
     const kept = Object.entries(process.env).filter(
       ([name]) => !/^npm_|^NODE_(?!EXTRA_CA_CERTS)|^VITEST|^KUBECONFIG$|^CAPSTAN_/i.test(name),
     )
@@ -258,116 +248,6 @@ async function byNpx(checks: Checks, stranger: Stranger): Promise<void> {
   checks.check('npx @capstan/cli runs in an empty folder', code === 0 && text.includes(`capstan: ${version}`), text)
 }
 
-interface Tools {
-  readonly folder: string
-  readonly bin: string
-  readonly oldestNode: string
-  readonly typescript: string
-}
-
-/** `>=22.13`: 22.13.0. */
-const oldestNode = (): string => {
-  const { manifest } = sourcePackages().find(({ folder }) => folder === 'testing')!
-  const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)!
-  return `${major}.${minor}.0`
-}
-
-/** Tools of npm that only this suite needs, in the cache of the machine: they are four times as many packages as the checkout has. */
-async function installTools(): Promise<Tools> {
-  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    devDependencies: { typescript: string }
-  }
-  const platform = process.platform === 'win32' ? 'win' : process.platform
-  const wanted = JSON.parse(readFileSync(join(own, 'tools.json'), 'utf8')) as { dependencies: Record<string, string> }
-  wanted.dependencies[`node-${platform}-${process.arch}`] = oldestNode()
-  const text = JSON.stringify(wanted)
-  const cache = process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools')
-  const folder = join(cache, `npm-${createHash('sha256').update(text).digest('hex').slice(0, 12)}`)
-  if (!existsSync(folder)) {
-    mkdirSync(cache, { recursive: true })
-    const partial = mkdtempSync(`${folder}-`)
-    writeFileSync(join(partial, 'package.json'), text)
-    const { code, text: printed } = await ended('npm', ['install', '--no-audit', '--no-fund'], { cwd: partial, env: process.env })
-    if (code !== 0) {
-      rmSync(partial, { recursive: true, force: true })
-      throw new CannotRun(`verdaccio, publint and attw cannot be installed: ${printed.trim().split('\n').slice(-3).join(' ')}`)
-    }
-    try {
-      renameSync(partial, folder)
-    } catch (err) {
-      // Another process was faster.
-      rmSync(partial, { recursive: true, force: true })
-      if (!existsSync(folder)) throw err
-    }
-  }
-  return {
-    folder,
-    bin: join(folder, 'node_modules/.bin'),
-    oldestNode: join(folder, `node_modules/node-${platform}-${process.arch}/bin/node`),
-    typescript: devDependencies.typescript,
-  }
-}
-
-interface Registry {
-  readonly url: string
-  stop(): Promise<void>
-}
-
-async function startRegistry(tools: Tools, folder: string): Promise<Registry> {
-  mkdirSync(folder)
-  const port = await freePort()
-  const config = {
-    storage: join(folder, 'storage'),
-    auth: { htpasswd: { file: join(folder, 'htpasswd') } },
-    packages: { '@capstan/*': { access: '$all', publish: '$all', unpublish: '$all' } },
-    uplinks: {},
-    log: { type: 'stdout', format: 'json', level: 'warn' },
-    max_body_size: '50mb',
-  }
-  writeFileSync(join(folder, 'config.yaml'), JSON.stringify(config))
-  const child = spawn(
-    process.execPath,
-    [join(tools.bin, 'verdaccio'), '--config', join(folder, 'config.yaml'), '--listen', `127.0.0.1:${port}`],
-    {
-      cwd: folder,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
-  process.once('exit', () => child.kill('SIGKILL'))
-  let printed = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (text: Buffer) => (printed = `${printed}${text.toString()}`.slice(-2000)))
-  const url = `http://127.0.0.1:${port}/`
-  for (let waited = 0; ; waited += 100) {
-    if (
-      await fetch(`${url}-/ping`).then(
-        ({ ok }) => ok,
-        () => false,
-      )
-    )
-      break
-    if (child.exitCode !== null || waited > 60_000) throw new Error(`verdaccio does not serve: ${printed}`)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  return { url, stop: () => stopped(child) }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
-}
-
-async function stopped(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = new Promise((resolve) => child.once('exit', resolve))
-  child.kill('SIGKILL')
-  await exited
-}
-
 /** Resolves with a line of standard output that matches. @throws Error when the program ends before */
 function line(child: ChildProcess, like: RegExp): Promise<string> {
   let complaints = ''
@@ -378,16 +258,6 @@ function line(child: ChildProcess, like: RegExp): Promise<string> {
       if (like.test(text)) resolve(text)
     })
   })
-}
-
-async function ended(command: string, args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
-  return promisify(execFile)(command, args, { ...options, maxBuffer: 1 << 26, timeout: 300_000 }).then(
-    ({ stdout, stderr }) => ({ code: 0, text: stdout + stderr }),
-    (err: { code?: number; stdout?: string; stderr?: string }) => ({
-      code: err.code ?? -1,
-      text: `${err.stdout ?? ''}${err.stderr ?? ''}${err.stdout === undefined ? messageOf(err) : ''}`,
-    }),
-  )
 }
 
 /** Bytes of all files below. */

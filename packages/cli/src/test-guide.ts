@@ -2,11 +2,14 @@
  * Runs guides. The blocks of a page are executed in order: `sh` runs each line; `sh refused` does too, and each line must fail; `sh
  * background` starts a command that keeps running; `sh stop` presses Ctrl-C in the terminal of the command with that beginning; a language
  * followed by a file name saves the block as that file; `text` is the expected output, of the running program if the step before saved a
- * file or started a program, otherwise of the last command. Numbers may differ.
+ * file or started a program, otherwise of the last command. Numbers may differ. A block of any other form is an error.
+ *
+ * A page may also name commands in its prose. The words of each of them are part of a command that runs, or the test of the page lists it with the reason
+ * why it is not run.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { createInterface } from 'node:readline'
 import { delimiter, dirname, join } from 'node:path'
@@ -21,9 +24,24 @@ export type GuideStep =
   /** `of`: the command of the output. */
   | { readonly kind: 'expect'; readonly of: 'command' | 'background'; readonly lines: readonly string[] }
 
+/** The text behind the opening fence, and the lines of the block. */
+const fence = /^ *```(.*)\n([^]*?)^ *```$/gm
+
+/** Commands in the prose of a page: code with a program, a subcommand and more. Without more, it is the name of a command. */
+export const commandsInProse = (path: string): string[] =>
+  [
+    ...readFileSync(path, 'utf8')
+      .replace(fence, '')
+      .matchAll(/`((?:npx|npm|capstan|kubectl|clusterctl|curl|helm) [^`\s]+ [^`]+)`/g),
+  ].map(([, command]) => command!)
+
 export function guideSteps(path: string): GuideStep[] {
   const steps: GuideStep[] = []
-  for (const [, language, what = '', text] of readFileSync(path, 'utf8').matchAll(/^```(\w+)(?: (\S+))?\n([^]*?)^```$/gm)) {
+  for (const [block, start, text] of readFileSync(path, 'utf8').matchAll(fence)) {
+    const [, language, what = ''] = /^(\w+)(?: (\S+))?$/.exec(start!) ?? []
+    const isKnown =
+      language === 'sh' ? ['', 'background', 'refused', 'stop'].includes(what) : (language === 'text') === (what === '')
+    if (language === undefined || !isKnown) throw new Error(`${path}: no step has this form:\n${block}`)
     const lines = text!.trimEnd().split('\n')
     if (language === 'text') {
       steps.push({ kind: 'expect', of: steps.at(-1)?.kind === 'run' ? 'command' : 'background', lines })
@@ -112,27 +130,62 @@ interface Started extends RunningCommand {
   readonly command: string
 }
 
+export interface GuideOptions {
+  /** Programs without which the page cannot be followed. */
+  readonly programs: readonly string[]
+  /** Why commands of the page are not run, by the command. */
+  readonly notRun?: { readonly [command: string]: string }
+  /** For readers without a checkout: npm and npx take the packages from the registry of `npm run interop -- programs`. */
+  readonly fromRegistry?: true
+  /** clusterctl finds upstream's release in the folder of `npm run interop -- programs`. */
+  readonly withUpstream?: true
+}
+
 /**
- * Runs a guide of docs/guides for readers with a checkout, from its first command to its last, in `folder`. The page's ports may be in use
- * on this machine, so programs listen on free ports, which replace the page's ports.
+ * Runs a guide of docs/guides, from its first command to its last, in `folder`. Only this differs from what a reader does: the page's
+ * ports may be in use on this machine, so programs listen on free ports, which replace the page's ports; `npx @capstan/cli` is the
+ * command of the checkout, unless the page is for readers without one; npm installs global packages below `folder`, and npx does not ask before
+ * it installs.
  */
 export class GuideRun {
   readonly #folder: string
+  readonly #options: GuideOptions
   readonly #running: Started[] = []
   readonly #env: { [name: string]: string }
   /** By the ports of the page. */
   readonly #ports = new Map<string, string>()
+  /** Commands that ran, and those of `notRun` that were met. */
+  readonly #ran: string[] = []
+  readonly #left = new Set<string>()
 
-  constructor(folder: string) {
+  constructor(folder: string, options: GuideOptions) {
     this.#folder = folder
-    this.#env = { HOME: folder, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ''}`, ...goCaches() }
+    this.#options = options
+    const global = join(folder, '.npm-global')
+    this.#env = {
+      HOME: folder,
+      PATH: [join(global, 'bin'), dirname(process.execPath), process.env.PATH ?? ''].join(delimiter),
+      NPM_CONFIG_PREFIX: global,
+      NPM_CONFIG_CACHE: process.env.npm_config_cache ?? join(homedir(), '.npm'),
+      NPM_CONFIG_PREFER_OFFLINE: 'true',
+      NPM_CONFIG_YES: 'true',
+      // Without a network, the search for a newer release takes a minute.
+      CLUSTERCTL_DISABLE_VERSIONCHECK: 'true',
+      ...goCaches(),
+    }
+    if (options.fromRegistry) this.#env.NPM_CONFIG_USERCONFIG = process.env.CAPSTAN_NPMRC!
     // A checkout to write to.
-    for (const name of ['config', 'examples', 'packages', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
+    else for (const name of ['config', 'examples', 'packages', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
+    if (options.withUpstream) {
+      mkdirSync(join(folder, '.config/cluster-api'), { recursive: true })
+      copyFileSync(process.env.CAPSTAN_UPSTREAM!, join(folder, '.config/cluster-api/clusterctl.yaml'))
+    }
   }
 
   async run(page: string): Promise<void> {
     let last: readonly string[] = []
-    for (const step of guideSteps(join(root, 'docs/guides', page))) {
+    const path = join(root, 'docs/guides', page)
+    for (const step of guideSteps(path)) {
       if (step.kind === 'run') for (const command of step.commands) last = await this.#command(command, step.fails)
       else if (step.kind === 'save') writeFileSync(join(this.#folder, step.file), this.#here(step.text))
       else if (step.kind === 'start') this.#start(step.command)
@@ -148,6 +201,29 @@ export class GuideRun {
       process.kill(-child.pid!, 'SIGINT')
       await ended
     }
+    this.#account(page, commandsInProse(path))
+  }
+
+  /** @throws Error when a command of the prose is neither part of one that ran nor listed in `notRun`, or a listed one is not on the page */
+  #account(page: string, inProse: readonly string[]): void {
+    const { notRun = {} } = this.#options
+    const ran = this.#ran.map(asCapstan)
+    const inNone = [...new Set(inProse)].filter((command) => !ran.some((one) => hasWords(one, asCapstan(command))))
+    for (const command of inNone) if (command in notRun) this.#left.add(command)
+    expect(
+      inNone.filter((command) => !(command in notRun)),
+      `commands of ${page} that are not run`,
+    ).toEqual([])
+    expect(
+      Object.keys(notRun).filter((command) => !this.#left.has(command)),
+      `not on ${page}, or run`,
+    ).toEqual([])
+    console.log(
+      [
+        `${page}: ${ran.length} of ${ran.length + this.#left.size} commands executed`,
+        ...[...this.#left].map((command) => `  not: ${command} (${notRun[command]})`),
+      ].join('\n'),
+    )
   }
 
   /** Kills processes that are still running after a failure. */
@@ -157,12 +233,19 @@ export class GuideRun {
   }
 
   #here(text: string): string {
-    return text
-      .replaceAll('npx @capstan/cli', `${process.execPath} packages/cli/bin/capstan.js`)
+    const own = `${process.execPath} packages/cli/bin/capstan.js`
+    return (this.#options.fromRegistry ? text : text.replaceAll('npx @capstan/cli', own))
+      .replaceAll('/path/to', this.#folder)
       .replace(/\b(?:6443|8080|9443|9444)\b/g, (port) => this.#ports.get(port) ?? port)
   }
 
   async #command(command: string, fails: boolean): Promise<readonly string[]> {
+    if (this.#options.notRun && command in this.#options.notRun) {
+      this.#left.add(command)
+      return []
+    }
+    this.#ran.push(command)
+    console.log(`$ ${command}`)
     const [, name, value] = /^export (\w+)=(.*)$/.exec(command) ?? []
     if (name !== undefined) {
       this.#env[name] = value!
@@ -175,6 +258,8 @@ export class GuideRun {
   }
 
   #start(command: string): void {
+    this.#ran.push(command)
+    console.log(`$ ${command}`)
     const anyPort = command.replace(/(-port) (\d+)/g, (_, flag: string, port: string) => `${flag} ${this.#ports.get(port) ?? 0}`)
     // A second start in the same data folder takes the port of the first one.
     const isFirst = !existsSync(join(this.#folder, '.capstan/port'))
@@ -204,15 +289,30 @@ const goCaches = (): { [name: string]: string } => ({
   GOCACHE: process.env.GOCACHE ?? join(homedir(), '.cache/go-build'),
 })
 
-/** Declares a test that runs a guide in a new folder, from its first command to its last. It is skipped when one of `programs` is missing. */
-export function testGuide(page: string, ...programs: string[]): void {
-  const missing = missingPrograms(...programs)
+/** Whether a command has these words in this order. */
+function hasWords(command: string, words: string): boolean {
+  const [...left] = words.split(' ')
+  for (const word of command.split(' ')) if (word === left[0]) left.shift()
+  return left.length === 0
+}
+
+const asCapstan = (command: string): string => command.replaceAll('npx @capstan/cli', 'capstan')
+
+/** Declares a test that runs a guide in a new folder, from its first command to its last. It is skipped when a program is missing. */
+export function testGuide(page: string, options: GuideOptions): void {
+  const { programs, fromRegistry, withUpstream } = options
+  const missing = [
+    ...missingPrograms(...programs),
+    ...(fromRegistry && process.env.CAPSTAN_NPMRC === undefined ? ['registry of npm run interop -- programs'] : []),
+    ...(withUpstream && process.env.CAPSTAN_UPSTREAM === undefined ? ['release of upstream of npm run interop -- programs'] : []),
+  ]
   const reason = missing.length > 0 ? ` (not run: there is no ${missing.join(', no ')})` : ''
   // A first build in Go compiles client-go.
   const timeout = programs.includes('go') ? 900_000 : 180_000
-  test.skipIf(missing.length > 0)(`docs/guides/${page} does what it says${reason}`, { timeout }, async () => {
+  test.skipIf(missing.length > 0)(`docs/guides/${page} does what it says${reason}`, { timeout }, async ({ signal }) => {
     const folder = mkdtempSync(join(tmpdir(), 'capstan-guide-'))
-    const guide = new GuideRun(folder)
+    const guide = new GuideRun(folder, options)
+    signal.addEventListener('abort', () => guide.kill())
     try {
       await guide.run(page)
     } finally {
