@@ -1,6 +1,15 @@
 /** Checks whether the API server runs admission beyond schemas: `capstan up` does in-process, other servers by webhooks. */
 import { ExtensionConfig } from '@capstan/api'
-import { type Client, type DeclaredKind, type Input, isReason, type KubeObject, type Logger, messageOf } from '@capstan/kube'
+import {
+  type Client,
+  type DeclaredKind,
+  type Input,
+  isReason,
+  type KubeObject,
+  type Logger,
+  messageOf,
+  StatusError,
+} from '@capstan/kube'
 import type { ProviderName } from '@capstan/lab'
 import { LocalControlPlane } from '@capstan/local'
 import { UsageError } from './io.ts'
@@ -62,6 +71,27 @@ export async function probe(
     },
   )
   return { isChecked: rejection.test(answer), answer }
+}
+
+/**
+ * Returns the error of the API server when it cannot convert objects of a provider: creates one in an older version, in a dry run. Returns
+ * undefined when it converts them, when the user may not create the object, and when the kind of the probe has one version.
+ */
+export async function conversionFailure(
+  client: Client,
+  provider: ProviderName,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { kind, object } = probes[provider]
+  const [older] = kind.versions
+  if (!older) return undefined
+  try {
+    await client.create(older.kind, object, { dryRun: true, signal })
+    return undefined
+  } catch (err) {
+    if (!(err instanceof StatusError)) throw err
+    return /conversion webhook for .* failed/.test(err.message) ? err.message : undefined
+  }
 }
 
 export interface CheckOptions {

@@ -266,6 +266,14 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(message.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(`${failed} ${text}`)
   })
 
+  test('cannot be created in a dry run through a failing converter, except in the stored version', async () => {
+    server.code = 500
+    expect(await rejection(server.client.create(V1, conv({ size: 1 }), { dryRun: true }))).toBe(
+      '500 : conversion webhook for t.example.com/v1, Kind=Conv failed: an error on the server ("unknown") has prevented the request from succeeding',
+    )
+    await server.client.create(V2, conv({ width: 1 }), { dryRun: true })
+  })
+
   test('cannot be read through a failing converter, except in the stored version', async () => {
     await server.client.create(V2, conv({ width: 1 }))
     server.code = 500

@@ -25,6 +25,11 @@ export class Converter {
     return converted as KubeObject as T
   }
 
+  /** Converts an object to its storage version and back, as a write does: a dry run fails where the write would. Calls webhooks only. */
+  async roundTrip<T extends KubeObject>(info: ResourceInfo, object: T): Promise<T> {
+    return info.stored && info.conversion ? this.show(info, await this.show(info.stored, object)) : object
+  }
+
   /** Like `show` for many objects, with one webhook call for all that need conversion. */
   async showAll(info: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly KubeObject[]> {
     const foreign = objects.filter((object) => needsWebhook(info, object))

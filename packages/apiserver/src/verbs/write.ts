@@ -67,7 +67,7 @@ export async function store(
     if (freezePause) await freezePause
     write.check?.(object)
     if (old && isUnchanged(context, stored!, old, object)) return old
-    if (options.dryRun) return freeze(object)
+    if (options.dryRun) return freeze(await server.converter.roundTrip(info, object))
     const { namespace, name } = (old ?? object).metadata
     const key = keyFor(info, namespace, name)
     if (old && isDone(object)) {

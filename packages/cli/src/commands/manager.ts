@@ -204,11 +204,11 @@ async function manage(options: Options, io: Io): Promise<void> {
       await webhooks?.configure()
     }
     if (!webhooks && !isInCluster) await removeStaleWebhooks(client, options.providers, log)
-    if (!election) await prepare(io.signal)
     if (!webhooks && !isInCluster) {
       const isAccepted = options.webhooks === false
       await rejectUnchecked({ client, providers: options.providers, isAccepted, server: access.server, log, signal: io.signal })
     }
+    if (!election) await prepare(io.signal)
 
     // The manager cannot detect whether the API server runs our admission; if it does, these change nothing.
     const controllers = [

@@ -21,6 +21,7 @@ import { createApiServer } from '@capstan/kubernetes-kinds'
 import { type ProviderName, providerAdmission, providerKinds } from '@capstan/lab'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { serveWebhooks } from '../manager-webhooks.ts'
+import { conversionByService } from '../manifests/names.ts'
 import { leaderElectionRules, managerRules } from '../manifests/roles.ts'
 import { authorityProblems, examine, neededRights } from './examine.ts'
 
@@ -191,6 +192,35 @@ test("a webhook behind a Service without a server is an error, with the API serv
       ),
     },
   ])
+})
+
+const unserved =
+  /^the API server gets no answer, and requests for other versions than the stored one fail meanwhile: conversion webhook for runtime.cluster.x-k8s.io\/v1alpha1, Kind=ExtensionConfig failed: Post "https:\/\/capi-webhook-service.capi-system.svc:443\/convert/
+
+test.each([
+  ['an error after a manager has added its authority', 'error', true],
+  ['a warning before the first manager', 'warning', false],
+] as const)('conversion behind a Service that nothing serves is %s', async (_, severity, hasAuthority) => {
+  const { certificate } = await makeAuthority(systemClock, { commonName: 'ca' })
+  const caBundle = hasAuthority ? { caBundle: Buffer.from(certificate).toString('base64') } : {}
+  const conversion = { ...conversionByService('core'), ...caBundle }
+  await installKinds(admin, providerKinds.core, { clock: systemClock, random: seededRandom(1), conversion })
+  manager = admin
+  const findings = (await look(['core'])).findings.filter(({ subject }) => subject === 'conversion of the core provider')
+  expect(findings).toMatchObject([{ severity, area: 'webhooks', problem: expect.stringMatching(unserved) }])
+})
+
+test('conversion at a URL that nothing serves is an error that says which requests fail', async () => {
+  const conversion = { url: 'https://127.0.0.1:1/convert' }
+  await installKinds(admin, providerKinds.core, { clock: systemClock, random: seededRandom(1), conversion })
+  manager = admin
+  const { findings } = await look(['core'])
+  expect(findings.find(({ severity }) => severity === 'error')).toMatchObject({
+    subject: 'conversion of clusters.cluster.x-k8s.io',
+    problem: expect.stringMatching(
+      /^nothing serves https:\/\/127\.0\.0\.1:1, and requests for other versions than the stored one fail meanwhile: .*ECONNREFUSED/,
+    ),
+  })
 })
 
 test('reports a CustomResourceDefinition of another release, and versions that are not served', async () => {

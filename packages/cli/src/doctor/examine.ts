@@ -21,7 +21,7 @@ import {
 import { type ProviderName, providerKinds } from '@capstan/lab'
 import { webhookConfiguration } from '../manifests/names.ts'
 import { leaderElectionRules, managerRules } from '../manifests/roles.ts'
-import { probe } from '../server-checks.ts'
+import { conversionFailure, probe } from '../server-checks.ts'
 import { whyUnanswered } from '../webhook-answers.ts'
 
 /** `error`: a manager cannot work. `warning`: it may fail later. */
@@ -72,16 +72,20 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   for (const right of neededRights(options)) found('rights', await rightProblems(right, options))
   const definitions = await readable(options.client.list(CustomResourceDefinition, { signal: options.signal }))
   for (const provider of options.providers) {
+    let [services, hasAuthority] = [false, false]
     if (definitions)
       for (const kind of providerKinds[provider]) {
         const definition = definitions.items.find(({ metadata }) => metadata.name === resourceName(kind))
         found('kinds', kindProblems(kind, definition, provider))
         const clientConfig = definition?.spec.conversion?.webhook?.clientConfig
         if (clientConfig) {
+          services ||= clientConfig.service !== undefined
+          hasAuthority ||= clientConfig.caBundle !== undefined
           found('certificates', authorityProblems(`conversion of ${resourceName(kind)}`, clientConfig, options.clock.now()))
-          found('webhooks', await answerProblems(`conversion of ${resourceName(kind)}`, clientConfig))
+          found('webhooks', await answerProblems(`conversion of ${resourceName(kind)}`, clientConfig, otherVersionsFail))
         }
       }
+    if (services) found('webhooks', await conversionProblems(provider, hasAuthority, options))
     await examineWebhooks(provider, options, found)
   }
   return { findings: withoutRepeats(findings), checked }
@@ -235,7 +239,7 @@ async function examineWebhooks(
     const subject = `${kind.kind} ${name}`
     found('certificates', authorityProblems(subject, first.clientConfig, options.clock.now()))
     // Only the API server reaches a webhook behind a Service. One dry run makes it call the webhooks of both configurations.
-    if (first.clientConfig.url !== undefined) found('webhooks', await answerProblems(subject, first.clientConfig))
+    if (first.clientConfig.url !== undefined) found('webhooks', await answerProblems(subject, first.clientConfig, writesFail))
     else if (kind === ValidatingWebhookConfiguration) found('webhooks', await serviceProblems(subject, provider, options))
   }
 }
@@ -252,11 +256,34 @@ async function serviceProblems(
     {
       severity: 'error',
       subject,
-      problem: `the API server gets no answer, and writes are rejected meanwhile: ${answer}`,
-      remedy: `Check that the Pods of the ${provider} provider are ready, and that the Service of its webhooks leads to them.`,
+      problem: `the API server gets no answer, and ${writesFail} meanwhile: ${answer}`,
+      remedy: servedByPods(provider),
     },
   ]
 }
+
+/** Problems of conversion behind a Service. Before the first manager, which adds its authority, nothing can convert. */
+async function conversionProblems(
+  provider: ProviderName,
+  hasAuthority: boolean,
+  { client, signal }: ExamineOptions,
+): Promise<Omit<Finding, 'area'>[]> {
+  const answer = await conversionFailure(client, provider, signal)
+  if (answer === undefined) return []
+  return [
+    {
+      severity: hasAuthority ? 'error' : 'warning',
+      subject: `conversion of the ${provider} provider`,
+      problem: `the API server gets no answer, and ${otherVersionsFail} meanwhile: ${answer}`,
+      remedy: servedByPods(provider),
+    },
+  ]
+}
+
+const writesFail = 'writes are rejected'
+const otherVersionsFail = 'requests for other versions than the stored one fail'
+const servedByPods = (provider: ProviderName): string =>
+  `Check that the Pods of the ${provider} provider are ready, and that the Service of its webhooks leads to them.`
 
 /** Problems of the authorities that API servers trust. */
 export function authorityProblems(subject: string, { caBundle }: WebhookClientConfig, now: number): Omit<Finding, 'area'>[] {
@@ -281,14 +308,19 @@ export function authorityProblems(subject: string, { caBundle }: WebhookClientCo
   return []
 }
 
-async function answerProblems(subject: string, clientConfig: WebhookClientConfig): Promise<Omit<Finding, 'area'>[]> {
+/** `effect`: which requests fail without an answer. */
+async function answerProblems(
+  subject: string,
+  clientConfig: WebhookClientConfig,
+  effect: string,
+): Promise<Omit<Finding, 'area'>[]> {
   const why = await whyUnanswered(clientConfig)
   if (why === undefined) return []
   return [
     {
       severity: 'error',
       subject,
-      problem: `nothing serves ${new URL(clientConfig.url!).origin}, and writes are rejected meanwhile: ${why}`,
+      problem: `nothing serves ${new URL(clientConfig.url!).origin}, and ${effect} meanwhile: ${why}`,
       remedy:
         'Start capstan manager with --webhook-port, which takes the configuration over, or run: capstan manager --remove-webhooks',
     },
