@@ -144,8 +144,8 @@ export interface GuideOptions {
 /**
  * Runs a guide of docs/guides, from its first command to its last, in `folder`. Only this differs from what a reader does: the page's
  * ports may be in use on this machine, so programs listen on free ports, which replace the page's ports; `npx @capstan/cli` is the
- * command of the checkout, unless the page is for readers without one; npm installs global packages below `folder`, and npx does not ask before
- * it installs.
+ * command of the checkout, unless the page is for readers without one; npm installs global packages below `folder`, and npx does not ask
+ * before it installs.
  */
 export class GuideRun {
   readonly #folder: string
