@@ -115,7 +115,7 @@ export function startCommand(command: string, folder: string, more: NodeJS.Proce
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** Those of the programs that the machine lacks. */
-export const missingPrograms = (...names: string[]): string[] =>
+export const missingPrograms = (names: readonly string[]): string[] =>
   names.filter((name) => {
     try {
       execFileSync('which', [name], { stdio: 'ignore' })
@@ -302,7 +302,7 @@ const asCapstan = (command: string): string => command.replaceAll('npx @capstan/
 export function testGuide(page: string, options: GuideOptions): void {
   const { programs, fromRegistry, withUpstream } = options
   const missing = [
-    ...missingPrograms(...programs),
+    ...missingPrograms(programs),
     ...(fromRegistry && process.env.CAPSTAN_NPMRC === undefined ? ['registry of npm run interop -- programs'] : []),
     ...(withUpstream && process.env.CAPSTAN_UPSTREAM === undefined ? ['release of upstream of npm run interop -- programs'] : []),
   ]
