@@ -31,10 +31,10 @@ const Most = 16
 
 export const coreTwinSuite: Suite = {
   shows: "upstream's core and ours on the same scripts: the same objects, events and responses",
-  ci: false,
+  ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'capi-core'],
   ownNetwork: true,
-  minutes: 45,
+  minutes: 30,
   async prepare() {
     for (const { tool, module } of core) await moduleFolder(tool, module)
   },
@@ -117,6 +117,9 @@ async function killUpstream({ programs }: Managers): Promise<void> {
   await Promise.all(programs.map((program) => program.kill()))
 }
 
+/** Cases that are listed with an explanation. */
+const MostNames = 5
+
 /** Counts of all cases. */
 class Outcomes implements Outcome {
   passed = 0
@@ -125,11 +128,15 @@ class Outcomes implements Outcome {
   known = 0
   /** Answers of admission that were compared. */
   asked = 0
-  readonly used = new Set<string>()
+  /** Cases by the explanations that they needed. */
+  readonly used = new Map<string, string[]>()
 
   print(): void {
     console.log(`${this.asked} answers of admission compared`)
-    for (const { what } of explained) if (this.used.has(what)) console.log(`explained: ${what}`)
+    for (const { what } of explained) {
+      const names = this.used.get(what)
+      if (names) console.log(`explained: ${what} (${names.length} cases: ${names.slice(0, MostNames).join(', ')})`)
+    }
     console.log(`${this.passed} the same, ${this.failed} different, ${this.known} with known differences`)
   }
 }
@@ -159,7 +166,7 @@ async function runOne(name: string, twin: Twin, outcome: Outcomes): Promise<void
   } finally {
     twin.close()
   }
-  for (const { what } of twin.explained) outcome.used.add(what)
+  for (const { what } of twin.explained) outcome.used.set(what, [...(outcome.used.get(what) ?? []), name])
   outcome.asked += twin.asked
   const isSame = broken === undefined && twin.found.length === 0
   const reason = differing[name]
