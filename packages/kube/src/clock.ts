@@ -2,7 +2,7 @@
 export interface Clock {
   /** Milliseconds since the Unix epoch. An administrator or NTP may set it back or ahead: measure durations with `elapsed`. */
   now(): number
-  /** Milliseconds since a fixed moment in the life of the process. Never goes back. */
+  /** Whole milliseconds since a fixed moment in the life of the process. Never goes back. */
   elapsed(): number
   /** Calls `callback` once, `after` milliseconds from now. */
   schedule(after: number, callback: () => void): Timer
@@ -101,7 +101,7 @@ const LongestTurn = 10
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  elapsed: () => performance.now(),
+  elapsed: () => Math.floor(performance.now()),
   schedule(after, callback) {
     // Node clamps delays above 24 days to one millisecond. A longer timer fires early instead.
     const timer = setTimeout(callback, Math.min(after, 2 ** 31 - 1))
