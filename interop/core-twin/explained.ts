@@ -48,15 +48,14 @@ export const explained: readonly Explained[] = [
   {
     what: 'Field manager of updates',
     reason:
-      'upstream names the field manager of writes other than server-side apply after its program file, `manager`, and adds the finalizer of a new MachineSet by a second write',
-    seen: '`metadata.managedFields` lists the same fields under `capstan`; the finalizer of a MachineSet is owned by the MachineDeployment alone',
+      'upstream names the field manager of writes other than server-side apply after its program file, `manager`, and adds the finalizers of a new MachineSet by further writes, of which two controllers race for the first',
+    seen: '`metadata.managedFields` lists the same fields under `capstan`; a finalizer of a MachineSet may be owned by the MachineDeployment alone',
     matches: ({ object, path, theirs, ours }) =>
       path.startsWith('metadata.managedFields[core Update') &&
-      theirs === CoreManagers.theirs &&
-      (ours === CoreManagers.ours ||
-        (ours === undefined &&
-          object.startsWith('MachineSet ') &&
-          path.startsWith('metadata.managedFields[core Update] .metadata.finalizers'))),
+      (theirs ?? CoreManagers.theirs) === CoreManagers.theirs &&
+      (ours ?? CoreManagers.ours) === CoreManagers.ours &&
+      ((theirs !== undefined && ours !== undefined) ||
+        (object.startsWith('MachineSet ') && path.startsWith('metadata.managedFields[core Update] .metadata.finalizers'))),
   },
   {
     what: '`observedGeneration`',

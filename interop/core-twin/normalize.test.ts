@@ -44,12 +44,16 @@ describe('field managers of updates', () => {
     ).toHaveLength(2)
   })
 
-  test('may lack the finalizer of a MachineSet, and of no other kind', () => {
+  test('may lack the finalizer of a MachineSet on one side, and of no other kind', () => {
     const finalizer = { 'f:metadata': { 'f:finalizers': { '.': {}, 'v:"cluster.x-k8s.io/machineset"': {} } } }
     const differences = (kind: string) =>
       unexplained(seen(kind, [withFields('manager', finalizer, kind)]), seen(kind, [withFields('capstan', {}, kind)]))
     expect(differences('MachineSet')).toEqual([])
     expect(differences('Machine')).toHaveLength(2)
+    const sides = (kind: string) =>
+      [seen(kind, [withFields('manager', {}, kind)]), seen(kind, [withFields('capstan', finalizer, kind)])] as const
+    expect(unexplained(...sides('MachineSet'))).toEqual([])
+    expect(unexplained(...sides('Machine'))).toHaveLength(2)
   })
 })
 
