@@ -10,13 +10,13 @@ import { join } from 'node:path'
 export interface Program {
   readonly name: string
   readonly pid: number
-  /** File with all that it printed. */
+  /** File with its output and errors. */
   readonly log: string
-  /** Set once it has ended. */
+  /** How the program has ended; undefined while it runs. */
   readonly ending: string | undefined
   /** The end of its log, for failure messages. */
   tail(lines?: number): string
-  /** SIGTERM, and SIGKILL when that has not helped; at once if it is disposable. */
+  /** Sends SIGTERM, and SIGKILL ten seconds later; to a disposable program SIGKILL at once. */
   stop(): Promise<void>
   /** SIGKILL. */
   kill(): Promise<void>
@@ -25,13 +25,13 @@ export interface Program {
 export interface ProgramOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly cwd?: string
-  /** Name that it sees itself started by; its path when absent. */
+  /** The program's `argv[0]`; its path when absent. */
   readonly argv0?: string
   /** Whether the program is killed at once: it has no state, and is slow to end after SIGTERM. */
   readonly disposable?: boolean
 }
 
-/** Characters of a log line that are enough to see what it is about. */
+/** Longer lines of a log are shortened to this many characters. */
 const LongLine = 400
 
 /** Milliseconds for a program to end after SIGTERM. */
@@ -53,9 +53,9 @@ done
 for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
 rm -rf -- "$1"`
 
-/** Programs that belong together. They end, and their folder is removed, when this is disposed of, and when this process dies. */
+/** A group of programs. They are stopped, and their folder is removed, when the group is disposed of and when this process dies. */
 export class Programs implements AsyncDisposable {
-  /** Theirs alone; holds the logs. */
+  /** Folder of this group alone, with the logs. */
   readonly folder: string
   readonly #programs: Program[] = []
   readonly #reaper: ChildProcess
@@ -67,7 +67,7 @@ export class Programs implements AsyncDisposable {
       detached: true,
     })
     this.#reaper.stdin!.on('error', () => {})
-    // It is not what keeps this process going; nor is its pipe.
+    // Neither the reaper nor its pipe keeps this process alive.
     this.#reaper.unref()
     ;(this.#reaper.stdin as unknown as { unref(): void }).unref()
   }
@@ -93,13 +93,13 @@ export class Programs implements AsyncDisposable {
     const ended = new Promise<void>((resolve) => {
       const end = (how: string) => {
         ending ??= how
-        if (child.pid !== undefined) this.#tellReaper(`-${child.pid}`)
+        if (child.pid !== undefined) this.#notifyReaper(`-${child.pid}`)
         resolve()
       }
       child.once('error', (err) => end(err.message))
       child.once('exit', (code, signal) => end(signal ? `ended by ${signal}` : `ended with code ${code}`))
     })
-    if (child.pid !== undefined) this.#tellReaper(`+${child.pid}`)
+    if (child.pid !== undefined) this.#notifyReaper(`+${child.pid}`)
     const program: Program = {
       name,
       pid: child.pid ?? 0,
@@ -127,14 +127,14 @@ export class Programs implements AsyncDisposable {
     return program
   }
 
-  /** Stops them, the last one first. */
+  /** Stops the programs, the last one first. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const program of [...this.#programs].reverse()) await program.stop()
     this.#reaper.stdin!.end()
     rmSync(this.folder, { recursive: true, force: true })
   }
 
-  #tellReaper(line: string): void {
+  #notifyReaper(line: string): void {
     this.#reaper.stdin!.write(`${line}\n`)
   }
 }
@@ -166,12 +166,12 @@ export const answers = (url: string, options: RequestOptions = {}): Promise<bool
   })
 
 /**
- * Where free ports are looked for: below those that the kernel gives to outgoing connections, which could take one in between, and
- * below those that upstream's in-memory clusters take.
+ * Range of free ports: below the ports of outgoing connections, which the kernel could assign in between, and below those of upstream's
+ * in-memory clusters.
  */
 const Ports = { from: 10_000, to: 18_999 }
 
-/** That many different free ports of the loopback interface. */
+/** Returns `count` different free ports of the loopback interface. */
 export async function freePorts(count: number): Promise<number[]> {
   const found = new Set<number>()
   while (found.size < count) {

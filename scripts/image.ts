@@ -1,7 +1,7 @@
 /**
- * `npm run image -- --base IMAGE@sha256:…`: the image of the command, for amd64 and arm64 (image/README.md). Makes its context in
- * build/image: the published command with the versions of package-lock.json, Node from npm's packages of it, and the SBOM; then runs
- * the builder. `--context-only` stops before the builder.
+ * `npm run image -- --base IMAGE@sha256:…`: builds the image of the command for amd64 and arm64 (image/README.md). Writes the
+ * build context to build/image: the published command with the versions of package-lock.json, Node from its npm packages, and the SBOM.
+ * Then runs the builder, except with `--context-only`.
  */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ const platforms = options.platforms.split(',')
 const unknown = platforms.filter((name) => !architectures.includes(name as Architecture))
 if (unknown.length > 0) fail(`--platforms ${options.platforms}: ${unknown.join(', ')} is none of ${architectures.join(', ')}`)
 if (!options['context-only'] && !/@sha256:[0-9a-f]{64}$/.test(options.base ?? ''))
-  fail('--base must name the base image by digest, as IMAGE@sha256:…: a tag is another image tomorrow')
+  fail('--base must name the base image by digest, as IMAGE@sha256:…, because a tag can move to another image')
 
 const { version } = rootManifest()
 const context = join(root, 'build', 'image')

@@ -15,6 +15,6 @@ test.each([
   expect(problems).toEqual(isAllowed ? [] : [expect.stringMatching(/^node_modules\/x: licence /)])
 })
 
-test('packages of the workspace are not looked at', () => {
+test('packages of the workspace are not checked', () => {
   expect(licenceProblems({ '': {}, 'packages/kube': {}, 'node_modules/@capstan/kube': { link: true } })).toEqual([])
 })

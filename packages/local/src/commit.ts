@@ -4,7 +4,7 @@ import { type Condition, type Kind, type KubeObject, type NewCondition, setCondi
 
 type WithConditions = KubeObject & { status?: { conditions?: Condition[] } }
 
-export interface Pass<T> {
+export interface Reconciled<T> {
   readonly before: T
   /** The changed draft of `before`. */
   readonly after: T
@@ -17,7 +17,7 @@ export interface Pass<T> {
 export async function commit<T extends WithConditions>(
   { client, cache, clock, signal }: ReconcileContext,
   kind: Kind<T>,
-  { before, after, computed, owned }: Pass<T>,
+  { before, after, computed, owned }: Reconciled<T>,
 ): Promise<void> {
   const { generation } = before.metadata
   after.status = {

@@ -10,7 +10,7 @@ export class Warmup {
   readonly #done: (configs: readonly ExtensionConfig[]) => void
   /** Uids by name: an ExtensionConfig that was deleted and recreated has not been tried. */
   readonly #tried = new Map<string, string>()
-  readonly #toBeginWith = new Map<string, ExtensionConfig>()
+  readonly #discovered = new Map<string, ExtensionConfig>()
   #all: readonly ExtensionConfig[] | undefined
   #over = false
 
@@ -36,13 +36,13 @@ export class Warmup {
   tried(config: ExtensionConfig): void {
     this.#tried.set(config.metadata.name, config.metadata.uid)
     if (this.#over) return
-    this.#toBeginWith.set(config.metadata.name, config)
+    this.#discovered.set(config.metadata.name, config)
     this.#end()
   }
 
   gone(name: string): void {
     this.#tried.delete(name)
-    this.#toBeginWith.delete(name)
+    this.#discovered.delete(name)
     if (this.#over || !this.#all) return
     this.#all = this.#all.filter(({ metadata }) => metadata.name !== name)
     this.#end()
@@ -51,7 +51,7 @@ export class Warmup {
   #end(): void {
     if (this.#over || !this.#all?.every((config) => this.hasTried(config))) return
     this.#over = true
-    this.#done([...this.#toBeginWith.values()])
-    this.#toBeginWith.clear()
+    this.#done([...this.#discovered.values()])
+    this.#discovered.clear()
   }
 }

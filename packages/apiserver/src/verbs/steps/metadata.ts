@@ -259,7 +259,7 @@ export function metadataUpdateErrors({ metadata: now }: KubeObject, { metadata: 
   return errors
 }
 
-/** Upstream drops repeated owner references with a warning; this function drops them and returns which they were. */
+/** Drops repeated owner references, as upstream does, and returns its warnings. */
 export function dropDuplicateOwners({ metadata }: KubeObject): string[] {
   const owners = metadata.ownerReferences
   if (!owners || owners.length < 2) return []

@@ -6,7 +6,7 @@ import { findings, reasonsOf } from './standards.ts'
 
 const mostPods = 3000
 
-/** @param isLate describePods after each pod; true when the time for the check is over */
+/** @param isLate called after each pod; returns true when the time for the check is over */
 export function existingPodWarnings(namespace: string, pods: readonly Pod[], enforce: Standard, isLate: () => boolean): string[] {
   const violators = new Map<string, string[]>()
   let checked = 0
