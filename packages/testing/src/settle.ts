@@ -10,8 +10,9 @@ import { resourceName } from '@capstan/kube'
 /** Work that may be pending. */
 export interface Busy {
   /**
-   * Turns without progress after which pending work is assumed to wait for virtual time; tests with blocked requests use few. Default: one
-   * second of turns in one process, one minute with an external server, which may wait for a CPU.
+   * How long without progress until pending work is assumed to wait for virtual time; tests with blocked requests use little. In one
+   * process it counts turns of the event loop, about a millisecond each (default 1,000). With an external server, which may wait for a CPU,
+   * it counts real milliseconds (default one minute, at least two seconds): one turn may read every list from it.
    */
   readonly patience?: number
   readonly managers: () => readonly Manager[]
@@ -59,16 +60,16 @@ export function createTraffic(): Traffic {
 
 /** Idle turns of the event loop after which the work is done. */
 const QuietTurns = 2
-/** Approximate real milliseconds. */
 const PatienceInProcess = 1000
 const PatienceElsewhere = 60_000
 /** Minimum patience with an external server, which may respond more slowly. */
-const LeastPatienceElsewhere = 1000
+const LeastPatienceElsewhere = 2000
 
 export async function settle(busy: Busy): Promise<void> {
   let quiet = 0
   let before = ''
   let still = 0
+  let lastProgress = performance.now()
   const patience = busy.isCaughtUp
     ? Math.max(busy.patience ?? PatienceElsewhere, LeastPatienceElsewhere)
     : (busy.patience ?? PatienceInProcess)
@@ -82,9 +83,11 @@ export async function settle(busy: Busy): Promise<void> {
       .stores()
       .map((store) => store.revision)
       .join()}`
+    if (now !== before) lastProgress = performance.now()
     still = now === before ? still + 1 : 0
     before = now
-    if (still > 20 + patience) return
+    const waited = busy.isCaughtUp ? performance.now() - lastProgress : still - 20
+    if (waited > patience) return
   }
 }
 
