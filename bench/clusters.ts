@@ -92,7 +92,7 @@ async function allAvailable(plane: Plane, count: number): Promise<void> {
   abort.abort()
 }
 
-const aCluster = (name: string) => ({
+export const aCluster = (name: string) => ({
   metadata: { name, namespace: 'default' },
   spec: {
     topology: {

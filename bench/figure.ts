@@ -10,6 +10,8 @@ export interface BenchOptions {
   readonly short: boolean
   /** How many Clusters, for benches of managers, instead of their own choice. */
   readonly clusters?: readonly number[]
+  /** How many core managers share the Clusters, one number for each run; then upstream's managers are not measured. */
+  readonly managers?: readonly number[]
 }
 
 export const now = (): number => performance.now()

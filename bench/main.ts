@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --short] [-- --json FILE] [-- --clusters N,…] [NAME…]`: measures each figure of README.md on this machine in one run.
+ * `npm run bench [-- --short] [-- --json FILE] [-- --clusters N,…] [-- --managers N,…] [NAME…]`: measures each figure of README.md on this machine in one run.
  * README.md describes what bounds each one. No figure is asserted, because machines differ.
  */
 import { writeFileSync } from 'node:fs'
@@ -15,6 +15,7 @@ import { hangingHooksBench, hooksBench } from './hooks.ts'
 import { managersBench } from './managers.ts'
 import { memoryBench } from './memory.ts'
 import { planesBench } from './planes.ts'
+import { unreachableBench } from './unreachable.ts'
 import { watchBench } from './watch.ts'
 
 const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<Figure>>> = {
@@ -24,6 +25,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<
   watch: watchBench,
   abuse: abuseBench,
   clusters: clustersBench,
+  unreachable: unreachableBench,
   planes: planesBench,
   'dev-reload': devReloadBench,
   hooks: hooksBench,
@@ -36,6 +38,7 @@ const args = process.argv.slice(2)
 const short = take('--short') !== undefined
 const file = take('--json', true)
 const clusters = take('--clusters', true)?.split(',').map(Number)
+const managers = take('--managers', true)?.split(',').map(Number)
 const unknown = args.filter((name) => !benches[name])
 if (unknown.length > 0) {
   console.error(`There is no bench ${unknown.join(', ')}: there are ${Object.keys(benches).join(', ')}`)
@@ -59,7 +62,7 @@ if (file) writeFileSync(file, `${JSON.stringify({ node: process.version, short, 
 process.exit(code)
 
 async function measure(name: string): Promise<void> {
-  for await (const figure of benches[name]!({ short, ...(clusters ? { clusters } : {}) })) {
+  for await (const figure of benches[name]!({ short, ...(clusters ? { clusters } : {}), ...(managers ? { managers } : {}) })) {
     figures.push(figure)
     console.log(
       `  ${figure.name.padEnd(64)} ${figure.value.toLocaleString('en', { maximumFractionDigits: 2 }).padStart(12)} ${figure.unit}`,

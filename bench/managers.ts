@@ -1,13 +1,14 @@
 /**
  * `capstan manager` and upstream's Go managers, one after the other, each on its own kube-apiserver with etcd. Measured are Clusters of one
  * control plane machine and two workers: from apply to Available, an upgrade of all, idle, and deletion. Requests are counted in the API
- * server's audit log.
+ * server's audit log. With `--managers N,…` instead: N core managers of Capstan that share the Clusters, without an upgrade.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Cluster, ClusterClass, Machine } from '@capstan/api'
-import { type Client, isTrue, seconds, sleep, systemClock } from '@capstan/kube'
+import { shardLease, shardOf } from '@capstan/controller'
+import { type Client, isTrue, Lease, Namespace, seconds, sleep, systemClock } from '@capstan/kube'
 import { type CapstanProcess, startCapstan } from '../interop/capstan-process.ts'
 import { createFile } from '../interop/life/life.ts'
 import { type AuditEvent, auditPolicy, readAudit } from '../interop/manifests/audit.ts'
@@ -26,6 +27,8 @@ interface Side {
   readonly className: string
   /** Relative to `interop/life`. */
   readonly classFile: string
+  /** Where its Clusters are created, in turn. */
+  readonly namespaces: readonly string[]
   start(plane: ServedPlane): Promise<Running>
 }
 
@@ -34,7 +37,6 @@ interface Running {
   stop(): Promise<void>
 }
 
-const namespace = 'default'
 const versions = { first: 'v1.35.0', second: 'v1.36.0' }
 const machinesOfCluster = 3
 /** Seconds that a step may take: upstream needs ten minutes for a hundred Clusters. */
@@ -44,25 +46,53 @@ const capstan: Side = {
   name: 'capstan',
   className: 'bench',
   classFile: '../../bench/clusterclass.yaml',
+  namespaces: ['default'],
+  start: (plane) => startCapstanManagers(plane, [['core'], ['local']]),
+}
+
+/** Shards of the namespaces: divisible by the numbers of managers that are usually compared. */
+const Shards = 6
+
+/** So many core managers divide the namespaces, one of each shard. The local provider cannot be divided. */
+const sharing = (managers: number): Side => ({
+  ...capstan,
+  name: `${managers} core manager${managers === 1 ? '' : 's'}`,
+  namespaces: Array.from({ length: Shards }, (_, shard) => {
+    for (let i = 0; ; i++) if (shardOf({ namespace: `shared-${i}` }, Shards) === shard) return `shared-${i}`
+  }),
   async start(plane) {
-    await allowManagers(plane.client())
-    const common = ['--kubeconfig', plane.kubeconfigOf(managersUser.name), '--diagnostics-port', '0', '--webhook-port', '0']
-    const processes: CapstanProcess[] = []
-    for (const provider of ['core', 'local']) {
-      const args = ['manager', '--providers', provider, ...common, '--log-level', 'error']
-      processes.push(await startCapstan(args, /Manager ready/))
-    }
-    return {
-      pids: processes.map(({ pid }) => pid),
-      stop: async () => void (await Promise.all(processes.map((one) => one.stop()))),
-    }
+    const flags = ['core', '--leader-elect', `--leader-elect-shards=${Shards}`]
+    const running = await startCapstanManagers(plane, [...Array.from({ length: managers }, () => flags), ['local']])
+    await until(plane.client(), Lease, 'the shards are divided evenly', areDivided(managers))
+    return running
   },
+})
+
+const areDivided = (managers: number) => (all: readonly Lease[]) => {
+  const names = Array.from({ length: Shards }, (_, shard) => shardLease('controller-leader-election-capi', shard, Shards))
+  const holders = all.filter(({ metadata }) => names.includes(metadata.name)).map(({ spec }) => spec?.holderIdentity ?? '')
+  const counts = [...new Set(holders)].map((one) => holders.filter((other) => other === one).length)
+  return holders.length === Shards && counts.length === managers && Math.max(...counts) - Math.min(...counts) <= 1
+}
+
+/** Starts one process for each list: its provider, and its further flags. */
+async function startCapstanManagers(plane: ServedPlane, wanted: readonly (readonly string[])[]): Promise<Running> {
+  await allowManagers(plane.client())
+  const common = ['--kubeconfig', plane.kubeconfigOf(managersUser.name), '--diagnostics-port', '0', '--webhook-port', '0']
+  const processes: CapstanProcess[] = []
+  for (const flags of wanted)
+    processes.push(await startCapstan(['manager', '--providers', ...flags, ...common, '--log-level', 'error'], /Manager ready/))
+  return {
+    pids: processes.map(({ pid }) => pid),
+    stop: async () => void (await Promise.all(processes.map((one) => one.stop()))),
+  }
 }
 
 const upstream: Side = {
   name: 'upstream',
   className: 'memory',
   classFile: '../upstream/class.yaml',
+  namespaces: ['default'],
   async start(plane) {
     const managers = await startManagers(plane, () => {})
     return {
@@ -75,9 +105,10 @@ const upstream: Side = {
   },
 }
 
-export async function* managersBench({ short, clusters = short ? [1] : [1, 20] }: BenchOptions): AsyncIterable<Figure> {
-  await needTools(...components.map(({ tool }) => tool))
-  for (const side of [capstan, upstream]) for (const count of clusters) yield* measure(side, { count, short })
+export async function* managersBench({ short, clusters = short ? [1] : [1, 20], managers }: BenchOptions): AsyncIterable<Figure> {
+  await needTools(...(managers ? [] : components.map(({ tool }) => tool)))
+  const sides = managers ? managers.map(sharing) : [capstan, upstream]
+  for (const side of sides) for (const count of clusters) yield* measure(side, { count, short, upgrades: !managers })
 }
 
 async function needTools(...more: readonly string[]): Promise<void> {
@@ -91,9 +122,10 @@ async function needTools(...more: readonly string[]): Promise<void> {
 interface Scale {
   readonly count: number
   readonly short: boolean
+  readonly upgrades: boolean
 }
 
-async function* measure(side: Side, { count, short }: Scale): AsyncIterable<Figure> {
+async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIterable<Figure> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'))
   const audit = join(folder, 'audit.log')
   const policy = join(folder, 'policy.json')
@@ -105,9 +137,14 @@ async function* measure(side: Side, { count, short }: Scale): AsyncIterable<Figu
   const meter = new Meter(running, plane, audit)
   try {
     const client = plane.client()
-    await createFile({ client, namespace }, side.classFile)
-    await until(client, ClusterClass, 'class accepted', ([one]) => one !== undefined && isTrue(one, 'VariablesReady'))
-    const keyOf = (index: number) => ({ namespace, name: `c-${index}` })
+    for (const namespace of side.namespaces) {
+      if (namespace !== 'default') await client.create(Namespace, { metadata: { name: namespace } })
+      await createFile({ client, namespace }, side.classFile)
+    }
+    const areAccepted = (all: readonly ClusterClass[]) =>
+      all.length === side.namespaces.length && all.every((one) => isTrue(one, 'VariablesReady'))
+    await until(client, ClusterClass, 'classes accepted', areAccepted)
+    const keyOf = (index: number) => ({ namespace: side.namespaces[index % side.namespaces.length]!, name: `c-${index}` })
 
     let start = meter.read()
     await inParallel(count, 20, (index) => client.create(Cluster, aCluster(keyOf(index), side.className)))
@@ -115,12 +152,14 @@ async function* measure(side: Side, { count, short }: Scale): AsyncIterable<Figu
     yield* meter.figures(`${what}: apply to Available`, start, count)
     yield { name: `${what}: resident memory of the managers`, value: megabytes(meter.residentBytes()), unit: 'MB' }
 
-    start = meter.read()
-    const operations = [{ op: 'replace' as const, path: '/spec/topology/version', value: versions.second }]
-    await inParallel(count, 20, (index) => client.patch(Cluster, keyOf(index), { type: 'json', operations }))
-    await until(client, Machine, 'upgraded', isUpgraded(count * machinesOfCluster), { seconds: Limit })
-    await untilClusters(client, 'settled', (all) => all.every(isSettled))
-    yield* meter.figures(`${what}: upgrade of all`, start, count)
+    if (upgrades) {
+      start = meter.read()
+      const operations = [{ op: 'replace' as const, path: '/spec/topology/version', value: versions.second }]
+      await inParallel(count, 20, (index) => client.patch(Cluster, keyOf(index), { type: 'json', operations }))
+      await until(client, Machine, 'upgraded', isUpgraded(count * machinesOfCluster), { seconds: Limit })
+      await untilClusters(client, 'settled', (all) => all.every(isSettled))
+      yield* meter.figures(`${what}: upgrade of all`, start, count)
+    }
 
     await sleep(systemClock, seconds(short ? 2 : 10))
     start = meter.read()
