@@ -61,7 +61,7 @@ const sharing = (managers: number): Side => ({
     for (let i = 0; ; i++) if (shardOf({ namespace: `shared-${i}` }, Shards) === shard) return `shared-${i}`
   }),
   async start(plane) {
-    const flags = ['core', '--leader-elect', `--leader-elect-shards=${Shards}`]
+    const flags = ['core', '--leader-elect', `--leader-elect-shards=${Shards}`, '--webhook-cert-secret=default/webhooks']
     const running = await startCapstanManagers(plane, [...Array.from({ length: managers }, () => flags), ['local']])
     await until(plane.client(), Lease, 'the shards are divided evenly', areDivided(managers))
     return running
