@@ -1,6 +1,6 @@
 /**
- * Measures how long small requests of another user wait while `capstan apiserver` processes one hostile request: each list, map and text of
- * `interop/abuse/inputs.ts`, as long as a request may be.
+ * Measures how long small requests of another user wait while `capstan apiserver` processes one hostile request. The requests contain the lists,
+ * maps and texts of `interop/abuse/inputs.ts`, each as long as a request may be.
  */
 import { hostileInputs, largestInputs } from '../interop/abuse/inputs.ts'
 import { observed } from '../interop/abuse/observe.ts'
@@ -8,9 +8,9 @@ import { startCapstanPlane } from '../interop/capstan-plane.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { median } from './figure.ts'
 
-/** Runs of each of the worst inputs, and of no input at all. */
+/** Runs of each of the worst inputs, and of the measurement without an input. */
 const Runs = { full: 20, short: 3 }
-/** Inputs whose median is measured: one run of each input may put another one first by chance. */
+/** Number of the worst inputs that are measured several times: the order after one run of each is partly chance. */
 const Worst = 3
 
 export async function* abuseBench({ short }: BenchOptions): AsyncIterable<Figure> {

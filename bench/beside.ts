@@ -1,7 +1,7 @@
 /**
- * The same load on `capstan apiserver` and on kube-apiserver with etcd, both durable, on the same machine in the same run. Prints each
- * figure of ours, the figure of theirs, and the ratio. The load generator (`load.ts`) uses little CPU, because it shares the cores with the
- * servers.
+ * Puts the same load on `capstan apiserver` and on kube-apiserver with etcd, both durable, on the same machine in the same run. Prints the figure
+ * of Capstan, the figure of kube-apiserver, and the ratio. The load generator (`load.ts`) uses little CPU, because it shares the cores with
+ * the servers.
  */
 import { readFileSync } from 'node:fs'
 import { type ApiRequest, messageOf, typeMeta } from '@capstan/kube'
@@ -23,11 +23,11 @@ interface Side {
   readonly load: Load
 }
 
-/** One figure of one server. Earlier figures have created the objects that it needs. */
+/** Measures one figure of one server. Earlier measurements have created the objects that it needs. */
 interface Measurement {
   readonly name: string
   readonly unit: Unit
-  /** Whether a smaller value is the better one. */
+  /** Whether a smaller value is better. */
   readonly lessIsMore?: boolean
   measure(side: Side, scale: Scale): Promise<number>
 }
@@ -100,14 +100,14 @@ const measurements: readonly Measurement[] = [
     measure: ({ plane, load }, { watchers, changes }) => deliver(clientOf(plane), load, watchers, changes),
   },
   {
-    name: 'memory with what is stored by now',
+    name: 'memory with all objects stored so far',
     unit: 'MB',
     lessIsMore: true,
     measure: async ({ plane: { programs } }) => megabytes(programs.reduce((sum, { pid }) => sum + residentBytes(pid), 0)),
   },
 ]
 
-/** Both server processes, each until its last figure. */
+/** Starts both servers and measures them, each until its last figure. */
 export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const scale = short ? small : full
   await toolPaths('etcd', 'kube-apiserver').catch((err: unknown) => {
@@ -121,7 +121,7 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
     const load = await Load.of(plane.kubeconfig)
     sides.push({ plane, load })
     await installWidgets(clientOf(plane))
-    // Figures are of a warm server: V8 compiles hot functions during some thousand requests.
+    // The server must be warm: V8 compiles hot functions during the first thousands of requests.
     await load.run(
       indices(scale.creates * 1.5).map((index) => creation(`warm-${index}`)),
       16,
@@ -153,10 +153,10 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
 function* pair(name: string, unit: Unit, [ours = 0, theirs = 0]: readonly number[], lessIsMore: boolean): Iterable<Figure> {
   yield { name: `${name}: Capstan`, value: ours, unit }
   yield { name: `${name}: kube-apiserver and etcd`, value: theirs, unit }
-  yield { name: `${name}: ours is better by`, value: lessIsMore ? theirs / ours : ours / theirs, unit: 'times' }
+  yield { name: `${name}: Capstan is better by`, value: lessIsMore ? theirs / ours : ours / theirs, unit: 'times' }
 }
 
-/** One client for each plane: connections are kept. */
+/** One client for each server, because connections are reused. */
 const clients = new WeakMap<ServedPlane, ReturnType<ServedPlane['client']>>()
 
 function clientOf(plane: ServedPlane): ReturnType<ServedPlane['client']> {
@@ -168,7 +168,7 @@ function clientOf(plane: ServedPlane): ReturnType<ServedPlane['client']> {
 const residentBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
 
-/** User and system time of all processes of the plane. Linux counts it in hundredths of a second. */
+/** Returns the user and system time of all processes of the server. Linux counts it in hundredths of a second. */
 const cpuSeconds = ({ programs }: ServedPlane): number =>
   programs.reduce((sum, { pid }) => {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -13,7 +13,7 @@ import type { Answered } from './clusters-client.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, megabytes, now } from './figure.ts'
 
-/** From apply to Available for many clusters at once, each with one control plane machine and two workers, without simulated delays. */
+/** Measures the time from apply to Available of many clusters at once, each with one control plane machine and two workers, without simulated delays. */
 export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Figure> {
   for (const count of short ? [1, 10] : [1, 100, 1000]) yield* measure(count, short ? 2 : 10)
 }
@@ -42,7 +42,7 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
   yield { name: `apply to Available, ${count} cluster${count === 1 ? '' : 's'}`, value: (now() - started) / 1000, unit: 's' }
   const { longest } = await asking.stop()
   yield {
-    name: `longest time without an answer over HTTPS meanwhile, ${count} cluster${count === 1 ? '' : 's'}`,
+    name: `longest time without a response over HTTPS meanwhile, ${count} cluster${count === 1 ? '' : 's'}`,
     value: longest,
     unit: 'ms',
   }
@@ -57,7 +57,7 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
     await sleep(systemClock, seconds(windowSeconds))
     const used = process.cpuUsage(before)
     yield {
-      name: `CPU at rest with ${count} clusters, of one core`,
+      name: `CPU when idle with ${count} clusters, of one core`,
       value: (used.user + used.system) / 10 / (now() - at),
       unit: '%',
     }

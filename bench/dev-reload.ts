@@ -54,16 +54,16 @@ export async function* devReloadBench({ short }: BenchOptions): AsyncIterable<Fi
     await loaded.promise
     const times: number[] = []
     for (let round = 0; round < (short ? 3 : 20); round++) {
-      // As after a pause between two saves: the next process has been started.
+      // Simulates a pause between two saves, in which `capstan dev` starts the next process in advance.
       await sleep(systemClock, 1000)
       loaded = Promise.withResolvers()
       const saved = now()
       writeFileSync(module, source(String(round)))
       await loaded.promise
-      if ((await answer()) !== String(round)) throw new Error('The old extension answered after the new one was loaded')
+      if ((await answer()) !== String(round)) throw new Error('The old extension responded after the new one was loaded')
       times.push(now() - saved)
     }
-    yield { name: 'saved file to the first answer of the new extension', value: median(times), unit: 'ms' }
+    yield { name: 'saved file to the first response of the new extension', value: median(times), unit: 'ms' }
     yield { name: '… the slowest', value: Math.max(...times), unit: 'ms' }
   } finally {
     transport.close()

@@ -6,9 +6,9 @@ export interface Figure {
 }
 
 export interface BenchOptions {
-  /** Fewer objects and rounds: for CI, where only "does it run" counts. */
+  /** Fewer objects and repetitions: for CI, which only checks that the benches run. */
   readonly short: boolean
-  /** How many Clusters, for benches of managers, instead of their own choice. */
+  /** Numbers of Clusters for the bench of managers, instead of its default. */
   readonly clusters?: readonly number[]
   /** How many core managers share the Clusters, one number for each run; then upstream's managers are not measured. */
   readonly managers?: readonly number[]
@@ -16,7 +16,7 @@ export interface BenchOptions {
 
 export const now = (): number => performance.now()
 
-/** Runs `work` for every item with at most `inFlight` at once. Resolves with the seconds it took. */
+/** Runs `work` for every index below `count`, at most `inFlight` at once. Resolves with the duration in seconds. */
 export async function inParallel(count: number, inFlight: number, work: (index: number) => Promise<unknown>): Promise<number> {
   const started = now()
   let next = 0
@@ -27,7 +27,7 @@ export async function inParallel(count: number, inFlight: number, work: (index: 
   return (now() - started) / 1000
 }
 
-/** The middle one of several runs. */
+/** Returns the median; of an even number of values, the upper one of the middle two. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)]!

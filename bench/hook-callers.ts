@@ -9,7 +9,7 @@ import { silent, systemClock } from '@capstan/kube'
 import { Registry } from 'prom-client'
 import { inParallel, now } from './figure.ts'
 
-/** The line that an extension prints when it serves. */
+/** The line that an extension prints when it is ready. */
 export interface ServerAddress {
   readonly url: string
   readonly caBundle: string
@@ -29,7 +29,7 @@ export interface HookCaller {
 const extension = 'bench'
 const handler = 'gate'
 
-/** `hooks-server.ts` as a process, which ends with this one. */
+/** Starts `hooks-server.ts` as a process, which ends with this one. */
 export async function startHooksServer(): Promise<{ readonly address: ServerAddress; stop(): void }> {
   const args = [fileURLToPath(new URL('hooks-server.ts', import.meta.url)), '--dev', '--with-parent']
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'ignore'] })
@@ -37,7 +37,7 @@ export async function startHooksServer(): Promise<{ readonly address: ServerAddr
   return { address: JSON.parse(line) as ServerAddress, stop: () => child.stdin.end() }
 }
 
-/** The client that core has, with its metrics. */
+/** The runtime client of Capstan's core, with its metrics. */
 export function ourCaller({ url, caBundle }: ServerAddress): HookCaller {
   const client = createExtensionClient({
     transport: httpsHookTransport(),
@@ -82,7 +82,7 @@ function registered(url: string, caBundle: string): ExtensionConfig {
   }
 }
 
-/** Upstream's: `program` is hooks-client of scripts/tools. */
+/** Upstream's runtime client: `program` is hooks-client of scripts/tools. */
 export async function upstreamCaller(program: string, { url, caBundle }: ServerAddress): Promise<HookCaller> {
   const child = spawn(program, { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface(child.stdout)

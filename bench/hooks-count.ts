@@ -23,10 +23,10 @@ const hooks = [
   BeforeClusterDelete,
 ] as const
 
-/** All Clusters at once, each with that many workers, are created, upgraded by one version and deleted, with six hooks that let everything go. */
+/** Creates all Clusters at once, each with that many workers, upgrades them by one version and deletes them, with six hooks that never block. */
 export async function* countedCalls(count: number, workers: number): AsyncIterable<Figure> {
   const moments = new Moments()
-  /** By hook and Cluster. */
+  /** Number of calls by hook and Cluster. */
   const calls = new Map<string, number>()
   const extension = defineExtension({
     name: 'counted',
@@ -45,7 +45,7 @@ export async function* countedCalls(count: number, workers: number): AsyncIterab
   const names = Array.from({ length: count }, (_, index) => `c-${index}`)
   const each = (act: (name: string) => Promise<unknown>) => inParallel(count, 50, (index) => act(names[index]!))
   const all = (what: (name: string) => string) => Promise.all(names.map((name) => moments.of(what(name))))
-  /** Time to wait for superfluous calls. */
+  /** Waits, so that superfluous calls are counted, too. */
   const rest = () => sleep(systemClock, seconds(0.3))
   const key = (name: string) => ({ namespace: 'default', name })
   try {
@@ -70,7 +70,7 @@ export async function* countedCalls(count: number, workers: number): AsyncIterab
     const most = Math.max(...perCluster)
     const mean = perCluster.reduce((sum, calls) => sum + calls, 0) / count
     yield { name: `calls of ${hook.name} per cluster, ${count} clusters`, value: mean, unit: 'times' }
-    if (most > 1) yield { name: `… the most for one cluster`, value: most, unit: 'times' }
+    if (most > 1) yield { name: `… maximum for one cluster`, value: most, unit: 'times' }
   }
   const total = [...calls.values()].reduce((sum, calls) => sum + calls, 0)
   yield { name: `calls per cluster, ${count} clusters`, value: total / count, unit: 'times' }

@@ -61,7 +61,7 @@ export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
     await plane.close()
   }
   const figure = (name: string, values: readonly number[]): Figure => ({ name, value: median(values), unit: 'ms' })
-  yield figure('BeforeClusterCreate answers go, to the first object of the Cluster', created)
-  yield figure('BeforeClusterUpgrade answers go, to the new version of the control plane', upgraded)
+  yield figure('BeforeClusterCreate allows the step, to the first object of the Cluster', created)
+  yield figure('BeforeClusterUpgrade allows the step, to the new version of the control plane', upgraded)
   yield figure('capstan hooks retry, to the new version of the control plane', retried)
 }

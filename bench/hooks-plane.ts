@@ -1,4 +1,4 @@
-/** A whole management cluster with an extension behind a real socket, with the times of events, for benches of hooks. */
+/** A management cluster in this process with an extension behind a real socket. Records the times of events, for benches of hooks. */
 import { Cluster, ExtensionConfig, waitingHooks } from '@capstan/api'
 import { type CallObserver, type Extension, extensionServer, listen } from '@capstan/extension'
 import {
@@ -19,8 +19,8 @@ import { now } from './figure.ts'
 export interface HooksPlane {
   readonly client: Client
   /**
-   * `Available c`, `gone c` and `waits for HOOK c` of a Cluster, `infrastructure c` when its LocalCluster exists, `control plane c v1` when
-   * its control plane has that version, and the moments that the extension records.
+   * Times of events, by name. For a Cluster `c`: `Available c`, `gone c`, `waits for HOOK c`, `infrastructure c` (its LocalCluster exists) and
+   * `control plane c v1` (its control plane has version v1). The extension records further events.
    */
   readonly moments: Moments
   close(): Promise<void>
@@ -34,7 +34,7 @@ export class Moments {
     this.#moment(what).resolve(now())
   }
 
-  /** Waits until it has happened. */
+  /** Waits for an event and resolves with its time. */
   of(what: string): Promise<number> {
     return this.#moment(what).promise
   }
@@ -49,11 +49,11 @@ export class Moments {
 interface HooksPlaneOptions {
   readonly moments?: Moments
   readonly onCall?: CallObserver
-  /** Of the ExtensionConfig; every namespace when absent. */
+  /** `namespaceSelector` of the ExtensionConfig; every namespace when absent. */
   readonly namespaceSelector?: ExtensionConfig['spec']['namespaceSelector']
 }
 
-/** Resolves once the extension is discovered. Clusters are to be of the class `bench`. */
+/** Resolves once the extension is discovered. Clusters must use the ClusterClass `bench`. */
 export async function startHooksPlane(
   extension: Extension,
   { moments = new Moments(), onCall, namespaceSelector = {} }: HooksPlaneOptions = {},
@@ -86,7 +86,7 @@ export async function startHooksPlane(
         for (const what of momentsOf(object, type === 'DELETED')) if (what !== false) moments.record(what)
       }
     }
-    // Ends with the plane.
+    // Ends when the management cluster is closed.
     void read().catch(() => {})
   }
   const isTrue = (object: Parameters<typeof getCondition>[0], type: string) => getCondition(object, type)?.status === 'True'

@@ -14,12 +14,12 @@ export async function* hooksBench({ short }: BenchOptions): AsyncIterable<Figure
   yield* calls(short)
 }
 
-/** Separate from the others, since it waits only for the management cluster. */
+/** A separate bench, because it measures only the management cluster. */
 export async function* hangingHooksBench({ short }: BenchOptions): AsyncIterable<Figure> {
   yield* hangingExtension(short)
 }
 
-/** One handler in a child process, called by both clients in turns, so that other load of the machine affects both equally. */
+/** Calls one handler in a child process with both clients in turn, so that other load of the machine affects both equally. */
 async function* calls(short: boolean): AsyncIterable<Figure> {
   const [program] = await toolPaths('hooks-client').catch((err: unknown) => {
     throw new CannotRun(messageOf(err))
@@ -63,6 +63,6 @@ function* compared(inFlight: number, made: readonly [readonly Calls[], readonly 
     const name = `${what === 'rate' ? 'hook calls' : `hook call, ${what}`}, ${inFlight} in flight`
     yield { name: `${name}: Capstan`, value: ours[what], unit }
     yield { name: `${name}: upstream's runtime client`, value: theirs[what], unit }
-    yield { name: `${name}: ours is better by`, value: betterBy, unit: 'times' }
+    yield { name: `${name}: Capstan is better by`, value: betterBy, unit: 'times' }
   }
 }

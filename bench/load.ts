@@ -20,10 +20,14 @@ export class Load {
     return new Load(await loadKubeconfig(kubeconfig))
   }
 
-  /** Sends all requests with limited concurrency. @returns seconds until the last response @throws Error for a response with another status */
+  /**
+   * Sends all requests, at most `inFlight` at once.
+   * @returns seconds until the last response
+   * @throws Error for a response with another status than `status`
+   */
   async run(requests: readonly ApiRequest[], inFlight: number, status: number): Promise<number> {
     const bytes = requests.map((request) => this.#bytesOf(request))
-    // A server closes those that have not been used for a while.
+    // The server closes idle connections.
     this.#connections = this.#connections.filter((connection) => connection.isOpen)
     while (this.#connections.length < inFlight) this.#connections.push(await Connection.open(this.#access))
     const started = now()
@@ -31,14 +35,14 @@ export class Load {
     const send = async (connection: Connection) => {
       while (next < bytes.length) {
         const answer = await connection.exchange(bytes[next++]!)
-        if (statusOf(answer) !== status) throw new Error(`${status} was expected, and this came: ${answer.toString()}`)
+        if (statusOf(answer) !== status) throw new Error(`expected status ${status}, got: ${answer.toString()}`)
       }
     }
     await Promise.all(this.#connections.slice(0, inFlight).map(send))
     return (now() - started) / 1000
   }
 
-  /** Opens `count` watches, on a connection each. */
+  /** Opens `count` watches, each on its own connection. */
   async watch(request: ApiRequest, count: number): Promise<Watches> {
     const open = async (resourceVersion: string | undefined, watcher: Watcher) => {
       const options = { ...request.options, ...(resourceVersion === undefined ? {} : { resourceVersion }) }
@@ -65,7 +69,7 @@ export class Load {
       `host: ${host}`,
       'user-agent: bench',
       'accept: application/json',
-      // The end of a watch is that of its connection.
+      // A watch ends when its connection is closed.
       ...(verb === 'watch' ? ['connection: close'] : []),
       ...(body === undefined
         ? []
@@ -75,7 +79,7 @@ export class Load {
   }
 }
 
-/** Receives the bytes of a streamed response, which it must not keep, and its end. */
+/** Receives a streamed response: its bytes, which are valid only during the call, and its end. */
 interface Watcher {
   took(bytes: Buffer): void
   ended(err: Error): void
@@ -105,14 +109,14 @@ class Watches {
       lines.begin()
       this.#connections[index] = await this.#open(resourceVersion, {
         took: (bytes) => lines.take(bytes),
-        // A server closes watches that do not keep up: like any client, this one continues behind the last event that it received.
+        // The server closes watches that read too slowly. Like any client, this one watches again from the last event that it received.
         ended: () => void begin(revisionIn(lines.last)).catch((err: Error) => this.#failed(err)),
       })
     }
     await begin(undefined)
   }
 
-  /** Resolves when each has got `count` events. @throws Error when one has got more */
+  /** Resolves when every watch has received `count` events. @throws Error if one has received more */
   async all(count: number): Promise<void> {
     this.#awaited = count * this.#connections.length
     await new Promise<void>((resolve, reject) => {
@@ -129,7 +133,7 @@ class Watches {
   }
 }
 
-/** Counts ends of lines but for those of chunks, and keeps the last line. */
+/** Counts events in a chunked response: lines without the lines of the chunk format. Keeps the last line. */
 class Lines {
   readonly #counted: (count: number) => void
   /** The received part of an incomplete line. */
@@ -214,7 +218,7 @@ class Connection {
     return this.#socket.readyState === 'open'
   }
 
-  /** @returns all that came, head and body */
+  /** @returns the whole response, head and body */
   exchange(request: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#fail = reject
@@ -269,7 +273,7 @@ class Answer {
   #end: number | undefined
   #headEnded = false
 
-  /** @returns whether it is whole: by its length, or by its last chunk, which nothing within JSON looks like: that has no such line breaks */
+  /** @returns whether the response is complete, by its length or its last chunk. JSON never contains the bytes of the last chunk, because it has no such line breaks. */
   take(bytes: Buffer): boolean {
     this.#pieces.push(Buffer.from(bytes))
     this.#length += bytes.length

@@ -1,7 +1,8 @@
 /**
- * `capstan manager` and upstream's Go managers, one after the other, each on its own kube-apiserver with etcd. Measured are Clusters of one
- * control plane machine and two workers: from apply to Available, an upgrade of all, idle, and deletion. Requests are counted in the API
- * server's audit log. With `--managers N,…` instead: N core managers of Capstan that share the Clusters, without an upgrade.
+ * Measures `capstan manager` and upstream's Go managers, one after the other, each on its own kube-apiserver with etcd. Clusters have one
+ * control plane machine and two workers. Measured are the time from apply to Available, an upgrade of all Clusters, the managers when idle, and
+ * the deletion. Requests are counted in the API server's audit log. With `--managers N,…` it measures N core managers of Capstan that share the Clusters
+ * instead, without an upgrade.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +22,7 @@ import { allowManagers, components, managersUser, startManagers } from '../inter
 import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, megabytes, now } from './figure.ts'
 
-/** Managers that run, and what their Clusters are made of. */
+/** The managers to run, and the objects of their Clusters. */
 interface Side {
   readonly name: string
   readonly className: string
@@ -39,7 +40,7 @@ interface Running {
 
 const versions = { first: 'v1.35.0', second: 'v1.36.0' }
 const machinesOfCluster = 3
-/** Seconds that a step may take: upstream needs ten minutes for a hundred Clusters. */
+/** Time limit of a step in seconds: upstream needs ten minutes for a hundred Clusters. */
 const Limit = 1800
 
 const capstan: Side = {

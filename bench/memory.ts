@@ -2,7 +2,7 @@ import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, megabytes } from './figure.ts'
 import { aWidget, installWidgets, startServer, Widget } from './server.ts'
 
-/** Resident memory of the server process, empty and with custom resources in it. */
+/** Measures the resident memory of the server process, empty and with custom resources. */
 export async function* memoryBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const objects = short ? 1000 : 10_000
   const server = await startServer()

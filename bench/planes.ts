@@ -18,7 +18,7 @@ interface Cluster {
   readonly admin: CertifiedKey
 }
 
-/** Many simulated workload clusters in this process, behind one port: what each costs, with its certificates and its first objects. */
+/** Measures the cost of each of many simulated workload clusters in this process, behind one port, with certificates and first objects. */
 export async function* planesBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const count = short ? 100 : 1000
   const stores = memoryStores()
@@ -37,7 +37,7 @@ export async function* planesBench({ short }: BenchOptions): AsyncIterable<Figur
   }
   const client = startClient(listener.port)
 
-  // Code is compiled, memory is grown.
+  // Warm-up: V8 compiles the code, and the heap grows.
   const warm = await some('warm', count / 5)
   for (const cluster of warm) await join(cluster)
   await client.askAll(warm)
@@ -48,32 +48,32 @@ export async function* planesBench({ short }: BenchOptions): AsyncIterable<Figur
   const clusters = await some('c', count)
   const taken = () => ({ elapsed: (now() - started) / count, cpu: cpuMilliseconds(used) / count })
   const certificates = taken()
-  yield { name: 'authority and kubeconfig of a plane', value: certificates.elapsed, unit: 'ms' }
-  yield { name: 'authority and kubeconfig of a plane, CPU', value: certificates.cpu, unit: 'ms' }
+  yield { name: 'authority and kubeconfig of a workload API server', value: certificates.elapsed, unit: 'ms' }
+  yield { name: 'authority and kubeconfig of a workload API server, CPU', value: certificates.cpu, unit: 'ms' }
   ;[started, used] = [now(), process.cpuUsage()]
   for (const cluster of clusters) await join(cluster)
   const planes = taken()
-  yield { name: 'a plane, with what a cluster begins with in it', value: planes.elapsed, unit: 'ms' }
-  yield { name: 'a plane, with what a cluster begins with in it, CPU', value: planes.cpu, unit: 'ms' }
+  yield { name: 'a workload API server with its initial objects', value: planes.elapsed, unit: 'ms' }
+  yield { name: 'a workload API server with its initial objects, CPU', value: planes.cpu, unit: 'ms' }
   const created = await settledMemory()
   yield {
-    name: `heap of each of ${count} planes, their objects included`,
+    name: `heap of each of ${count} workload API servers with objects`,
     value: (created.heapUsed - before.heapUsed) / count / 1024,
     unit: 'KB',
   }
 
   const first = await client.askAll(clusters)
-  yield { name: `first get from each of ${count} planes on one port, a TLS connection each`, value: first, unit: '/s' }
-  yield { name: 'the same again', value: await client.askAll(clusters), unit: '/s' }
+  yield { name: `first get from each of ${count}, on one port, over TLS`, value: first, unit: '/s' }
+  yield { name: 'second get from each', value: await client.askAll(clusters), unit: '/s' }
   client.stop()
-  // The collector of garbage still comes now and then when there was much: the middle one of some windows is without it.
+  // After much garbage V8 still collects some from time to time: the median of several windows excludes these collections.
   const shares: number[] = []
   for (let window = 0; window < (short ? 1 : 7); window++) {
     ;[started, used] = [now(), process.cpuUsage()]
     await sleep(clock, seconds(4))
     shares.push((100 * cpuMilliseconds(used)) / (now() - started))
   }
-  yield { name: `CPU at rest with ${count} planes, of one core`, value: median(shares), unit: '%' }
+  yield { name: `CPU when idle with ${count} workload API servers, of one core`, value: median(shares), unit: '%' }
   const served = await settledMemory()
   yield { name: 'resident memory of each, TLS included', value: (served.rss - before.rss) / count / 1024, unit: 'KB' }
   await listener.close(0)
@@ -95,7 +95,7 @@ async function aCluster(name: string): Promise<Cluster> {
   return { key: { namespace: 'default', name }, authority, admin }
 }
 
-/** A process that asks them all, again and again. Resolves each time with how many a second answered. */
+/** Starts a process that gets an object from each server. `askAll` resolves with the rate, in servers per second. */
 function startClient(port: number) {
   const child = fork(fileURLToPath(new URL('planes-client.ts', import.meta.url)))
   return {
@@ -115,7 +115,7 @@ function startClient(port: number) {
   }
 }
 
-/** What is left when nothing is left to be collected. */
+/** Returns the memory in use after garbage collection. */
 async function settledMemory(): Promise<NodeJS.MemoryUsage> {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

@@ -61,7 +61,7 @@ export async function startServer(): Promise<Server> {
   }
 }
 
-/** A custom resource of ordinary size: some 1 KB as JSON, with a schema and a CEL rule that have something to check. */
+/** A custom resource of ordinary size: about 1 KB of JSON, with a schema and a CEL rule. */
 export const Widget = defineKind({
   group: 'bench.capstan.dev',
   version: 'v1',

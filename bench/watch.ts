@@ -19,10 +19,10 @@ export async function* watchBench({ short }: BenchOptions): AsyncIterable<Figure
   }
 }
 
-/** A server that is busy closes watches that fall some hundred events behind: so many are waited for before there are more. */
+/** Objects that are created before the bench waits for their events: a busy server closes watches that are some hundred events behind. */
 const Burst = 100
 
-/** Events a second that reach so many watchers, while so many objects are created. */
+/** Creates `changes` objects and returns the rate of events that `watchers` watchers receive, per second. */
 export async function deliver(client: Client, load: Load, watchers: number, changes: number): Promise<number> {
   const { metadata } = await client.list(Widget, { limit: 1 })
   const { resourceVersion } = metadata
@@ -33,7 +33,7 @@ export async function deliver(client: Client, load: Load, watchers: number, chan
       const requests = Array.from({ length: count }, (_, index) => creation(`watched-${done + index}`))
       await Promise.all([load.run(requests, 16, 201), watches.all((done += count))])
     }
-    // The first events compile code.
+    // Warm-up: V8 compiles the code during the first events.
     await create(Burst)
     const started = now()
     while (done < Burst + changes) await create(Math.min(Burst, Burst + changes - done))

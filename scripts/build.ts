@@ -1,6 +1,6 @@
 /**
- * `npm run build [-- FOLDER]`: every package as it is published, in build/packages/<name> or below FOLDER. Libraries are compiled to
- * JavaScript and declarations, the command is bundled. The checkout uses nothing of it: it runs from its sources (ADR 40).
+ * `npm run build [-- FOLDER]` writes every package as it is published to build/packages/<name>, or to FOLDER/<name>. Libraries are
+ * compiled to JavaScript and declarations, the command is bundled. The checkout does not use the result: it runs from its sources (ADR 40).
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

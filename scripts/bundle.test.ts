@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundle } from './bundle.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** Where the bundle finds the packages that it leaves out. */
+/** The folder in which the bundle finds packages that it does not contain. */
 const folder = `${root}.capstan/bundle-test`
 const manifest = `${folder}/dist/sources.json`
 
@@ -28,7 +28,7 @@ const run = (program: string, ...argv: readonly string[]) => {
 const sources = () => JSON.parse(readFileSync(manifest, 'utf8')) as [path: string, changed: number, size: number][]
 
 describe('a program', () => {
-  test('runs from its bundle, and finds the files beside its sources', () => {
+  test('the command runs from its bundle, and finds files beside its sources', () => {
     expect(run('capstan.js', 'new', 'extension', '--help')).toMatchObject({
       code: 0,
       err: '',
@@ -47,7 +47,7 @@ describe('a program', () => {
     ['has another size', (all) => all.map(([path, changed, size], i) => [path, changed, i === 7 ? size + 1 : size])],
     ['has gone', (all) => [...all, ['../src/gone.ts', 0, 0]]],
   ] as const satisfies [string, (all: ReturnType<typeof sources>) => unknown][])(
-    'runs from its sources when one %s',
+    'the command runs from its sources when a source %s',
     (_, change) => {
       const before = sources()
       writeFileSync(manifest, JSON.stringify(change(before)))
@@ -60,7 +60,7 @@ describe('a program', () => {
     },
   )
 
-  test('runs from its sources when the bundle was never finished', () => {
+  test('the command runs from its sources when the bundle is incomplete', () => {
     const before = readFileSync(manifest)
     rmSync(manifest)
     try {

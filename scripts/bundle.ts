@@ -1,6 +1,6 @@
 /**
- * The command in few files, which load in half the time of its 400 sources: `packages/cli/dist`, made by `npm install`
- * (`prepare`). `packages/cli/bin/run.js` runs it while the sources are those that it was made of.
+ * Bundles the command into few files, which load in half the time of its sources: `packages/cli/dist`, made by `npm install`
+ * (`prepare`). `packages/cli/bin/run.js` runs the bundle as long as the sources are unchanged, and otherwise the sources.
  */
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
@@ -12,7 +12,7 @@ const cli = fileURLToPath(new URL('../packages/cli/', import.meta.url))
 /** Entry points of `bin/` by the name of their file in the bundle. */
 const entries = { capstan: 'src/main.ts', envtest: 'src/envtest/main.ts' }
 
-/** Programs that a published command has no sources of. */
+/** Further entry points of the published command. In a checkout they run from their sources. */
 const moreWhenPublished = { 'dev-child': 'src/dev/child-main.ts' }
 
 /** Bundled packages: ours, and those that every start needs. Other packages are loaded from node_modules, since most starts need none. */
@@ -22,7 +22,7 @@ const isInside = (id: string): boolean => id.startsWith('.') || isAbsolute(id) |
 export async function bundle(folder: string): Promise<readonly string[]> {
   const began = Date.now()
   const { sources } = await writeBundle(folder, entries, placesOfSources(folder))
-  // Last: a bundle without it is not used.
+  // Written last, because a bundle without this file is not used.
   writeFileSync(join(folder, 'sources.json'), JSON.stringify(sources.map((path) => stateOf(path, folder, began))))
   return sources
 }
@@ -34,8 +34,8 @@ export interface PublishedBundle {
 }
 
 /**
- * Writes the bundle of the published command to `folder`, which works without any source: programs that modules start are in it, and
- * the files that they read are looked for where `placeOf` puts each source.
+ * Writes the bundle of the published command to `folder`. It works without sources: it contains the programs that modules start. Modules
+ * read files relative to the path that `placeOf` returns for their source.
  */
 export function bundleForPublication(folder: string, placeOf: (source: string) => string): Promise<PublishedBundle> {
   return writeBundle(folder, { ...entries, ...moreWhenPublished }, placesInPackage(folder, placeOf))
@@ -84,7 +84,7 @@ const required = /\bcreateRequire\(new URL\([^()]*\)\.href\)\("([^"]+)"\)/g
 /** Matches `new URL('./worker.ts', import.meta.url)`, a separate program. */
 const ownProgram = /\bnew URL\(['"]([^'"`]+\.ts)['"], import\.meta\.url\)/g
 
-/** As in a package without sources: `placeOf` names the path that a source would have there. */
+/** Replaces `import.meta.url` of each source by the path that `placeOf` returns for it, and bundles the programs that it starts. */
 const placesInPackage = (folder: string, placeOf: (source: string) => string): Plugin => ({
   name: 'places in a package',
   transform(code, id) {
@@ -98,29 +98,29 @@ const placesInPackage = (folder: string, placeOf: (source: string) => string): P
     const own = JSON.stringify(relative(folder, placeOf(id)).replaceAll(sep, '/'))
     return withPrograms
       .replaceAll(/import\.meta(\.url\b)?/g, (_, url) => {
-        if (!url) this.error(`${id} asks import.meta for more than its url, which a bundle does not know`)
+        if (!url) this.error(`${id} uses another member of import.meta than url, which a bundle does not support`)
         return `new URL(${own}, import.meta.url).href`
       })
       .replaceAll('globalThis.bundleUrl', 'import.meta.url')
   },
 })
 
-/** A source in the bundle looks for the files beside it where they have always been. */
+/** Replaces `import.meta.url` of each source by the path of the source, so that it finds the files beside it. */
 const placesOfSources = (folder: string): Plugin => ({
   name: 'places of sources',
   transform(code, id) {
     if (id.includes('/node_modules/')) return null
     const own = JSON.stringify(relative(folder, id).replaceAll(sep, '/'))
     return code.replaceAll(/import\.meta(\.url\b)?/g, (_, url) => {
-      if (!url) this.error(`${id} asks import.meta for more than its url, which a bundle does not know`)
+      if (!url) this.error(`${id} uses another member of import.meta than url, which a bundle does not support`)
       return `new URL(${own}, import.meta.url).href`
     })
   },
 })
 
 /**
- * An import of a module of Node's reads all that it exports, and some loads more when it is read: `node:http` all of `fetch`, which
- * takes 20 ms. Asked for like this, only what is named is read.
+ * An import of a module of Node reads all of its exports, and reading some of them loads further modules: `node:http` loads all of
+ * `fetch`, which takes 20 ms. `getBuiltinModule` with destructuring reads only the named exports.
  */
 const builtinsInPart: Plugin = {
   name: 'builtins in part',
@@ -130,7 +130,8 @@ const builtinsInPart: Plugin = {
       (line, names: string | undefined, name: string) => {
         const module = `globalThis.process.getBuiltinModule("${name}")`
         if (names === undefined) return `${module};`
-        if (/[,*]/.test(names.replace(/^\{.*\}$/, ''))) this.error(`a bundle cannot have all at once of ${line}`)
+        if (/[,*]/.test(names.replace(/^\{.*\}$/, '')))
+          this.error(`a bundle supports only named imports of Node's modules: ${line}`)
         return `const ${names.replaceAll(' as ', ': ')} = ${module};`
       },
     )
@@ -138,7 +139,7 @@ const builtinsInPart: Plugin = {
   },
 }
 
-/** Identifies a bundled source for `bin/run.js`. A source that was written during the bundling gets none. */
+/** Returns the state of a bundled source, which `bin/run.js` compares. A source that was written during the bundling gets none. */
 function stateOf(path: string, folder: string, began: number): readonly [string, number, number] {
   const { mtimeMs, size } = statSync(path)
   return [relative(folder, path), mtimeMs < began ? mtimeMs : 0, size]

@@ -1,6 +1,6 @@
 /**
- * Checks the tree beside its tests: format, types, lint, generated files, unused code, licences, advisories. With `--mutants [COMMIT]` also
- * runs mutation tests of the lines changed since the commit (default: main).
+ * Runs all checks of the checkout except its tests: format, prose, types, lint, generated files, links, unused code, licences, advisories. With
+ * `--mutants [COMMIT]` also runs mutation tests of the lines changed since the commit (default: main).
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -15,10 +15,10 @@ const checks: readonly { name: string; command: readonly string[]; help: string 
     command: ['npm', 'ci', '--dry-run', '--ignore-scripts', '--offline'],
     help: 'npm install, and commit package-lock.json',
   },
-  { name: 'prose', command: ['node', 'scripts/prose.ts'], help: 'rewrite by docs/style/english.md' },
-  { name: 'types', command: ['tsc', '-p', '.'], help: 'mend the types' },
-  { name: 'lint', command: ['oxlint', '--deny-warnings'], help: 'npm run fix mends some' },
-  { name: 'generated files', command: ['node', 'scripts/gen.ts', '--check'], help: 'npm run gen, and commit what changes' },
+  { name: 'prose', command: ['node', 'scripts/prose.ts'], help: 'rewrite the sentences as docs/style/english.md says' },
+  { name: 'types', command: ['tsc', '-p', '.'], help: 'correct the types' },
+  { name: 'lint', command: ['oxlint', '--deny-warnings'], help: 'npm run fix corrects some findings' },
+  { name: 'generated files', command: ['node', 'scripts/gen.ts', '--check'], help: 'npm run gen, and commit the changed files' },
   { name: 'docs site', command: ['node', 'scripts/docs.ts'], help: 'correct the links that it names' },
   { name: 'unused code', command: ['knip', '--no-progress'], help: 'delete it, or export it where it is used' },
   {
@@ -26,14 +26,18 @@ const checks: readonly { name: string; command: readonly string[]; help: string 
     command: ['node', 'scripts/licences.ts'],
     help: 'use another package, or allow its licence in scripts/licences.ts',
   },
-  { name: 'known weaknesses', command: ['node', 'scripts/audit.ts'], help: 'npm audit says which version has none' },
+  {
+    name: 'known weaknesses',
+    command: ['node', 'scripts/audit.ts'],
+    help: 'npm audit shows the version without the vulnerability',
+  },
 ]
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { mutants: { type: 'boolean', default: false } } })
 const ofChangedLines = {
   name: 'mutants',
   command: ['node', 'scripts/mutants.ts', '--since', positionals[0] ?? 'main', '--reuse', '--least', '85'],
-  help: 'test the behaviour that the surviving changes break: docs/reference/testing.md',
+  help: 'write tests that fail for the surviving mutants: docs/reference/testing.md',
 }
 
 let failed = 0
@@ -46,7 +50,7 @@ for (const { name, command, help } of values.mutants ? [...checks, ofChangedLine
   if (notChecked) console.log(`     ${notChecked}`)
   if (!ok) {
     failed++
-    console.log(`${stdout}${stderr}\n  to mend: ${help}\n`)
+    console.log(`${stdout}${stderr}\n  to fix: ${help}\n`)
   }
 }
 process.exitCode = failed === 0 ? 0 : 1

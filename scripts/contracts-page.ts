@@ -1,4 +1,4 @@
-/** docs/reference/contracts.md: the rules of the provider contracts, from their declarations. */
+/** Generates docs/reference/contracts.md: the rules of the provider contracts, from their declarations. */
 import { type CoreRule, coreRules, isChecked, linkOf, Levels, type PageName, type Rule, rules } from '@capstan/conformance'
 import { coreProofs, familyOf, unproved } from '../packages/conformance/src/core-rules/proofs.suite.ts'
 import { warning } from './gen-pages.ts'

@@ -1,13 +1,13 @@
 import { explained } from '../interop/core-twin/explained.ts'
 
-/** docs/reference/differences.md: where Capstan's core differs from upstream's on purpose. */
+/** Generates docs/reference/differences.md: intended differences of Capstan's core from upstream's. */
 export const differencesPage = (): string =>
   [
     '<!-- Made by npm run gen from interop/core-twin/explained.ts. -->',
     '# Differences from upstream',
     '',
     "`npm run interop -- core-twin` runs upstream's core manager (v1.14) and Capstan's on the same scripts and compares every object, Event",
-    'and answer. These differences are intended; every other one is a bug.',
+    'and response. These differences are intended; any other difference is a bug.',
     '',
     '| difference | reason | what you see |',
     '| --- | --- | --- |',

@@ -18,7 +18,7 @@ const tracked = listed.filter((file) => file !== '' && existsSync(join(root, fil
 const sections = sectionsOf(tracked, (file) => readFileSync(join(root, file), 'utf8'))
 const pages = new Map(sections.flatMap(({ pages }) => pages.map((page) => [page.file, page] as const)))
 
-/** Eleventy reads a folder with the pages only: the repository has other Markdown, such as test data. */
+/** Input folder of Eleventy, with copies of the pages only: the repository has other Markdown, such as test data. */
 mkdirSync(join(root, 'build'), { recursive: true })
 const input = mkdtempSync(join(root, 'build/docs-input-'))
 try {
@@ -54,7 +54,7 @@ async function build(): Promise<void> {
         markdown.set({ html: true })
         markdown.core.ruler.push('site', ({ tokens, env }) => changeTokens(tokens, pageOf(env as PageData), copies))
       })
-      // Guides contain `{{ }}`, which is not for Eleventy.
+      // Guides contain `{{ }}`, which Eleventy must not evaluate as a template.
       return { templateFormats: ['md'], markdownTemplateEngine: false }
     },
   })

@@ -1,6 +1,6 @@
-// Before `npm start` and `npm test`: installs what the lock file names, when it is not there yet. Plain JavaScript without
-// dependencies, because it runs first, under whatever Node (20 or newer) the machine has. The Node that runs everything else
-// comes with the installation.
+// Runs before `npm start` and `npm test`: installs the packages of the lock file if they are missing. Plain JavaScript without
+// dependencies, because it runs before the installation, with the machine's own Node (20 or newer). The installation brings the
+// Node that runs everything else.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ if (!isInstalled()) {
 }
 
 function isInstalled() {
-  // A developer's own `npm install` leaves npm's copy of the lock file instead of our marker: newer than ours is as good.
+  // A developer's own `npm install` writes npm's copy of the lock file instead of our marker. If it is newer, it is accepted as well.
   if (existsSync(marker)) return readFileSync(marker, 'utf8') === fingerprint
   const npmMarker = `${root}node_modules/.package-lock.json`
   return existsSync(npmMarker) && sameVersions(JSON.parse(lock), JSON.parse(readFileSync(npmMarker, 'utf8')))

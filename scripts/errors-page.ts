@@ -1,4 +1,4 @@
-/** docs/reference/errors.md: the stable words of hook failures, and core's messages for rejected responses. */
+/** Generates docs/reference/errors.md: the stable words of hook failures, and core's messages for rejected responses. */
 import { type HookFailureCode, hookProblems, isIgnorable, isOutage } from '@capstan/extension'
 import { warning } from './gen-pages.ts'
 import { refusedByCore } from './hook-fixtures.ts'
@@ -23,7 +23,7 @@ export async function errorsPage(): Promise<string> {
     '',
     'The condition `Discovered` of an ExtensionConfig reports a failed discovery (`NotDiscovered`). Its message begins with one of these words and a colon. The words stay the',
     "same from release to release: use them in searches and alerts. Upstream's text follows the word. A failed call is reported by upstream's condition for it (of a",
-    'Cluster `TopologyReconciled`), by an entry of `capstan hooks waiting`, and by `capstan_runtime_sdk_handler_requests_total`, whose label `outcome` is the code.',
+    'Cluster `TopologyReconciled`), by a line of `capstan hooks waiting`, and by the metric `capstan_runtime_sdk_handler_requests_total`, whose label `outcome` is the code.',
     '',
     row('word', 'meaning', 'remedy', 'code', '`failurePolicy: Ignore` applies', 'counts for the breaker'),
     row('---', '---', '---', '---', '---', '---'),
@@ -35,7 +35,7 @@ export async function errorsPage(): Promise<string> {
     '',
     "Each response is a file, with its request beside it, for tests of extensions in any language. Core's message names the hook and the handler before the error.",
     '',
-    row('hook', 'problem', 'word', 'error', 'file'),
+    row('hook', 'response', 'word', 'error', 'file'),
     row('---', '---', '---', '---', '---'),
     ...refused,
     '',

@@ -5,7 +5,7 @@ import { hooksInOrder } from './hooks-in-order.ts'
 
 export const warning = '<!-- Made by npm run gen. Change the declarations instead. -->'
 
-/** Every hook with its request and response. */
+/** Returns the page of all hooks with their requests and responses. */
 export function hooksPage(): string {
   const hooks = (Object.values(api) as unknown[]).filter(isHook)
   const sections = hooks
@@ -38,7 +38,7 @@ export function hooksPage(): string {
   ].join('\n')
 }
 
-/** Every condition of every kind with its reasons. */
+/** Returns the page of all conditions of all kinds with their reasons. */
 export function conditionsPage(): string {
   const tables = (Object.entries(api) as [string, unknown][]).filter(([name]) => name.endsWith('Conditions')) as [
     string,

@@ -1,6 +1,6 @@
 /**
- * Writes every generated file: the drawing of packages in ARCHITECTURE.md, CustomResourceDefinitions, reference pages,
- * requests and answers of hooks.
+ * Writes every generated file: the graph of packages in ARCHITECTURE.md, CustomResourceDefinitions, reference pages,
+ * requests and responses of hooks.
  * With `--check` it writes nothing and fails when something would change.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -61,34 +61,34 @@ function* generated(): Iterable<[path: string, text: string]> {
   yield ['docs/reference/contracts.md', contractsPage()]
 }
 
-/** Every package has the version of the root's package.json, and depends on exactly that version of the others. */
+/** Returns the manifest of a package with the version of the root's package.json, for itself and for the packages of ours it depends on. */
 function withVersion(manifest: string, version: string): string {
   return manifest
     .replace(/"version": "[^"]*"/, `"version": "${version}"`)
     .replace(/("@capstan\/[\w-]+": )"[^"]*"/g, `$1"${version}"`)
 }
 
-/** The blocks of a guide that name a file show the file. */
+/** Replaces the code blocks of a guide that name a file by the content of the file. */
 function withPrograms(page: string, folder: string): string {
   return page.replace(/^(```ts (\S+)\n)[^]*?(^```$)/gm, (_, begin: string, file: string, end: string) => {
     return `${begin}${readFileSync(`${root}${folder}/${file}`, 'utf8')}${end}`
   })
 }
 
-/** The table of implemented and missing features. */
+/** Replaces the table of implemented and missing features in a page. */
 function withStatus(page: string): string {
   return page.replace(/(<!-- status[^>]*-->)[\s\S]*?(<!-- \/status -->)/, `$1\n${statusTable()}\n$2`)
 }
 
-/** The table of allowed imports between packages, and a graph of actual ones. */
+/** Replaces the table of allowed imports between packages, and the graph of actual ones, in a page. */
 function withGraph(page: string): string {
   const edges = graph(root)
   const lines = Object.entries(edges).flatMap(([from, targets]) => targets.map((to) => `  ${from} --> ${to}`))
   const table = Object.entries(layers).map(
-    ([name, allowed]) => `| \`${name}\` | ${allowed.map((a) => `\`${a}\``).join(', ') || 'nothing of ours'} |`,
+    ([name, allowed]) => `| \`${name}\` | ${allowed.map((a) => `\`${a}\``).join(', ') || 'no other package'} |`,
   )
   const text = [
-    '| package | may import, of ours |',
+    '| package | may import these packages of the checkout |',
     '| --- | --- |',
     ...table,
     '',

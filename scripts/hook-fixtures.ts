@@ -8,7 +8,7 @@ import { type AnswerCase, acceptedAnswers, refusedAnswers } from './hook-answers
 const folder = 'packages/extension/fixtures'
 const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`
 
-/** Paths and texts of all files. */
+/** Returns the paths and texts of all files. */
 export async function hookFixtures(): Promise<[path: string, text: string][]> {
   const accepted = await Promise.all(
     acceptedAnswers.map(async (one) => {
@@ -41,7 +41,7 @@ export const refusedByCore = () =>
   Promise.all(
     refusedAnswers.map(async (one) => {
       const verdict = await verdictOn(one)
-      if (verdict.kind === 'accepted') throw new Error(`${one.name} is taken: core ${verdict.effects.join(', ')}`)
+      if (verdict.kind === 'accepted') throw new Error(`${one.name} is accepted: core ${verdict.effects.join(', ')}`)
       const { hook, name, about } = one
       const { problem, error } = verdict
       return { hook: hook.name, file: `refused/${name}.json`, about, ...(problem ? { problem } : {}), error }
@@ -57,7 +57,7 @@ const requestOf = (hook: Hook): object => ({
 
 const textOf = ({ body }: AnswerCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
-/** Returns core's result for a response to the fixture of its hook: of the client, then of the calling controller. */
+/** Returns the result of core's client for a response to the fixture of its hook, and of the controller that called the hook. */
 async function verdictOn(answer: AnswerCase): Promise<ReturnType<typeof hookAnswerEffects>> {
   const { hook, status = 200 } = answer
   const handler = 'gate.sample'

@@ -1,4 +1,4 @@
-/** Text of the page of hooks beside the declarations: when each lifecycle hook is called, and how often. */
+/** The hand-written part of docs/reference/hooks.md: when each lifecycle hook is called, and how often. */
 
 const moments: readonly (readonly [hook: string, done: string, open: string])[] = [
   ['BeforeClusterCreate', 'the Cluster exists', 'no object is created for it, and it refers to none'],
@@ -43,7 +43,7 @@ export const hooksInOrder = (): string[] => [
   '',
   '## Deletions that do not begin with the Cluster',
   '',
-  'Kubernetes deletes dependents of an object that is deleted with `--cascade=foreground`, and everything in a namespace that is deleted, without calling a hook. Upstream has this hole. Capstan rejects deletions of its own kinds',
+  'Kubernetes deletes dependents of an object that is deleted with `--cascade=foreground`, and everything in a namespace that is deleted, without calling a hook. Upstream does not prevent this. Capstan rejects deletions of its own kinds',
   'and those of the local provider by the garbage collector and the namespace controller (`system:serviceaccount:kube-system:generic-garbage-collector`, `…:namespace-controller`, `system:kube-controller-manager`) while the Cluster of',
   'the object has a topology, it or its namespace is being deleted, and it lacks the annotation `runtime.cluster.x-k8s.io/ok-to-delete`. The collectors retry. Deletions by any other user are allowed: `kubectl delete machine` works',
   'as before, and so do the controllers of the manager. The embedded API server always protects dependents (`packages/testing/src/foreground-deletion.env.test.ts`), another one with `capstan manager --webhook-port`: in webhooks',
@@ -81,8 +81,8 @@ export const hooksInOrder = (): string[] => [
   '## Another version during an upgrade',
   '',
   'While a hook of an upgrade blocks, another version is rejected, as upstream does: while BeforeClusterUpgrade blocks, with `version cannot be changed: Cluster.spec.topology.version 1.35.0 was not propagated to control plane yet`, and',
-  'afterwards, until AfterClusterUpgrade allows the next upgrade, with `version cannot be changed when the "AfterClusterUpgrade" hook is still blocking`. A lower version is always rejected, so an upgrade that a hook blocks cannot be',
-  'taken back by an edit alone. The annotation `unsafe.topology.cluster.x-k8s.io/disable-update-version-check` turns these checks off as long as the Cluster has it. Remove it together with your next edit of the version:',
+  'afterwards, until AfterClusterUpgrade allows the next upgrade, with `version cannot be changed when the "AfterClusterUpgrade" hook is still blocking`. A lower version is always rejected, so you cannot cancel an upgrade that a hook blocks by',
+  'an edit of the version alone. The annotation `unsafe.topology.cluster.x-k8s.io/disable-update-version-check` turns these checks off as long as the Cluster has it. Remove it together with your next edit of the version:',
   '',
   '- While BeforeClusterUpgrade or BeforeControlPlaneUpgrade blocks, it is called at once for the new version; its earlier response does not count. Upstream calls it when the `retryAfterSeconds` of that response are over.',
   '- While BeforeClusterUpgrade blocks, the current version cancels the upgrade without a call. While BeforeControlPlaneUpgrade blocks, the current version ends the upgrade with one call of AfterClusterUpgrade for that version.',

@@ -42,7 +42,7 @@ if (!options['context-only']) {
     `--build-arg=VERSION=${version}`,
     `--build-arg=REVISION=${revision}`,
     `--file=${join(root, 'image', 'Dockerfile')}`,
-    // buildah collects the images of several platforms in a manifest, docker in a tag.
+    // For images of several platforms buildah needs --manifest, docker --tag.
     `--${options.builder === 'buildah' && platforms.length > 1 ? 'manifest' : 'tag'}=${options.tag ?? `capstan:v${version}`}`,
     context,
   ]

@@ -1,8 +1,8 @@
 /**
- * Suites of whole processes, and against programs that are not ours. `npm run interop` runs those of CI, `npm run interop -- SUITE…`
- * the ones named, `--jobs N` as many at once, `--list` says which there are, `--prepare` builds what they need and runs nothing. Says
- * plainly which could not run, and why; one that belongs to CI and did not run is a failure. Programs that share cores with those of
- * other suites may be too slow for each other: a suite that failed beside others runs once more alone, and the summary lists both.
+ * Runs suites of whole processes, many of them against upstream's programs. `npm run interop` runs the suites of CI, `npm run interop --
+ * SUITE…` the named ones; `--jobs N` runs N at once, `--list` lists all suites, `--prepare` builds their tools and runs no suite. A suite
+ * that could not run counts as failed, and the summary has the reason. Suites that run at once slow down each other's programs: a suite
+ * that failed is run again alone, and the summary lists both results.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -43,7 +43,7 @@ import { testExtensionSuite } from '../interop/test-extension.ts'
 import { toolPaths } from '../interop/tools.ts'
 import { upstreamSuite } from '../interop/upstream.ts'
 
-/** The long ones first: several at once then end at about the same time. */
+/** Long suites come first, so that several jobs end at about the same time. */
 const suites: { readonly [name: string]: Suite } = {
   golden: goldenSuite,
   'core-twin': coreTwinSuite,
@@ -53,7 +53,7 @@ const suites: { readonly [name: string]: Suite } = {
   controllers: controllersSuite,
   programs: programsSuite,
   'old-contract': oldContractSuite,
-  kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
+  kill: { shows: 'kill -9 under load loses no acknowledged write', ci: true, tools: [], run: killSuite },
   envtest: envtestSuite,
   soak: soakSuite,
   image: imageSuite,
@@ -96,7 +96,7 @@ const NameWidth = 22
 /** Default time limit of a suite in minutes; on two idle cores every suite takes less than half of it. */
 const Limit = 15
 
-/** Most suites that run a second time: more failures are not caused by load. */
+/** If more suites fail, none runs a second time: so many failures are not caused by load. */
 const MostRepeated = 5
 
 const { values: options, positionals: requested } = parseArgs({
@@ -128,7 +128,7 @@ if (options.list) {
 } else if (options.prepare) {
   for (const name of chosen) await prepare(suites[name]!)
 } else if (options.inside) {
-  // The parent process has ended.
+  // Ends when the parent process has ended.
   process.once('disconnect', () => process.exit(1))
   process.send!(await run(suites[requested[0]!]!), () => process.exit())
 } else {
@@ -147,7 +147,7 @@ if (options.list) {
     console.log(`${name.padEnd(NameWidth)} ${textOf(ending)}${alone ? `; once more, alone: ${textOf(alone)}` : ''}`)
   }
   const notAsked = Object.keys(suites).filter((name) => !chosen.includes(name))
-  if (notAsked.length > 0) console.log(`not asked for: ${notAsked.join(', ')}`)
+  if (notAsked.length > 0) console.log(`not requested: ${notAsked.join(', ')}`)
   process.exitCode = [...endings].every(([name, ending]) => isGood(again.get(name) ?? ending)) ? 0 : 1
 }
 
@@ -156,7 +156,7 @@ function fail(why: string): never {
   process.exit(2)
 }
 
-/** Runs as many suites concurrently as there are jobs; prints the output of each as a whole when it ends. */
+/** Runs up to `jobs` suites at once. With several jobs it prints the output of each suite when the suite ends. */
 async function runAll(names: readonly string[], jobs: number): Promise<ReadonlyMap<string, Ending>> {
   const endings = new Map<string, Ending>()
   const left = [...names]
@@ -178,7 +178,7 @@ async function runAll(names: readonly string[], jobs: number): Promise<ReadonlyM
   return endings
 }
 
-/** Runs a suite in a child process, if needed and possible in its own network namespace. */
+/** Runs a suite in a child process; if the suite needs it and the machine allows it, in a separate network namespace. */
 async function start(name: string, suite: Suite, printed: Buffer[] | undefined): Promise<Ending> {
   try {
     await prepare(suite)
@@ -189,7 +189,7 @@ async function start(name: string, suite: Suite, printed: Buffer[] | undefined):
   const network = ownNetwork()
   if (network.kind === 'available') return runInside(name, network.prefix, printed)
   console.log(
-    `${name}: programs of this suite listen on every address of this machine, since it gives no network of their own: ${network.why}`,
+    `${name}: programs of this suite listen on every address of this machine, because it allows no separate network namespace: ${network.why}`,
   )
   return runInside(name, [], printed)
 }
@@ -242,7 +242,7 @@ function runInside(name: string, prefix: readonly string[], printed: Buffer[] | 
   })
 }
 
-/** The options of suites, as they stood on the command line. */
+/** The options of suites, as command line flags. */
 function suiteFlags(): string[] {
   const { all, only, real } = suiteOptions
   return [...(all ? ['--all'] : []), ...(only === undefined ? [] : ['--only', only]), ...(real ? ['--real'] : [])]
@@ -259,8 +259,8 @@ function textOf(ending: Ending): string {
     case 'not run':
       return `COULD NOT RUN: ${ending.why}`
     case 'broken':
-      return `BROKE: ${ending.why}`
+      return `ABORTED: ${ending.why}`
     case 'late':
-      return 'BROKE: it was not over in its time'
+      return 'ABORTED: it exceeded its time limit'
   }
 }

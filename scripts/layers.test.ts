@@ -14,7 +14,7 @@ test('the table names every package, and no other', () => {
   expect(Object.keys(layers).sort()).toEqual(packages.sort())
 })
 
-test('core and local never import one another: they meet in the cluster', () => {
+test('core and local never import each other', () => {
   expect(layers.core).not.toContain('local')
   expect(layers.local).not.toContain('core')
 })
@@ -24,6 +24,6 @@ test('the generic server imports no built-in kinds', () => {
   expect(layers['kubernetes-kinds']).toEqual(['kube', 'apiserver'])
 })
 
-test('folders of the API server do not import one another in a circle', () => {
+test('folders of the API server have no import cycles', () => {
   expect(folderCycles(root)).toEqual([])
 })

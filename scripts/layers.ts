@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { globSync } from 'node:fs'
 
-/** Package → packages of ours that its sources may import. Tests, examples, scripts, bench and interop may import anything. */
+/** For each package, the other packages that its sources may import. Tests, examples, scripts, bench and interop may import any. */
 export const layers: Readonly<Record<string, readonly string[]>> = {
   kube: [],
   apiserver: ['kube'],
@@ -24,7 +24,7 @@ const browserSafe = (file: string): boolean =>
 
 const isTest = (file: string): boolean => /\.(test|suite|test-d|e2e)\.ts$/.test(file)
 
-/** Every import that the table does not allow, as a sentence. */
+/** Returns a sentence for every import that the table does not allow. */
 export function violations(root: string): string[] {
   const found: string[] = []
   for (const file of globSync('packages/*/src/**/*.ts', { cwd: root }).sort()) {
@@ -38,9 +38,9 @@ export function violations(root: string): string[] {
     for (const target of importsOf(readFileSync(`${root}/${file}`, 'utf8'))) {
       const ours = /^@capstan\/([^/]+)/.exec(target)?.[1]
       if (ours && ours !== from && !allowed.includes(ours)) {
-        found.push(`${file}: ${from} may not import ${target} (allowed: ${allowed.join(', ') || 'nothing of ours'})`)
+        found.push(`${file}: ${from} may not import ${target} (allowed: ${allowed.join(', ') || 'no other package'})`)
       }
-      if (ours === from) found.push(`${file}: import files of the own package by relative path, not ${target}`)
+      if (ours === from) found.push(`${file}: import files of the same package by relative path, not ${target}`)
       if (/^\.\.?\//.test(target) && !`${new URL(target, `file:///${file}`).pathname}`.startsWith(`/packages/${from}/`)) {
         found.push(`${file}: ${target} reaches into another package`)
       }
@@ -55,12 +55,12 @@ export function violations(root: string): string[] {
 /** Packages without import cycles between folders. */
 const withoutCycles = ['apiserver']
 
-/** Folders of a package that import one another in a circle, each circle as `a → b → a`, with an import for each step. */
+/** Returns the import cycles between folders of a package, each as `a → b → a` with one import for each step. */
 export function folderCycles(root: string): string[] {
   return withoutCycles.flatMap((name) => cyclesOf(folderImports(root, name)).map((cycle) => `${name}: ${cycle}`))
 }
 
-/** Folder → folders that its files import, with the first file that does. The files beside `index.ts` are the folder `.`. */
+/** For each folder, the folders that its files import, with one such import. The files beside `index.ts` are the folder `.`. */
 function folderImports(root: string, name: string): Map<string, Map<string, string>> {
   const src = `packages/${name}/src/`
   const folderOf = (path: string): string => (path.includes('/') ? path.slice(0, path.indexOf('/')) : '.')
@@ -79,7 +79,7 @@ function folderImports(root: string, name: string): Map<string, Map<string, stri
   return found
 }
 
-/** One circle for each folder that begins one, as text. */
+/** Returns one cycle for each folder that is part of one, as text. */
 function cyclesOf(imports: ReadonlyMap<string, ReadonlyMap<string, string>>): string[] {
   const done = new Set<string>()
   const cycles: string[] = []

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** Of packages that are published with ours or installed by their users. */
+/** Allowed licences of packages that are published with ours or installed by users. */
 const forUsers = new Set(['Apache-2.0', 'MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD'])
 
-/** Of tools that never leave the checkout. */
+/** Further allowed licences of tools that are used only in the checkout. */
 const forDevelopment = new Set([...forUsers, 'BlueOak-1.0.0', 'CC0-1.0', 'MPL-2.0', 'Unlicense', 'Python-2.0', 'PSF-2.0'])
 
 export interface LockedPackage {
@@ -16,8 +16,8 @@ export interface LockedPackage {
 }
 
 /**
- * A sentence for each package whose licence is missing or not among those above. `packages` is that of a package-lock.json, which
- * has no licences of programs for other machines than the one that wrote it.
+ * Returns a sentence for each package whose licence is missing or not allowed. `packages` is that of a package-lock.json, which contains no
+ * licences of binaries for other machines than the one that wrote it.
  */
 export function licenceProblems(packages: Readonly<Record<string, LockedPackage>>): string[] {
   return Object.entries(packages).flatMap(([path, { license, dev, link, optional }]) => {

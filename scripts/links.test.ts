@@ -28,7 +28,7 @@ function anchors(markdown: string): Set<string> {
   return found
 }
 
-/** Why a link of a file does not resolve; undefined when it does. */
+/** Returns why a link of a file does not resolve, or undefined. */
 function problemOf(file: string, link: string): string | undefined {
   const [path = '', anchor] = decodeURIComponent(link).split('#', 2)
   const target = path === '' ? file : normalize(join(dirname(file), path))
@@ -61,7 +61,7 @@ describe('relative links in Markdown', () => {
     expect(problemOf('README.md', 'CONTRIBUTING.md#contributing')).toBeUndefined()
   })
 
-  test('may name a heading as GitHub spells its anchor', () =>
+  test('name a heading by the anchor that GitHub derives from it', () =>
     expect([...anchors('# Who may `import` whom?\n## A_b, c\n## A_b, c\n```\n# no heading\n```\n<a id="x"></a>')]).toEqual([
       'who-may-import-whom',
       'a_b-c',

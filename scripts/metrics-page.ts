@@ -25,20 +25,20 @@ export async function metricsPage(): Promise<string> {
     '',
     '## Manager',
     '',
-    "`capstan manager` serves them at `/metrics` of `--diagnostics-port`. Names that begin with `capi_`, `controller_runtime_`, `leader_election_`, `rest_client_` and `workqueue_` are upstream's, with its labels and buckets. Those of Node and of the process are there too (`nodejs_…`, `process_…`).",
+    "`capstan manager` serves these metrics at `/metrics` of `--diagnostics-port`. Names that begin with `capi_`, `controller_runtime_`, `leader_election_`, `rest_client_` and `workqueue_` are upstream's, with its labels and buckets. Metrics of Node and of the process are served too (`nodejs_…`, `process_…`).",
     '',
     ...table(await managerRegistry()),
     '',
     '## Extension server',
     '',
-    '`runExtension` serves them at `/metrics` of `--diagnostics-address`, with those of Node and of the process (`nodejs_…`, `process_…`).',
+    '`runExtension` serves these metrics at `/metrics` of `--diagnostics-address`, with those of Node and of the process (`nodejs_…`, `process_…`).',
     '',
     ...table(served),
     '',
   ].join('\n')
 }
 
-/** Of a manager that is never started, with leader election and the controller that calls extensions. */
+/** Metrics of a manager that is never started, with leader election and the controller of ExtensionConfigs. */
 async function managerRegistry(): Promise<Registry> {
   const clock = new VirtualClock()
   const client = createClient(nowhere)

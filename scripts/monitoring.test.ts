@@ -22,7 +22,7 @@ test.each([
   const page = await metricsPage()
   const names = namesIn(expression)
   expect(names).not.toEqual([])
-  // Those of the process come from prom-client.
+  // Metrics of the process come from prom-client and are not in the page.
   for (const name of names.filter((one) => !one.startsWith('process_'))) expect(page).toContain(`| \`${name}\` |`)
 })
 

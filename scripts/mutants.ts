@@ -4,8 +4,8 @@
  *   node scripts/mutants.ts [--number 60] [--skip 0] [--seed 1] [FILE...]
  *   node scripts/mutants.ts --since main     mutants of the lines changed since a commit
  *
- * Which test file reaches which statement is recorded first, in one run of all tests; `--reuse` takes the record of the last run, to
- * which tests that are new or changed since are added. See docs/reference/testing.md.
+ * First, one run of all tests records which test file reaches which statement. `--reuse` uses the record of the last run, and runs only tests
+ * that are new or changed since. See docs/reference/testing.md.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -30,7 +30,7 @@ export const mutatedFolders = [
   'packages/core/src/',
 ]
 
-/** Help of tests, which stands beside what it tests. */
+/** Tests, and helpers of tests in the same folders. */
 const testHelp = /\.(?:test|suite)\.ts$|\/(?:crash-writer|crash-rounds|simulated-disk)\.ts$/
 
 export const isMutated = (file: string): boolean =>
@@ -40,7 +40,7 @@ export const isMutated = (file: string): boolean =>
 const secondsOfTests = 40
 const fewestTests = 10
 
-/** A mutant that has not ended by then loops, and counts as killed. */
+/** A mutant whose tests take longer is assumed to loop, and counts as killed. */
 const timeoutMs = 180_000
 
 export interface FileMutant extends Mutant {
@@ -64,7 +64,7 @@ function git(...args: string[]): string[] {
   return stdout.split('\n').filter(Boolean)
 }
 
-/** Returns the mutants of a file with their place, which stays the same as long as the file does. */
+/** Returns the mutants of a file, each with an id that depends only on the text of the file. */
 function mutantsIn(file: string): FileMutant[] {
   const text = readFileSync(`${root}${file}`, 'utf8')
   return mutantsOf(text).mutants.map((mutant) => ({
@@ -75,7 +75,7 @@ function mutantsIn(file: string): FileMutant[] {
   }))
 }
 
-/** Draws without putting back: the first 60 of a seed are also the first 60 of 200. */
+/** Draws without replacement. A smaller sample of a seed is the beginning of a larger one. */
 export function sample<T>(all: readonly T[], number: number, seed: number): T[] {
   const random = seededRandom(seed)
   const left = [...all]
@@ -181,7 +181,7 @@ const resultsIn = (file: string): Result[] =>
         .map((line) => JSON.parse(line) as Result)
     : []
 
-/** Runs the mutants. A mutant that ends the process, or does not end in time, is killed; the next process continues behind it. */
+/** Runs the mutants. A mutant that ends the process or exceeds the time limit counts as killed; a new process continues with the next one. */
 async function run(mutants: readonly FileMutant[], coverage: Coverage): Promise<Map<FileMutant, Outcome>> {
   const outcomes = new Map<FileMutant, Outcome>()
   const tasks = new Map<string, MutantTask>()

@@ -1,7 +1,6 @@
 /**
  * Checks prose by docs/style/english.md: words that the glossary replaces, in Markdown and in comments; table cells as long as a
- * paragraph; subjects of commits. Prints the files with most findings. Older text does not follow the page yet, so it fails only when
- * there are more findings than before; lower `most` when you have rewritten some.
+ * paragraph; subjects of commits. Prints the files with most findings, and fails when there are more than `most`.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -9,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Findings that older text still has. */
+/** Allowed number of findings. */
 const most = { words: 0, cells: 0 }
 
 /** Commits after this one follow the rule for subjects. */
@@ -32,7 +31,7 @@ export interface Findings {
   readonly cells: number
 }
 
-/** Findings in one file. Of TypeScript only comments are read. */
+/** Returns the number of findings in one file. In TypeScript only comments are checked. */
 export function findingsIn(file: string, text: string): Findings {
   const isMarkdown = file.endsWith('.md')
   const prose = isMarkdown ? text.replace(/^```[^]*?^```/gm, '').replace(/`[^`\n]*`/g, '') : comments(text)
@@ -46,7 +45,7 @@ export function findingsIn(file: string, text: string): Findings {
 const comments = (text: string): string =>
   [...text.matchAll(/\/\*\*?([^]*?)\*\/|^\s*\/\/(.*)$/gm)].map(([, block, line]) => block ?? line).join('\n')
 
-/** Why a commit subject is wrong; undefined when it is right. */
+/** Returns the problem of a commit subject, or undefined. */
 export function subjectProblem(subject: string): string | undefined {
   if (subject.length > 72) return `has ${subject.length} characters, at most 72 are allowed`
   if (!/^[a-z][\w./, -]*: [a-z]/.test(subject)) return 'must have the form "package: imperative change"'

@@ -1,6 +1,6 @@
 /**
- * `npm run release -- --dry-run`: everything of a release but publishing it. Checks that version and changelog agree, builds and packs
- * every package, and writes build/release: tarballs, SHA256SUMS, sbom.cdx.json, NOTES.md. Without `--dry-run` it publishes the
+ * `npm run release -- --dry-run` does all steps of a release except publishing. It checks that version and changelog agree, builds and packs
+ * every package, and writes build/release: tarballs, SHA256SUMS, sbom.cdx.json, NOTES.md. Without `--dry-run` it also publishes the
  * tarballs to npm, with provenance, from a clean checkout whose commit has the tag of the version.
  */
 import { execFileSync } from 'node:child_process'
@@ -52,8 +52,8 @@ const { components } = JSON.parse(sbom) as { components: readonly unknown[] }
 console.log(`sbom.cdx.json: ${components.length} components; SHA256SUMS; NOTES.md from "${notes!.heading}"`)
 console.log(
   repository === undefined
-    ? 'Provenance: asked for in every manifest; npm grants it only once package.json names the repository, in a CI job with id-token: write.'
-    : 'Provenance: asked for in every manifest; npm grants it in a CI job with id-token: write.',
+    ? 'Provenance: requested in every manifest; npm grants it only once package.json names the repository, in a CI job with id-token: write.'
+    : 'Provenance: requested in every manifest; npm grants it in a CI job with id-token: write.',
 )
 if (isDryRun) console.log(`Dry run: nothing was published. ${folder}`)
 else for (const { path } of tarballs) execFileSync('npm', ['publish', '--provenance', path], { cwd: root, stdio: 'inherit' })

@@ -35,7 +35,7 @@ for (const file of readdirSync(bases).sort()) {
   }
 }
 
-// One path per line, so that a change of upstream's can be read as a diff.
+// One path per line, so that a diff shows upstream's changes.
 const lines = JSON.stringify(facts, null, 1)
   .replace(/\n {4,}/g, ' ')
   .replace(/\n {3}(?=[}\]])/g, ' ')

@@ -28,7 +28,7 @@ const [peer] = await toolPaths('conversion-peer')
 const types = JSON.parse(await output(peer, ['types'], { cwd: '.' })) as Types
 const bases = join(await moduleFolder('conversion-peer', 'sigs.k8s.io/cluster-api'), 'core/config/crd/bases')
 
-/** By struct and field: whether it is required, and the schema keywords that do not follow from its type. */
+/** For each struct and field: whether the field is required, and the schema keywords that do not follow from its type. */
 const facts = new Map<string, string>()
 
 function record(struct: string, schema: JSONSchema): void {
@@ -44,7 +44,10 @@ function record(struct: string, schema: JSONSchema): void {
   }
 }
 
-/** Keywords beyond the type's own as JSON, those of items and values under `[]`; after `=` the whole schema of a field that hides its type. */
+/**
+ * Returns the schema keywords that do not follow from the type as JSON, those of items and values under `[]`. For a field whose schema does not
+ * follow from its type at all, returns `=` and the whole schema.
+ */
 function more(type: string, schema: JSONSchema): string {
   const keywords = extra(type, schema)
   if (keywords === undefined) return `=${JSON.stringify(withoutDescriptions(schema))}`

@@ -16,7 +16,7 @@ import { BeforeHostProvision } from './hooks.ts'
 import { Host, HostConditions } from './host.ts'
 
 export interface HostOptions {
-  /** The runtime client: the extension client with handlers of ExtensionConfigs, or functions in a test. */
+  /** Calls the handlers of ExtensionConfigs, or functions in a test. */
   readonly runtime: RuntimeClient
 }
 
@@ -27,7 +27,7 @@ export const createHostController = ({ runtime }: HostOptions): Controller =>
     when: hostMatters,
     sources: [
       {
-        // A handler that was added, moved or removed can change the result: hooks are called again without waiting.
+        // When a handler is added, changed or removed, the hook may no longer block: call it again at once.
         start(enqueue, { cache }) {
           runtime.onChanged?.(() => {
             for (const host of cache.byIndex(waiting, '')) enqueue(keyOf(host))
@@ -39,7 +39,7 @@ export const createHostController = ({ runtime }: HostOptions): Controller =>
     reconcile: (key, io) => reconcileHost(key, io, runtime),
   })
 
-/** Ignores its own status writes. Users can annotate a waiting Host to repeat the hook call at once. */
+/** Ignores the controller's own status writes. A change of an annotation is relevant, so that users can repeat the hook call at once. */
 const hostMatters: Predicate<Host> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
 
 const factsOf = (host: Host | undefined) =>
@@ -62,7 +62,7 @@ interface Verdict {
 async function reconcileHost(key: ObjectKey, io: ReconcileContext, runtime: RuntimeClient): Promise<Outcome> {
   const before = io.cache.peek(Host, key)
   if (!before || isDeleting(before) || before.status?.provisioned) return proceed()
-  // "No handler" is not reliable before every extension has been tried.
+  // Until every extension has been discovered once, the list of handlers is incomplete.
   if (!runtime.ready) return requeue(seconds(1), 'extensions to be known')
 
   const { condition, outcome, failure } = await ask(before, io.signal, runtime)
@@ -70,7 +70,7 @@ async function reconcileHost(key: ObjectKey, io: ReconcileContext, runtime: Runt
   const isFree = condition.status === 'True'
   after.status = {
     ...after.status,
-    // Here a real provider would begin.
+    // A real provider would start to provision the machine here.
     ...(isFree ? { provisioned: true } : {}),
     conditions: setConditions(after.status?.conditions, [condition], {
       now: io.clock.now(),
@@ -79,7 +79,7 @@ async function reconcileHost(key: ObjectKey, io: ReconcileContext, runtime: Runt
     }),
   }
   await commitChanges(io.client, Host, before, after, { conditions: [condition.type], signal: io.signal })
-  // Thrown, so that it is tried again, later and later.
+  // The work queue retries after an error, with growing delays.
   if (failure) throw failure
   return outcome
 }
@@ -92,7 +92,7 @@ async function ask(host: Host, signal: AbortSignal, runtime: RuntimeClient): Pro
     const { retryAfterSeconds, message = '' } = await runtime.callAll(BeforeHostProvision, host, request, { signal })
     if (retryAfterSeconds === 0) return { condition: Provisioned.true('Provisioned'), outcome: proceed() }
     return {
-      condition: Provisioned.false('HeldBack', `BeforeHostProvision: ${message}`),
+      condition: Provisioned.false('Blocked', `BeforeHostProvision: ${message}`),
       outcome: requeue(seconds(retryAfterSeconds), message),
     }
   } catch (err) {

@@ -8,10 +8,10 @@ export const Host = defineKind({
   kind: 'Host',
   plural: 'hosts',
   scope: 'Namespaced',
-  doc: 'Host is a machine in the cellar.',
-  spec: s.object({ cores: s.int32({ minimum: 1 }).doc('How big it is.') }),
+  doc: 'Host is a physical machine.',
+  spec: s.object({ cores: s.int32({ minimum: 1 }).doc('Number of CPU cores.') }),
   status: s.object({
-    provisioned: s.boolean().optional().doc('True once it is there; never taken back.'),
+    provisioned: s.boolean().optional().doc('True once the machine is provisioned; never set back to false.'),
     conditions: s.conditions(),
   }),
   columns: [column('Provisioned', '.status.provisioned', { type: 'boolean' }), age()],
@@ -19,5 +19,5 @@ export const Host = defineKind({
 export type Host = ObjectOf<typeof Host>
 
 export const HostConditions = conditionTypes({
-  Provisioned: ['Provisioned', 'HeldBack', 'HookFailed'],
+  Provisioned: ['Provisioned', 'Blocked', 'HookFailed'],
 })

@@ -40,7 +40,7 @@ it('is described beside the hooks of core', () => {
   ])
 })
 
-/** The provider's manager: one client for its own hooks and for those of core, one controller of ExtensionConfigs, its own controller. */
+/** Environment with the provider's manager: a client for its own hooks and those of core, a controller of ExtensionConfigs, and its own controller. */
 async function provider(inventory: Set<string>) {
   const clock = new VirtualClock()
   const asked: { path: string; body: object }[] = []
@@ -124,15 +124,15 @@ it('waits for the retry time of the handlers, and continues when none of them bl
   env = world
   await world.create('a', 32)
   const both = 'BeforeHostProvision: default/a is not in the inventory, 32 cores are more than 16'
-  expect(await world.state('a')).toEqual(['False', 'HeldBack', both])
+  expect(await world.state('a')).toEqual(['False', 'Blocked', both])
 
-  // A minute of the old version is sixty seconds of the new one, and the shorter of two times counts.
+  // One minute in v1beta1 is converted to 60 seconds in v1, and the shorter time of the two handlers applies.
   inventory.add('default/a')
   await world.advance(seconds(59))
   expect(world.asked).toHaveLength(2)
   await world.advance(seconds(1))
   expect(world.asked).toHaveLength(4)
-  expect(await world.state('a')).toEqual(['False', 'HeldBack', 'BeforeHostProvision: 32 cores are more than 16'])
+  expect(await world.state('a')).toEqual(['False', 'Blocked', 'BeforeHostProvision: 32 cores are more than 16'])
 
   // Changed settings lead to a call at once.
   const body = { spec: { settings: { coresAtMost: '32' } } }

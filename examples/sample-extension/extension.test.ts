@@ -19,7 +19,7 @@ const clusterOf = (uid: string) => ({ metadata: { name: 'demo', namespace: 'defa
 const create = { cluster: clusterOf('1') }
 
 describe('the sample extension', () => {
-  it('lets every new Cluster wait two seconds, once', async () => {
+  it('blocks every new Cluster once, for two seconds', async () => {
     const extension = sampleExtension()
     const wait = { status: 'Success', retryAfterSeconds: 2, message: 'preparing for demo' }
     expect(await callHook(extension, BeforeClusterCreate, create)).toMatchObject(wait)
@@ -27,18 +27,18 @@ describe('the sample extension', () => {
     expect(await callHook(extension, BeforeClusterCreate, { cluster: clusterOf('2') })).toMatchObject(wait)
   })
 
-  it('waits for the time in its settings', async () => {
+  it('blocks for the time in its settings', async () => {
     const request = { ...create, settings: { waitSeconds: '7' } }
     expect(await callHook(sampleExtension(), BeforeClusterCreate, request)).toMatchObject({ retryAfterSeconds: 7 })
   })
 
-  it('always does the same', async () => {
+  it('gives the same responses for the same requests', async () => {
     expect(checkText(await checkExtension(sampleExtension()))).toMatch(
       /: deterministic and idempotent, as far as these calls show$/,
     )
   })
 
-  it('lets Clusters go', async () => {
+  it('allows the deletion of Clusters', async () => {
     expect(await callHook(sampleExtension(), BeforeClusterDelete, create)).toMatchObject({ retryAfterSeconds: 0 })
   })
 })
@@ -78,7 +78,7 @@ describe('the program', () => {
     ])
     client.warmUp([{ ...config, status: { handlers } }])
     expect(await client.callAll(BeforeClusterCreate, create.cluster, create)).toMatchObject({ retryAfterSeconds: 2 })
-    // With the connection still open.
+    // The connection is still open.
     child.kill('SIGTERM')
     expect(await once(child, 'exit')).toEqual([0, null])
     client.close()

@@ -1,4 +1,4 @@
-/** The sample extension: all six lifecycle hooks. A new Cluster has to wait two seconds, as if something had to be prepared for it. */
+/** The sample extension, with six lifecycle hooks. A new Cluster waits two seconds, as if the extension had to prepare something for it. */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneInitialized,

@@ -1,4 +1,4 @@
-/** Intended differences from upstream. `npm run gen` generates `docs/reference/differences.md` from this list. */
+/** Intended differences from upstream; "theirs" is upstream's, "ours" Capstan's. `npm run gen` generates `docs/reference/differences.md` from this list. */
 import { CoreManagers, type Difference, RecordedWithoutChange } from './normalize.ts'
 
 export interface Explained {
@@ -18,7 +18,7 @@ export interface Explained {
 /** The first field that an error names, without indexes and keys of lists. */
 const fieldOf = (message: string): string | undefined => / is invalid: \[?([\w.]+)/.exec(message)?.[1]
 
-/** The schema rejects on Capstan the field that a webhook rejects on upstream. */
+/** Whether Capstan's schema rejects the same field as a webhook of upstream. */
 function isOfTheSchema(theirs: string, ours: string): boolean {
   const field = fieldOf(ours)
   if (field === undefined || ours.includes('denied the request')) return false
@@ -48,8 +48,8 @@ export const explained: readonly Explained[] = [
   {
     what: 'Field manager of updates',
     reason:
-      'upstream names the field manager of writes other than server-side apply after its program file, `manager`, and adds the finalizers of a new MachineSet by further writes, of which two controllers race for the first',
-    seen: '`metadata.managedFields` lists the same fields under `capstan`; a finalizer of a MachineSet may be owned by the MachineDeployment alone',
+      'upstream names the field manager of writes other than server-side apply after its program file, `manager`. It adds the finalizers of a new MachineSet in separate writes, and two controllers race to make the first',
+    seen: '`metadata.managedFields` lists the same fields under `capstan`; a finalizer of a MachineSet may be owned only by the field manager of MachineDeployments',
     matches: ({ object, path, theirs, ours }) =>
       path.startsWith('metadata.managedFields[core Update') &&
       (theirs ?? CoreManagers.theirs) === CoreManagers.theirs &&
@@ -60,8 +60,8 @@ export const explained: readonly Explained[] = [
   {
     what: '`observedGeneration`',
     reason:
-      'upstream writes spec after it has computed conditions, and then leaves some of them alone for ever; it writes that of a ClusterResourceSet only together with another change of the status',
-    seen: 'after a reconcile that changes spec, such as one that copies the endpoint or a providerID, `ControlPlaneInitialized`, `RemoteConnectionProbe`, `NodeReady` and `NodeHealthy` name the new generation; a ClusterResourceSet has it before a Cluster is selected',
+      'upstream computes conditions before it writes spec, and does not update some of them afterwards. It writes `status.observedGeneration` of a ClusterResourceSet only together with another change of the status',
+    seen: 'after a reconcile that changes spec, such as one that copies the endpoint or a providerID, the conditions `ControlPlaneInitialized`, `RemoteConnectionProbe`, `NodeReady` and `NodeHealthy` have the new generation; a ClusterResourceSet has `status.observedGeneration` before it selects a Cluster',
     matches: ({ object, path, theirs, ours }) =>
       (/^(Cluster|Machine) /.test(object) &&
         /conditions\[(ControlPlaneInitialized|RemoteConnectionProbe|NodeReady|NodeHealthy)\]\.observedGeneration$/.test(path) &&
@@ -71,7 +71,8 @@ export const explained: readonly Explained[] = [
   },
   {
     what: 'Missing control plane',
-    reason: 'upstream decides with whether the infrastructure cluster exists, and reports an internal error',
+    reason:
+      'upstream checks whether the infrastructure cluster exists, instead of the control plane, and reports an internal error',
     seen: 'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane',
     matches: ({ object, path, theirs }) =>
       object.startsWith('Cluster ') &&
@@ -81,7 +82,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Writes with a stale cache',
     reason:
-      'upstream updates a MachineSet that it has just deleted, and compares a MachineDeployment with an older one in its cache, such as before a new revision; Capstan waits until its cache has its own writes',
+      'upstream updates a MachineSet that it has just deleted, and compares a MachineDeployment with an outdated one from its cache, for example before a new revision. Capstan waits until its cache contains its own writes',
     seen: 'no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment for an update that changes nothing',
     matches: ({ object, path, theirs, ours }) =>
       object === 'Events' &&
@@ -100,7 +101,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'No shim for new topologies',
     reason:
-      'upstream creates a Secret that owns the objects of a new Cluster for a moment, and then updates them once more (ADR 6)',
+      'upstream creates a Secret as temporary owner of the objects of a new Cluster, and then updates these objects once more (ADR 6)',
     seen: 'no Secret `<cluster>-shim`, and no event `TopologyUpdate` of infrastructure and control plane right after their creation',
     matches: ({ object, path, ours }) =>
       object === 'Events' &&
@@ -108,16 +109,16 @@ export const explained: readonly Explained[] = [
       /TopologyUpdate of topology\/cluster-controller: Updated Stub(Cluster|ControlPlane) "[^"]*"$/.test(path),
   },
   {
-    what: 'Events of phases that pass',
+    what: 'Events of short phases',
     reason:
-      'phases of a new Cluster follow one another faster than reconciles; which of them are seen depends on the moment of a reconcile',
-    seen: 'events `Pending` and `Provisioning` of Clusters may be there or not',
+      'phases of a new Cluster can change faster than it is reconciled; a phase that ends before the next reconcile has no event',
+    seen: 'events `Pending` and `Provisioning` of Clusters may be missing',
     matches: ({ object, path }) => object === 'Events' && /Normal (Pending|Provisioning) of cluster-controller/.test(path),
   },
   {
     what: 'Records that upstream does not write',
     reason:
-      'Capstan records which hooks hold a Cluster, that BeforeClusterCreate has let it pass, when an extension was discovered, why a Machine was not updated in place, and which parts of a patch were dropped',
+      'Capstan records the hooks that block a Cluster, that BeforeClusterCreate has allowed the creation, when an extension was discovered, why a Machine was not updated in place, and the parts of a patch that were dropped',
     seen: 'annotations `runtime.capstan.dev/*` on Clusters and ExtensionConfigs, `AfterControlPlaneInitialized` in `runtime.cluster.x-k8s.io/pending-hooks` as soon as a Cluster may be created, events `InPlaceUpdateNotPossible` and `FailedCanUpdateMachineSet` on MachineDeployments and `PatchPartsIgnored` on Clusters',
     matches: ({ object, path, theirs, ours }) =>
       (theirs === undefined &&
@@ -131,10 +132,10 @@ export const explained: readonly Explained[] = [
         /^metadata\.managedFields\[(core|twin) Update\] \.metadata\.annotations$/.test(path)),
   },
   {
-    what: 'Events that are alike',
+    what: 'Similar events',
     reason:
       "upstream's library counts the events of one object and reason, and combines them from the tenth on, even if their texts differ",
-    seen: 'each event has its own text, where upstream says `(combined from similar events)`',
+    seen: 'each event has its own text, where that of upstream begins with `(combined from similar events)`',
     matches: ({ object, path, theirs, ours }) =>
       object === 'Events' &&
       (ours === undefined
@@ -145,8 +146,8 @@ export const explained: readonly Explained[] = [
   {
     what: 'Clusters whose topology has not been generated',
     reason:
-      'upstream does not list what belongs to them, and reports internal errors; its webhook rejects its own updates while the class is missing',
-    seen: 'conditions say that there are no workers; a Cluster without its class has finalizer, conditions and phase',
+      'upstream does not list the Machines and other objects of such a Cluster, and reports internal errors. Its webhook rejects the updates of its own controllers while the class is missing',
+    seen: 'conditions report that there are no workers; a Cluster whose class is missing has finalizer, conditions and phase',
     matches: ({ object, path, theirs, ours }, name) =>
       (name === 'topology-no-class' && object.startsWith('Cluster ')) ||
       (object.startsWith('Cluster ') &&
@@ -159,7 +160,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Nodes of a paused MachineDeployment with a new template',
     reason:
-      'upstream empties the revision annotation while there is no MachineSet of the template, and then fails to read it for every Machine',
+      'upstream sets the revision annotation to the empty string while no MachineSet has the template, and then fails to parse it for every Machine',
     seen: 'new Nodes get their labels and annotations and lose the taint `node.cluster.x-k8s.io/uninitialized`',
     cases: ['machinedeployment-paused-new-template'],
     matches: ({ object, path }) =>
@@ -168,16 +169,16 @@ export const explained: readonly Explained[] = [
         /(^| \.)status\.(observedGeneration|deprecated\.v1beta1\.conditions\[NodeHealthy\])/.test(path)),
   },
   {
-    what: 'Replicas of MachineSets as v1beta1 counts them',
+    what: 'Ready replicas of MachineSets in v1beta1',
     reason:
-      'upstream asks the workload cluster for every Node in every reconcile; Capstan counts by the condition `NodeReady` of Machines',
+      'upstream reads every Node from the workload cluster in every reconcile; Capstan counts Machines by their condition `NodeReady`',
     seen: '`status.deprecated.v1beta1.readyReplicas` of a MachineSet does not follow the Nodes of paused Machines',
     cases: ['healthcheck-paused-machines'],
     matches: ({ object, path }) =>
       object.startsWith('MachineSet ') && /^status\.deprecated\.v1beta1\.(ready|available)Replicas$/.test(path),
   },
   {
-    what: 'Health of Machines that others remediate',
+    what: 'Health of Machines with external remediation',
     reason:
       'with `spec.remediation.templateRef`, upstream reports a healthy Machine only after a remediation, and nothing while the template is missing',
     seen: 'Machines have `HealthCheckSucceeded` from the first check, and `ExternallyRemediated` names a missing template',
@@ -190,7 +191,7 @@ export const explained: readonly Explained[] = [
       (/^Machine(Set)? /.test(object) && /^status\.deprecated\.v1beta1\.conditions\[(Machines)?Ready\]/.test(path)),
   },
   {
-    what: 'Wrong variables of topologies',
+    what: 'Invalid variables of topologies',
     reason: "upstream's defaulting webhook rejects them; Capstan's validates them together with everything else",
     seen: 'the same text, with `validation.cluster.cluster.x-k8s.io` as the name of the webhook',
     matches: ({ path, theirs, ours }) => path === 'is answered' && isOfOtherWebhook(theirs ?? '', ours ?? ''),

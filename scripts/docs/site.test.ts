@@ -5,7 +5,7 @@ const files = ['README.md', 'CONTRIBUTING.md', 'docs/guides/a.md', 'docs/adr/000
 const sections = sectionsOf(files, (file) => `# Title of \`${file}\`\n\nText.`)
 const pages = new Map(sections.flatMap(({ pages }) => pages.map((page) => [page.file, page] as const)))
 
-test('a file becomes the page of its path, README.md that of its folder', () =>
+test('a file becomes a page with its path, README.md the page of its folder', () =>
   expect(files.map(urlOf)).toEqual([
     '/index.html',
     '/CONTRIBUTING.html',
@@ -14,7 +14,7 @@ test('a file becomes the page of its path, README.md that of its folder', () =>
     '/packages/kube/index.html',
   ]))
 
-test('the start page is first in the navigation, and titles are those of the files', () => {
+test('the start page is first in the navigation, and each title is the heading of its file', () => {
   expect(sections[0]!.pages.map(({ url, title }) => `${url} ${title}`)).toEqual([
     '/index.html Title of README.md',
     '/CONTRIBUTING.html Title of CONTRIBUTING.md',
@@ -35,16 +35,16 @@ describe('a link', () => {
     expect([...copies]).toEqual([])
   })
 
-  test('to a file that is no page leads to a copy', () => {
+  test('a link to a file that is no page becomes a link to a copy', () => {
     const copies = new Set<string>()
     expect(siteLink('docs/guides/a.md', '../../LICENSE', pages, copies)).toBe('../../LICENSE')
     expect([...copies]).toEqual(['LICENSE'])
   })
 
-  test('to the page itself is its own name', () => expect(relativeTo('/a/b.html', '/a/b.html')).toBe('b.html'))
+  test('a link to the page itself becomes its name', () => expect(relativeTo('/a/b.html', '/a/b.html')).toBe('b.html'))
 })
 
-test('links that lead nowhere, missing headings and pages that no link reaches are problems', () => {
+test('reports links without a target, missing headings, and pages that no link reaches', () => {
   const built = new Map([
     [
       '/index.html',

@@ -1,4 +1,4 @@
-/** Which Markdown files are pages of the documentation site, where each one is, and where their links lead. */
+/** The pages of the documentation site: their Markdown files, their paths, the navigation, and the targets of their links. */
 import { posix } from 'node:path'
 
 export interface Page {
@@ -32,7 +32,7 @@ const titleOf = (file: string, markdown: string): string =>
     ?.replace(/`|\[([^\]]*)\]\([^)]*\)/g, '$1')
     .trim() ?? file
 
-/** README.md is the page of its folder. */
+/** Returns the path of a file's page. README.md becomes the index page of its folder. */
 export const urlOf = (file: string): string =>
   `/${file.replace(/(?:^|(?<=\/))README\.md$/, 'index.md').replace(/\.md$/, '.html')}`
 
@@ -42,17 +42,17 @@ export function sectionsOf(files: readonly string[], read: (file: string) => str
     const own = [...left].filter((file) => pattern.test(file))
     for (const file of own) left.delete(file)
     const pages = own.map((file) => ({ file, url: urlOf(file), title: titleOf(file, read(file)) }))
-    // README.md is first.
+    // README.md comes first.
     return { title, pages: pages.toSorted((a, b) => Number(b.url === '/index.html') - Number(a.url === '/index.html')) }
   })
 }
 
-/** Link from one page to another: relative, so that the site works in any folder of a server and from files. */
+/** Returns the link from one page to another. It is relative, so that the site works in any folder of a server, and from files. */
 export const relativeTo = (from: string, to: string): string => posix.relative(posix.dirname(from), to) || posix.basename(to)
 
 /**
- * Where a link of a Markdown file leads in the site. A link to a folder leads to its README, or to the first page below it; one to another
- * file of the repository leads to a copy, added to `copies`.
+ * Returns the target in the site of a link of a Markdown file. For a folder that is its README, or the first page below it. For a file that is
+ * no page it is a copy, which is added to `copies`.
  */
 export function siteLink(file: string, href: string, pages: ReadonlyMap<string, Page>, copies: Set<string>): string {
   if (/^[a-z][a-z+.-]*:|^\/\/|^#/i.test(href)) return href
@@ -65,7 +65,7 @@ export function siteLink(file: string, href: string, pages: ReadonlyMap<string, 
   return anchor === undefined ? link : `${link}#${anchor}`
 }
 
-/** Links of built pages without a target, and pages that no link from the start page reaches. */
+/** Returns the links of built pages that have no target, and the pages that cannot be reached from the start page. */
 export function siteProblems(built: ReadonlyMap<string, string>, exists: (url: string) => boolean): string[] {
   const idsOf = (html: string) => new Set([...html.matchAll(/ (?:id|name)="([^"]+)"/g)].map(([, id]) => id!))
   const ids = new Map([...built].map(([url, html]) => [url, idsOf(html)]))

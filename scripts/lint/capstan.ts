@@ -1,4 +1,4 @@
-/** Rules of oxlint that only this repository needs. oxlint loads this file by its default export. */
+/** Lint rules of this repository for oxlint, which loads the default export of this file. */
 
 /** The part of an ESTree node that the rules read. */
 interface Node {
@@ -13,7 +13,7 @@ interface Context {
 
 const functions: ReadonlySet<string> = new Set(['ArrowFunctionExpression', 'FunctionExpression', 'FunctionDeclaration'])
 
-/** Whether a function around the node passes on the arguments that it was itself called with: `(...args) => f(...args)`. */
+/** Whether the name is a rest parameter of a function around the node, as in `(...args) => f(...args)`. */
 function isRestParameter(node: Node, name: unknown): boolean {
   for (let at = node.parent; at && at.type !== 'Program'; at = at.parent) {
     if (!functions.has(at.type)) continue
@@ -23,7 +23,7 @@ function isRestParameter(node: Node, name: unknown): boolean {
   return false
 }
 
-/** Whether the name is that of a constant array of this file: `const names = ['a', 'b']`. */
+/** Whether the name is a constant of this file with an array literal: `const names = ['a', 'b']`. */
 function isConstantArray(node: Node, name: unknown): boolean {
   let at = node.parent
   while (at.type !== 'Program') at = at.parent

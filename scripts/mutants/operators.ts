@@ -63,8 +63,8 @@ const swappedMethods: ReadonlyMap<string, string> = new Map([
 const observes = /^(?:await )?[\w.#?!]*\b(?:log|logger|metrics|span|events?)\b[\w.#?!]*\(/
 
 /**
- * Mutants of a file, in the order of the text. Only bodies of functions are changed: tables and constants of a module are read once for
- * many test files, so that no test can be assigned to them.
+ * Returns the mutants of a file, in the order of the text. Only bodies of functions are changed: tables and constants of a module are
+ * evaluated once for many test files, so coverage cannot assign tests to them.
  */
 export function mutantsOf(text: string): Mutants {
   const program = parseAst(text, { lang: 'ts' }) as unknown as Node
@@ -186,7 +186,7 @@ function callEdits(
     if (name === 'filter' && args.length === 1 && callee.optional !== true)
       edits.push(replace('drop filter', node, source(callee.object)))
   }
-  // Other arguments are rarely optional: without them the types are wrong.
+  // Other arguments are rarely optional: a call without them does not compile.
   const last = args.at(-1)
   if (args.length > 1 && last && (last.type === 'ObjectExpression' || /^(?:options|signal)$/.test(source(last))))
     edits.push({ operator: 'drop argument', start: args.at(-2)!.end, end: last.end, replacement: '' })

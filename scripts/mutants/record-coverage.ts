@@ -1,4 +1,4 @@
-/** A setup file of vitest: after each test file it writes which statements the file has reached. See `run-tests.ts`. */
+/** A setup file of vitest: after each test file it writes the statements that the test file has reached. See `run-tests.ts`. */
 import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'

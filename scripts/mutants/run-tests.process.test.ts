@@ -27,7 +27,7 @@ test('a mutant is killed by a failure of its own run only', () => {
   const script = fileURLToPath(new URL('run-tests.ts', import.meta.url))
   const { status } = spawnSync(process.execPath, [script, join(folder, 'task')], {
     stdio: 'ignore',
-    // Set for this test, it would leave out those that the mutants are run against.
+    // The variable that makes this test run would also change the choice of tests for the mutants.
     env: { ...process.env, CAPSTAN_PROGRAMS: '' },
   })
   const found = readFileSync(results, 'utf8')

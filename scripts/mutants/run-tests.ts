@@ -1,6 +1,6 @@
 /**
- * Runs tests with mutants, one after the other, or records the coverage of tests. A process of its own, so that `scripts/mutants.ts` can
- * end it when a mutant loops. Files on disk stay as they are: vitest receives the changed text from a plugin.
+ * Runs tests with mutants, one after the other, or records the coverage of tests. A separate process, so that `scripts/mutants.ts` can
+ * end it when a mutant loops. Files on disk do not change: a plugin gives vitest the changed text.
  * Usage: node scripts/mutants/run-tests.ts TASK
  */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ class InOrder {
   }
 }
 
-/** Notes the first failure of a run. Results that vitest returns also contain those of earlier runs. */
+/** Records the first failure of a run. The results that vitest returns cannot be used: they contain failures of earlier runs, too. */
 class FirstFailure implements Reporter {
   failure: string | undefined
 

@@ -1,14 +1,14 @@
-/** The command as it is published: its bundle, the files that it reads, and no source. */
+/** Builds the package of the command for publication: its bundle and the files that it reads, without sources. */
 import { chmodSync, cpSync, existsSync, globSync, mkdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { bundleForPublication } from '../bundle.ts'
 import { copyTexts, write } from './library.ts'
 import { publishedManifest, root, type SourcePackage, sourcePackages } from './manifests.ts'
 
-/** Where files of other packages are, in the published command. */
+/** The folder of the published command with files of our other packages. */
 const others = 'packages'
 
-/** Writes the package to `target`. @throws Error naming an import of which no package names a version */
+/** Writes the package to `target`. @throws Error for an import that is a dependency of none of our packages */
 export async function buildCommand(source: SourcePackage, target: string): Promise<void> {
   const { folder } = source
   const own = join(root, 'packages', folder)
@@ -49,7 +49,7 @@ export async function buildCommand(source: SourcePackage, target: string): Promi
   write(join(target, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`)
 }
 
-/** The versions that our packages name. */
+/** Returns the versions of dependencies, as our packages name them. */
 function versionsOf(names: readonly string[]): Record<string, string> {
   const known = Object.assign({}, ...sourcePackages().map(({ manifest }) => manifest.dependencies)) as Record<string, string>
   return Object.fromEntries(
@@ -61,7 +61,7 @@ function versionsOf(names: readonly string[]): Record<string, string> {
   )
 }
 
-/** Licences of packages of others that are in the bundle. */
+/** Returns the licence texts of third-party packages in the bundle. */
 function licencesOf(sources: readonly string[]): string {
   const folders = new Set(sources.flatMap((path) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? []))
   return [...folders]

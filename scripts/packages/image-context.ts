@@ -8,11 +8,11 @@ import { buildCommand } from './command.ts'
 import { root, sourcePackages } from './manifests.ts'
 import { billOfMaterials } from './sbom.ts'
 
-/** As images name architectures. */
+/** Names of architectures in image platforms. */
 export const architectures = ['amd64', 'arm64'] as const
 export type Architecture = (typeof architectures)[number]
 
-/** As npm's packages of Node name them. */
+/** Names of the same architectures in npm's packages of Node. */
 const nodeNames: Readonly<Record<Architecture, string>> = { amd64: 'x64', arm64: 'arm64' }
 
 interface Lock {
@@ -25,7 +25,7 @@ interface LockedPackage {
   readonly dependencies?: Readonly<Record<string, string>>
 }
 
-/** Writes the context to `folder`, which is emptied first. @throws Error when Node of an architecture cannot be had */
+/** Writes the context to `folder`, which is emptied first. @throws Error when Node for an architecture is not available */
 export async function imageContext(folder: string, wanted: readonly Architecture[]): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock
@@ -52,7 +52,7 @@ function closureOf(lock: Lock, names: readonly string[]): string[] {
   return [...found].filter((path) => ![...found].some((other) => path.startsWith(`${other}/`))).sort()
 }
 
-/** As Node resolves an import: the nearest node_modules folder above `from` that has the package. */
+/** Resolves a package as Node does: in the nearest node_modules folder above `from` that has it. */
 function placeOf(lock: Lock, name: string, from: string): string {
   for (let above = from; ; above = above.includes('/node_modules/') ? above.slice(0, above.lastIndexOf('/node_modules/')) : '') {
     const path = `${above === '' ? '' : `${above}/`}node_modules/${name}`
@@ -61,7 +61,7 @@ function placeOf(lock: Lock, name: string, from: string): string {
   }
 }
 
-/** The program of the version in package-lock.json: installed beside the checkout for its own machine, from npm for the others. */
+/** Copies Node in the version of package-lock.json: from node_modules for the architecture of this machine, from npm for others. */
 function copyNode(lock: Lock, architecture: Architecture, target: string): void {
   const name = `node-linux-${nodeNames[architecture]}`
   const path = `node_modules/${name}`

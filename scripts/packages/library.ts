@@ -3,7 +3,7 @@ import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } 
 import { dirname, join, posix } from 'node:path'
 import { publishedManifest, root, type SourcePackage } from './manifests.ts'
 
-/** Versions of packages that declarations need, beside those that the manifests name. */
+/** Versions of packages that declarations need in addition to the dependencies of the manifests. */
 type Versions = Readonly<Record<string, string>>
 
 /** Writes the package to `target`. `compiled` is the folder with the compiler's output. @throws Error naming an undeclared import */
@@ -16,7 +16,7 @@ export function buildLibrary(source: SourcePackage, target: string, compiled: st
   for (const [path, file] of Object.entries(manifest.exports)) {
     const module = /^\.\/src\/(.+)\.ts$/.exec(file)?.[1]
     if (module === undefined) {
-      // Data: as it is in the checkout.
+      // Data is copied unchanged.
       exports[path] = file
       cpSync(join(root, 'packages', folder, dirname(file)), join(target, dirname(file)), { recursive: true })
       continue
@@ -61,7 +61,7 @@ export function buildLibrary(source: SourcePackage, target: string, compiled: st
   write(join(target, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`)
 }
 
-/** README and licence, as npm shows them. */
+/** Copies README and licence, which npm shows. */
 export function copyTexts(folder: string, target: string): void {
   cpSync(join(root, 'LICENSE'), join(target, 'LICENSE'))
   cpSync(join(root, 'packages', folder, 'README.md'), join(target, 'README.md'))
@@ -70,7 +70,7 @@ export function copyTexts(folder: string, target: string): void {
 /** Folders beside src/ that sources read at run time. */
 const dataOf = (folder: string): string[] => ['demo'].filter((name) => existsSync(join(root, 'packages', folder, name)))
 
-/** Modules that the entries import, in code or in types, or start as programs; names without their endings. */
+/** Returns the modules that the entries import, in code or in types, or start as programs. Names have no file extension. */
 function reachable(folder: string, entries: readonly string[]): Set<string> {
   const found = new Set<string>()
   const queue = [...entries]
@@ -84,7 +84,7 @@ function reachable(folder: string, entries: readonly string[]): Set<string> {
   return found
 }
 
-/** Programs and workers that modules start: they act when they are loaded. */
+/** Returns the programs and workers that modules start. They have side effects when they are loaded. */
 const programsOf = (folder: string, entries: readonly string[]): string[] =>
   [...reachable(folder, entries)]
     .flatMap((module) =>
@@ -94,7 +94,7 @@ const programsOf = (folder: string, entries: readonly string[]): string[] =>
     )
     .sort()
 
-/** `new URL('./worker.ts', import.meta.url)`. */
+/** Matches `new URL('./worker.ts', import.meta.url)`, a program or worker. */
 const ownProgram = /\bnew URL\(['"]([^'"`]+\.ts)['"], import\.meta\.url\)/g
 const specifier =
   /^\s*(?:import|export)\s(?:[^'"]*?\sfrom\s)?["']([^"'\n]+)["']|\bimport\(\s*["']([^"'\n]+)["']|\bcreateRequire\(import\.meta\.url\)\(["']([^"']+)["']/gm
@@ -119,7 +119,7 @@ const packagesIn = (text: string): string[] =>
 
 const withoutComments = (text: string): string => text.replace(/\/\*[^]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
 
-/** The compiler leaves `.ts` in declarations and in names of programs. */
+/** Replaces `.ts` by `.js` in declarations and in names of programs, where the compiler keeps it. */
 const withJavaScriptNames = (text: string): string =>
   text
     .replace(/(\bfrom\s*|\bimport\(\s*)(["'])(\.\.?\/[^"']+)\.ts\2/g, '$1$2$3.js$2')

@@ -1,4 +1,4 @@
-/** The manifests of packages/*, and the ones that are published in their place. */
+/** The manifests of packages/*, and the manifests of the published packages that are derived from them. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -38,7 +38,7 @@ interface Published {
   readonly sideEffects: false | readonly string[]
 }
 
-/** The manifest of a package as it is published. Fields in the order in which npm documents them. */
+/** Returns the manifest of a published package. Its fields are in the order of npm's documentation. */
 export function publishedManifest({ folder, manifest }: SourcePackage, { exports, dependencies, files, sideEffects }: Published) {
   const { repository } = rootManifest()
   return {

@@ -6,7 +6,7 @@ import { sourcePackages } from './manifests.ts'
 export interface Tarball {
   readonly name: string
   readonly path: string
-  /** Bytes, packed and unpacked. */
+  /** Sizes in bytes. */
   readonly size: number
   readonly unpackedSize: number
 }
@@ -23,7 +23,7 @@ export function packPackages(built: string, folder: string): Tarball[] {
   })
 }
 
-/** Folders of packages, dependencies first: a release that stops halfway leaves no package that cannot be installed. */
+/** Returns the folders of packages, dependencies first, so that after an interrupted release every published package can be installed. */
 function inOrder(): string[] {
   const packages = sourcePackages()
   const done: string[] = []

@@ -1,6 +1,6 @@
 /**
- * `node scripts/tools/bootstrap-roles.ts`: reads the default roles and bindings of RBAC from the data that the tests of Kubernetes' module
- * compare with, and writes `packages/kubernetes-kinds/src/auth/bootstrap-objects.json`. Needs Go, for its module cache.
+ * `node scripts/tools/bootstrap-roles.ts` reads the default RBAC roles and bindings from the test data of the Kubernetes module, and writes
+ * `packages/kubernetes-kinds/src/auth/bootstrap-objects.json`. Needs Go, for its module cache.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ const objects: { readonly [kind in keyof BootstrapObjects]: readonly object[] } 
   roles: contentOf('cluster-roles', 'controller-roles', 'namespace-roles'),
   bindings: contentOf('cluster-role-bindings', 'controller-role-bindings', 'namespace-role-bindings'),
 }
-// One rule or subject a line, so that a change of upstream's can be read as a diff.
+// One rule or subject per line, so that a diff shows upstream's changes.
 const text = JSON.stringify(objects, null, 1)
   .replace(/\n {5,}/g, ' ')
   .replace(/\n {4}(?=[}\]])/g, ' ')

@@ -19,7 +19,7 @@ export interface BuildPlace {
   progress(line: string): void
 }
 
-/** The path of the program, built now if it was not before. */
+/** Returns the path of the program. Builds it if the cache does not contain it. */
 export async function ensureTool(component: Component, place: BuildPlace): Promise<string> {
   const { module, name } = component
   const folder = join(place.cache, `${module.name}-${module.version}`)
@@ -31,7 +31,7 @@ export async function ensureTool(component: Component, place: BuildPlace): Promi
   const source = await ensureModule(module, folder, place)
   if (module.generate) await run('go', module.generate, source, place, progressOf(name, place))
   place.progress(`${name} ${module.version}: compiling, which takes some minutes; the result is kept in ${folder}`)
-  // Built aside and renamed, so that a build cut short leaves no half program behind.
+  // Built in another folder and renamed, so that an interrupted build leaves no incomplete program.
   const unfinished = `${program}.${process.pid}`
   try {
     const variables = Object.entries(module.variables).map(([variable, value]) => `-X ${variable}=${value}`)

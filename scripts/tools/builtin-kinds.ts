@@ -1,8 +1,7 @@
 /**
- * `node scripts/tools/builtin-kinds.ts URL TOKEN`: asks a real kube-apiserver (v1.36.2, flags at default) what its built-in kinds
- * look like, and writes it down in `packages/kubernetes-kinds/src/kinds/schemas`: `resources.json` says which resources there are, one
- * file per API group has the schemas, without what they say to people, `types.ts` has them as types of TypeScript, and `columns.json`
- * says how tables of them begin. The same server gives the same files.
+ * `node scripts/tools/builtin-kinds.ts URL TOKEN` reads the built-in kinds of a real kube-apiserver (v1.36.2, default flags) and writes them
+ * to `packages/kubernetes-kinds/src/kinds/schemas`: `resources.json` lists the resources, one file per API group has the schemas without
+ * descriptions, `types.ts` has them as TypeScript types, and `columns.json` has the columns of tables. The same server gives the same files.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { get } from 'node:https'
@@ -17,7 +16,7 @@ const out = join(import.meta.dirname, '../../packages/kubernetes-kinds/src/kinds
 
 const discovery = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'
 
-/** Paths that are no group version. */
+/** OpenAPI paths that belong to no group version. */
 const left = /^(apis\/)?(api|apis|version|logs.*|openid.*|\.well-known.*)$/
 
 interface Discovered {
@@ -70,7 +69,7 @@ writeFileSync(join(out, 'types.ts'), typesText())
 writeFileSync(join(out, 'columns.json'), oneLineEach(await columns()))
 process.stderr.write(`${components.size} schemas in ${files.size} files\n`)
 
-/** Returns the file of a type: `apps` for `io.k8s.api.apps.v1.Deployment`; other projects have their own file. */
+/** Returns the file of a type: `apps` for `io.k8s.api.apps.v1.Deployment`; types outside of `k8s.io/api` have other files. */
 function fileOf(name: string): string {
   const [, , project = '', group = ''] = name.split('.')
   return project === 'api' ? group : project
@@ -118,7 +117,7 @@ function withoutProse(schema: Component): Component {
   }
 }
 
-/** Generates types for all parts of built-in kinds, with Go's names; of several with one name, core's type gets the plain name. */
+/** Generates types for all parts of built-in kinds, with Go's names. If several types have the same name, the core group's keeps it. */
 function typesText(): string {
   const names = new Map<string, string>()
   for (const name of components.keys()) {
@@ -150,7 +149,7 @@ function typesText(): string {
     if (schema.properties) return fieldsOf(schema)
     return `{ [key: string]: ${typeof schema.additionalProperties === 'object' ? typeOf(schema.additionalProperties) : 'unknown'} }`
   }
-  // Lists and maps that are asked for are not there all the same, until validation has looked.
+  // Required lists and maps are optional in the type: before validation an object can lack them.
   const isThere = (name: string, { type, default: value, properties }: Component, required: readonly string[]): boolean =>
     value !== undefined || (required.includes(name) && type !== 'array' && (type !== 'object' || properties !== undefined))
   const isZero = (value: unknown): boolean => value === '' || value === 0 || value === false

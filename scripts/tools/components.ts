@@ -1,15 +1,15 @@
 /**
- * The real programs that tests run against: one row each, built from published Go modules. A program whose module cannot be
- * installed with `go install` (it has replace directives) is built inside a module of our own that requires it.
+ * The programs, mostly upstream's, that tests run against, built from published Go modules. Modules with replace directives cannot be
+ * installed with `go install`, so each program is built in a generated module that requires them.
  */
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** A generated Go module in the cache that pins the sources of programs. */
+/** A generated Go module in the cache, which pins the versions of its programs. */
 export interface ToolModule {
   readonly name: string
-  /** Its path when that counts: Go lets a module below another's path use the internal packages of that one. */
+  /** Its path, if it needs a certain one: Go lets a module use the internal packages of another one if its path is below the other's. */
   readonly path?: string
   readonly version: string
   /** Lowest Go release that builds it. */
@@ -22,7 +22,7 @@ export interface ToolModule {
   readonly replaces?: { readonly [path: string]: string }
   /** Values set by the linker, such as the version that the program reports. */
   readonly variables: { readonly [name: string]: string }
-  /** Files of the module by name, for a program that upstream publishes as functions. */
+  /** Go files of the module by name, for programs whose main package is not upstream's. */
   readonly sources?: { readonly [file: string]: string }
   /** A `go` command that generates further files, such as `go run` of a generator. */
   readonly generate?: readonly string[]
@@ -86,7 +86,7 @@ const clusterApi: ToolModule = {
 
 const hooksPeerSources = sourcesOf('hooks-peer')
 
-/** Upstream's hooks as Go has them: a program of ours over the packages that upstream publishes. */
+/** Our program that uses upstream's published hook types, to compare with Capstan's. */
 const hooksPeer: ToolModule = {
   name: 'hooks-peer',
   version: `${clusterApiVersion.gitVersion}-${digestOf(hooksPeerSources)}`,
@@ -94,12 +94,12 @@ const hooksPeer: ToolModule = {
   requires: [
     { path: 'sigs.k8s.io/cluster-api/api', version: clusterApiVersion.gitVersion },
     { path: 'k8s.io/kube-openapi', version: 'v0.0.0-20260317180543-43fb72c5454a' },
-    // As upstream's core has it.
+    // The version of upstream's core.
     { path: 'github.com/evanphx/json-patch/v5', version: 'v5.9.11' },
   ],
   variables: {},
   sources: hooksPeerSources,
-  // The way upstream generates the definitions of its document.
+  // As upstream generates the definitions of its OpenAPI document.
   generate: [
     'run',
     'k8s.io/kube-openapi/cmd/openapi-gen',
@@ -120,7 +120,7 @@ const hooksPeer: ToolModule = {
 
 const hooksClientSources = sourcesOf('hooks-client')
 
-/** A program with upstream's runtime client, which is internal to its module: our module's path is therefore below upstream's. */
+/** Our program that uses upstream's runtime client, an internal package: the path of our module is therefore below upstream's. */
 const hooksClient: ToolModule = {
   ...clusterApi,
   name: 'hooks-client',
@@ -132,7 +132,7 @@ const hooksClient: ToolModule = {
 
 const conversionPeerSources = sourcesOf('conversion-peer')
 
-/** Upstream's conversions between API versions: a program of ours over the packages that upstream publishes. */
+/** Our program that uses upstream's published conversions between API versions. */
 const conversionPeer: ToolModule = {
   ...clusterApi,
   name: 'conversion-peer',
@@ -141,7 +141,7 @@ const conversionPeer: ToolModule = {
   sources: conversionPeerSources,
 }
 
-/** Upstream's managers keep the short names that its community uses for them. */
+/** All programs. Upstream's managers have the short names that its community uses. */
 export const components: readonly Component[] = [
   { name: 'kubectl', module: kubernetes, package: 'k8s.io/kubernetes/cmd/kubectl' },
   { name: 'etcd', module: etcd, package: '.' },

@@ -26,7 +26,7 @@ test('a module without staging has no replacements', () => {
   expect(goMod(module, 'require k8s.io/api v0.0.0\n')).not.toContain('replace')
 })
 
-test('a version that upstream replaces for itself is replaced in our module too', () => {
+test('a replace directive of upstream for another module is repeated in our module', () => {
   expect(goMod({ ...module, replaces: { 'example.com/api': 'v1.2.3' } })).toContain(
     'replace example.com/api => example.com/api v1.2.3\n',
   )

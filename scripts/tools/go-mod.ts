@@ -1,8 +1,8 @@
 import type { ToolModule } from './components.ts'
 
 /**
- * The go.mod of a tool module. `upstream` is the go.mod of the module that `staging.of` names: each of its v0.0.0 requirements
- * is replaced by the release published for it.
+ * Returns the go.mod of a tool module. `upstream` is the go.mod of the module that `staging.of` names. Each of its requirements of v0.0.0
+ * is replaced by the published release `staging.version`.
  */
 export function goMod(
   { name, path = `capstan.dev/tools/${name}`, go, requires, staging, replaces = {} }: ToolModule,

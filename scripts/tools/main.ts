@@ -1,5 +1,5 @@
 /**
- * `node scripts/tools/main.ts NAME...`: prints the path of each program on stdout, building it first when the cache has it not.
+ * `node scripts/tools/main.ts NAME...` prints the path of each program on stdout, and first builds programs that the cache does not contain.
  * The cache is $CAPSTAN_TOOLS, or ~/.cache/capstan/tools.
  */
 import { homedir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * `node scripts/tools/protobuf-messages.ts`: reads the Go types of the built-in kinds from their published modules, and writes
- * down which number each field has on the wire: `packages/kubernetes-kinds/src/protobuf-messages.ts`. Needs Go.
+ * `node scripts/tools/protobuf-messages.ts` reads the Go types of the built-in kinds from their published modules, and writes the protobuf
+ * field numbers to `packages/kubernetes-kinds/src/protobuf-messages.ts`. Needs Go.
  */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,14 +15,14 @@ const resources = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../packages/kubernetes-kinds/src/kinds/schemas/resources.json'), 'utf8'),
 ) as Records
 
-/** `core/v1` for `v1`, `rbac/v1` for `rbac.authorization.k8s.io/v1`. */
+/** Returns the Go package of a group version: `core/v1` for `v1`, `rbac/v1` for `rbac.authorization.k8s.io/v1`. */
 const packageOf = (groupVersion: string): string => {
   const { group, version } = parseApiVersion(groupVersion)
   return `${group === '' ? 'core' : group.split('.')[0]!}/${version}`
 }
 const served = Object.keys(resources)
 
-/** Kinds that clients send, with the package that has them. */
+/** Kinds that clients send, with their Go package. */
 const roots = new Set([
   ...served.flatMap((groupVersion) =>
     Object.values(resources[groupVersion]!).map(({ kind }) => `${packageOf(groupVersion)}.${kind}`),
@@ -33,7 +33,7 @@ const roots = new Set([
   'policy/v1.Eviction',
 ])
 
-/** Groups whose types are in the module of their server. */
+/** Groups whose types are not in `k8s.io/api`, but in the module of their server. */
 const modules: { readonly [name: string]: { readonly module: string; readonly path: string } } = {
   'apiextensions/v1': { module: 'k8s.io/apiextensions-apiserver', path: 'pkg/apis/apiextensions/v1' },
   'apiregistration/v1': { module: 'k8s.io/kube-aggregator', path: 'pkg/apis/apiregistration/v1' },
@@ -109,7 +109,7 @@ function read(from: string, source: string): void {
   }
 }
 
-/** A Go type with the packages of its parts spelled out. */
+/** Returns a Go type with its package, also of the elements of maps and lists. */
 function qualified(type: string, from: string): string {
   const map = /^map\[.*?\](.*)$/.exec(type)
   if (map) return `{}${qualified(map[1]!, from)}`
@@ -120,7 +120,7 @@ function qualified(type: string, from: string): string {
   return type in scalars ? type : `${from}.${type}`
 }
 
-/** The type in the words of the table; messages that it needs are put on the list. */
+/** Returns the name of a type in the generated table. Adds the messages that it contains to `wanted`. */
 function tableType(type: string, wanted: string[]): string {
   if (type.startsWith('{}') || type.startsWith('[]')) return type.slice(0, 2) + tableType(type.slice(2), wanted)
   if (type === 'bytes') return type

@@ -134,7 +134,11 @@ export function registerLoops({ registry }: ControllerMetrics, read: () => reado
         for (const state of read()) this.set({ controller: state.name }, value(state))
       },
     })
-  gauge('controller_runtime_max_concurrent_reconciles', 'Most reconciles at once, per controller', (state) => state.concurrency)
+  gauge(
+    'controller_runtime_max_concurrent_reconciles',
+    'Maximum number of concurrent reconciles, per controller',
+    (state) => state.concurrency,
+  )
   gauge('controller_runtime_active_workers', 'Workers in use, per controller', (state) => state.activeWorkers)
   gauge('capstan_keys_waiting', 'Keys whose last reconcile waits for something', (state) => state.waiting)
   new Gauge({

@@ -28,31 +28,32 @@ export const hookProblems = {
   },
   ConnectionReset: {
     codes: ['unreachable'],
-    meaning: 'The connection was broken off, before the answer or in the middle of it.',
+    meaning: 'The connection was closed before the response, or in the middle of it.',
     remedy:
-      'Look at the log of the extension: it ended, was killed for its memory, or something in between closes connections early.',
+      'Read the log of the extension. It may have ended or been killed for its memory use, or a proxy or firewall closes connections.',
   },
   Unreachable: {
     codes: ['unreachable'],
     meaning:
-      'No connection, for a reason that has no word of its own: no route, no answer to the connection, another complaint of TLS.',
-    remedy: 'Read the message. Network policies and firewalls are what is most often in the way.',
+      'No connection, for another reason than those above: no route, no response to the connection attempt, another TLS error.',
+    remedy: 'Read the message. The most frequent causes are network policies and firewalls.',
   },
   Timeout: {
     codes: ['timeout'],
-    meaning: 'No whole answer in the time of the handler: what it announced, or the override of it; 10 seconds for a discovery.',
+    meaning:
+      'No complete response within the timeout of the handler: its own `timeoutSeconds`, or your override. The timeout of a discovery is 10 seconds.',
     remedy:
-      'Have the handler hold (`retryAfterSeconds`) rather than work while it is waited for. `runtime.capstan.dev/handler-overrides` gives it more time, 30 seconds at most.',
+      'Let the handler work in the background and respond with `retryAfterSeconds` meanwhile. `runtime.capstan.dev/handler-overrides` sets a longer timeout, at most 30 seconds.',
   },
   NotTLS: {
     codes: ['unreachable'],
-    meaning: 'What answered does not speak TLS.',
-    remedy: 'Is it the port of the extension, and not that of its health or metrics? Extensions are called over HTTPS only.',
+    meaning: 'The server at that address does not use TLS.',
+    remedy: 'Is it the port of the hooks, and not that of health or metrics? Extensions are called over HTTPS only.',
   },
   TLSName: {
     codes: ['unreachable'],
-    meaning: 'The certificate is for other names than the one that was called.',
-    remedy: 'For a Service it must name `<service>.<namespace>.svc`. The message has the names that it has.',
+    meaning: 'The certificate does not contain the host name of the URL.',
+    remedy: 'For a Service it must contain `<service>.<namespace>.svc`. The message lists the names that it contains.',
   },
   UnknownAuthority: {
     codes: ['unreachable'],
@@ -63,11 +64,11 @@ export const hookProblems = {
   CertificateExpired: {
     codes: ['unreachable'],
     meaning: 'The certificate of the extension has expired, or is not valid yet.',
-    remedy: 'Renew it; servers of `runExtension` take over changed files. If it was renewed: look at the clocks of both sides.',
+    remedy: 'Renew it; servers of `runExtension` reload changed files. If it was renewed, compare the clocks of both machines.',
   },
   ClientCertificate: {
     codes: ['unreachable'],
-    meaning: 'The extension wants a certificate of its callers and got none, or one that it does not trust.',
+    meaning: 'The extension requires a client certificate, and got none, or one that it does not trust.',
     remedy: 'Start the manager with `--runtime-extension-client-cert-file` and `--runtime-extension-client-key-file`.',
   },
   CABundle: {
@@ -75,64 +76,66 @@ export const hookProblems = {
     meaning:
       'The certificate authorities could not be copied from the Secret that `inject-ca-from-secret` names, or contain no certificate. No call was made.',
     remedy:
-      'The Secret must be there and have certificates in PEM in `ca.crt`: it is read again as soon as it changes. Otherwise look at `spec.clientConfig.caBundle`, which is base64 of PEM.',
+      'The Secret must exist and have PEM certificates in `ca.crt`; it is read again as soon as it changes. Without a Secret, check `spec.clientConfig.caBundle`, which is base64 of PEM.',
   },
   BadURL: {
     codes: ['bad-url'],
-    meaning: 'The ExtensionConfig does not say where the server is, or not as an HTTPS URL.',
+    meaning: 'The ExtensionConfig has neither a Service nor a URL, or the URL is not an HTTPS URL.',
     remedy: 'Set `spec.clientConfig.service` or `spec.clientConfig.url`, one of the two.',
   },
   NotFound: {
     codes: ['bad-status'],
     meaning: 'Status 404: the server does not know the path of the handler.',
     remedy:
-      'The handler may be gone: the next discovery, within ten minutes, finds out. In a discovery: look at the path in `url` or `service`. Paths are in lower case.',
+      'The extension may have removed the handler: the next discovery, within ten minutes, updates the list. If a discovery fails, check the path in `url` or `service`. Paths are in lower case.',
   },
   UnexpectedStatus: {
     codes: ['bad-status'],
-    meaning: 'Another status than 200. Redirects are not followed.',
-    remedy: 'The message has the beginning of the body: a proxy in between, or a fault in the extension.',
+    meaning: 'The HTTP status is not 200. Redirects are not followed.',
+    remedy: 'The message has the beginning of the body. The response is that of a proxy, or the extension has a bug.',
   },
   TooLong: {
     codes: ['bad-answer'],
-    meaning: `The answer has more than ${maxBodyBytes / 2 ** 20} MiB.`,
-    remedy: 'Answer with patches rather than whole objects.',
+    meaning: `The response has more than ${maxBodyBytes / 2 ** 20} MiB.`,
+    remedy: 'Respond with patches instead of whole objects.',
   },
   Garbage: {
     codes: ['bad-answer', 'unreachable'],
-    meaning: 'The answer is not HTTP, or its body is not JSON.',
-    remedy: 'Something else answers at that address, or the handler writes beside its answer.',
+    meaning: 'The response is not HTTP, or its body is not JSON.',
+    remedy: 'Another server has that address, or the handler writes other text to the response.',
   },
   Schema: {
     codes: ['bad-answer'],
-    meaning: 'The answer is JSON, and not of the shape that the hook has.',
-    remedy: 'The message names the field. [hooks.md](hooks.md) has every field, `capstan hooks call` tries the handler alone.',
+    meaning: 'The response is JSON, but does not match the schema of the hook.',
+    remedy: 'The message names the field. [hooks.md](hooks.md) lists the fields; `capstan hooks call` calls the handler alone.',
   },
   Conversion: {
     codes: ['conversion'],
-    meaning: 'The handler registered for an older version of the hook, and request or answer could not be brought to the other.',
-    remedy: 'Have the extension register for the version that core calls; `capstan hooks preflight` lists what is old.',
+    meaning:
+      'The handler registered for an older version of the hook, and the request or the response could not be converted between the versions.',
+    remedy:
+      'Register the handler for the version that core calls; `capstan hooks preflight` lists handlers of deprecated versions.',
   },
   ExtensionFailure: {
     codes: ['failure'],
-    meaning: 'The extension answered with status Failure. No failure policy ignores it.',
-    remedy: 'What comes after the colon are its own words.',
+    meaning: 'The extension responded with status Failure. No failure policy ignores it.',
+    remedy: "The text after the colon is the extension's own message.",
   },
   InvalidAnswer: {
     codes: ['failure'],
     meaning:
-      'The answer has a value that its field does not allow, such as a negative `retryAfterSeconds`. No failure policy ignores it.',
-    remedy: 'A fault in the extension. The message names the field and what it allows.',
+      'The response has a value that its field does not allow, such as a negative `retryAfterSeconds`. No failure policy ignores it.',
+    remedy: 'A bug in the extension. The message names the field and the allowed values.',
   },
   UnknownStatus: {
     codes: ['unknown-status'],
-    meaning: 'The extension answered with a status that is neither Success nor Failure.',
-    remedy: 'A fault in the extension: `status` is required, and spelled like that.',
+    meaning: 'The `status` of the response is neither Success nor Failure.',
+    remedy: 'A bug in the extension: `status` is required, and case-sensitive.',
   },
   InvalidDiscovery: {
     codes: ['bad-discovery'],
-    meaning: 'The list of handlers breaks its rules: names, times, failure policies.',
-    remedy: 'The message names each handler and what is wrong with it.',
+    meaning: 'A handler in the list has an invalid name, timeout or failure policy.',
+    remedy: 'The message names each invalid handler, with the reason.',
   },
   UnknownHook: {
     codes: ['bad-discovery'],
@@ -142,29 +145,29 @@ export const hookProblems = {
   },
   BreakerOpen: {
     codes: ['unavailable'],
-    meaning: `Not called: the last ${failures} calls did not get through, or ${inFlight} calls of the handler are under way and none ended in time. The message has the last failure.`,
-    remedy: `Correct the cause of the last failure. One call tries after ${durationText(shortest)} at first, after twice as long each time, after ${durationText(longest)} at most.`,
+    meaning: `The circuit breaker did not call the handler: its last ${failures} calls got no response, or ${inFlight} calls are in progress and none ended in time. The message has the last failure.`,
+    remedy: `Correct the cause of the last failure. One call is attempted after ${durationText(shortest)}, then after twice as long each time, at most ${durationText(longest)}.`,
   },
   NotReady: {
     codes: ['not-ready'],
-    meaning: 'Not every ExtensionConfig has been discovered since the start, so the list of handlers is incomplete.',
-    remedy: 'Wait a moment after a start. Otherwise the message names the ExtensionConfig: see its condition `Discovered`.',
+    meaning: 'Since the manager started, some ExtensionConfig has not been discovered, so the list of handlers is incomplete.',
+    remedy: 'Wait a moment after a start. If it lasts, the message names the ExtensionConfig: see its condition `Discovered`.',
   },
   NotRegistered: {
     codes: ['not-registered'],
-    meaning: 'A handler is called by its name, and there is none of that name.',
+    meaning: 'A handler is called by name, for example for a patch of a ClusterClass, and no handler of that name is registered.',
     remedy:
       'Compare the patches of the ClusterClass with `status.handlers` of the ExtensionConfig: `<handler>.<extensionconfig>`.',
   },
   WrongHook: {
     codes: ['wrong-hook'],
-    meaning: 'The handler that is called by its name is for another hook.',
-    remedy: 'The ClusterClass names a handler for another purpose.',
+    meaning: 'The handler that is called by name is for another hook.',
+    remedy: 'Name a handler of the right hook in the ClusterClass: `status.handlers` of the ExtensionConfig lists the hooks.',
   },
   NamespaceNotMatched: {
     codes: ['namespace'],
     meaning:
-      'A handler that is called by its name is not for this object: `namespaceSelector` or the object selector do not match, or the namespace could not be read.',
+      'The handler that is called by name does not select the object: `namespaceSelector` or the object selector does not match, or the namespace could not be read.',
     remedy: 'Change the selectors of the ExtensionConfig, the labels, or the ClusterClass that names the handler.',
   },
 } as const satisfies { readonly [problem: string]: ProblemEntry }

@@ -37,7 +37,7 @@ export function callMetrics(registry: Registry): CallObserver {
   })
   const attemptsTotal = new Counter({
     name: 'capstan_runtime_sdk_handler_attempts_total',
-    help: 'How often requests were sent, by handler. More than the calls when a connection ended before a request was written to it.',
+    help: 'Requests sent, by handler. More than the calls when a connection ended before a request was written to it.',
     labelNames: ['extension_config', 'handler', 'hook'],
     registers: [registry],
   })
@@ -83,7 +83,7 @@ export function breakerMetrics(registry: Registry, breakers: ReadonlyMap<string,
 export function messageMetrics(registry: Registry, unstable: ReadonlyMap<string, number>): void {
   new Gauge({
     name: 'capstan_runtime_sdk_unstable_messages',
-    help: 'Calls at which a handler has said something else for the fifth time in a row or more, since it was registered.',
+    help: 'Calls since registration whose message differed from that of the call before, for at least the fifth time in a row.',
     labelNames: ['handler'],
     registers: [registry],
     collect() {
