@@ -1,6 +1,6 @@
 /**
- * Starts `capstan apiserver` in the place of etcd, kube-apiserver and kube-controller-manager: the same flags and credentials, in one
- * process.
+ * Starts `capstan apiserver` instead of etcd, kube-apiserver and kube-controller-manager, in one process, with the same flags and
+ * credentials.
  */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +10,7 @@ import { freePorts, Programs } from './programs.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 export interface CapstanPlaneOptions extends PlaneOptions {
-  /** Names of kube-controller-manager's controllers. Default: all. */
+  /** Controllers to run, by the names of kube-controller-manager. Default: all. */
   readonly controllers?: readonly string[]
 }
 

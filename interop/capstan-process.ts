@@ -14,13 +14,13 @@ export interface CapstanProcess {
   readonly ready: string
   /** Sends SIGINT; resolves with the exit code and stderr. */
   stop(): Promise<{ code: number | null; complaints: string }>
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>
   /** Resolves when the process has ended. */
   ended(): Promise<{ code: number | null; complaints: string }>
 }
 
-/** Resolves once a line of its output matches; `prefix` is put before the command line. @throws when it ends before */
+/** Starts `capstan` and resolves once a line of its output matches. `prefix` is put before the command line. @throws if the process ends before */
 export function startCapstan(argv: readonly string[], ready: RegExp, prefix: readonly string[] = []): Promise<CapstanProcess> {
   const [command, ...args] = [...prefix, process.execPath, join(root, 'packages/cli/bin/capstan.js'), ...argv]
   const child = spawn(command!, args, {
@@ -56,7 +56,7 @@ export function startCapstan(argv: readonly string[], ready: RegExp, prefix: rea
   })
 }
 
-/** Runs a command to its end. */
+/** Runs a command and resolves when it has ended. */
 export async function runCapstan(argv: readonly string[]): Promise<{ code: number | null; complaints: string }> {
   const child = spawn(process.execPath, [join(root, 'packages/cli/bin/capstan.js'), ...argv], {
     stdio: ['ignore', 'ignore', 'pipe'],

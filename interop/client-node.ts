@@ -1,4 +1,4 @@
-/** Runs programs that use @kubernetes/client-node on our server and on a real one. The programs are in `client-node/checks.mjs`. */
+/** Runs `client-node/checks.mjs`, which uses @kubernetes/client-node, against Capstan's server and a real one. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'

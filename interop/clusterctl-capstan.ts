@@ -114,7 +114,7 @@ const Deployment: Kind<Deployed> = {
 
 const installed = async (client: Client): Promise<string[]> => (await client.list(Provider)).items.map(({ version }) => version)
 
-/** Both releases of both providers, written by `capstan manifests`. @returns the path of clusterctl's configuration */
+/** Writes both releases of both providers with `capstan manifests`. @returns the path of clusterctl's configuration */
 async function repository(folder: string): Promise<string> {
   const place = join(folder, 'repository')
   mkdirSync(place)
@@ -135,7 +135,7 @@ async function repository(folder: string): Promise<string> {
     }
   const config = join(folder, 'clusterctl.yaml')
   const entries = providers.map(({ name, type, label, file }) => {
-    // clusterctl finds the newest release among the folders beside the one that is named.
+    // clusterctl looks for newer releases in the sibling folders of the named one.
     const url = `file://${join(place, label, 'latest', file)}`
     return { name, type, url }
   })

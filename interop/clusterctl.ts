@@ -26,7 +26,7 @@ import { components, install, modules } from './upstream/managers.ts'
 
 const version = 'v1.14.0'
 
-/** How clusterctl calls the providers, in the order of `components`. */
+/** The providers' names in clusterctl, in the order of `components`. */
 const providers = [
   { name: 'cluster-api', type: 'CoreProvider', file: 'core-components.yaml', flag: '--core' },
   { name: 'kubeadm', type: 'BootstrapProvider', file: 'bootstrap-components.yaml', flag: '--bootstrap' },
@@ -105,7 +105,7 @@ export async function upstreamRepository(folder: string): Promise<string> {
   return path
 }
 
-/** As much of cert-manager as clusterctl takes for one that is installed. */
+/** The objects by which clusterctl recognizes an installed cert-manager. */
 export function certManagerDefinition(plural: string): Input<CustomResourceDefinition> & { metadata: { name: string } } {
   const kind = plural === 'issuers' ? 'Issuer' : 'Certificate'
   const schema = { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
@@ -148,7 +148,7 @@ const kinds: readonly Kind[] = [
   kind('clusterctl.cluster.x-k8s.io', 'Provider', 'providers', 'Cluster', 'v1alpha3'),
 ]
 
-/** What the manifests have brought, by kind and name; without what no two servers have in common. */
+/** Returns the installed objects by kind and name, without fields that differ between any two servers. */
 async function inventory(client: Client): Promise<Map<string, Json>> {
   const found = new Map<string, Json>()
   const definitions = (await client.list(CustomResourceDefinition)).items.map(({ spec }) => spec.group)

@@ -28,7 +28,7 @@ export const conformSuite: Suite = {
   },
   async run({ only, all = false } = {}) {
     const checks = new Checks()
-    // Ten minutes of CPU. `npm test` runs one mutant of each rule.
+    // All mutants take ten minutes of CPU. `npm test` runs one mutant of each rule.
     if (only === undefined && !all) console.log('mutants of the local provider: not run without --all or --only mutants')
     if (all || only?.includes('mutants')) {
       const tests = await runTests(['packages/conformance/src/mutants'], { CAPSTAN_MUTANTS: '1' })
@@ -163,7 +163,7 @@ async function conform(plane: ServedPlane, args: readonly string[]): Promise<{ c
   return { code, report: JSON.parse(out) as Report }
 }
 
-/** A command that has this process restart the provider. */
+/** Returns a command for `--restart` that asks this process to restart the provider. */
 async function listenForRestarts(restart: () => Promise<void>): Promise<AsyncDisposable & { readonly command: string }> {
   const server = createServer((_, response) => {
     void restart().then(

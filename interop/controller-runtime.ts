@@ -1,4 +1,4 @@
-/** controller-runtime's own tests, unchanged, with `KUBEBUILDER_ASSETS` naming Capstan's launchers. */
+/** Runs controller-runtime's own tests, unchanged, with `KUBEBUILDER_ASSETS` naming Capstan's launchers. */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { chmod, cp, readdir } from 'node:fs/promises'
@@ -24,7 +24,7 @@ export const controllerRuntimeSuite: Suite = {
   run,
 }
 
-/** Folder of a writable copy of the module, whose go.mod is changed. It is beside the folders of the other tools. */
+/** Creates a writable copy of the module, beside the folders of the other tools, and changes its go.mod. @returns its folder */
 const sources = async (): Promise<string> => join(dirname((await toolPaths('etcd'))[0]), '..', `controller-runtime-${version}`)
 const testsOf = (folder: string, name: string): string => join(folder, `${name}.test`)
 
@@ -35,7 +35,7 @@ async function compile(): Promise<void> {
     const { Dir } = JSON.parse(lines.join('')) as { Dir: string }
     await cp(Dir, folder, { recursive: true })
     for (const entry of await readdir(folder, { recursive: true })) await chmod(join(folder, entry), 0o755)
-    // The Kubernetes release of the other tools.
+    // The same Kubernetes release as that of the other tools.
     const file = join(folder, 'go.mod')
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/^(\tk8s\.io\/\S+ v0\.36)\.0$/gm, '$1.3'))
   }

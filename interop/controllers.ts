@@ -1,6 +1,6 @@
 /**
- * Capstan's controllers on a real kube-apiserver: the tests written for the embedded server and a virtual clock run unchanged, and the
- * lifecycle of a cluster's whole life must have the same lines as on the embedded server.
+ * Runs Capstan's controllers on a real kube-apiserver: the tests for the embedded server and a virtual clock run unchanged, and the story of a
+ * cluster's whole life must have the same lines as on the embedded server.
  */
 import { Checks } from './capstan-process.ts'
 import { startRealPlane } from './real-plane.ts'
@@ -19,7 +19,7 @@ const files = [
   'packages/core/src/topology/topology.env.test.ts',
 ]
 
-/** The lifecycle of a cluster. It always runs. */
+/** The test of a cluster's whole life. It always runs. */
 const lifecycle = 'packages/testing/src/lifecycle.env.test.ts'
 
 /** Tests that need the embedded server, with the reason. */
@@ -30,7 +30,7 @@ const embeddedOnly: { readonly [test: string]: string } = {
   'commitChanges > merges conditions of v1beta1 the same way, and writes all of status at once':
     'it counts revisions between two writes',
   'a reconcile does not wait forever for a kind that is not served':
-    'it counts turns of the event loop, and a socket needs more of them',
+    'it counts turns of the event loop, and requests over a socket need more turns',
   'a stop between any two writes leads to the same result > no object is created twice, and no hook is skipped':
     'it reuses the stores of the server that was stopped',
   'a cluster is created, scaled, upgraded and deleted':
@@ -38,7 +38,7 @@ const embeddedOnly: { readonly [test: string]: string } = {
   'a restarted management cluster finds its Cluster Available, and writes nothing': 'it reads the stores',
 }
 
-/** For one test. A test that takes a fraction of a second in process takes some seconds here, and more on a busy machine. */
+/** Timeout of one test. A test that takes a fraction of a second in process takes some seconds here, and more on a busy machine. */
 const TestTimeout = 300_000
 
 export const controllersSuite: Suite = {
@@ -48,7 +48,7 @@ export const controllersSuite: Suite = {
   minutes: 25,
   async run({ all }: SuiteOptions = {}) {
     const checks = new Checks()
-    // Each test installs and removes all kinds: on two cores the whole takes longer than CI has.
+    // Each test installs and removes all kinds: on two cores all files take longer than CI allows.
     const chosen = all ? [lifecycle, ...files] : [lifecycle, ...chosenByCommit(files, 2)]
     console.log(`${chosen.length} of ${files.length + 1} files${all ? '' : ': --all runs every one'}`)
     // Lists are read from etcd, so that a response is never older than an earlier one.
@@ -59,7 +59,7 @@ export const controllersSuite: Suite = {
     const statuses = await runTests(
       [
         ...chosen,
-        // One server, so one test at a time.
+        // All tests share one server, so they run one after the other.
         '--no-file-parallelism',
         // A test that timed out must not affect the next file.
         '--isolate',

@@ -21,7 +21,7 @@ import { Checks } from './capstan-process.ts'
 import type { Suite } from './suite.ts'
 import { toolPaths } from './tools.ts'
 
-/** CI converts this many; `CAPSTAN_OBJECTS=20000 npm run interop -- conversion` as many as that. */
+/** Number of objects. CI uses the default; `CAPSTAN_OBJECTS=20000 npm run interop -- conversion` sets another number. */
 const ObjectsInCI = 2_500
 
 export const conversionSuite: Suite = {
@@ -37,7 +37,7 @@ export const conversionSuite: Suite = {
     const peer = new Peer(program)
     let converted = 0
     try {
-      // Up, down, and down, changed and up again.
+      // From the older version, to the older version, and to the older version, changed and back.
       const each = Math.ceil(wanted / (pairs.length * 4))
       for (const { kind, version } of pairs) converted += await comparePair(peer, kind, version, { each, seed, checks })
     } finally {
@@ -93,7 +93,7 @@ function convertedByUs(kind: DeclaredKind, version: KindVersion, object: KubeObj
     const isUp = object.apiVersion === version.kind.group + '/' + version.kind.version
     const converted = isUp ? version.toStored(object) : version.fromStored(object, { apiVersionOf })
     const whole = { apiVersion, kind: kind.kind, ...converted }
-    // As text, which has no undefined fields.
+    // Compared as text, which has no undefined fields.
     return { object: JSON.parse(JSON.stringify(whole)) as KubeObject }
   } catch (err) {
     return { error: messageOf(err) }
@@ -132,7 +132,7 @@ class Peer {
   async convert(object: KubeObject, apiVersion: string): Promise<Outcome> {
     this.#child.stdin.write(`${JSON.stringify({ apiVersion, object })}\n`)
     const { value, done } = await this.#answers.next()
-    if (done) throw new Error('conversion-peer ended before it answered')
+    if (done) throw new Error('conversion-peer ended before it responded')
     return JSON.parse(value as string) as Outcome
   }
 

@@ -65,7 +65,7 @@ async function compareOn(start: (options: PlaneOptions) => Promise<ServedPlane>,
   await install(theirPlane.client(), stubDefinitions)
   await install(ourPlane.client(), stubDefinitions)
   await using managers = await startManagers(theirPlane, () => {}, { components: core, gates })
-  // The same port after a restart: the webhook configurations stay valid.
+  // The manager keeps its port after a restart, so that the webhook configurations stay valid.
   const [webhookPort] = await freePorts(1)
   const flags = ['--kubeconfig', ourPlane.kubeconfig, '--providers', 'core', '--diagnostics-port', '0', '--log-level', 'error']
   const startOurs = () => startCapstan(['manager', ...flags, '--webhook-port', String(webhookPort)], /Manager ready/)
@@ -91,12 +91,12 @@ async function compareOn(start: (options: PlaneOptions) => Promise<ServedPlane>,
       sides,
       outcome,
     )
-    // Last, together: their interruption concerns every case that runs.
+    // These cases run last and together, because stopping the managers affects every running case.
     const interrupted = names.filter((name) => restartCases[name])
     await runAll(interrupted, sides, outcome, new Interruption(both, interrupted.length))
     outcome.print()
     console.log(`${names.length} cases in ${((performance.now() - begun) / 1000).toFixed(0)} s`)
-    // Those before were killed by the interruption.
+    // The managers started before were killed by the interruption.
     for (const program of managers.programs.slice(-core.length))
       if (program.ending) console.log(`${program.name} ${program.ending}\n${program.tail()}`)
     return outcome
@@ -117,7 +117,7 @@ async function killUpstream({ programs }: Managers): Promise<void> {
   await Promise.all(programs.map((program) => program.kill()))
 }
 
-/** Cases that are listed with an explanation. */
+/** Number of case names printed for each explanation. */
 const MostNames = 5
 
 /** Counts of all cases. */
@@ -126,13 +126,13 @@ class Outcomes implements Outcome {
   failed = 0
   /** Cases with differences that `differing` lists. */
   known = 0
-  /** Answers of admission that were compared. */
+  /** Number of compared admission responses. */
   asked = 0
   /** Cases by the explanations that they needed. */
   readonly used = new Map<string, string[]>()
 
   print(): void {
-    console.log(`${this.asked} answers of admission compared`)
+    console.log(`${this.asked} admission responses compared`)
     for (const { what } of explained) {
       const names = this.used.get(what)
       if (names) console.log(`explained: ${what} (${names.length} cases: ${names.slice(0, MostNames).join(', ')})`)

@@ -25,7 +25,7 @@ export const envtestSuite: Suite = {
   run: runBoth,
 }
 
-/** The tests as a program, beside the other programs. */
+/** Path of the compiled tests, beside the other programs. */
 const testsProgram = async (): Promise<string> => join(dirname((await toolPaths('etcd'))[0]), '../interop-go.test')
 
 async function compile(): Promise<void> {
@@ -86,7 +86,7 @@ interface Run {
   readonly lines: readonly string[]
   readonly tests: ReadonlyMap<string, boolean>
   readonly milliseconds: number
-  /** Of the suite's own API server and etcd, in KB; 0 where the operating system does not report it. */
+  /** Returns the peak memory of the suite's own API server and etcd in KB; 0 where the operating system does not report it. */
   readonly peak: number
 }
 
@@ -99,7 +99,7 @@ async function runTests(tests: string, assets: string): Promise<Run> {
   })
   const peaks = new Map<number, number>()
   const sampling = setInterval(() => {
-    // The first two processes run as long as the suite.
+    // The first two processes are those that run as long as the suite.
     for (const pid of childrenOf(child.pid!).slice(0, 2)) peaks.set(pid, peakOf(pid) ?? peaks.get(pid) ?? 0)
   }, 500)
   const { code, lines } = await finished(child)
@@ -162,7 +162,7 @@ export async function go(cwd: string, ...args: string[]): Promise<{ lines: strin
   return { lines }
 }
 
-/** Runs to the end; all lines that it printed. */
+/** Runs a program and returns all lines that it printed. */
 export async function finished(child: ReturnType<typeof spawn>): Promise<{ code: number | null; lines: string[] }> {
   const lines: string[] = []
   for (const stream of [child.stdout, child.stderr]) if (stream) createInterface(stream).on('line', (line) => lines.push(line))

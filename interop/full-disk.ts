@@ -1,6 +1,6 @@
 /**
- * `capstan apiserver` on a disk that becomes full. Acknowledged writes are never lost; reads and watches continue; the server reports that
- * it is not ready, and why it rejects writes; once there is space it continues, stops or is killed without losing anything.
+ * Runs `capstan apiserver` on a disk that becomes full. No acknowledged write may be lost. Reads and watches must continue. The server must
+ * report that it is not ready, and why it rejects writes. Once there is space, it accepts writes again; it also stops or is killed then.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ async function fullDisk(): Promise<Outcome> {
       if (end === 'stop') {
         const { code } = await server.stop()
         checks.check('the server stops cleanly on a full disk', code === 0, { code })
-        // A start also needs some space. If the stop has left none, the server reports it.
+        // A start also needs some space. If there is none, the server must report that.
         const rejection = await start().then((started) => started.kill(), messageOf)
         const isClear = rejection === undefined || /Cannot open data folder .*\/db: .*space left/i.test(rejection)
         checks.check('the server starts on a full disk, or exits with an error that names the cause', isClear, rejection)
@@ -94,7 +94,7 @@ async function fillUp(
   checks.check('readyz and healthz fail, livez succeeds', health.join() === 'false,false,true', health)
   const { items } = await client.list(ConfigMap, { namespace })
   checks.check('reads succeed', includesAll(items, known))
-  // Retried ten times by the client, a second apart, as any Kubernetes client does.
+  // The client retries ten times, a second apart, as any Kubernetes client does.
   const others = await Promise.all([1, 2, 3].map(() => write(client, known)))
   const areClear = others.every((one) => one !== undefined && [500, 503].includes(one.code) && disk.full.test(one.message))
   checks.check('later writes are rejected too, with the cause', areClear, others.map(messageOf))
@@ -130,7 +130,7 @@ const includesAll = (items: readonly ConfigMap[], { acknowledged }: Known): bool
 }
 
 interface Known {
-  /** By name: its resourceVersion. */
+  /** resourceVersion of each object, by name. */
   readonly acknowledged: Map<string, string>
   readonly rejected: Set<string>
 }

@@ -22,7 +22,7 @@ import { startRealPlane } from './real-plane.ts'
 import type { Outcome, Suite } from './suite.ts'
 
 export const goldenSuite: Suite = {
-  shows: 'recorded requests, answered as recorded by ours and by a real server',
+  shows: 'responses to recorded requests, from Capstan and from a real server',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager'],
   run,
@@ -35,7 +35,7 @@ async function run(): Promise<Outcome> {
   let passed = 0
   let failed = 0
   for (const file of recordings()) {
-    // Concurrent, because most time is spent waiting for watches without events.
+    // Runs concurrently, because most time is spent waiting for watches without events.
     for (const { lines, ...one } of await Promise.all([replayOn(startCapstanPlane, file), replayOn(startRealPlane, file)])) {
       for (const line of lines) console.log(line)
       failed += one.failed
@@ -77,10 +77,10 @@ const asRecordedAdmin = (as: string, headers: { readonly [name: string]: string 
     ? {}
     : { 'impersonate-user': 'kubernetes-admin', 'impersonate-group': 'system:masters' }
 
-/** From when a watch is open to what happens during it, as it was recorded. */
+/** Milliseconds between the start of a watch and the requests during it, as in the recording. */
 const Head = 700
 
-/** Recordings of our own were made by an administrator with a token, who has a uid. */
+/** Whether `record-golden.ts` made a recording. Its administrator has a token, and therefore a uid. */
 const isOurs = (file: string): boolean => existsSync(new URL(`golden/${file}.ts`, import.meta.url))
 
 async function overHTTPS(plane: ServedPlane, adminHasToken: boolean): Promise<GoldenServer> {
@@ -109,7 +109,7 @@ async function overHTTPS(plane: ServedPlane, adminHasToken: boolean): Promise<Go
       new Promise<Answered>((resolve, reject) => {
         const { headers: credentials = asRecordedAdmin(as, headers), agent = new Agent({ ca }) } = identities[as]!
         const sending = request(
-          // Paths are sent as they are, wrong ones included.
+          // Paths are sent unchanged, also invalid ones.
           {
             host: '127.0.0.1',
             port: new URL(url).port,

@@ -1,8 +1,8 @@
 /**
- * Three replicas of the core manager on a real kube-apiserver, while a Cluster is scaled: the leader is killed, frozen for longer than its
- * Lease, and cut off from the API server. The audit log then shows that no replica wrote after the next leader's first write.
- * Then replicas share the work of several namespaces, while one joins, one is killed, another one joins, and one is stopped: in each
- * namespace no replica wrote again after another one had.
+ * Runs three replicas of the core manager on a real kube-apiserver. While a Cluster is scaled, the leader is killed, then suspended for longer
+ * than its Lease, then disconnected from the API server. By the audit log, no replica may write after the next leader's first write.
+ * Then replicas share the work of several namespaces, while replicas join, are killed and are stopped. In each namespace, no replica may
+ * write again after another one has written.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
@@ -38,7 +38,7 @@ const lease = { namespace: core.namespace, name: 'controller-leader-election-cap
 
 export const highAvailabilitySuite: Suite = {
   shows:
-    'three managers on a real kube-apiserver, with a killed, suspended or disconnected leader and moving shards: never two that write',
+    'three managers on a real kube-apiserver, with a killed, suspended or disconnected leader and moving shards: only one writes at a time',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
   ownNetwork: true,
@@ -95,11 +95,11 @@ async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Pro
   await createCluster(scene, 'classy', wanted)
   progress('a cluster is Available')
 
-  /** Disturbs the leader during work, which another replica must complete. */
+  /** Disturbs the leader while it works. Another replica must complete the work. */
   const lose = async (what: string, workers: number, act: (leader: Pod) => Promise<void> | void) => {
     const leader = await replicas.leader()
     const old = (await client.get(Lease, lease)).spec?.holderIdentity
-    // The other replicas serve the webhooks from now on, so that only the loss of the leader is measured.
+    // From now on only the other replicas serve the webhooks, so that the measured time does not include failing webhooks.
     await replicas.route(leader)
     wanted = { ...wanted, workers }
     const scaled = scale(scene, 'classy', wanted)
@@ -114,7 +114,7 @@ async function live(plane: ServedPlane, replicas: Replicas, checks: Checks): Pro
     )
     progress(`${what}: ${((performance.now() - at) / 1000).toFixed(1)} s without a leader`)
     await scaled
-    progress('its work was ended')
+    progress('another replica completed the work')
     return leader
   }
 
@@ -147,17 +147,17 @@ async function ended({ program }: Pod): Promise<void> {
 }
 
 const shards = 4
-/** One namespace of each shard. */
+/** One namespace for each shard. */
 const sharedNamespaces = Array.from({ length: shards }, (_, shard) => {
   for (let i = 0; ; i++) if (shardOf({ namespace: `shared-${i}` }, shards) === shard) return `shared-${i}`
 })
 
-/** Replicas join, are killed and stopped, while there is work in every namespace. None gets back what it has given away. */
+/** Replicas join, are killed and are stopped while there is work in every namespace. No replica gets back a shard that it has released. */
 async function share(plane: ServedPlane, replicas: Replicas, checks: Checks): Promise<void> {
   const progress = progressSince()
   const client = plane.client()
   const args = [`--leader-elect-shards=${shards}`]
-  /** Resolves when the Leases of all shards are divided like this, largest share first. */
+  /** Resolves when managers hold these numbers of shard Leases, largest first. */
   const divided = (what: string, ...wanted: readonly number[]) =>
     until(client, Lease, what, (all) => {
       const names = Array.from({ length: shards }, (_, shard) => shardLease(lease.name, shard, shards))
@@ -169,7 +169,7 @@ async function share(plane: ServedPlane, replicas: Replicas, checks: Checks): Pr
     (namespace): Scene => ({ client, namespace, kit: localKit, checks, progress: () => {}, limit: 180 }),
   )
   const everywhere = (act: (scene: Scene) => Promise<unknown>) => Promise.all(scenes.map(act))
-  /** Begins to scale everywhere. Resolves once the changes are written: a webhook that is stopped would reject them. */
+  /** Begins to scale in all namespaces. Resolves once the changes are written: later, when webhooks are stopped, they would be rejected. */
   const beginToScale = async (workers: number): Promise<{ readonly done: Promise<unknown> }> => {
     const done = everywhere((scene) => scale(scene, 'classy', { version: 'v1.33.0', controlPlane: 1, workers }))
     done.catch(() => {})
@@ -199,7 +199,7 @@ async function share(plane: ServedPlane, replicas: Replicas, checks: Checks): Pr
   const [second] = await replicas.start(1, args)
   await divided('the second manager has half of the shards', shards / 2, shards / 2)
   await work.done
-  progress('a second manager joined amid work, and has half of the shards')
+  progress('a second manager joined during work, and has half of the shards')
 
   await replicas.route(first!)
   work = await beginToScale(3)
@@ -301,7 +301,7 @@ class Replicas {
   }
 }
 
-/** A TCP proxy for each replica that can be cut: it forwards no data any more, and closes no connection. */
+/** A TCP proxy for each replica. It can be interrupted: it then forwards no data, but closes no connection. */
 class Wires {
   readonly #server: URL
   readonly #cut = new Set<string>()
@@ -312,7 +312,7 @@ class Wires {
     this.#server = server
   }
 
-  /** Where a replica finds the API server. */
+  /** Address of the API server for a replica. */
   wire(address: string): Promise<URL> {
     this.#cut.delete(address)
     const sockets: Socket[] = []
@@ -354,7 +354,7 @@ class Wires {
 }
 
 interface Turn {
-  /** User of a manager's token; each manager has its own. */
+  /** Name of the user of a manager; each manager has its own token and user. */
   readonly credential: string
   readonly from: string
   readonly to: string
@@ -363,7 +363,7 @@ interface Turn {
 
 const CredentialId = 'authentication.kubernetes.io/credential-id'
 const writing = ['create', 'update', 'patch', 'delete', 'deletecollection']
-/** Writes of replicas that do not lead: for the Lease, and to authenticate clients of metrics. */
+/** Writes that replicas without leadership may send: of the Lease, and to authenticate clients of metrics. */
 const ofAll = ['leases', 'tokenreviews', 'subjectaccessreviews']
 
 const isEachOnce = (turns: readonly Turn[]): boolean => new Set(turns.map(({ credential }) => credential)).size === turns.length

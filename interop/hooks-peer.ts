@@ -1,6 +1,6 @@
 /**
- * Compares hooks with upstream's own types, in Go: how 100,000 responses decode (values and errors), results of patches, and paths and
- * shapes of hooks. The paths and shapes are recorded in the test data of `api`, with which `npm test` compares our document.
+ * Compares hooks with upstream's own types, in Go: the decoding of 100,000 responses (values and errors), the results of patches, and the
+ * OpenAPI document of the hooks. That document is recorded in the test data of `api`, with which `npm test` compares ours.
  */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ import { output, toolPaths } from './tools.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 const Answers = 100_000
-/** At once, so that they need not all be in memory. */
+/** Number of responses compared at once, so that not all have to be in memory. */
 const Batch = 10_000
 
 export const hooksPeerSuite: Suite = {
@@ -36,12 +36,15 @@ export const hooksPeerSuite: Suite = {
     for (const format of ['JSONPatch', 'JSONMergePatch'] as const) await compareComputedPatches(peer, format, checks)
     const seed = Number(process.env.CAPSTAN_SEED ?? 1)
     for (let batch = 0; batch < Answers / Batch; batch++) await compareAnswers(peer, seed + batch, checks)
-    checks.check('for as many random responses the client returns a value of the schema or one of its errors', await survives())
+    checks.check(
+      'for as many random responses the client returns a value that matches the schema, or one of its errors',
+      await survives(),
+    )
     return checks
   },
 }
 
-/** The property of the unit test, which takes 1,500, often enough. */
+/** Runs the property of the unit test, which checks 1,500 responses, with more repetitions. */
 async function survives(): Promise<boolean> {
   const args = ['node_modules/vitest/vitest.mjs', 'run', 'packages/extension/src/wire/wire.test.ts', '--testTimeout=600000']
   const env = { ...process.env, CAPSTAN_FUZZ: String(Math.ceil(Answers / 1500)), NO_COLOR: '1' }
@@ -79,8 +82,11 @@ async function compareAnswers(peer: string, seed: number, checks: Checks): Promi
       go: other,
     })
   })
-  const refused = early === 0 ? '' : `, ${early} a number that no double holds, where no schema says what it is: refused early`
-  console.log(`${Batch} answers, seed ${seed}: ${values} have a value, ${Batch - values} an error${refused}`)
+  const refused =
+    early === 0
+      ? ''
+      : `, ${early} contain a number beyond a double where the schema gives no type: rejected, where Go keeps the text`
+  console.log(`${Batch} responses, seed ${seed}: ${values} have a value, ${Batch - values} an error${refused}`)
 }
 
 /** Go keeps the text of values without a schema, and returns this error when the value is read. */
@@ -114,7 +120,7 @@ interface RecordedPatch {
   readonly error?: string
 }
 
-/** What `npm test` holds our dialect of patches against is what the library gives. */
+/** Checks the recorded results of patches, with which `npm test` compares ours, against upstream's library. */
 async function compareRecordedPatches(peer: string, checks: Checks): Promise<void> {
   const recorded = readFileSync(new URL('../packages/api/testdata/patches.json', import.meta.url), 'utf8')
   const { document, patches } = JSON.parse(recorded) as { document: object; patches: RecordedPatch[] }
@@ -143,7 +149,7 @@ async function compareComputedPatches(peer: string, type: PatchFormat, checks: C
         ? [{ document: { spec: from }, type, patch: Buffer.from(patch.patch, 'base64').toString(), edited: { spec: to } }]
         : []
     } catch {
-      // Null in a merge patch: refused where it is computed.
+      // A merge patch cannot express null, so computing the patch fails.
       return []
     }
   })
@@ -171,7 +177,7 @@ async function ask<T>(peer: string, command: string, questions: readonly object[
   child.stdin.end(questions.map((one) => JSON.stringify(one)).join('\n'))
   const text = await child.stdout.setEncoding('utf8').reduce((all: string, part: string) => all + part, '')
   const answers = text.trimEnd().split('\n')
-  if (answers.length !== questions.length) throw new Error(`${questions.length} were asked, ${answers.length} answered`)
+  if (answers.length !== questions.length) throw new Error(`${questions.length} requests got ${answers.length} responses`)
   return answers.map((line) => JSON.parse(line) as T)
 }
 
@@ -179,14 +185,14 @@ function decoded({ hook, body }: Question): Answer {
   try {
     return { value: decodeWire(body, hook.response, `${hook.name}Response`, 'answer') }
   } catch (err) {
-    // Anything else is a crash, and no answer of Go's.
+    // Any other error is a bug. Its stack makes the comparison fail.
     return { error: err instanceof WireError ? err.message : String((err as Error).stack) }
   }
 }
 
 const comparable = (answer: Answer): string => JSON.stringify('error' in answer ? answer : { value: meaning(answer.value) })
 
-/** Without zero values, which Go leaves out or writes as the field has it; bytes in their one proper form. */
+/** Removes zero values, which Go omits or writes depending on the field, and normalizes base64. */
 function meaning(value: unknown, field?: string): unknown {
   if (Array.isArray(value)) return value.map((item) => meaning(item) ?? null)
   if (typeof value === 'string' && field === 'patch') return Buffer.from(value, 'base64').toString('base64')

@@ -39,7 +39,7 @@ import type { Suite } from './suite.ts'
 import { until } from './until.ts'
 
 const megabyte = 1_000_000
-/** Largest compressed size of the image. */
+/** Maximum compressed size of the image. */
 const MostPacked = 120 * megabyte
 
 const [core, local] = providers
@@ -59,7 +59,7 @@ export const imageSuite: Suite = {
     const { version } = rootManifest()
     const image = await buildImage(join(programs.folder, 'image'), version)
     console.log(
-      `image: ${Math.round(image.packed / megabyte)} MB as registries hold it, ${Math.round(image.unpacked / megabyte)} MB unpacked, ` +
+      `image: ${Math.round(image.packed / megabyte)} MB compressed, ${Math.round(image.unpacked / megabyte)} MB unpacked, ` +
         `${Math.round(image.base / megabyte)} MB of it the base`,
     )
     checks.check(`the image has at most ${MostPacked / megabyte} MB`, image.packed <= MostPacked, image.packed)
@@ -128,7 +128,7 @@ async function live(plane: ServedPlane, programs: Programs, image: BuiltImage, p
   const progress = progressSince()
   const client = plane.client()
   const coreDeployment = await install(plane, programs, core, { addresses: coreAddresses, flags: ['--replicas', '2'] })
-  // The certificates are files, as cert-manager mounts them.
+  // The certificates are files, as from a Secret of cert-manager.
   const localDeployment = await install(plane, programs, local)
   const certificates = new MountedCertificates(plane, join(programs.folder, 'serving-certs'))
   await certificates.renew()
@@ -205,10 +205,10 @@ async function live(plane: ServedPlane, programs: Programs, image: BuiltImage, p
   checks.check('replicas that were not killed are running', replicas[0].program.ending === undefined, replicas[0].program.ending)
 }
 
-/** Where the manifests for cert-manager mount the Secret. */
+/** The folder in which the manifests for cert-manager mount the Secret. */
 const CertificateFolder = '/tmp/k8s-webhook-server/serving-certs'
 
-/** The Deployment as `--certificates cert-manager` writes it, as far as the manager's arguments go. */
+/** Returns the Deployment with the manager's arguments that `--certificates cert-manager` writes. */
 function withCertificateFiles(deployment: Deployment): Deployment {
   const { template } = deployment.spec
   const [container] = template.spec.containers
@@ -221,7 +221,7 @@ function withCertificateFiles(deployment: Deployment): Deployment {
   } as Deployment
 }
 
-/** A mounted Secret: files behind a link that changes all of them at once, as the kubelet does. */
+/** A mounted Secret: files behind a symbolic link, so that all change at once, as with the kubelet. */
 class MountedCertificates {
   readonly folder: string
   readonly #plane: ServedPlane
@@ -251,7 +251,7 @@ class MountedCertificates {
   }
 }
 
-/** Serial number of the certificate that webhooks at this address show. */
+/** Returns the serial number of the serving certificate of webhooks at this address. */
 const serialAt = (host: string): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host, port: 9443, rejectUnauthorized: false }, () => {
@@ -267,5 +267,5 @@ async function eventually(holds: () => Promise<boolean>): Promise<void> {
     if (await holds()) return
     await new Promise((resolve) => void setTimeout(resolve, 200))
   }
-  throw new Error('It did not hold within a minute')
+  throw new Error('The condition was not true within a minute')
 }

@@ -1,5 +1,5 @@
 /**
- * An in-place upgrade with core, the local provider and an extension in three processes. The provider finds the extension for
+ * Upgrades a control plane in place with core, the local provider and an extension in three processes. The provider finds the extension for
  * `CanUpdateMachine` in the ExtensionConfigs that core has discovered.
  */
 import { join } from 'node:path'
@@ -103,10 +103,10 @@ async function live(client: Client, handled: { canUpdate: number; update: number
   console.log('control plane ready')
 
   await client.patch(LocalControlPlane, key, { type: 'merge', body: { spec: { version: 'v1.36.1' } } })
-  const after = await until(client, Machine, 'all of them on the new version', run('v1.36.1'), { seconds: 120 })
+  const after = await until(client, Machine, 'all Machines have the new version', run('v1.36.1'), { seconds: 120 })
   const uids = (machines: readonly Machine[]) => machines.map(({ metadata }) => metadata.uid).sort()
   checks.check('every Machine was updated in place', uids(before).join() === uids(after).join(), after)
-  checks.check('the provider sent one CanUpdateMachine request for each', handled.canUpdate === 3, handled)
+  checks.check('the provider sent one CanUpdateMachine request for each Machine', handled.canUpdate === 3, handled)
   checks.check('core called UpdateMachine until each update was done', handled.update === 6, handled)
   const { items } = await client.list(Event, { namespace: 'default' })
   const started = items.filter(({ reason }) => reason === 'SuccessfulStartInPlaceUpdate')

@@ -16,9 +16,9 @@ const namespace = 'default'
 
 /** State that clients have seen: no later read may return less. */
 interface Known {
-  /** By name of the ConfigMap: its last acknowledged state. */
+  /** Last acknowledged state of each ConfigMap, by name. */
   readonly acknowledged: Map<string, { revision: number; count: number }>
-  /** The last watched object, by name. */
+  /** Last object of each name that the watch delivered. */
   readonly watched: Map<string, number>
   /** The newest resourceVersion that a client has received. */
   newest: number
@@ -26,7 +26,7 @@ interface Known {
   seen: number
 }
 
-/** CAPSTAN_KILLS=5000 for more rounds; what does not fit in two minutes is left out unless the number is given. */
+/** Runs the suite. CAPSTAN_KILLS sets the number of kills of the store, such as 5000; without it they end after at most two minutes. */
 export async function killSuite(): Promise<Outcome> {
   const store = await killStores(process.env.CAPSTAN_KILLS)
   const server = await killServers({ rounds: 12, seed: 1 })
@@ -98,7 +98,7 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
   return checks
 }
 
-/** Backs up a running server and restores into another folder. That must have all acknowledged writes, and reject newer resourceVersions. */
+/** Backs up a running server and restores to another folder, which must have all acknowledged writes and reject newer resourceVersions. */
 async function backUpAndRestore(folder: string, known: Known, checks: Checks): Promise<void> {
   const [file, other] = [join(folder, 'state.backup'), join(folder, 'restored')]
   const kubeconfig = join(other, 'kubeconfig')
@@ -123,7 +123,7 @@ async function backUpAndRestore(folder: string, known: Known, checks: Checks): P
       'the resourceVersion of the restored folder is higher than all earlier ones',
       Number(metadata.resourceVersion) > known.newest + 1e8,
     )
-    // A client that saw the first server continue after the backup.
+    // A client that has seen later writes of the first server.
     const options = { namespace, resourceVersion: String(known.newest + 10), signal: AbortSignal.timeout(10_000) }
     const answer = await firstEvent(client, options).catch((err: unknown) =>
       isReason(err, 'Expired', 'Gone') ? '410' : messageOf(err),
@@ -186,7 +186,7 @@ async function verify(client: Client, known: Known, checks: Checks): Promise<voi
     checks.check(`${name} is stored as acknowledged, or newer`, isThere, { acknowledged, found: found?.metadata.resourceVersion })
   }
 
-  // What was under way may have been written: from here on it is known.
+  // Requests in progress may or may not have been written. From here on the stored state is the expected one.
   for (const { metadata, data } of items) {
     if (data?.count === undefined) continue
     known.acknowledged.set(metadata.name, { revision: Number(metadata.resourceVersion), count: Number(data.count) })

@@ -36,16 +36,16 @@ async function run(): Promise<Outcome> {
   return { passed: results.length - failed, failed }
 }
 
-/** A row of the table; below it, what differs: lines of the real server with `-`, ours with `+`. */
+/** Prints a row of the table, and below it the differences: lines of the real server with `-`, Capstan's with `+`. */
 function printRow({ section, run: command, result, why }: Compared): void {
   const printed = command.length > 110 ? `${command.slice(0, 109)}…` : command
   console.log(`${result.padEnd(9)}  ${section.padEnd(11)}  ${printed}${result === 'explained' ? `  (${why})` : ''}`)
   if (result === 'different') console.log(why.replace(/^/gm, '             '))
 }
 
-/** A server that the commands are run against. */
+/** A server against which the commands run. */
 export interface Plane {
-  /** File, of an administrator. */
+  /** Path of an administrator's kubeconfig. */
   readonly kubeconfig: string
   /** Kubeconfig of a user with few permissions. */
   readonly bob: string
@@ -147,7 +147,7 @@ function compare(row: Row, ours: Answer, real: Answer, folder: string): Pick<Com
   return { result: 'different', why: difference(their, our, folder) }
 }
 
-/** Lines of the real server with `-`, ours with `+`. */
+/** Returns the different lines, those of the real server with `-`, Capstan's with `+`. */
 function difference(real: string, ours: string, folder: string): string {
   const files = [join(folder, 'real.txt'), join(folder, 'ours.txt')]
   writeFileSync(files[0]!, `${real}\n`)

@@ -24,7 +24,7 @@ interface Step {
   readonly timeoutMs?: number
 }
 
-/** What each suggested command must answer, by the words that go with it. */
+/** Expected output of each suggested command, by the text that `npm start` prints with it. */
 const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'endless'> & { after?: readonly Step[] }>> = {
   'what there is': {
     expect:
@@ -81,7 +81,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
   },
 }
 
-/** More of each kind, after the suggestions; `second` is the cluster that is left. */
+/** Further commands, after the suggested ones. Only the Cluster `second` exists then. */
 const more: readonly Step[] = [
   { name: 'version', command: 'kubectl version', expect: /Server Version: v1\.36/ },
   {
@@ -202,7 +202,7 @@ function poolColumns(isWide: boolean): RegExp {
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
-/** Runs the whole script. Resolves with how many steps passed and failed. */
+/** Runs all steps. Resolves with the numbers of passed and failed steps. */
 export async function kubectlSuite(): Promise<{ passed: number; failed: number }> {
   const [kubectl, clusterctl] = await toolPaths('kubectl', 'clusterctl')
   const folder = mkdtempSync(join(tmpdir(), 'capstan-kubectl-'))
@@ -250,7 +250,7 @@ export async function kubectlSuite(): Promise<{ passed: number; failed: number }
       const expected = suggested[what]
       if (!expected) {
         failed++
-        console.log(`FAIL npm start suggests a command that this script knows nothing of: ${command}`)
+        console.log(`FAIL npm start suggests a command for which this suite has no expected output: ${command}`)
         continue
       }
       run({ name: what, command, ...expected })

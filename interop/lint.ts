@@ -14,8 +14,8 @@ import { components, modules } from './upstream/managers.ts'
 const group = 'infrastructure.cluster.x-k8s.io'
 
 /**
- * True findings on providers of release v1.14: the label of all kinds names v1beta1, which the Dev pools do not have, and pools report
- * status.ready alone, the field that upstream's core reads.
+ * Known findings on providers of release v1.14, which are correct: the contract label of all kinds names v1beta1, which the Dev pools do not
+ * implement, and pools report only status.ready, the field that upstream's core reads.
  */
 const known: Readonly<Record<string, readonly string[]>> = {
   capd: [

@@ -137,7 +137,7 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
 
 const demo = { namespace: 'default', name: 'demo' }
 
-/** Three managers with one leader: the first is killed, the second is suspended for too long. */
+/** Runs three managers with one leader: the first leader is killed, the second is suspended for longer than its Lease. */
 async function checkLeaderElection(plane: ServedPlane, running: Set<CapstanProcess>, checks: Checks): Promise<void> {
   const terms = [
     '--leader-elect-lease-duration',
@@ -155,7 +155,7 @@ async function checkLeaderElection(plane: ServedPlane, running: Set<CapstanProce
     return manager
   }
   const client = plane.client()
-  /** The holder of the Lease, when it is not one of those. */
+  /** Waits until the Lease has another holder than these, and returns it. */
   const holder = async (...not: string[]) => {
     const isNew = ({ spec }: Lease) => spec?.holderIdentity !== undefined && !not.includes(spec.holderIdentity)
     const leases = await until(client, Lease, 'a leader', (all) => all.some(isNew), { namespace: 'capi-system' })
@@ -197,7 +197,7 @@ async function checkDiagnostics({ ready }: CapstanProcess, checks: Checks): Prom
   checks.check('other paths return 404', (await fetch(`${base}/other`)).status === 404)
 }
 
-/** The manager's webhooks provide what schemas cannot: defaults, validation, conversion. */
+/** Checks the manager's webhooks: defaults and validation beyond the schemas, and conversion. */
 async function checkWebhooks(client: Client, checks: Checks): Promise<void> {
   const old = { ...ExtensionConfig, version: 'v1alpha1' } as unknown as Kind
   const create = (name: string, clientConfig: object) =>
@@ -282,7 +282,7 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
         const message = contentFailure(leaving!)!
         checks.check(`${how}: the condition of the namespace has the reason`, message.includes(rejection(namespace)), message)
       }
-      // Their next attempts are rejected as well.
+      // Later attempts of the collectors are rejected as well.
       await new Promise((resolve) => void setTimeout(resolve, 5000))
       const during = await dependentsIn(client, namespace)
       checks.check(`${how} deletes no dependent of a Cluster whose hook blocks`, during.join() === before.join(), {

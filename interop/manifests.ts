@@ -67,7 +67,7 @@ export const manifestsSuite: Suite = {
       flags: [
         '--authorization-mode=Node,RBAC',
         '--enable-admission-plugins=OwnerReferencesPermissionEnforcement',
-        // Services lead to the addresses of their pods without kube-proxy.
+        // Without kube-proxy, the API server connects to Services at the addresses of their pods.
         '--enable-aggregator-routing=true',
         `--audit-policy-file=${policy}`,
         `--audit-log-path=${audit}`,
@@ -112,7 +112,7 @@ async function liveWithManifests(
   }
   await start()
   progress('managers ready, webhooks configured')
-  // Simulated workload clusters end with the manager of the local provider: it is only started again before there are any.
+  // Simulated workload clusters end with the manager of the local provider, so it is restarted only before any exist.
   await pods.get('local')!.program.stop()
   await start(providers.slice(1))
   await checkMetrics(plane, checks)
@@ -160,7 +160,7 @@ async function liveWithManifests(
   checks.check('all objects of deleted Clusters are deleted', left.length === 0, left)
 }
 
-/** Metrics are for those whom the server lets read them. */
+/** Checks that metrics need the permission to read them. */
 async function checkMetrics(plane: ServedPlane, checks: Checks): Promise<void> {
   for (const { provider, address } of providers) {
     const status = (token: string | undefined) =>
@@ -178,7 +178,7 @@ async function checkMetrics(plane: ServedPlane, checks: Checks): Promise<void> {
   }
 }
 
-/** `capstan doctor` finds nothing missing, and then what has been taken away: the rights of its user, the server of webhooks. */
+/** Checks that `capstan doctor` has no findings, and then reports missing permissions of its user and webhooks without a server. */
 async function checkDoctor(
   plane: ServedPlane,
   pods: ReadonlyMap<Provider['provider'], Pod>,
@@ -253,7 +253,7 @@ async function checkWebhooks({ client, namespace, checks }: Scene, ca: string): 
   await create('quota', { service: { name: 'quota', namespace } })
   const stored = await client.get(ExtensionConfig, { name: 'quota' })
   checks.check('a webhook behind a Service converts objects', stored.spec.clientConfig.service?.port === 443, stored.spec)
-  await until(client, ExtensionConfig, 'the extension is looked for', ([one]) =>
+  await until(client, ExtensionConfig, 'discovery of the extension was attempted', ([one]) =>
     (one?.status?.conditions ?? []).some(({ type, status }) => type === 'Discovered' && status === 'False'),
   )
   await client.delete(ExtensionConfig, { name: 'quota' })
@@ -296,7 +296,7 @@ async function grantsOf(plane: ServedPlane): Promise<Grant[]> {
     }) => subjects.some(({ name, namespace }) => name === provider.account && namespace === provider.namespace)
     for (const { roleRef } of clusterBindings.filter(isOurs)) {
       const bound = clusterRoles.find(({ metadata }) => metadata.name === roleRef.name)!
-      // The rules of an aggregated role are those of others, which name their reasons.
+      // The rules of an aggregated role come from other roles, which are checked themselves.
       const labels = bound.aggregationRule?.clusterRoleSelectors?.[0]?.matchLabels ?? {}
       const parts = clusterRoles.filter(({ metadata }) =>
         Object.entries(labels).every(([label, value]) => metadata.labels?.[label] === value),
@@ -323,7 +323,7 @@ function judge(log: string, grants: readonly Grant[], checks: Checks): void {
     else exceptions.set(reason, [...(exceptions.get(reason) ?? []), rightText(right)])
   }
   checks.check('every granted permission was used', without.length === 0)
-  for (const one of without) console.log(`  granted, and not used: ${one}`)
-  for (const [reason, rights] of exceptions) console.log(`  ${rights.length} rights not used: ${reason}`)
+  for (const one of without) console.log(`  granted but not used: ${one}`)
+  for (const [reason, rights] of exceptions) console.log(`  ${rights.length} permissions not used: ${reason}`)
   checks.check('ServiceAccounts have permissions', grants.length >= 4, grants.length)
 }

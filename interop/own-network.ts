@@ -1,7 +1,7 @@
 /** A network namespace with only loopback, for programs that can only listen on all addresses. */
 import { spawnSync } from 'node:child_process'
 
-/** Command line to put before another, which then runs there; or why there is none. */
+/** Returns a command line prefix that runs a command in such a namespace, or the reason why the machine has none. */
 export type OwnNetwork =
   | { readonly kind: 'available'; readonly prefix: readonly string[] }
   | { readonly kind: 'unavailable'; readonly why: string }

@@ -37,7 +37,7 @@ export const packagesSuite: Suite = {
   run,
 }
 
-/** Most that the installed command may take, without Node. */
+/** Maximum size of the installed command in bytes, without Node. */
 const MostInstalled = 25_000_000
 
 async function run(): Promise<Outcome> {
@@ -64,7 +64,7 @@ async function run(): Promise<Outcome> {
   return checks
 }
 
-/** publint and attw, neither of which may report anything. */
+/** Runs publint and attw, which must not report a problem. */
 async function lint(checks: Checks, tools: Tools, { name, path }: Tarball): Promise<void> {
   const lints = [
     ['publint', '--strict', path],
@@ -80,7 +80,7 @@ async function lint(checks: Checks, tools: Tools, { name, path }: Tarball): Prom
   await Promise.all(both)
 }
 
-/** A folder outside of the checkout, with nothing of the checkout's in its environment but Node. */
+/** An empty folder outside of the checkout. Its environment has nothing from the checkout except Node. */
 class Stranger {
   readonly #folder: string
   readonly env: NodeJS.ProcessEnv
@@ -108,7 +108,7 @@ class Stranger {
     return folder
   }
 
-  /** @throws Error with what it printed when it fails */
+  /** @throws Error with the output of a failed command */
   async run(command: string, args: readonly string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}): Promise<string> {
     const { code, text } = await this.try(command, args, options)
     if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${text}`)
@@ -124,7 +124,7 @@ class Stranger {
   }
 }
 
-/** (a) A controller with a kind of its own and its test on a virtual clock. */
+/** (a) A controller with its own kind, and its test on a virtual clock. */
 async function controllerOfAStranger(checks: Checks, stranger: Stranger, tools: Tools): Promise<void> {
   const folder = stranger.emptyFolder('greeter')
   cpSync(join(own, 'controller'), folder, { recursive: true })
@@ -182,12 +182,12 @@ async function globalCommand(checks: Checks, stranger: Stranger): Promise<void> 
   checks.check('tests of a Go project pass on capstan envtest', go.code === 0 && passed === 4, go.text)
 }
 
-/** Milliseconds until `capstan apiserver` serves: of the installed command and of the checkout, in turns. */
+/** Measures the time until `capstan apiserver` is ready, in turn with the installed command and from the checkout, in milliseconds. */
 async function coldStarts(checks: Checks, stranger: Stranger, capstan: string): Promise<void> {
   const rounds = 5
   const times: Record<'installed' | 'checkout', number[]> = { installed: [], checkout: [] }
   const programs = { installed: capstan, checkout: join(root, 'packages/cli/bin/capstan.js') }
-  // The first start of each writes compiled code.
+  // The first start of each is not counted, because it writes the compile cache.
   for (let round = -1; round < rounds; round++) {
     for (const name of ['installed', 'checkout'] as const) {
       const cwd = stranger.emptyFolder(`cold-${name}-${round + 1}`)
@@ -200,7 +200,7 @@ async function coldStarts(checks: Checks, stranger: Stranger, capstan: string): 
   console.log(
     `packages: capstan apiserver serves after ${installed} ms installed, ${checkout} ms from the checkout (medians of ${rounds})`,
   )
-  // Both run the same bundle: a quarter more is noise of a busy machine.
+  // Both run the same bundle. Up to a quarter more time counts as noise of a busy machine.
   checks.check('the installed command starts as fast as the checkout', installed <= checkout * 1.25 + 50, times)
 }
 
@@ -219,7 +219,7 @@ async function timeUntilReady(stranger: Stranger, program: string, cwd: string):
   }
 }
 
-/** `capstan new extension`: a project that installs from the registry. */
+/** Tests a project of `capstan new extension` that installs from the registry. */
 async function newExtension(checks: Checks, stranger: Stranger): Promise<void> {
   const cwd = stranger.emptyFolder('extensions')
   await stranger.run('npx', ['--yes', '@capstan/cli', 'new', 'extension', 'quota', '--certificates', 'self-made'], { cwd })
@@ -260,7 +260,7 @@ function line(child: ChildProcess, like: RegExp): Promise<string> {
   })
 }
 
-/** Bytes of all files below. */
+/** Returns the size of all files in a folder in bytes. */
 const sizeOf = (folder: string): number =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -1,5 +1,5 @@
 /**
- * An API server with its controllers, as a suite uses it: `startRealPlane` starts kube-apiserver with etcd and kube-controller-manager,
+ * The API server interface of the suites: `startRealPlane` starts kube-apiserver with etcd and kube-controller-manager,
  * `startCapstanPlane` starts `capstan apiserver`. Both get the same certificates, tokens, keys and flags.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
@@ -17,34 +17,34 @@ import {
 } from '@capstan/kube/node'
 import { answers, type Program, type Programs, ready } from './programs.ts'
 
-/** A user beside the administrator, with a token. */
+/** A user with a token, in addition to the administrator. */
 export interface PlaneUser {
   readonly name: string
   readonly groups?: readonly string[]
 }
 
 export interface PlaneOptions {
-  /** Flags of kube-apiserver, `--name=value`; one that is a default of ours takes its place. */
+  /** Flags of kube-apiserver, `--name=value`. They override the default flags of this file. */
   readonly flags?: readonly string[]
-  /** Beside the administrator. They may do what RBAC lets them. */
+  /** Users in addition to the administrator. They have only the permissions that RBAC gives them. */
   readonly users?: readonly PlaneUser[]
-  /** Whether a write is acknowledged only when it is on disk. Default: no, since what a test writes need not outlive the machine. */
+  /** Whether a write is acknowledged only when it is on disk. Default: no, because data of a test need not survive a power loss. */
   readonly durable?: boolean
   /** Called with progress messages while it starts. */
   readonly progress?: (line: string) => void
 }
 
-/** An API server that runs, with everything needed to talk to it as its administrator. */
+/** A running API server, and access to it. */
 export interface ServedPlane extends AsyncDisposable {
   readonly name: 'capstan' | 'kubernetes'
   readonly url: string
-  /** File; the administrator by client certificate. */
+  /** Path of the administrator's kubeconfig, with a client certificate. */
   readonly kubeconfig: string
-  /** The administrator's bearer token, for the same user and group. */
+  /** Bearer token of the administrator. */
   readonly token: string
-  /** Certificate of the authority, PEM. */
+  /** Certificate of `authority` in PEM. */
   readonly ca: string
-  /** Signs what the server and its webhooks show, and who its clients are. */
+  /** Signs the certificates of the server, of webhooks and of clients. */
   readonly authority: CertifiedKey
   /** Temporary folder, deleted when the server is closed. */
   readonly folder: string
@@ -55,15 +55,15 @@ export interface ServedPlane extends AsyncDisposable {
   /** Writes a kubeconfig for one of the `users`. @returns its path */
   kubeconfigOf(user: string): string
   /**
-   * SIGKILL for the API server alone, at once, and a new one at the same address on the same state; resolves when that answers. The
-   * embedded server must be durable for it.
+   * Kills the API server with SIGKILL and starts it again at the same address with the same state. Resolves when it is ready. The embedded
+   * server must be durable.
    */
   restart(): Promise<void>
-  /** A client, closed with the plane. The administrator, or one of the `users`. */
+  /** Returns a client of the administrator, or of one of the `users`. It is closed with the server. */
   client(user?: string): Client
 }
 
-/** What is made before any process starts. */
+/** Credentials that are created before any process starts. */
 export interface Credentials {
   readonly folder: string
   readonly authority: CertifiedKey
@@ -81,7 +81,7 @@ export interface Credentials {
 
 const adminName = 'kubernetes-admin'
 
-/** Certificates, keys and tokens of one plane, as files in `folder`. */
+/** Creates certificates, keys and tokens of one server, as files in `folder`. */
 export async function makeCredentials(folder: string, users: readonly PlaneUser[] = []): Promise<Credentials> {
   const pki = join(folder, 'pki')
   mkdirSync(pki, { mode: 0o700 })
@@ -125,7 +125,7 @@ export async function makeCredentials(folder: string, users: readonly PlaneUser[
   }
 }
 
-/** Flags that both servers are given; one of `given` takes the place of one with its name. */
+/** Returns the flags that both servers get. Flags of `given` override defaults of the same name. */
 export function serverFlags({ files }: Credentials, port: number, given: readonly string[] = []): string[] {
   const defaults = [
     '--bind-address=127.0.0.1',
@@ -143,7 +143,7 @@ export function serverFlags({ files }: Credentials, port: number, given: readonl
   return [...withoutGiven(defaults, given), ...given]
 }
 
-/** Those of `defaults` that `given` does not name. */
+/** Returns the flags of `defaults` that `given` does not override. */
 export function withoutGiven(defaults: readonly string[], given: readonly string[]): string[] {
   const named = new Set(given.map(flagName))
   return defaults.filter((flag) => !named.has(flagName(flag)))
@@ -152,14 +152,14 @@ export function withoutGiven(defaults: readonly string[], given: readonly string
 const flagName = (flag: string): string => flag.split('=', 1)[0]!
 
 export interface Serving extends Pick<ServedPlane, 'name' | 'url'> {
-  /** When the first process started, of `performance.now()`. */
+  /** Time at which the first process started, by `performance.now()`. */
   readonly since: number
-  /** Whether another server can use the stored state of this one. */
+  /** Whether a new process can use the stored state of this server. */
   readonly isDurable: boolean
   readonly start: () => Program
 }
 
-/** Starts the API server among `programs`, which become the plane's. Resolves when it answers. */
+/** Starts the API server as one of `programs`, which are stopped when the result is disposed of. Resolves when the server is ready. */
 export async function serve(
   programs: Programs,
   credentials: Credentials,
@@ -178,7 +178,7 @@ export async function serve(
     programs: programs.all,
     readyAfter: (performance.now() - since) / 1000,
     async restart() {
-      if (!isDurable) throw new Error('A server that keeps nothing has nothing to start again with: ask for a durable one')
+      if (!isDurable) throw new Error('Only a durable server can be restarted: set the option durable')
       await server.kill()
       server = start()
       await ready(server, isReady)
@@ -190,7 +190,7 @@ export async function serve(
   }
 }
 
-/** The ways in to a server at `url`. */
+/** Returns kubeconfigs, tokens and clients for a server at `url`. */
 function openAccess(
   { folder, authority, admin, tokens }: Credentials,
   url: string,

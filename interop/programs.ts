@@ -18,7 +18,7 @@ export interface Program {
   tail(lines?: number): string
   /** Sends SIGTERM, and SIGKILL ten seconds later; to a disposable program SIGKILL at once. */
   stop(): Promise<void>
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>
 }
 
@@ -80,7 +80,7 @@ export class Programs implements AsyncDisposable {
     const { env = process.env, cwd, argv0, disposable = false } = options
     const log = join(this.folder, `${name}.log`)
     const output = openSync(log, 'a', 0o600)
-    // A session of its own: Ctrl-C reaches this process alone, which stops them in order.
+    // A separate session, so that Ctrl-C reaches only this process, which stops the programs in order.
     const child = spawn(command, args, {
       stdio: ['ignore', output, output],
       detached: true,
@@ -150,7 +150,7 @@ export async function ready(program: Program, isReady: () => Promise<boolean>, s
   }
 }
 
-/** Whether a GET is answered with 200. @throws when it is not answered at all */
+/** Whether a GET returns 200. @throws if there is no response */
 export const answers = (url: string, options: RequestOptions = {}): Promise<boolean> =>
   new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? request : plainRequest
@@ -159,7 +159,7 @@ export const answers = (url: string, options: RequestOptions = {}): Promise<bool
       resolve(answer.statusCode === 200)
     })
       .on('timeout', function (this: { destroy(err: Error): void }) {
-        this.destroy(new Error('no answer within 2 s'))
+        this.destroy(new Error('no response within 2 s'))
       })
       .on('error', reject)
       .end()

@@ -1,4 +1,4 @@
-/** A real Kubernetes API: etcd, kube-apiserver and kube-controller-manager as processes on loopback. */
+/** Starts a real Kubernetes API server: etcd, kube-apiserver and kube-controller-manager as processes on loopback. */
 import { join } from 'node:path'
 import { ConfigMap, ServiceAccount } from '@capstan/kube'
 import { makeCredentials, type PlaneOptions, type ServedPlane, serve, serverFlags, withoutGiven } from './plane.ts'
@@ -6,7 +6,7 @@ import { answers, freePorts, Programs, ready } from './programs.ts'
 import { toolPaths } from './tools.ts'
 
 export interface RealPlaneOptions extends PlaneOptions {
-  /** Controllers of kube-controller-manager; none: it is not started. Default: those that the embedded server has, too. */
+  /** Controllers of kube-controller-manager; if the list is empty, it is not started. Default: those that the embedded server has, too. */
   readonly controllers?: readonly string[]
 }
 
@@ -18,10 +18,10 @@ const serverControllers = [
   'clusterrole-aggregation-controller',
 ]
 
-/** The user of kube-controller-manager, whose controllers have service accounts of their own, as in clusters of kubeadm. */
+/** The user of kube-controller-manager. Its controllers use separate service accounts, as in clusters of kubeadm. */
 const controllerUser = { name: 'system:kube-controller-manager' }
 
-/** Builds the programs if need be, and resolves when the API answers and namespace `default` has been furnished. */
+/** Builds the programs if necessary. Resolves when the API server is ready and the controllers have created the objects of namespace `default`. */
 export async function startRealPlane(options: RealPlaneOptions = {}): Promise<ServedPlane> {
   const { flags = [], users = [], durable = false, progress = () => {}, controllers = serverControllers } = options
   const [etcd, apiserver, controllerManager] = await toolPaths('etcd', 'kube-apiserver', 'kube-controller-manager')
@@ -58,7 +58,7 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
     const url = `https://127.0.0.1:${port}`
     const own = [
       `--etcd-servers=${etcdUrl}`,
-      // So that the address of the service "kubernetes" may be one of loopback: it is not kept.
+      // No endpoint is kept for the Service "kubernetes", because its address would be one of loopback, which is rejected.
       '--advertise-address=127.0.0.1',
       '--endpoint-reconciler-type=none',
       '--allow-privileged=true',

@@ -1,7 +1,7 @@
 /**
- * Records the responses of a real kube-apiserver to the requests of `golden/<name>.ts`, with which `golden.test.ts` of the package
- * `apiserver` compares ours: `node interop/record-golden.ts policy --server https://127.0.0.1:6443 --token admin`. The server must be a new
- * one, with service account `default` in namespace `default` for recordings that create pods.
+ * Records the responses of a real kube-apiserver to the requests of `golden/<name>.ts`. `golden.test.ts` of the package `apiserver` compares
+ * Capstan's responses with them. Usage: `node interop/record-golden.ts policy --server https://127.0.0.1:6443 --token admin`. The server must
+ * be new; for recordings that create pods it must have the service account `default` in namespace `default`.
  */
 import { writeFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -18,7 +18,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { server: { type: 'string' }, token: { type: 'string' } },
 })
-/** What names were generated from. */
+/** Values of `generateName`. */
 const prefixes = new Set(['kube-api-access-'])
 for (const name of positionals) {
   const { scenarios } = (await import(`./golden/${name}.ts`)) as { scenarios: readonly Scenario[] }
@@ -70,7 +70,7 @@ function send({ method, path, headers, body }: Sent): Promise<Answer> {
       },
     )
     const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body)
-    // Without it, the body of a DELETE would be taken for the next request.
+    // Without this header the server would read the body of a DELETE as the next request.
     if (text) sending.setHeader('content-length', Buffer.byteLength(text))
     sending.on('error', reject).end(text)
   })
@@ -80,7 +80,7 @@ function filled<T>(value: T, variables: Map<string, string>): T {
   return JSON.parse(JSON.stringify(value).replace(/\{\{(\w+)\}\}/g, (_, name: string) => variables.get(name) ?? '')) as T
 }
 
-/** What differs from one recording to the next is replaced by placeholders. */
+/** Replaces values that differ between two recordings by placeholders. */
 function normalised({ status, headers, text }: Answer): unknown {
   const kept = Object.fromEntries(
     ['content-type', 'warning', 'retry-after'].flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
@@ -100,16 +100,16 @@ function masked(value: unknown, key: string, prefixes: ReadonlySet<string>): unk
     return Object.fromEntries(
       Object.entries(value).map(([name, member]) => [
         name,
-        // What columns say about themselves is documentation.
+        // Descriptions of columns are documentation, and are not compared.
         name === 'description' && 'priority' in value ? '<text>' : masked(member, name, prefixes),
       ]),
     )
   }
   if (typeof value === 'number' && /^(n|healthCheckN)odePort$/.test(key) && value >= 30_000) return '<n>'
   if (typeof value !== 'string') return value
-  // What the file of tokens calls its user.
+  // The uid of the user in the token file.
   if (key === 'uid' && (value === '1' || value === 'uid-0')) return '<uid>'
-  // Addresses and ports of Services are drawn by lot.
+  // Addresses and ports of Services are random.
   if (/^clusterIPs?$|^cells$/.test(key) && /^10(\.\d+){3}$/.test(value)) return '<ip>'
   if (key === 'cells' && /:3\d{4}\//.test(value)) return value.replaceAll(/:3\d{4}\//g, ':<n>/')
   if (key === 'resourceVersion' && value !== '') return '<rv>'

@@ -6,7 +6,7 @@ import { output, toolPaths } from './tools.ts'
 
 export const recording = fileURLToPath(new URL('../packages/api/testdata/hooks-openapi.json', import.meta.url))
 
-/** The document of upstream's program as it is recorded. */
+/** Returns upstream's OpenAPI document in the form in which it is recorded. */
 export function recordedForm(text: string): string {
   const { paths, components } = JSON.parse(text) as { paths: object; components: { schemas: object } }
   const lines = (of: object) =>
@@ -17,7 +17,7 @@ export function recordedForm(text: string): string {
   return `{"paths":{\n${lines(paths)}\n},"components":{"schemas":{\n${lines(components.schemas)}\n}}}\n`
 }
 
-/** `properties` holds fields, which may be called anything. */
+/** The keys of `properties` are field names, which may equal those of schema keywords. */
 function structure(value: unknown, isFields = false): unknown {
   if (Array.isArray(value)) return value.map((item) => structure(item))
   if (!isRecord(value)) return value

@@ -22,14 +22,14 @@ export interface Tools {
   readonly typescript: string
 }
 
-/** `>=22.13`: 22.13.0. */
+/** Returns the lowest version of a range: 22.13.0 for `>=22.13`. */
 export const oldestNode = (): string => {
   const { manifest } = sourcePackages().find(({ folder }) => folder === 'testing')!
   const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)!
   return `${major}.${minor}.0`
 }
 
-/** Tools of npm that only the suites with a registry need, in the cache of the machine: they are four times as many packages as the checkout has. */
+/** npm packages that only the suites with a registry need. Installed in the cache of the machine, because they bring four times as many packages as the checkout has. */
 export async function installTools(): Promise<Tools> {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     devDependencies: { typescript: string }
@@ -52,7 +52,7 @@ export async function installTools(): Promise<Tools> {
     try {
       renameSync(partial, folder)
     } catch (err) {
-      // Another process was faster.
+      // Another process has installed them meanwhile.
       rmSync(partial, { recursive: true, force: true })
       if (!existsSync(folder)) throw err
     }
@@ -111,7 +111,7 @@ export async function startRegistry(tools: Tools, folder: string): Promise<Regis
 
 /** Writes the npm configuration of a user who installs Capstan from this registry. */
 export function writeNpmrc(file: string, registry: Registry): void {
-  // Packages of others come from the registry that this machine uses. npm does not publish without a token, so any token is set.
+  // Third-party packages come from the registry that this machine uses. npm requires a token to publish; the registry accepts any.
   const found = existsSync(join(homedir(), '.npmrc')) ? readFileSync(join(homedir(), '.npmrc'), 'utf8') : ''
   const { host } = new URL(registry.url)
   writeFileSync(

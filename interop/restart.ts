@@ -1,6 +1,6 @@
 /**
- * `capstan apiserver --data` is killed and started again on the same port while watchers of this project use it: each continues after its
- * last event, without a list, and receives every write. (`interop/go` has the same test with clients in Go.)
+ * Kills `capstan apiserver --data` and starts it again on the same port while Capstan's watchers use it. Each watcher must continue after its
+ * last event, without a list, and receive every write. (`interop/go` has the same test with clients in Go.)
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -37,7 +37,7 @@ async function run(): Promise<Outcome> {
       const watchers = Array.from({ length: Watchers }, () => new Watcher(client))
       await write(client, 'before')
       for (const watcher of watchers) await watcher.hasSeen('before')
-      await write(client, 'just') // Not all events are delivered when the server dies.
+      await write(client, 'just') // The server is killed before all events are delivered.
       await server.kill()
       server = await start()
       await write(client, 'after')
@@ -97,7 +97,7 @@ class Watcher {
     return this.#until(() => this.#gone.has(name))
   }
 
-  /** @throws when it does not come to pass within half a minute */
+  /** @throws Error if that takes longer than half a minute */
   async #until(holds: () => boolean): Promise<void> {
     const tooLate = Promise.withResolvers<never>()
     // A rejected promise without a handler must not end the process.

@@ -1,7 +1,7 @@
 /**
- * An extension in TypeScript with a handler for every hook, called by upstream's unchanged core manager in Go, on the embedded API server
- * and on the real one, then by our core. Clusters, ClusterClasses and ExtensionConfigs must be the same, except for the differences in
- * `explained`.
+ * Runs an extension in TypeScript with a handler for every hook. Upstream's unchanged core manager calls it on the embedded API server and on the
+ * real one, then Capstan's core calls it. Requests, Clusters, ClusterClasses and ExtensionConfigs must be the same, except for the differences
+ * in `explained`.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -59,7 +59,7 @@ async function withGoCore(start: Start, names: readonly string[], checks: Checks
 async function withOurCore(names: readonly string[], checks: Checks): Promise<Observations> {
   await using plane = await startCapstanPlane()
   const flags = [
-    // Some of what cases write is rejected by webhooks.
+    // Webhooks must be ready, because some cases write invalid objects.
     '--webhook-port',
     '0',
     '--kubeconfig',
@@ -78,7 +78,7 @@ async function withOurCore(names: readonly string[], checks: Checks): Promise<Ob
   }
 }
 
-/** Who calls, for extensions that let in only whom they know. The flags are the same for both cores. */
+/** Creates the client certificate of core, for extensions that require one, and returns its flags, which are the same for both cores. */
 async function clientCertificateFlags({ authority, folder }: ServedPlane): Promise<string[]> {
   const { certificate, key } = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
   const files = { certificate: join(folder, 'extension-client.crt'), key: join(folder, 'extension-client.key') }
@@ -116,7 +116,7 @@ async function observeAll(
   return observed
 }
 
-/** Upstream calls no extension until it has discovered every ExtensionConfig, and some of the cases' cannot be discovered. */
+/** Upstream calls no extension until it has discovered every ExtensionConfig. Some cases create ExtensionConfigs that cannot be discovered. */
 async function untilCalling(options: SceneOptions): Promise<void> {
   const scene = await Scene.open('first', options)
   await scene.createClass()

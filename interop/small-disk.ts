@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { CannotRun } from './suite.ts'
 
 export interface SmallDisk {
-  /** What it is, in a word. */
+  /** Short description for the log. */
   readonly kind: string
-  /** Where it is, for commands that are started with `prefix`. */
+  /** Its folder, as visible to commands that are started with `prefix`. */
   readonly folder: string
   readonly prefix: readonly string[]
   /** Error of a write to the full disk. */
@@ -21,11 +21,12 @@ export interface SmallDisk {
 export async function smallDisk(folder: string, megabytes = 8): Promise<SmallDisk> {
   mkdirSync(folder, { recursive: true })
   const disk = (await ownFileSystem(folder, megabytes)) ?? limitedFiles(folder)
-  if (!disk) throw new CannotRun('neither a file system in memory (unshare, mount) nor a limit on files (prlimit) can be had')
+  if (!disk)
+    throw new CannotRun('this machine allows neither a file system in memory (unshare, mount) nor a limit on file size (prlimit)')
   return disk
 }
 
-/** Visible in a namespace of mounts only, which lasts as long as the process that holds it. */
+/** A file system in memory, visible only in a mount namespace, which exists as long as the process that created it. */
 async function ownFileSystem(folder: string, megabytes: number): Promise<SmallDisk | undefined> {
   for (const [unshare, nsenter] of [
     [['--mount'], ['--mount']],

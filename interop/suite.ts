@@ -3,36 +3,36 @@ import { createHash } from 'node:crypto'
 
 /** A suite of `npm run interop`. */
 export interface Suite {
-  /** The verified behavior, in a line. */
+  /** The verified behaviour, on one line. */
   readonly shows: string
-  /** Whether CI is to fail when it does not run. */
+  /** Whether CI runs the suite. */
   readonly ci: boolean
-  /** Programs that it needs, by their names in scripts/tools: built before it starts, once per machine. */
+  /** Programs that the suite needs, by their names in scripts/tools. They are built before it starts, once per machine. */
   readonly tools: readonly string[]
-  /** Minutes after which it is ended; 15 when absent. */
+  /** Time limit in minutes; default 15. */
   readonly minutes?: number
-  /** It starts programs that listen on every address: where the machine allows it, it runs in a network with nothing but loopback. */
+  /** Set for suites whose programs listen on every address. Where the machine allows it, they run in a network namespace with only loopback. */
   readonly ownNetwork?: true
-  /** What it must have from elsewhere, before it starts. */
+  /** Downloads further tools that the suite needs, before it starts. */
   prepare?(): Promise<void>
   run(options?: SuiteOptions): Promise<Outcome>
 }
 
-/** Flags of the command that a suite may have a use for. */
+/** Flags of `npm run interop` that a suite can use. */
 export interface SuiteOptions {
-  /** `--all`: everything, where CI runs a part. */
+  /** `--all`: runs all cases of suites of which CI runs a part. */
   readonly all?: boolean
-  /** `--only TEXT[,TEXT]`: the cases whose names contain one of the texts. */
+  /** `--only TEXT[,TEXT]`: runs the cases whose names contain one of the texts. */
   readonly only?: string
-  /** `--real`: on a real API server as well. */
+  /** `--real`: repeats some cases on a real API server. */
   readonly real?: boolean
 }
 
-/** Those of `names` that contain one of the texts of `--only`. */
+/** Returns the names that contain one of the texts of `--only`. */
 export const namesWith = (names: readonly string[], only: string): string[] =>
   names.filter((name) => only.split(',').some((part) => name.includes(part)))
 
-/** About one of `parts` parts of the names, chosen by the commit: CI covers all of them over several commits. */
+/** Returns about 1/`parts` of the names, chosen by the commit, so that CI runs all of them over several commits. */
 export function chosenByCommit(names: readonly string[], parts: number): string[] {
   const { stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' })
   const partOf = (name: string) =>
@@ -47,7 +47,7 @@ export interface Outcome {
   readonly failed: number
 }
 
-/** Why a suite cannot run on this machine. Thrown by it. */
+/** Thrown by a suite that cannot run on this machine, with the reason. */
 export class CannotRun extends Error {
   override readonly name = 'CannotRun'
 }

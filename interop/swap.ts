@@ -41,9 +41,9 @@ import { readManifests } from './upstream/manifests.ts'
 
 interface Cell {
   readonly server: 'capstan' | 'kubernetes'
-  /** Providers of ours that run. */
+  /** Capstan's providers in the cell. */
   readonly ours: readonly ('core' | 'local')[]
-  /** Upstream's managers that run, by their tools. */
+  /** Upstream's managers in the cell, by the names of their tools. */
   readonly theirs: readonly string[]
   readonly kit: Kit
 }
@@ -71,7 +71,7 @@ interface Size {
 const small: Size = { controlPlane: 1, workers: 2, pool: { classy: 1, plain: 2 } }
 const large: Size = { controlPlane: 3, workers: 3, pool: { classy: 2, plain: 1 } }
 
-/** Run without flags: the others wait for upstream's timers for many minutes. */
+/** The cells that run without flags. The others take many minutes, because upstream's managers wait for timers. */
 const ofCI = ['all-ours-on-kubernetes']
 
 export const swapSuite: Suite = {
@@ -104,7 +104,7 @@ function chosenOf(names: readonly string[], { all, only }: SuiteOptions): readon
   return all ? names : ofCI
 }
 
-/** Seconds of each phase. */
+/** Duration of each phase in seconds. */
 type Times = Map<string, { readonly [name in ClusterName]?: number }>
 
 function printTimes(cells: ReadonlyMap<string, Times>): void {
@@ -177,7 +177,7 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
     const scene: Scene = { client, namespace, kit, checks, progress, limit: 300 }
     await createClass(scene)
     const before = await inventory(scene)
-    // Upstream's machines in memory end with the process that has them.
+    // Upstream's in-memory machines exist only in the memory of their manager, which therefore keeps running.
     const restart = async () => {
       await running.ours!.kill()
       await plane.restart()
@@ -230,13 +230,13 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
   }
 }
 
-/** The same kinds at a server without managers: only what clusterctl needs. */
+/** Installs the same kinds on a server without managers, with the fields that clusterctl needs. */
 async function installElsewhere(elsewhere: ServedPlane, { ours }: Cell, theirs: readonly Component[]): Promise<void> {
   const client = elsewhere.client()
   const kinds = [...(ours.includes('core') ? coreKinds : []), ...(ours.includes('local') ? localKinds : [])]
   await installKinds(client, kinds, { clock: systemClock, random: systemRandom })
   const { crds } = await readManifests(theirs, { urlOf: () => 'https://127.0.0.1:1', ca: elsewhere.ca })
-  // There is no conversion here: the stored version alone is served.
+  // No manager converts objects here, so only the storage version is served.
   const stored = crds.map((crd) => ({
     ...crd,
     spec: {

@@ -23,7 +23,7 @@ const inDefault = { namespace: 'default' }
 type Question = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
 type Objects = Question['current']
 
-/** Asks about machines of kubeadm and Docker, and compares what the patches make of them. */
+/** Calls the hooks for machines of kubeadm and Docker, and compares the results of the patches. */
 export async function checkCoverage(url: string, caBundle: string, checks: Checks): Promise<void> {
   const transport = httpsHookTransport()
   const uncovered = async (change: Change) => {
@@ -52,10 +52,10 @@ interface Change {
 
 const files = [{ path: '/etc/motd', content: 'hello', owner: 'root:root' }]
 const changes: readonly [string, Change, readonly string[]][] = [
-  ['its patches cover a version', { version: 'v1.36.1' }, []],
-  ['its patches cover files and a timeout', { files, timeout: '5m0s' }, []],
+  ['the patches cover a change of the version', { version: 'v1.36.1' }, []],
+  ['the patches cover changes of files and a timeout', { files, timeout: '5m0s' }, []],
   [
-    'what it does not know is left uncovered',
+    'fields unknown to the extension are not covered',
     { version: 'v1.36.1', image: 'kindest/node:v1.36.1' },
     ['DevMachine cannot be updated in-place: spec.backend.docker.customImage'],
   ],
@@ -96,7 +96,7 @@ function objects({ version = 'v1.36.0', files, timeout = '3m0s', image }: Change
 /** Response of the extension while in-place updates are disabled. */
 export const rejection = 'Unexpected call to UpdateMachine hook'
 
-/** Has the control plane Machine of the demo updated in place: UpdateMachine fails at first, then is in progress, then done. */
+/** Updates the control plane Machine of the demo in place: UpdateMachine first fails, then blocks, then is complete. */
 export async function checkUpdate(client: Client, extensionConfig: string, checks: Checks): Promise<void> {
   const isControlPlane = ({ metadata }: Machine) => metadata.labels?.[MachineControlPlaneLabel] !== undefined
   const one = (machines: readonly Machine[]) => machines.find(isControlPlane)!
@@ -105,18 +105,18 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
     .map(keyOf)
   const hasMessage = (what: string) => (machines: readonly Machine[]) => getCondition(one(machines), 'Updating')?.message === what
 
-  // One annotation is enough: the owner of the Machine continues an update that was begun.
+  // One annotation is enough to begin the update: the owner of the Machine continues it.
   const mark = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
   await client.patch(Machine, key!, { type: 'merge', body: mark })
   const failed = 'UpdateMachine hook failed: please check controller logs for errors'
-  await until(client, Machine, 'the failure to be in its condition', hasMessage(failed), inDefault)
+  await until(client, Machine, 'the condition reports the failure', hasMessage(failed), inDefault)
   checks.check('a failed UpdateMachine is reported on the Machine', true)
 
   await allow(client, extensionConfig, true)
   const busy = await until(
     client,
     Machine,
-    'the update to be under way',
+    'the update is in progress',
     hasMessage('In-place update in progress: Extension is updating Machine'),
     inDefault,
   )
@@ -124,7 +124,7 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
   const done = await until(
     client,
     Machine,
-    'the update to be done',
+    'the update is complete',
     (machines) => getCondition(one(machines), 'Updating')?.status === 'False',
     inDefault,
   )
@@ -134,12 +134,12 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
   await allow(client, extensionConfig, false)
 }
 
-/** Whether the extension takes part in updates in place. Returns when it has been discovered with that. */
+/** Enables or disables in-place updates in the settings of the extension. Resolves when it has been discovered with them. */
 async function allow(client: Client, name: string, isAllowed: boolean): Promise<void> {
   const settings = { disableInPlaceUpdates: String(!isAllowed) }
   const { metadata } = await client.patch(ExtensionConfig, { name }, { type: 'merge', body: { spec: { settings } } })
   const isTakenOver = ({ metadata: { uid }, status }: ExtensionConfig) =>
     uid === metadata.uid &&
     status?.conditions?.some((one) => one.type === 'Discovered' && one.observedGeneration === metadata.generation) === true
-  await until(client, ExtensionConfig, 'the settings to be taken over', (configs) => configs.some(isTakenOver))
+  await until(client, ExtensionConfig, 'the settings are discovered', (configs) => configs.some(isTakenOver))
 }

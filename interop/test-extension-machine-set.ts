@@ -65,7 +65,7 @@ export async function updateMachineSet(
     const folder = await moduleFolder('test-extension', module)
     for (const plural of plurals) {
       const crd = parse(readFileSync(join(folder, `${file}_${plural}.yaml`), 'utf8')) as Input<CustomResourceDefinition>
-      // As kustomize does.
+      // The label that upstream's kustomization sets.
       const labels = { ...crd.metadata.labels, 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' }
       await client.create(CustomResourceDefinition, { ...crd, metadata: { ...crd.metadata, labels } })
     }
@@ -80,7 +80,7 @@ export async function updateMachineSet(
     metadata: { namespace, name: clusterName },
     spec: { topology: { classRef: { name: 'demo', namespace: 'default' }, version: 'v1.36.0', controlPlane: { replicas: 1 } } },
   })
-  // As Go writes durations: the extension decodes and encodes them, and "5m" would have become something else.
+  // Written as Go encodes durations: the extension decodes and encodes them, and would change "5m".
   await createTemplates(client, 'first', { bootstrapTimeout: '5m0s', content: 'first' })
   await client.create(MachineDeployment, aDeployment())
   const runKubelet = await provideMachine(client)
@@ -115,7 +115,7 @@ export async function updateMachineSet(
   const config = specOf(await client.get(KubeadmConfig, own))
   checks.check('the bootstrap config has the desired files', equal(config.files, files('second')), config)
 
-  // A field of Docker's that the extension does not know: a user can read why the Machine is replaced.
+  // A Docker field that the extension does not know. An event must tell the user why the Machine is replaced.
   await client.create(DevMachineTemplate, devTemplate('third', { bootstrapTimeout: '10m0s', customImage: 'another' }))
   const { infrastructureRef } = refs('third')
   await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec: { infrastructureRef } } } } })
@@ -157,7 +157,7 @@ async function createTemplates(client: Client, name: string, of: { bootstrapTime
   await client.create(KubeadmConfigTemplate, { metadata: { namespace, name }, spec } as unknown as Input<UnknownObject>)
 }
 
-/** What CABPK and CAPD would do for the one Machine. Gives what its kubelet would: it registers and reports its version. */
+/** Acts as upstream's bootstrap and infrastructure provider for the one Machine, and as its kubelet, which registers and reports its version. */
 async function provideMachine(client: Client): Promise<(version: string) => Promise<unknown>> {
   const [made] = await until(client, DevMachine, 'a DevMachine', (machines) => machines.length === 1, { namespace })
   const own = { namespace, name: made!.metadata.name }

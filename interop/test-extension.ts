@@ -108,7 +108,7 @@ async function liveThroughHooks(client: Client, at: { url: string; caBundle: str
   await client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
   const message = (one: Cluster) => getCondition(one, 'TopologyReconciled')?.message ?? ''
   const isHeld = (one: Cluster) => message(one).includes('BeforeClusterUpgrade: held by the test')
-  await until(client, Cluster, 'the hook holds the upgrade', ([one]) => one !== undefined && isHeld(one), inDefault)
+  await until(client, Cluster, 'the hook blocks the upgrade', ([one]) => one !== undefined && isHeld(one), inDefault)
   checks.check('a hook blocks an upgrade, and the Cluster reports it', true)
   console.log('upgrade held')
 
@@ -116,7 +116,7 @@ async function liveThroughHooks(client: Client, at: { url: string; caBundle: str
   await checkUpdate(client, name, checks)
   console.log('updated in place')
   await setResponse(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', { Status: 'Success', RetryAfterSeconds: 0 })
-  await until(client, ConfigMap, 'the upgrade is over', (maps) => answered(maps).has('AfterClusterUpgrade-v1.36.1'))
+  await until(client, ConfigMap, 'the upgrade is complete', (maps) => answered(maps).has('AfterClusterUpgrade-v1.36.1'))
   console.log('upgraded')
   await client.delete(Cluster, key)
   await until(client, Cluster, 'demo is gone', (clusters) => clusters.length === 0, inDefault)
@@ -143,7 +143,7 @@ async function checkTape(file: string, at: { url: string; ca: string; folder: st
   )
   const caFile = join(at.folder, 'extension-ca.crt')
   await writeFile(caFile, at.ca)
-  // What it answers to other hooks stands in a ConfigMap that has changed since.
+  // Responses to other hooks come from a ConfigMap that has changed since the recording.
   const replayed = await runCapstan(['hooks', 'replay', file, '--url', at.url, '--ca', caFile, '--hook', 'Discovery'])
   checks.check('the responses to the recorded requests are those on the tape', replayed.code === 0, replayed)
 }
@@ -161,11 +161,11 @@ const hooks: ReadonlyMap<string, string> = new Map([
   ['BeforeClusterDelete', passed],
 ])
 
-/** What the extension is to answer from now on. */
+/** Sets the response of the extension to a hook, in its ConfigMap. */
 const setResponse = (client: Client, hook: string, response: object): Promise<ConfigMap> =>
   client.patch(ConfigMap, record, { type: 'merge', body: { data: { [`${hook}-preloadedResponse`]: JSON.stringify(response) } } })
 
-/** What the extension has answered last, by hook. */
+/** Returns the last response of the extension to each hook. */
 function answered(maps: readonly ConfigMap[]): Map<string, string> {
   const data = maps.find(({ metadata }) => metadata.name === record.name)?.data ?? {}
   const suffix = '-actualResponseStatus'

@@ -36,7 +36,7 @@ export async function runTests(args: readonly string[], env: NodeJS.ProcessEnv):
   }
 }
 
-/** Of vitest. */
+/** Further arguments of vitest. */
 interface Report {
   readonly testResults: readonly {
     readonly name: string

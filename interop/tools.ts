@@ -12,8 +12,8 @@ export async function toolPaths<const Names extends readonly string[]>(...names:
 }
 
 /**
- * The folder of a Go module that a program of scripts/tools was built from, for the files in it that are no code. Downloads it when it
- * has been cleaned away since.
+ * Returns the folder of a Go module from which a program of scripts/tools was built, for its files other than code. Downloads the module if
+ * it is no longer in Go's module cache.
  */
 export async function moduleFolder(tool: string, module: string): Promise<string> {
   const [path] = await toolPaths(tool)

@@ -6,7 +6,7 @@ export interface UntilOptions {
   readonly seconds?: number
 }
 
-/** Watches until what there is of a kind is as it should be, and gives it. @throws when it is not in time, showing what there is */
+/** Watches the objects of a kind until they fulfil a condition, and returns them. @throws Error with the objects after the time limit */
 export async function until<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,
@@ -30,5 +30,5 @@ export async function until<T extends KubeObject>(
     done.abort()
   }
   const seen = [...objects.values()].map(({ metadata, ...rest }) => ({ name: metadata.name, ...rest }))
-  throw new Error(`Waited ${seconds} s for: ${what}. There is: ${JSON.stringify(seen)}`)
+  throw new Error(`Waited ${seconds} s for: ${what}. Objects: ${JSON.stringify(seen)}`)
 }

@@ -32,7 +32,7 @@ export const upstreamSuite: Suite = {
   },
 }
 
-/** What `capstan apiserver` prints in any case. */
+/** Warnings that `capstan apiserver` always prints. */
 const expected = /^(API server ready|capstan: warning: --)/
 
 interface Run {
@@ -51,7 +51,7 @@ async function runOn(start: (options: PlaneOptions) => Promise<ServedPlane>, che
   const { crds, mutating, validating } = managers.manifests
   const hooks = [...mutating, ...validating].reduce((sum, { webhooks = [] }) => sum + webhooks.length, 0)
   progress(`${crds.length} definitions, ${mutating.length + validating.length} configurations with ${hooks} webhooks`)
-  // The conversion webhooks in the definitions are answered by the managers of the plane, which know nothing of this one.
+  // The conversion webhooks of this server's definitions are served by the managers, which connect only to the first server.
   await using elsewhere = await startCapstanPlane()
   await install(elsewhere.client(), crds)
   try {

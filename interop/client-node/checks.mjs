@@ -1,6 +1,6 @@
 /**
- * What programs do with @kubernetes/client-node, against the server of $KUBECONFIG. Prints a line for each check, `ok NAME` or
- * `not ok NAME: why`. JavaScript, so that types are checked where the package is not installed.
+ * Typical uses of @kubernetes/client-node, against the server of $KUBECONFIG. Prints a line for each check, `ok NAME` or `not ok NAME: why`.
+ * JavaScript, so that the type check of the repository does not need the package.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -91,7 +91,7 @@ const checks = {
     assert.ok(owned.metadata.managedFields.some(({ manager, operation }) => manager === 'me' && operation === 'Apply'))
   },
 
-  'KubernetesObjectApi creates, reads, applies, lists and deletes whatever there is': async () => {
+  'KubernetesObjectApi creates, reads, applies, lists and deletes objects of any kind': async () => {
     const objects = KubernetesObjectApi.makeApiClient(config)
     await objects.create(widgets)
     const custom = config.makeApiClient(CustomObjectsApi)
@@ -116,7 +116,7 @@ const checks = {
     assert.equal((await config.makeApiClient(AppsV1Api).readNamespacedDeployment({ name: 'd', namespace })).spec.replicas, 2)
   },
 
-  'a watch tells what happens': async () => {
+  'a watch reports changes': async () => {
     const seen = []
     let end
     const ended = new Promise((resolve) => (end = resolve))
@@ -135,7 +135,7 @@ const checks = {
     await ended
   },
 
-  'an informer follows, and so does ListWatch': async () => {
+  'an informer and ListWatch report changes': async () => {
     const seen = []
     const path = `/api/v1/namespaces/${namespace}/configmaps`
     const selector = 'informed=yes'

@@ -1,4 +1,4 @@
-/** One interruption of both managers, shared by all cases that request one: it starts when each of them has requested it. */
+/** One interruption of both managers, shared by several cases. It starts when every case has either requested it or ended. */
 export interface StoppableManagers {
   stop(): Promise<void>
   start(): Promise<void>
@@ -15,13 +15,13 @@ export class Interruption {
   readonly #waiting: Waiting[] = []
   #expected: number
 
-  /** `expected`: how many cases either join or leave. */
+  /** @param expected number of cases, each of which calls `join` or `leave` */
   constructor(managers: StoppableManagers, expected: number) {
     this.#managers = managers
     this.#expected = expected
   }
 
-  /** Resolves when both managers were stopped, `act` and those of the other cases are done, and both managers run again. */
+  /** Resolves when both managers were stopped, the actions of all cases are done, and both managers run again. */
   join(act: () => Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ act, resolve, reject })
@@ -29,7 +29,7 @@ export class Interruption {
     })
   }
 
-  /** For a case that ended before it came to its interruption. */
+  /** Called for a case that ended before it requested the interruption. */
   leave(): void {
     this.#expected--
     this.#interruptWhenComplete()

@@ -9,7 +9,7 @@ const seen = (kind: string, objects: readonly KubeObject[], updated: readonly st
   changed: 0,
 })
 
-/** Differences that no row explains. */
+/** Returns the differences that no entry of `explained` covers. */
 const unexplained = (theirs: ReturnType<typeof seen>, ours: ReturnType<typeof seen>) =>
   differencesOf(pictureOf(theirs), pictureOf(ours))
     .filter((one) => !isExplained(one, 'a-case'))

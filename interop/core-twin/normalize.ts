@@ -3,7 +3,7 @@ import { type Machine, NodeOutdatedRevisionTaint } from '@capstan/api'
 import { isRecord, type KubeObject, type Node } from '@capstan/kube'
 import type { Seen } from './side.ts'
 
-/** Values by their paths, by the objects they belong to. */
+/** For each object, its values by path. */
 export type Picture = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 const replacements: readonly (readonly [RegExp, string])[] = [
@@ -49,7 +49,7 @@ export function pictureOf({ objects, updated }: Seen): Picture {
   return picture
 }
 
-/** Whether a Node that outlives its Machine got this taint depends on when the Machine was deleted. */
+/** Taint that is ignored: a Node that outlives its Machine has it or not, depending on when the Machine was deleted. */
 function withoutOutdatedTaint(node: Node): Node {
   const { taints: all = [], ...spec } = node.spec ?? {}
   const taints = all.filter(({ key }) => key !== NodeOutdatedRevisionTaint.key)
@@ -61,7 +61,7 @@ function withoutOutdatedTaint(node: Node): Node {
   return { ...node, metadata: { ...node.metadata, managedFields }, spec: taints.length > 0 ? { ...spec, taints } : spec }
 }
 
-/** The value of an Event about an update of a MachineDeployment that no update has changed. */
+/** Value of an Event about an update of a MachineDeployment, if no update has changed the MachineDeployment. */
 export const RecordedWithoutChange = 'recorded without a change'
 
 function updatesUnchanged(event: KubeObject, updated: ReadonlySet<string>): boolean {
@@ -100,7 +100,7 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
   const add = (path: string, value: unknown): void => {
     if (path === 'apiVersion' || path === 'kind') return
     if (/(^|\.)observedGeneration$/.test(path)) value = value === generation ? 'current' : value === 0 ? 0 : 'stale'
-    // Each side has an authority of its own.
+    // Each side has its own certificate authority.
     if (path === 'spec.clientConfig.caBundle') value = 'authority'
     // Addresses and keys of the workload API server.
     if (kind === 'Secret' && path.startsWith('data.')) value = 'secret'
@@ -133,7 +133,7 @@ function keyOfItem(path: string, item: unknown, index: number): string {
   return String(index)
 }
 
-/** Every path of a set of fields, `f:` and `k:` read off. */
+/** Returns every path of a set of fields (FieldsV1), without the prefixes `f:` and `k:`. */
 function* ownedPaths(fields: unknown, path = ''): Iterable<string> {
   if (!isRecord(fields)) return
   for (const [name, inner] of Object.entries(fields)) {
@@ -164,7 +164,7 @@ export const pictureOfAnswer = (name: string, answer: { code: number; warnings: 
 export interface Difference {
   readonly object: string
   readonly path: string
-  /** Upstream's value; `undefined` when it has none. */
+  /** Upstream's value; `undefined` if upstream has none. */
   readonly theirs: string | undefined
   readonly ours: string | undefined
 }
@@ -192,7 +192,7 @@ export const textOf = ({ object, path, theirs, ours }: Difference): string =>
     ...(ours === undefined ? [] : [`  + ${ours}`]),
   ].join('\n')
 
-/** Paths of one field manager that are listed before the rest is counted. */
+/** Maximum number of paths printed for one field manager; further paths are only counted. */
 const MostPaths = 8
 
 /** Formats differences; those of one field manager are grouped. */

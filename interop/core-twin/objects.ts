@@ -1,4 +1,4 @@
-/** Objects that cases begin with. */
+/** Objects that cases create at their beginning. */
 import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Input, KubeObject } from '@capstan/kube'
 import { stub, type StubKinds } from './stub-kinds.ts'

@@ -1,7 +1,7 @@
 /** Status reported by stub providers. A case changes single roles with `twin.behave`. */
 import type { Behaviour, Behaviours } from './side.ts'
 
-/** The provider has not looked at its object yet. */
+/** The provider has not reconciled its object yet. */
 export const silent: Behaviour = () => undefined
 
 export const everythingReady: Behaviours = {

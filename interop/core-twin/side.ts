@@ -45,7 +45,7 @@ const coreKind = (kind: string, plural: string, group = 'cluster.x-k8s.io'): Kin
   scope: 'Namespaced',
 })
 
-/** Everything in a case's namespace that is compared. A kind that an API server does not serve has no objects there. */
+/** The kinds whose objects in a case's namespace are compared. A kind that an API server does not serve counts as having no objects. */
 const observed: readonly Kind[] = [
   coreKind('Cluster', 'clusters'),
   coreKind('ClusterClass', 'clusterclasses'),
@@ -66,12 +66,12 @@ const observed: readonly Kind[] = [
   Event,
 ]
 
-/** Objects of one namespace as its watches last saw them. */
+/** Objects of one namespace, as last reported by the watches. */
 export interface Seen {
   readonly objects: Map<string, { readonly kind: string; readonly object: KubeObject }>
-  /** Names of MachineDeployments, deleted ones included, that were changed otherwise than in their version. */
+  /** Names of MachineDeployments, deleted ones included, of which a topology changed more than the version. */
   readonly updated: Set<string>
-  /** When something other than an Event last changed, on the clock of `performance.now()`. */
+  /** Time of the last change of an object other than an Event, on the clock of `performance.now()`. */
   changed: number
 }
 
@@ -101,7 +101,7 @@ export interface RawAnswer {
   readonly body: unknown
 }
 
-/** User agent of everything that a case writes. */
+/** User agent of the requests of a case. */
 const agent = 'twin'
 
 export class Side implements AsyncDisposable {
@@ -305,7 +305,7 @@ export class Side implements AsyncDisposable {
     seen.changed = performance.now()
   }
 
-  /** Reports of one object, when it is a stub's. A Machine lets its infrastructure register its Node, whichever is seen first. */
+  /** Writes the report of a stub provider for its object. For a Machine, does so for its infrastructure, which then registers the Node. */
   async playObject(kind: Kind, object: KubeObject): Promise<void> {
     if (kind.kind === Machine.kind) {
       const { name } = (object as Machine).spec.infrastructureRef
@@ -345,17 +345,17 @@ export class Side implements AsyncDisposable {
     if (role === 'machine' && theatre.registersNodes && typeof providerID === 'string') await this.#register(object, providerID)
   }
 
-  /** The Node that a kubelet on the machine would register. */
+  /** Registers the Node, as a kubelet on the machine would. */
   async #register(machine: StubObject, providerID: string): Promise<void> {
     const { namespace = '', name, labels = {} } = machine.metadata
     const cluster = labels['cluster.x-k8s.io/cluster-name']
-    // Core has not adopted it yet.
+    // Core has not adopted the infrastructure machine yet.
     if (cluster === undefined) return
     const version = this.#versionOf(namespace, name)
-    // It has no Machine as owner yet; setting the owner triggers a change event.
+    // No Machine refers to it yet. The event of that Machine calls this again.
     if (version === undefined) return
     const client = this.#workloads.clientFor({ namespace, name: cluster })
-    // The case has stopped it: no kubelet can register a Node.
+    // Without client the case has stopped the workload API server, so no kubelet can register a Node.
     if (!client || this.#registered.has(machine.metadata.uid)) return
     this.#registered.add(machine.metadata.uid)
     const metadata = { name, labels: { 'kubernetes.io/hostname': name } }
@@ -382,7 +382,7 @@ export class Side implements AsyncDisposable {
     }
   }
 
-  /** Of the Machine that refers to the stub machine. */
+  /** Returns the version of the Machine that refers to the stub machine. */
   #versionOf(namespace: string, name: string): string | undefined {
     const machine = this.objects(namespace, Machine).find(({ spec }) => spec.infrastructureRef.name === name)
     return machine && (machine.spec.version ?? 'v1.35.0')
@@ -395,20 +395,20 @@ export class Side implements AsyncDisposable {
   }
 }
 
-/** The case that an object belongs to: an ExtensionConfig, which has no namespace, is named after its case. */
+/** Returns the case that an object belongs to: its namespace, or for an ExtensionConfig, which has none, its name. */
 const caseOf = ({ metadata }: KubeObject): string => metadata.namespace ?? metadata.name
 
-/** The object without the record of calls of hooks, which Capstan writes after each call, and without what changes with every write. */
+/** Returns the object as text, without the record of hook calls, which Capstan writes after each call, and without fields that change with every write. */
 function withoutRecords({ metadata, ...rest }: KubeObject): string {
   const { resourceVersion: _version, managedFields: _fields, annotations = {}, ...others } = metadata
   const { [WaitingHooksAnnotation]: _record, ...kept } = annotations
   return JSON.stringify([others, kept, rest])
 }
 
-/** Whether a write changed what a topology sets in a MachineDeployment, but not the version. */
+/** Whether a write changed fields of a MachineDeployment that a topology sets, but not the version. */
 function isUpdated(before: MachineDeployment, after: MachineDeployment): boolean {
   const wanted = ({ metadata: { labels, annotations = {} }, spec }: MachineDeployment) => {
-    // Set by the controller of MachineDeployments.
+    // The controller of MachineDeployments sets this annotation.
     const { [RevisionAnnotation]: _revision, ...others } = annotations
     return [labels ?? {}, others, spec]
   }
@@ -432,7 +432,7 @@ export const nodeInfoOf = (version: string) => ({
   systemUUID: 'twin',
 })
 
-/** Whether everything in `part` is in `whole` already. */
+/** Whether `whole` has all fields of `part` with the same values. */
 function contains(whole: unknown, part: unknown): boolean {
   if (part === null) return whole === undefined || whole === null
   if (typeof part !== 'object' || Array.isArray(part)) return JSON.stringify(whole) === JSON.stringify(part)

@@ -1,4 +1,4 @@
-/** Provider kinds without a provider: the stubs of a case write their status. One group for each contract version. */
+/** Provider kinds for which no provider runs: the stubs of a case write their status. One group for each contract version. */
 import { type CustomResourceDefinition, type Input, type Kind, type KubeObject } from '@capstan/kube'
 
 export interface StubObject extends KubeObject {

@@ -22,23 +22,23 @@ import type { Interruption } from './interruption.ts'
 import type { Role } from './stub-kinds.ts'
 import { everythingReady } from './providers.ts'
 
-/** Milliseconds. */
+/** Times in milliseconds. */
 const Wait = {
   /** Both sides are idle when they are equal and have not changed for this time. */
   equal: 2_000,
   /**
-   * Nothing changed for that long, and the state is not reached or the sides are not equal: Machines and objects that sum up others are
-   * reconciled once more, since upstream does not watch all that it reads, and misses a Node that registers before its Machine is
-   * indexed by providerID. Machines count as not up to date ten seconds after their creation.
+   * If nothing changed for this time and the sides differ or have not reached the expected state, Machines and the objects that aggregate
+   * them are reconciled again: upstream does not watch all objects that it reads, and misses a Node that registers before its Machine is
+   * indexed by providerID. Not shorter, because Machines count as not up to date only ten seconds after their creation.
    */
   refresh: 10_000,
-  /** Between the refresh of objects and that of others, which sum them up. */
+  /** Between the refresh of objects and the refresh of objects that aggregate them. */
   stage: 1_500,
   /** Time without changes after a refresh until the next refresh, or until the sides count as different. */
   different: 6_000,
-  /** The same when only Events differ: upstream's library writes them one after the other, on a busy machine up to 20 s late. */
+  /** As `different`, if only Events differ: upstream's library writes them one after the other, on a busy machine up to 20 s late. */
   events: 40_000,
-  /** Between two comparisons where a side does not come to rest. */
+  /** Between two comparisons in a state in which a side never becomes idle. */
   again: 700,
   /** Longest wait for one step: a busy machine needs more time, and a side that reaches the state of the other ends the wait. */
   most: 180_000,
@@ -46,13 +46,13 @@ const Wait = {
   changing: 300_000,
 }
 
-/** Comparisons without a difference that are necessary where a side does not come to rest. */
+/** Number of comparisons without a difference that are required in a state in which a side never becomes idle. */
 const TimesEqual = 5
 
-/** Refreshes of one step. The first may meet a workload cluster to which upstream is still connecting. */
+/** Maximum number of refreshes in one step. At the first, upstream may still be connecting to the workload cluster. */
 const MostRefreshes = 3
 
-/** Objects before those that sum them up. */
+/** Kinds in the order of their refresh: objects before those that aggregate them. */
 const refreshed: readonly (readonly Kind[])[] = [[Machine], [MachineSet, MachinePool, MachineHealthCheck], [Cluster]]
 
 const Touched = 'twin.capstan.dev/touched'
@@ -62,14 +62,14 @@ export interface Found {
   readonly differences: readonly Difference[]
 }
 
-/** The name of an object, or how to find it: among the objects of its kind in the order of their creation. */
+/** The name of an object, or a function that selects it from the objects of its kind, which are in the order of their creation. */
 export type Target<T extends KubeObject> = string | ((objects: readonly T[]) => T | undefined)
 
 /** A request whose responses are compared. */
 export interface Asked {
   readonly what: string
   readonly method: 'POST' | 'PATCH' | 'DELETE'
-  /** Of the existing object. */
+  /** Name of the existing object. */
   readonly name?: string
   /** The object, or the merge patch. */
   readonly body?: object
@@ -95,15 +95,15 @@ export class Twin {
     this.#interruption = interruption
   }
 
-  /** For a case that has ended, whether it came to its interruption or not. */
+  /** Called at the end of a case, so that the interruption does not wait for it. */
   close(): void {
     this.#interruption?.leave()
     this.#interruption = undefined
   }
 
   /**
-   * Does something while no manager runs, once in a case of `restartCases`. Kinds of core cannot be written meanwhile: their webhooks
-   * are down.
+   * Runs `act` while no manager runs, at most once in a case of `restartCases`. `act` cannot write core's kinds, because their webhooks are
+   * down.
    */
   async whileStopped(act: () => Promise<void>): Promise<void> {
     const interruption = this.#interruption
@@ -119,7 +119,7 @@ export class Twin {
     await this.settle('the extension is discovered', (objects) => objects.some(isDiscovered))
   }
 
-  /** What the extension of the case answers a hook from now on; `undefined`: it proceeds. */
+  /** Sets the response of the case's extension to a hook; `undefined`: it allows the next step. */
   answer(hook: string, answer: ((call: StagedCall) => StagedAnswer) | undefined): void {
     for (const side of this.#sides) side.stage(this.namespace).answer(hook, answer)
   }
@@ -134,7 +134,7 @@ export class Twin {
     const metadata = { ...object.metadata, namespace: this.namespace }
     await this.#answered(`create ${kind.kind} ${object.metadata.name}`, async (side) => {
       const created = await side.client.create(kind, { ...object, metadata })
-      // A stub reports at once, so that both cores meet the object in the same state.
+      // A stub reports at once, so that both cores find the object in the same state.
       await side.playObject(kind, created)
     })
   }
@@ -183,7 +183,7 @@ export class Twin {
     await this.#both((side) => side.stopWorkload({ namespace: this.namespace, name: cluster }))
   }
 
-  /** Does something in the workload API server of a cluster. */
+  /** Runs an action with a client of a cluster's workload API server. */
   async inWorkload(cluster: string, act: (client: Client, side: Side) => Promise<unknown>): Promise<void> {
     await this.#both((side) => act(side.workload({ namespace: this.namespace, name: cluster }), side))
   }
@@ -212,8 +212,8 @@ export class Twin {
   }
 
   /**
-   * Waits until neither side changes any more, and compares them. `until`: what both must come to first, where that takes longer than
-   * the rest that counts as such.
+   * Waits until both sides are idle, and compares them. If `until` is given, waits first until both sides have reached that state, for
+   * states that take longer than the time after which a side counts as idle.
    */
   async settle(step: string, until?: (objects: readonly KubeObject[]) => boolean): Promise<void> {
     const begun = performance.now()
@@ -254,8 +254,8 @@ export class Twin {
   }
 
   /**
-   * Waits until both sides were equal several times, in a state in which a side never rests, such as retries that create an object and delete it again.
-   * Detects lasting differences; may miss temporary ones.
+   * Waits until both sides were equal several times. For states in which a side never becomes idle, such as retries that create an object and
+   * delete it again. Detects lasting differences; may miss temporary ones.
    */
   async agree(step: string, until: (objects: readonly KubeObject[]) => boolean): Promise<void> {
     const begun = performance.now()
@@ -283,7 +283,7 @@ export class Twin {
     this.#answers = []
   }
 
-  /** Changes an annotation of every Machine and every object that sums up others, so that both cores reconcile it. */
+  /** Changes an annotation of every Machine and of every object that aggregates others, so that both cores reconcile them. */
   async #refresh(): Promise<void> {
     this.#touches++
     const body = { metadata: { annotations: { [Touched]: String(this.#touches) } } }
@@ -300,7 +300,7 @@ export class Twin {
     }
   }
 
-  /** Unexplained differences that no earlier step has reported. */
+  /** Returns the unexplained differences that no earlier step has reported. */
   #compare(): Difference[] {
     const [theirs, ours] = this.#sides.map((side) => pictureOf(side.seen(this.namespace))) as [never, never]
     return [...this.#answers, ...differencesOf(theirs, ours)].filter((one) => {
@@ -310,7 +310,7 @@ export class Twin {
     })
   }
 
-  /** The sides that have not reached a state; none when both have. */
+  /** Returns the names of the sides that have not reached a state. */
   #missed(step: string, until: (objects: readonly KubeObject[]) => boolean): Difference[] {
     const [theirs, ours] = this.#sides.map((side) =>
       until([...side.seen(this.namespace).objects.values()].map(({ object }) => object)),
@@ -337,7 +337,7 @@ export class Twin {
     return await Promise.all([act(this.#sides[0]), act(this.#sides[1])])
   }
 
-  /** Compares whether it was let through, and with which error it was not. */
+  /** Compares whether a request was accepted, and otherwise the error. */
   async #answered(what: string, act: (side: Side) => Promise<unknown>, whole = false): Promise<void> {
     const [theirs, ours] = await this.#both((side) =>
       act(side).then(

@@ -1,4 +1,4 @@
-/** Every kind of `v1`: defaults, rejections, allowed changes, and the output of `kubectl get`. */
+/** Requests for every kind of `v1`: defaults, rejected and allowed changes, and the output of `kubectl get`. */
 import { apply, columnsOf, get, mergePatch, post, put, remove, type Scenario, type Step, strategicPatch } from './step.ts'
 
 const ns = '/api/v1/namespaces/core'

@@ -20,7 +20,7 @@ const prepared = ({ request }: Step, sleepMs?: number): Step => ({
 const later = (step: Step, sleepMs: number): Step => ({ ...step, sleepMs })
 const asUser = (path: string, headers: Sent['headers'], body: unknown): Step => post(path, body, headers)
 
-/** A definition `<plural>.clients.example.com` with these versions. */
+/** Returns a CustomResourceDefinition `<plural>.clients.example.com` with these versions. */
 const definition = (plural: string, kind: string, versions: readonly object[]) => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -399,7 +399,7 @@ export const scenarios: readonly Scenario[] = [
             },
           },
         ],
-        // One error is new; the other is as old as before.
+        // One error is new; the other existed before the update.
         ['listed', { spec: { name: 'worse' } }],
         ['listed', { spec: { items: [{ key: 'b', value: 'bad' }] } }],
         ['a', { spec: { name: 'worse' } }],

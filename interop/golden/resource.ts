@@ -123,7 +123,7 @@ const badResult = (more: object) => ({ allocation: allocation(result(more)) })
 const badDevice = (more: object) => ({ ...allocated(), devices: [{ ...device, ...more }] })
 
 const robot = 'system:serviceaccount:default:robot'
-/** What it may do, and what it writes. */
+/** The permissions of the user, and the objects that it writes. */
 const grant = (name: string, rule: object): Step[] => {
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
   const of = (path: string, body: object): Step => ({ prepare: { method: 'POST', path: `${rbac}/${path}`, body } })

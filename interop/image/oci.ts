@@ -1,4 +1,4 @@
-/** Builds the image of `image/Dockerfile` with buildah, without a registry of images, and runs containers of it with runc. */
+/** Builds the image of `image/Dockerfile` with buildah, without an image registry, and runs containers of it with runc. */
 import { execFile, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -13,7 +13,7 @@ import { CannotRun } from '../suite.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const execute = promisify(execFile)
 
-/** Packages of the distribution: they build images, run containers, and make the base image. */
+/** Packages of the distribution that build images, run containers, and create the base image. */
 const needed = ['buildah', 'runc', 'mmdebstrap']
 
 /** System libraries that Node needs. */
@@ -57,12 +57,12 @@ async function installPackages(missing: readonly string[]): Promise<void> {
   }
 }
 
-/** An image, and where its parts are. */
+/** A built image. */
 export interface BuiltImage {
-  /** Its root file system. */
+  /** Folder of its root file system. */
   readonly rootfs: string
   readonly config: ImageConfig
-  /** Bytes of its layers, compressed, and of its files. */
+  /** Sizes in bytes: of its compressed layers, and of its files. */
   readonly packed: number
   readonly unpacked: number
   /** Bytes of the base image's files. */
@@ -76,17 +76,17 @@ interface ImageConfig {
   readonly Labels: Readonly<Record<string, string>>
 }
 
-/** The architecture of this machine, as images name it. */
+/** The architecture of this machine, by its name in image platforms. */
 const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64'
 
-/** Builds it in `folder`, on a base made of the distribution's packages. */
+/** Builds the image in `folder`, on a base made of the distribution's packages. */
 export async function buildImage(folder: string, version: string): Promise<BuiltImage> {
   const store = [
     '--root',
     join(folder, 'storage'),
     '--runroot',
     join(folder, 'run'),
-    // Needs no rights and no file system of its own.
+    // This isolation and this storage driver need no privileges.
     '--storage-driver',
     'vfs',
   ]
@@ -151,17 +151,17 @@ export interface SecurityContext {
 /** The fields of a Deployment's container that the runtime uses. */
 export interface ContainerOptions {
   readonly args: readonly string[]
-  /** In place of the image's. */
+  /** Replaces the entry point of the image. */
   readonly entrypoint?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly securityContext: SecurityContext
-  /** Bytes. */
+  /** In bytes. */
   readonly memoryLimit: number
-  /** Folders of this machine, by where the container finds them; read-only. */
+  /** Folders of this machine by their path in the container; mounted read-only. */
   readonly mounts?: Readonly<Record<string, string>>
 }
 
-/** Starts a container in the network of this process: the kubelet's part, by runc. SIGTERM to the program reaches it. */
+/** Starts a container with runc in the network of this process. A SIGTERM to runc is passed on to the container. */
 export async function startContainer(
   programs: Programs,
   name: string,
@@ -174,8 +174,7 @@ export async function startContainer(
   await execute('runc', ['spec'], { cwd: bundle })
   const spec = JSON.parse(readFileSync(join(bundle, 'config.json'), 'utf8')) as RuntimeSpec
   const { securityContext: security } = options
-  if (!security.capabilities.drop.includes('ALL'))
-    throw new Error('a container that keeps capabilities is not what this suite runs')
+  if (!security.capabilities.drop.includes('ALL')) throw new Error('this suite runs only containers that drop all capabilities')
   const none = Object.fromEntries(Object.keys(spec.process.capabilities).map((set) => [set, []]))
   writeFileSync(
     join(bundle, 'config.json'),
@@ -220,7 +219,7 @@ export async function startContainer(
 }
 
 export interface Container {
-  /** runc, which ends with its container, passes SIGTERM on to it, and has its output. */
+  /** The process of runc: it ends with the container, passes on SIGTERM, and has the container's output. */
   readonly program: Program
   /** Signals the first process in the container. */
   signal(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>

@@ -9,11 +9,11 @@ const lines = (keep: (line: string) => boolean) => (output: string) => output.sp
 
 export const explained = {
   descriptions: {
-    reason: "upstream's sentences about built-in kinds are not copied: fields and their types are there, descriptions are not",
+    reason: "upstream's descriptions of built-in kinds are not copied: the output has fields and types, but no descriptions",
     mask: lines((line) => /^(exit|KIND|VERSION|GROUP|FIELDS?|error)|^ *enum:|\t<[^>]+>/.test(line)),
   },
   alone: {
-    reason: 'what API servers keep for one another, for aggregated ones and for tokens of old is not there',
+    reason: 'Leases of API servers, and objects for aggregated API servers and legacy tokens, do not exist',
     mask: lines(
       (line) =>
         !/^kube-system +(lease.*\/)?apiserver-|^(extension-apiserver-auth|kube-apiserver-legacy-)|^(NAME|No res|stderr)|^$/.test(
@@ -22,7 +22,8 @@ export const explained = {
     ),
   },
   controllers: {
-    reason: "kube-controller-manager makes ServiceAccounts for its controllers; the embedded server's are part of the server",
+    reason:
+      'kube-controller-manager creates ServiceAccounts for its controllers; the controllers of the embedded server are part of it',
     mask: lines(
       (line) =>
         !/^kube-system +(clusterrole-aggregation-controller|generic-garbage-collector|namespace-controller|root-ca-cert-publisher|service-account-controller) /.test(
@@ -31,15 +32,15 @@ export const explained = {
     ),
   },
   protobuf: {
-    reason: 'answers are JSON, where an empty list is a list; in protobuf it is nothing',
+    reason: 'responses are JSON, which has empty lists; in protobuf an empty list is absent, and kubectl prints null',
     mask: (output) => output.replaceAll(/"items": (null|\[\])/g, '"items"'),
   },
   structs: {
-    reason: 'what is compared is a specification as JSON has it, and not a Go struct',
+    reason: 'the error shows the difference of specifications as JSON, not as Go structs',
     mask: (output) => output.replace(/(may not change fields other than .*\n)[\s\S]*/, '$1'),
   },
   build: {
-    reason: 'what the server is built of, and when, is its own',
+    reason: 'each server reports its own build',
     mask: lines((line) => !/"(gitCommit|gitTreeState|buildDate|goVersion|compiler|platform)"/.test(line)),
   },
   unserved: {

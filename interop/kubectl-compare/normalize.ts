@@ -14,21 +14,21 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   // Whether a watch ends before the timeout of the command, or lasts less than a second, is chance.
   [/^I\d{4} .* reflector\.go:\d+\] "Warning: watch ended with error".*very short watch.*\n/gm, ''],
   [/^E\d{4} .* reflector\.go:\d+\] .*context deadline exceeded.*\n/gm, ''],
-  // Klog's head: severity and date, time, process.
+  // Prefix of a line of klog: severity, date, time, process.
   [/^([EWIF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ /gm, '$1 '],
   [/("?resourceVersion\\?"?: ?\\?"?)\d+/gi, '$1RV'],
   [/(Resource ?Version: +)\d+/g, '$1RV'],
   [/("?continue"?: ?")[\w-]{20,}/g, '$1TOKEN'],
-  // Places of temporary files.
+  // Paths of temporary files.
   [/\/tmp\/(LIVE|MERGED|kubectl-edit)-\d+/g, '/tmp/$1-N'],
   [/kubectl-edit-\d+\.yaml/g, 'kubectl-edit-N.yaml'],
   [/(-----BEGIN CERTIFICATE-----)[\s\S]*?(-----END CERTIFICATE-----)/g, '$1$2'],
   [/\b10\.\d+\.\d+\.\d+\b/g, 'CLUSTER-IP'],
   [/(nodePort"?: |NodePort: +\S* +|:)3\d{4}\b/g, '$1NODE-PORT'],
   [/-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, '-RANDOM'],
-  // Addresses in memory, when kubectl panics: the version at hand does so in `auth reconcile`.
+  // Memory addresses in panics of kubectl: this version panics in `auth reconcile`.
   [/\b0x[0-9a-f]+\b/g, '0xN'],
-  // Ages, alone in their column.
+  // Values of the column AGE.
   [/(?<=[ \t(]|^)(\d+(ms|[smhdy]))+(?=$|[ \t)])/gm, 'AGE'],
   [/<(invalid|unknown)>(?=$)/gm, 'AGE'],
   [/\b\d+ seconds? ago\b/g, 'AGE ago'],

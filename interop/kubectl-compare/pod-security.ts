@@ -3,14 +3,14 @@ import type { Section } from './rows.ts'
 
 const label = 'pod-security.kubernetes.io/'
 
-/** A namespace with labels, once pods can be made in it. */
+/** Creates a namespace with labels, and waits until pods can be created in it. */
 const namespace = (name: string, labels: { readonly [label: string]: string }): string => {
   const all = Object.entries(labels).map(([key, value]) => `"${label}${key}":"${value}"`)
   const object = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"${name}","labels":{${all.join(',')}}}}`
   return `kubectl create -f - <<< '${object}' && kubectl wait --for=create serviceaccount/default -n ${name} --timeout=20s`
 }
 
-/** Each between two in which several checks changed, and one that is not yet. */
+/** Versions before and after changes of checks, and a future version. */
 const versions = ['v1.0', 'v1.18', 'v1.24', 'v1.30', 'v1.34', 'v1.99']
 
 const tryAll = (name: string): string => `kubectl create -n ${name} --dry-run=server -f pod-security.yaml`
@@ -32,7 +32,7 @@ export const podSecurity: Section = {
     ...versions.map(
       (version) => `kubectl label namespace versions ${label}enforce-version=${version} --overwrite && ${tryAll('versions')}`,
     ),
-    // Labels that mean nothing.
+    // Labels with invalid values.
     namespace('wrong', { enforce: 'strict', 'enforce-version': 'v2.0', audit: '', 'warn-version': 'v1.01' }),
     namespace('wrong', { enforce: 'Baseline' }),
     namespace('wrong', { 'enforce-version': 'v1.99999999999999999999' }),
@@ -42,9 +42,9 @@ export const podSecurity: Section = {
     `kubectl annotate namespace open ${label}warn=most`,
     `kubectl apply --server-side -f - <<< '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"open","labels":{"${label}enforce":"none"}}}'`,
     `kubectl patch namespace open --type=json -p '[{"op":"add","path":"/metadata/labels","value":{"${label}audit-version":"1.20"}}]'`,
-    // More than headers hold.
+    // More warnings than response headers can contain.
     `kubectl create -n warned --dry-run=server -o name -f - <<< '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeSelector":{"beta.kubernetes.io/arch":"x"},"containers":['$(printf ',{"image":"i","name":"a-long-name-of-a-container-%d"}' {100..160} | cut -c2-)']}}'`,
-    // Profiles that annotations choose.
+    // Profiles that annotations of pods select.
     'kubectl create -n open -f pod-annotations.yaml',
     'kubectl get pods -n open -o yaml --show-managed-fields',
     'kubectl create -n baseline --dry-run=server -f pod-annotations.yaml',
@@ -52,7 +52,7 @@ export const podSecurity: Section = {
     'kubectl annotate pod app-armor-windows -n open container.apparmor.security.beta.kubernetes.io/a- container.apparmor.security.beta.kubernetes.io/b=x',
     'kubectl annotate pod seccomp-annotations -n open seccomp.security.alpha.kubernetes.io/pod=x',
     'kubectl delete pods,jobs -n open --all --now',
-    // What pods are made from.
+    // Kinds with pod templates.
     'kubectl create -n open -f pod-security-templates.yaml',
     'kubectl create -n baseline -f pod-security-templates.yaml',
     'kubectl create -n restricted -f pod-security-templates.yaml --dry-run=server',
@@ -66,7 +66,7 @@ export const podSecurity: Section = {
     'kubectl create deployment web --image=nginx -n restricted',
     `kubectl patch deployment/d -n baseline --subresource=status --type=merge -p '{"status":{"replicas":0}}'`,
     'kubectl delete deployment/d -n baseline',
-    // Pods that are there when their namespace begins to ask for more.
+    // Existing pods when the labels of their namespace become stricter.
     'kubectl create -n open -f pod-security.yaml',
     `kubectl create -n open -f - <<< '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"another"},"spec":{"containers":[{"name":"a","image":"i","resources":{"requests":{"cpu":"1m"}}}]}}'`,
     `kubectl label namespace open ${label}enforce=baseline`,

@@ -18,10 +18,10 @@ export interface Section {
   readonly rows: readonly (string | Row)[]
 }
 
-/** Waits for what controllers do after the command, on both servers. */
+/** Waits on both servers for the result of controllers after a command. */
 const settled = (what: string, condition = '--for=create'): string => `kubectl wait ${condition} ${what} --timeout=20s`
 
-/** What a kind is made of; the sentences about it are our own, or none. */
+/** A `kubectl explain` command: the descriptions of fields may differ. */
 const explain = (run: string): Row => ({ run, but: ['descriptions'] })
 
 export const sections: readonly Section[] = [
@@ -216,7 +216,7 @@ export const sections: readonly Section[] = [
       'kubectl get endpoints,endpointslices',
       'kubectl create -f event.yaml --dry-run=client -o name',
       'sed s/NAMESPACE/pods/ event.yaml | kubectl create -f -',
-      // The real server repairs the addresses of Services every few minutes, and records an event for one created meanwhile.
+      // The real server checks the addresses of Services every few minutes, and records an event for a Service that is created meanwhile.
       'kubectl delete events --field-selector=reason=ClusterIPNotAllocated >/dev/null 2>&1',
       'kubectl get events',
       'kubectl get events -o wide',

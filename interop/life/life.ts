@@ -1,4 +1,4 @@
-/** The life of a Cluster, with and without a class: the same steps for every provider and every core. */
+/** Steps in the life of a Cluster, with and without a class, for every provider and every core. */
 import { readFileSync } from 'node:fs'
 import {
   Cluster,
@@ -25,12 +25,12 @@ import { parseAllDocuments } from 'yaml'
 import type { Checks } from '../capstan-process.ts'
 import { until } from '../until.ts'
 
-/** Files of a provider's objects, named after it, and what it has. */
+/** A provider: the name of its object files, its kinds, and its features. */
 export interface Kit {
   /** `NAME.yaml` holds a class, `NAME-cluster.yaml` a Cluster of it, `NAME-plain.yaml` a Cluster without a class. */
   readonly name: 'local' | 'memory'
   readonly controlPlane: Kind
-  /** Whether its control plane replaces unhealthy Machines. */
+  /** Whether suites test that its control plane replaces unhealthy Machines. */
   readonly remediatesControlPlane: boolean
   /** Kind of its machine pools, if it has any; `NAME-pool.yaml` holds the pool of the Cluster without a class. */
   readonly pool?: Kind<PoolInfrastructure>
@@ -73,15 +73,15 @@ export interface Scene {
 /** Name of the pool of the Cluster without a class. */
 const poolName = 'pool'
 
-/** Name of the Clusters of the files. */
+/** Names of the Clusters in the files. */
 export type ClusterName = 'classy' | 'plain'
 
-/** How a Cluster is meant to be once it rests. */
+/** Desired state of a Cluster when all controllers are idle. */
 export interface Wanted {
   readonly version: string
   readonly controlPlane: number
   readonly workers: number
-  /** Machines of its pool. The pool is left alone when absent. */
+  /** Machines of its pool. When absent, the pool is not changed or checked. */
   readonly pool?: number
 }
 
@@ -154,7 +154,7 @@ export async function upgrade(
           mine.length === wanted.controlPlane && mine.every((one) => one.spec.version === version && isTrue(one, 'Available'))
         )
       })
-      // Preflight checks stop MachineSets until the control plane is stable.
+      // Until the control plane is stable, preflight checks stop MachineSets from creating Machines.
       const body = { spec: { template: { spec: { version } } } }
       await client.patch(MachineDeployment, { namespace, name }, { type: 'merge', body })
       if (wanted.pool !== undefined) await client.patch(MachinePool, { namespace, name: poolName }, { type: 'merge', body })
@@ -164,7 +164,7 @@ export async function upgrade(
   await atRest(scene, name, wanted)
 }
 
-/** Marks a Machine as unhealthy, as a person does; another one takes its place. */
+/** Marks a Machine as unhealthy, as a user does, and waits until it is replaced. */
 export async function remediate(scene: Scene, name: ClusterName, which: 'worker' | 'control plane', wanted: Wanted) {
   const { client, namespace } = scene
   const isMeant = (one: Machine) => isControlPlane(one) === (which === 'control plane') && !isOfPool(one)
@@ -185,7 +185,7 @@ export async function remove(scene: Scene, name: ClusterName): Promise<void> {
   await awaited(scene, Cluster, `${name} is deleted`, (all) => !all.some(({ metadata }) => metadata.name === name))
 }
 
-/** Everything as wanted, with all conditions saying so. */
+/** Waits until all objects have the desired state and all conditions report it. */
 export async function atRest(scene: Scene, name: ClusterName, wanted: Wanted): Promise<void> {
   const { version, controlPlane, workers, pool } = wanted
   const isAtRest = (one: Cluster | undefined) =>
@@ -194,7 +194,7 @@ export async function atRest(scene: Scene, name: ClusterName, wanted: Wanted): P
     (name === 'plain' || isTrue(one, 'TopologyReconciled')) &&
     ['RollingOut', 'ScalingUp', 'ScalingDown', 'Remediating'].every((type) => getCondition(one, type)?.status === 'False')
   const what = `${name}: ${controlPlane} + ${workers} Machines of ${version}`
-  // One watch each: what holds at the end of the last may have ceased to hold, and is waited for again.
+  // Each kind is awaited by itself, so an earlier one may have changed when the last is ready. Therefore all are awaited again.
   for (;;) {
     if (pool !== undefined) await poolAtRest(scene, name, { version, pool })
     await awaited(scene, Machine, what, (all) => areWanted(ofCluster(all, name)))
@@ -211,11 +211,11 @@ export async function atRest(scene: Scene, name: ClusterName, wanted: Wanted): P
   }
 }
 
-/** Everything in the namespace that belongs to Cluster API, and Secrets, as `Kind name`. */
+/** Returns the names of all objects of Cluster API and Secrets in the namespace, as `Kind name`. */
 export const inventory = async (scene: Pick<Scene, 'client' | 'namespace'>): Promise<string[]> =>
   [...(await everything(scene)).keys()].sort()
 
-/** Every object in the namespace that belongs to Cluster API, and Secrets, by `Kind name`. */
+/** Returns all objects of Cluster API and Secrets in the namespace, by `Kind name`. */
 export async function everything({ client, namespace }: Pick<Scene, 'client' | 'namespace'>): Promise<Map<string, KubeObject>> {
   const found = new Map<string, KubeObject>()
   const kinds = [...(await customKinds(client)).values(), Secret as Kind].filter(({ scope }) => scope === 'Namespaced')
@@ -240,7 +240,7 @@ export async function leftBehind(scene: Scene, before: readonly string[]): Promi
   }
 }
 
-/** The kinds that definitions have added, as they are stored, by name. */
+/** Returns the kinds of CustomResourceDefinitions in their storage version, by name. */
 export async function customKinds(client: Client): Promise<Map<string, Kind>> {
   const { items } = await client.list(CustomResourceDefinition)
   return new Map(
@@ -260,21 +260,21 @@ export const awaited = <T extends KubeObject>(
   holds: (objects: T[]) => boolean,
 ) => until(client, kind, what, holds, { namespace, seconds: limit })
 
-/** Available Machines of the pools of a Cluster. */
+/** Waits for the number of available Machines of a Cluster's pools. */
 export const poolsAvailable = (scene: Scene, name: ClusterName, replicas: number) =>
   awaited(scene, MachinePool, `${name}: ${replicas} Machines of pools`, (all) => {
     const mine = all.filter(({ spec }) => spec.clusterName === name)
     return mine.reduce((sum, { status }) => sum + (status?.availableReplicas ?? 0), 0) === replicas
   })
 
-/** Nodes of the pools of a Cluster. */
+/** Waits for the number of Nodes of a Cluster's pools. */
 export const poolsReady = (scene: Scene, name: ClusterName, replicas: number) =>
   awaited(scene, MachinePool, `${name}: ${replicas} Nodes of pools`, (all) => {
     const mine = all.filter(({ spec }) => spec.clusterName === name)
     return mine.length > 0 && mine.reduce((sum, { status }) => sum + (status?.nodeRefs?.length ?? 0), 0) === replicas
   })
 
-/** Every machine of the pool of a Cluster has this version and a Node, and its provider reports no other one. */
+/** Waits until every machine of a Cluster's pool has this version and a Node, and the provider reports no other machine. */
 async function poolAtRest(scene: Scene, name: ClusterName, { version, pool }: { version: string; pool: number }): Promise<void> {
   const what = `${name}: ${pool} machines of ${version} in its pool`
   await awaited(scene, scene.kit.pool!, what, (all) =>

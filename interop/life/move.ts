@@ -4,11 +4,11 @@ import type { ServedPlane } from '../plane.ts'
 import { clusterctlOn } from '../upstream/clusterctl.ts'
 import { customKinds, inventory, type Scene } from './life.ts'
 
-/** Resolves when everything has come back. No manager runs at the other server. */
+/** Moves the objects there and back, and checks them. No manager runs at the other server. */
 export async function moveThereAndBack(scene: Scene, plane: ServedPlane, elsewhere: ServedPlane): Promise<void> {
   const { client, namespace, checks } = scene
   const there = elsewhere.client()
-  // Secrets of bootstrap tokens and the like are not owned by a Cluster, and stay.
+  // Secrets that no Cluster owns, such as bootstrap tokens, are not moved.
   const moved = async () => (await inventory(scene)).filter((name) => !name.startsWith('Secret '))
   const before = await moved()
   const objects = await statuses(client, namespace)
@@ -21,7 +21,8 @@ export async function moveThereAndBack(scene: Scene, plane: ServedPlane, elsewhe
   )
   const stayed = await moved()
   checks.check('clusterctl move deletes every object on the first API server', stayed.length === 0, stayed)
-  // clusterctl moves objects without their status, which the managers there compute again, and rejects Clusters that are not provisioned.
+  // clusterctl moves objects without their status, and rejects Clusters that are not provisioned. Usually the managers at the target compute the
+  // status again; here none runs, so the suite copies it.
   for (const { kind, object } of objects) {
     const body = { status: object.status! }
     await orAbsent(there.patch(kind, keyOf(object), { type: 'merge', body }, { subresource: 'status' }))

@@ -27,11 +27,11 @@ test.each<[string, Grant, AuditEvent[], string[]]>([
   ['a right to the status', grant({ resources: ['widgets/status'] }), [event('get', { ...widgets, subresource: 'status' })], []],
   ['a right to all resources', grant({ resources: ['*'] }), [event('get', { ...widgets, subresource: 'status' })], []],
   ['another name', grant({ resourceNames: ['a'] }), [event('get', { ...widgets, name: 'b' })], ['role: get widgets.g a']],
-  ['the same name', grant({ resourceNames: ['a'] }), [event('get', { ...widgets, name: 'a' })], []],
+  ['a request for the named object only', grant({ resourceNames: ['a'] }), [event('get', { ...widgets, name: 'a' })], []],
   ['another namespace', grant({}, 'one'), [event('get', { ...widgets, namespace: 'two' })], ['role: get widgets.g']],
   ['an applied object that is new', grant({ verbs: ['create', 'patch'] }), [event('patch', widgets, 201)], []],
   [
-    'an applied object that was there',
+    'an applied object that existed',
     grant({ verbs: ['create', 'patch'] }),
     [event('patch', widgets)],
     ['role: create widgets.g'],

@@ -1,10 +1,10 @@
 /** Reads from an audit log of kube-apiserver which requests were forbidden, and which permissions were used. */
 import type { PolicyRule } from '@capstan/kube'
 
-/** An event of the audit log, as far as it is read. */
+/** The fields of an audit event that are used. */
 export interface AuditEvent {
   readonly user: { readonly username: string; readonly extra?: { readonly [name: string]: readonly string[] } }
-  /** When the answer was complete. */
+  /** Time at which the response was complete. */
   readonly stageTimestamp: string
   readonly verb: string
   readonly objectRef?: {
@@ -19,7 +19,7 @@ export interface AuditEvent {
   readonly annotations?: { readonly [name: string]: string }
 }
 
-/** A policy of audit that logs each request of these users once, without bodies. */
+/** Returns an audit policy that logs each request of these users once, without bodies. */
 export const auditPolicy = (users: readonly string[]): object => ({
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
@@ -67,12 +67,12 @@ export interface Right {
 export const rightText = ({ role, group, resource, name, verb }: Right): string =>
   `${role}: ${verb} ${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}`
 
-/** Rights that no request used. */
+/** Returns the permissions that no request used. */
 export function unused(grants: readonly Grant[], events: readonly AuditEvent[]): Right[] {
   const used = new Map<string, AuditEvent[]>()
   const id = (user: string, group: string, verb: string) => `${user} ${group} ${verb}`
   for (const event of events) {
-    // Server-side apply of a new object needs the right to create it, too.
+    // Server-side apply of a new object needs the permission to create it, too.
     const verbs = event.verb === 'patch' && event.responseStatus?.code === 201 ? ['patch', 'create'] : [event.verb]
     for (const verb of verbs) {
       const key = id(event.user.username, event.objectRef?.apiGroup ?? '', verb)

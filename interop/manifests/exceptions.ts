@@ -8,11 +8,11 @@ interface Exception {
 
 const exceptions: readonly Exception[] = [
   {
-    reason: 'kinds of other providers, which no run can know: upstream has the same rule',
+    reason: 'for kinds of other providers, which do not exist in this run; upstream has the same rule',
     is: ({ group, resource }) => resource === '*' && /^(bootstrap|controlplane|infrastructure)\.cluster\.x-k8s\.io$/.test(group),
   },
   {
-    reason: 'asked by the admission plugin OwnerReferencesPermissionEnforcement, which the audit log does not show',
+    reason: 'checked by the admission plugin OwnerReferencesPermissionEnforcement, which the audit log does not contain',
     is: ({ role, resource, verb }) =>
       resource.endsWith('/finalizers') ||
       (role === 'capi-manager-role' && verb === 'delete' && ['configmaps', 'secrets'].includes(resource)),
@@ -22,19 +22,19 @@ const exceptions: readonly Exception[] = [
     is: ({ group, resource, verb }) => verb === 'get' && (/\.(x-k8s\.io|capstan\.dev)$/.test(group) || resource === 'secrets'),
   },
   {
-    reason: 'labels of a namespace are read before a hook is called, and no extension is reachable here',
+    reason: 'labels of a namespace are read before a hook is called, but this run has no reachable extension',
     is: ({ resource, verb }) => resource === 'namespaces' && verb === 'get',
   },
   {
-    reason: 'a health check that a topology or class no longer has is deleted',
+    reason: 'a MachineHealthCheck is deleted when the topology and the class no longer define it',
     is: ({ resource, verb }) => resource === 'machinehealthchecks' && verb === 'delete',
   },
   {
-    reason: 'an Event that repeats is counted up',
+    reason: 'the count of a repeated Event is increased',
     is: ({ resource, verb }) => resource === 'events' && verb === 'patch',
   },
   {
-    reason: 'what was made for a Machine is deleted when the Machine itself could not be created',
+    reason: 'bootstrap config and infrastructure are deleted when their Machine could not be created',
     is: ({ role, group, verb }) =>
       role === 'capstan-local-manager-role' && group === 'bootstrap.capstan.dev' && verb === 'delete',
   },
@@ -44,5 +44,5 @@ const exceptions: readonly Exception[] = [
   },
 ]
 
-/** Why the roles have the right; `undefined` when nothing needs it. */
+/** Returns why the roles have an unused permission; `undefined` without a reason. */
 export const reasonFor = (right: Right): string | undefined => exceptions.find((one) => one.is(right))?.reason

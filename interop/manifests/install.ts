@@ -24,13 +24,13 @@ export type Provider = (typeof providers)[number]
 export const userOf = ({ namespace, account }: Provider): string => `system:serviceaccount:${namespace}:${account}`
 
 interface InstallOptions {
-  /** Of `capstan manifests`. */
+  /** Further arguments of `capstan manifests`. */
   readonly flags?: readonly string[]
-  /** Of the pods, when there are several. */
+  /** Addresses of the pods, if there are several. */
   readonly addresses?: readonly string[]
 }
 
-/** As a person does: writes the manifests and applies them. The pods get their addresses as the endpoints of the Service. */
+/** Writes the manifests and applies them, as a user does. The addresses of the pods become the endpoints of the Service. */
 export async function install(
   plane: ServedPlane,
   programs: Programs,

@@ -32,7 +32,7 @@ interface Container {
 
 export interface Pod {
   readonly program: Program
-  /** SIGKILL, as when a machine ends. Resolves when it has ended. */
+  /** Sends SIGKILL, as when the Node fails. Resolves when the process has ended. */
   kill(): Promise<void>
   /** Name of its user for RBAC and in audit logs. */
   readonly user: string
@@ -43,35 +43,36 @@ export interface PodOptions {
   readonly plane: ServedPlane
   readonly programs: Programs
   readonly deployment: Deployment
-  /** Of this pod alone. */
+  /** Address of this pod alone. */
   readonly address: string
-  /** More arguments. */
+  /** Further arguments. */
   readonly args?: readonly string[]
-  /** Which replica it is; 0 when absent. */
+  /** Number of the replica; default 0. */
   readonly replica?: number
   /** Runs in a container of this image rather than from the checkout. */
   readonly image?: BuiltImage
-  /** Where it finds the API server, if not at its own address. */
+  /** URL of the API server for this pod, if it differs from that of `plane`. */
   readonly server?: URL
-  /** Folders for its container, by where it finds them. */
+  /** Folders to mount, by their path in the container. */
   readonly mounts?: Readonly<Record<string, string>>
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Mounts that are empty but for the files of the ServiceAccount, which are written to the folder `$1`. */
+/** Mounts an empty /var/run that contains only the files of the ServiceAccount, from the folder `$1`. */
 const podScript = `run=$(readlink -f /var/run) && mount -t tmpfs tmpfs "$run" && mkdir -p "$run/secrets/kubernetes.io" &&
 ln -s "$1" "$run/secrets/kubernetes.io/serviceaccount" && shift && exec "$@"`
 
-/** Gives the network an address beside loopback. @throws CannotRun where that is not allowed */
+/** Adds an address to the loopback interface. @throws CannotRun where that is not allowed */
 export function addAddress(address: string): void {
   const { status, stderr, error } = spawnSync('ip', ['address', 'add', `${address}/32`, 'dev', 'lo'], { encoding: 'utf8' })
-  if (status !== 0) throw new CannotRun(`pods need a network of their own: ${error?.message ?? stderr.trim()}`)
+  if (status !== 0) throw new CannotRun(`pods need a separate network namespace: ${error?.message ?? stderr.trim()}`)
   const mount = spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'], { encoding: 'utf8' })
-  if (mount.status !== 0) throw new CannotRun(`pods need mounts of their own: ${mount.error?.message ?? mount.stderr.trim()}`)
+  if (mount.status !== 0)
+    throw new CannotRun(`pods need a separate mount namespace: ${mount.error?.message ?? mount.stderr.trim()}`)
 }
 
-/** Where containers find what belongs to their ServiceAccount. */
+/** Path of the files of the ServiceAccount in a container. */
 const ServiceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 /** Resolves when the manager is ready. */
@@ -96,7 +97,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
   const variables = Object.fromEntries(container.env.map((one) => [one.name, fields[one.valueFrom.fieldRef.fieldPath]!]))
   const { hostname, port } = options.server ?? new URL(plane.url)
   const env = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port, ...variables }
-  // A pod has all addresses of its network to itself; here several share one.
+  // A pod may listen on every address of its network. Here several pods share one network, so each listens on its own address.
   const args = [...container.args, ...(options.args ?? [])].map((arg) =>
     arg
       .replace(/\$\((\w+)\)/g, (_, variable: string) => variables[variable] ?? '')
@@ -119,7 +120,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
       env: { PATH: process.env.PATH, ...env },
       cwd: root,
     })
-  // As its probe does.
+  // As the readiness probe does.
   await ready(program, () => answers(`http://${address}:9440/readyz`))
   return {
     program,
@@ -133,7 +134,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
   }
 }
 
-/** A quantity in powers of 1024, as manifests have it. */
+/** Returns the bytes of a memory quantity with the suffix Mi or Gi. */
 function bytesOf(quantity: string): number {
   const [, number, unit = ''] = /^(\d+)(Mi|Gi)$/.exec(quantity) ?? []
   if (number === undefined) throw new Error(`memory ${quantity}: expected Mi or Gi`)

@@ -15,7 +15,7 @@ import { servingCertificateOf, type StagedAnswer, type StagedCall, startStagedEx
 import { StubCluster, StubControlPlane, stubGroup, StubMachine, StubMachineTemplate, templates } from './stub-providers.ts'
 
 export interface CaseOptions extends SceneOptions {
-  /** Whose clients the core under test may show itself as. */
+  /** Authority that signed the client certificate of the core under test. */
   readonly clients: CertifiedKey
 }
 
@@ -37,7 +37,7 @@ const rejected =
     scene.record('condition', await scene.reconciled(text))
   }
 
-/** The same for a response that core accepts without effect. */
+/** As `rejected`, for a response that core ignores. */
 const ignored =
   (name: string, answer: () => StagedAnswer, failurePolicy: 'Ignore' | 'Fail' = 'Ignore'): Case =>
   async (options) => {
@@ -49,7 +49,7 @@ const ignored =
     scene.record('objects', String((await scene.seen(StubCluster, 'goes on', (found) => found.length > 0)).length))
   }
 
-/** A time to wait below zero, which is a mistake of the extension: the Cluster does not continue. */
+/** A negative retryAfterSeconds, which is a bug of the extension: the Cluster does not continue. */
 const negative: Case = async (options) => {
   const scene = await Scene.open('negative', options)
   scene.stage.answer('BeforeClusterCreate', text('{"status":"Success","retryAfterSeconds":-5,"message":"below zero"}'))
@@ -152,7 +152,7 @@ const life: Case = async (options) => {
   hold('BeforeClusterCreate', 3)
   await scene.createCluster('v1.35.0', { workers: oneDeployment })
   const [first = 0, second = 0] = await scene.called('BeforeClusterCreate', 2)
-  scene.record('BeforeClusterCreate is asked again', second - first >= 2500 ? 'after its time' : `${second - first} ms`)
+  scene.record('BeforeClusterCreate is called again', second - first >= 2500 ? 'after its time' : `${second - first} ms`)
   scene.record(
     'before BeforeClusterCreate',
     String((await scene.client.list(StubCluster, { namespace: scene.name })).items.length),
@@ -174,7 +174,7 @@ const life: Case = async (options) => {
   const firsts = scene.stage.calls.filter(({ hook }, at, all) => all.findIndex((one) => one.hook === hook) === at)
   for (const { hook, request } of firsts) {
     scene.record(`request of ${hook}`, withoutIdentity(request))
-    // Upstream can write the mark of AfterClusterUpgrade again after it has removed it, so what comes later may have it.
+    // Upstream can write the mark of AfterClusterUpgrade again after it has removed it, so later requests may contain it.
     if (isRecord(request['cluster']) && hook !== 'BeforeClusterDelete')
       scene.record(`marks in the request of ${hook}`, [...pendingHooks(request['cluster'] as unknown as Cluster)].sort())
   }
@@ -209,7 +209,7 @@ const upgradeHooks = [
   'AfterClusterUpgrade',
 ]
 const lifeHooks = ['BeforeClusterCreate', 'AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
-/** Without Machines, which would need a workload cluster. */
+/** A topology without Machines, which would need a workload cluster. */
 const oneDeployment = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 0 }] }
 
 /** Two extensions block the same hook. */
@@ -223,7 +223,7 @@ const joined: Case = async (options) => {
   await scene.createClass()
   await scene.createCluster()
   const text = await scene.reconciled(/one waits/)
-  // Upstream calls handlers in any order.
+  // Upstream calls the handlers in random order.
   scene.record('condition', text.replace('two waits, one waits', 'one waits, two waits'))
   const [first = 0, second = 0] = await scene.called('BeforeClusterCreate', 2)
   const waited = second - first
@@ -247,7 +247,7 @@ const removed: Case = async (options) => {
   scene.record('then', await scene.reconciled('True'))
 }
 
-/** Another version while hooks of an upgrade block: which versions are rejected, and what follows from one that is not checked. */
+/** Another version while hooks of an upgrade block: which versions are rejected, and the calls after a version that is not checked. */
 const anotherVersion: Case = async (options) => {
   const scene = await Scene.open('another-version', options)
   const setVersion = (version: string, { unchecked = false } = {}) => {
@@ -413,7 +413,7 @@ const undiscoveredServers: Case = async (options) => {
   await recordUndiscovered(options, 'nobody', `https://127.0.0.1:${port}`, authority.certificate)
 }
 
-/** Classes that name handlers which are not for them. */
+/** Classes that name missing handlers, handlers of other hooks, and handlers that do not select the namespace. */
 const unregistered: Case = async (options) => {
   const scene = await Scene.open('unregistered', options)
   const external = { generatePatchesExtension: 'generate-patches.nobody' }
@@ -449,7 +449,7 @@ const discoveredText = async ({ client }: SceneOptions, name: string): Promise<s
   }
 }
 
-/** The authority of the extension is replaced, in the Secret and behind the port. */
+/** The authority of the extension is replaced, in the Secret and at the server. */
 const rotated: Case = async (options) => {
   const before = await makeAuthority(systemClock, { commonName: 'before' })
   const after = await makeAuthority(systemClock, { commonName: 'after' })
@@ -473,7 +473,7 @@ const rotated: Case = async (options) => {
   await untilBundle(options, bundle)
   const calls = stage.calls.length
   await scene.called('BeforeClusterCreate', stage.calls.filter(({ hook }) => hook === 'BeforeClusterCreate').length + 1, stage)
-  scene.record('calls go on', String(stage.calls.length > calls))
+  scene.record('calls continue', String(stage.calls.length > calls))
   stage.answer('BeforeClusterCreate', undefined)
   scene.record('then', await scene.reconciled('True'))
 }
@@ -601,7 +601,7 @@ const inPlace: Case = async (options) => {
   const isMade = ({ status }: Machine) =>
     status?.initialization?.bootstrapDataSecretCreated === true && status.initialization.infrastructureProvisioned === true
   const [machine] = await scene.seen(Machine, 'has a Machine', (found) => found.some(isMade))
-  // No program runs it: there is no Node that core could find.
+  // No kubelet runs, so core finds no Node.
   await client.patch(
     Machine,
     keyOf(machine!),
@@ -639,7 +639,7 @@ const inPlace: Case = async (options) => {
   }
 }
 
-/** A request without what is different in every cluster that was ever made, and without core's own notes on how far it is. */
+/** Returns a request without values that differ in every cluster (identities, times), and without core's records of its progress. */
 function withoutIdentity(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutIdentity)
   if (!isRecord(value)) return value

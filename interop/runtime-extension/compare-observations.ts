@@ -14,38 +14,38 @@ interface Difference {
 const explained: readonly Difference[] = [
   {
     what: /: discovered$/,
-    reason: 'the condition Discovered begins with a stable word for what went wrong',
+    reason: "the message of Capstan's condition Discovered begins with a stable word for the cause",
     alike: (text) => text.replace(/^(False NotDiscovered: )\w+: (?=Error in discovery: )/, '$1'),
   },
   {
     what: /^expired: /,
-    reason: 'upstream says what time it is, so that the condition is written anew at every look',
+    reason: "upstream's message contains the current time, so that the condition is written again at every attempt",
     alike: (text) => text.replace(/: current time .*$/, ''),
   },
   {
     what: /^stranger: /,
-    reason: 'who is turned away for its certificate sees a connection that ends, which Go calls otherwise',
+    reason: 'a client that is rejected for its certificate only gets a closed connection, for which Go has another text',
     alike: (text) => text.replace(/(?<=timeout=10s": ).*$/, 'the connection ends'),
   },
   {
     what: /^slow: /,
-    reason: 'Go names the deadline over HTTP/2 and its cause over HTTP/1.1; ours is the cause, which says whose deadline it was',
+    reason: 'Go reports the deadline over HTTP/2, and its cause over HTTP/1.1; Capstan always reports the cause',
     alike: (text) => text.replace(/context deadline exceeded$/, 'http request timeout expired'),
   },
   {
     what: /^unknown-type: /,
-    reason: 'upstream applies nothing and fails over the nothing that comes of it; ours says what is wrong',
+    reason: 'upstream applies no patch and then fails at the empty result; Capstan reports the unknown type',
     alike: (text) => text.replace(/(?<=failed to apply patches for patch "p": ).*$/, 'failed to apply …'),
   },
   {
     what: /^negative: condition$/,
     reason:
-      'upstream takes a negative retryAfterSeconds for a blocking response and does not call again; ours is an error with the field',
+      'upstream treats a negative retryAfterSeconds as a blocking response and does not call again; Capstan reports an error that names the field',
     alike: (text) => text.replace(/^False .*$/s, 'False'),
   },
 ]
 
-/** `all`: with the records of all cases. Then each of `explained` must apply. */
+/** Compares the observations. `all`: they are those of all cases, so each entry of `explained` must apply. */
 export function compareObservations(
   observed: { readonly [core: string]: Observations },
   checks: Checks,
@@ -58,11 +58,11 @@ export function compareObservations(
     const [embedded, real, own] = [onCapstan, onKubernetes, ours].map((one) => withoutChance(one.get(what) ?? 'nothing'))
     const applied = explained.filter((one) => one.what.test(what))
     const alike = (text: string) => applied.reduce((now, one) => one.alike(now), text)
-    compare(`upstream's core says the same on both servers: ${what}`, alike(embedded!), alike(real!), checks)
-    compare(`our core says what upstream's does: ${what}`, alike(own!), alike(real!), checks)
+    compare(`upstream's core has the same observation on both servers: ${what}`, alike(embedded!), alike(real!), checks)
+    compare(`our core has the same observation as upstream's: ${what}`, alike(own!), alike(real!), checks)
     for (const one of applied) if (one.alike(own!) !== own || one.alike(real!) !== real) reasons.add(one.reason)
   }
-  for (const reason of reasons) console.log(`looked past: ${reason}`)
+  for (const reason of reasons) console.log(`permitted difference: ${reason}`)
   if (!whole) return
   for (const { reason } of explained) checks.check(`the listed difference occurs: ${reason}`, reasons.has(reason))
 }

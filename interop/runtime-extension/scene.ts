@@ -6,16 +6,16 @@ import { until } from '../until.ts'
 import type { Stage, StagedExtension } from './staged-extension.ts'
 import { stubVersion, templates } from './stub-providers.ts'
 
-/** What the cases see of a core, by what it is: the same of every core. */
+/** The observations of one core by name. Every core must have the same. */
 export type Observations = Map<string, string>
 
-/** Seconds that any single thing may take on a machine that is busy with other things as well. */
+/** Time limit of a single step in seconds, for a busy machine. */
 const Limit = 180
 
 export interface SceneOptions {
   readonly client: Client
   readonly extension: StagedExtension
-  /** Of the extension, PEM. */
+  /** Certificate authority of the extension in PEM. */
   readonly ca: string
   readonly observed: Observations
 }
@@ -36,7 +36,7 @@ export class Scene {
     this.#options = options
   }
 
-  /** A namespace with an extension that is discovered. `handlers`: what is announced of each. */
+  /** Creates a namespace with a discovered extension. `handlers`: options of all handlers in the discovery response. */
   static async open(name: string, options: SceneOptions, handlers: Omit<HandlerOptions, 'name'> = {}): Promise<Scene> {
     const scene = new Scene(name, options.extension.stage(name, handlers), options)
     await options.client.create(Namespace, { metadata: { name } })
@@ -112,7 +112,7 @@ export class Scene {
     })
   }
 
-  /** The condition TopologyReconciled once its message matches. */
+  /** Waits until the message of the condition TopologyReconciled matches, and returns the condition. */
   async reconciled(message: RegExp | 'True'): Promise<string> {
     const of = (one: Cluster | undefined) => (one ? getCondition(one, 'TopologyReconciled') : undefined)
     const [cluster] = await this.seen(Cluster, `TopologyReconciled of ${this.name} says ${String(message)}`, ([one]) => {
@@ -126,7 +126,7 @@ export class Scene {
     return until(this.client, kind, `${this.name}: ${what}`, holds, { namespace: this.name, seconds: Limit })
   }
 
-  /** Once the extension was called that often for a hook. @returns when, in milliseconds */
+  /** Waits until the extension was called that often for a hook. @returns the time of the last call in milliseconds */
   async called(hook: string, times: number, stage = this.stage): Promise<number[]> {
     const end = performance.now() + Limit * 1000
     for (;;) {
@@ -137,7 +137,7 @@ export class Scene {
     }
   }
 
-  /** Changes an annotation, so that it is reconciled again. */
+  /** Changes an annotation, so that the object is reconciled again. */
   async touch(kind: Parameters<Client['patch']>[0], key: { namespace?: string; name: string }): Promise<void> {
     const annotations = { 'interop.capstan.dev/touched': String(performance.now()) }
     await this.client.patch(kind, key, { type: 'merge', body: { metadata: { annotations } } })

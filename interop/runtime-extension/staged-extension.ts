@@ -25,26 +25,26 @@ export interface StagedCall {
   readonly request: { readonly [field: string]: unknown }
 }
 
-/** An answer of the extension, or bytes that go out as they are. */
+/** A response of the extension, or an HTTP response that is sent unchanged. */
 export type StagedAnswer = Answer | Response
 
 export interface Stage {
-  /** For `clientConfig`. */
+  /** URL for `clientConfig`. */
   readonly url: string
   readonly calls: StagedCall[]
-  /** What a hook is answered from now on; `undefined`: nothing stands in the way. */
+  /** Sets the response to a hook; `undefined`: allows the next step. */
   answer(hook: string, answer: ((call: StagedCall) => StagedAnswer | Promise<StagedAnswer>) | undefined): void
 }
 
 export interface StagedExtension extends AsyncDisposable {
   readonly listening: Listening
-  /** Handles requests for all stages, for a server of the case's own. */
+  /** Handles requests for all stages, for cases that run a separate server. */
   readonly handle: FetchHandler
-  /** `handlers`: what is announced of each of them. */
+  /** Adds a stage. `handlers`: options of all handlers in the discovery response. */
   stage(name: string, handlers?: Omit<HandlerOptions, 'name'>): Stage
 }
 
-/** Serves on loopback with a certificate of the authority; only clients that `clientCA` knows are let in, if there is one. */
+/** Serves on loopback with a certificate of the authority. With `clientCA`, clients need a certificate that it has signed. */
 export async function startStagedExtension(authority: CertifiedKey, clientCA?: string): Promise<StagedExtension> {
   const servers = new Map<string, FetchHandler>()
   const route: FetchHandler = async (request) => {
@@ -100,14 +100,14 @@ function stageOf(url: string, announced: Omit<HandlerOptions, 'name'>): Stage & 
       if (answer instanceof Response) return answer
       const again = new Request(request.url, { method: 'POST', body: text })
       if (!answer) return ordinary(again)
-      // What the extension package makes of the answer is part of what is tried here.
+      // Responses pass through the extension package, which is part of the test.
       const only = defineExtension({ name: 'staged', handlers: [{ hook, name: handlerName(hook), handle: () => answer }] })
       return extensionServer(only)(again)
     },
   }
 }
 
-/** `BeforeClusterCreate` is handled by `before-cluster-create`. */
+/** Returns the name of a hook's handler: `before-cluster-create` for `BeforeClusterCreate`. */
 const handlerName = ({ name }: Pick<Hook, 'name'>): string => name.replaceAll(/(?!^)([A-Z])/g, '-$1').toLowerCase()
 
 function nothingInTheWay({ name }: Hook): Answer {

@@ -1,5 +1,5 @@
 /**
- * Provider kinds that only this file implements: they report at once what the contracts require and core waits for. The suite tests the
+ * Provider kinds and stubs, which report at once the fields that the contracts require and core waits for. The suite tests the
  * exchange between core and the extension, which does not depend on the provider.
  */
 import {
@@ -81,7 +81,7 @@ export async function playProviders(client: Client, signal: AbortSignal): Promis
       for (const object of objects) {
         const status = statusOf(object)
         if (JSON.stringify(object.status) === JSON.stringify(status)) continue
-        // The object may be deleted by then.
+        // The object may have been deleted meanwhile.
         await client
           .patch(kind, keyOf(object), { type: 'merge', body: { status } as never }, { subresource: 'status' })
           .catch(() => undefined)

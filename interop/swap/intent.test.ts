@@ -74,7 +74,7 @@ describe('changes', () => {
     expect(compared(machine(), after)).toEqual([`Machine m: ${text}`])
   })
 
-  test('reports objects that are gone or new', () => {
+  test('reports deleted and new objects', () => {
     const found = changes(
       new Map([['Machine m', intentOf(machine())]]),
       new Map([['Machine n', intentOf(machine({ name: 'n' }))]]),

@@ -1,4 +1,4 @@
-/** Compares what the cores and the provider want of each object before and after a take-over. */
+/** Compares the fields and field managers of each object before and after a take-over. */
 import { isRecord, type KubeObject } from '@capstan/kube'
 
 /** Values by their paths. */
@@ -45,6 +45,6 @@ export function replaced(before: readonly KubeObject[], after: readonly KubeObje
 
 export const identity = ({ metadata }: KubeObject): string => `${metadata.name} ${metadata.uid}`
 
-/** Returns whether an object has exactly these of the labels that the take-over sets and removes. */
+/** Whether an object has exactly these labels, of those that the take-over sets and removes. */
 export const hasExactly = (labels: { readonly [label: string]: string }, { metadata }: KubeObject): boolean =>
   ['keep', 'go'].every((label) => metadata.labels?.[label] === labels[label])

@@ -96,7 +96,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       await atRest(scene, 'plain', wanted)
       const changed = changes(before, await resting(scene, checks, `after ${who}`))
       checks.check(`no field changes, and none changes its manager: ${who}`, changed.length === 0, changed)
-      // What the other core has applied is changed and removed by this one.
+      // This core changes and removes fields that the other core has applied.
       const second: Metadata = { labels: { keep: who }, taint: false }
       await applyMetadata(scene, second)
       await metadataArrived(scene, second, who)
@@ -173,7 +173,7 @@ async function applyMetadata({ client, namespace }: Scene, { labels, taint }: Me
   await client.patch(MachineDeployment, { namespace, name: 'plain' }, { type: 'merge', body: { spec: { template } } })
 }
 
-/** Resolves when the labels and taints have reached everything that belongs to the workers and to the control plane. */
+/** Resolves when the labels and taints are on all objects of the workers and of the control plane. */
 async function metadataArrived(scene: Scene, { labels, taint }: Metadata, who: string): Promise<void> {
   const isPlainControlPlane = ({ metadata }: KubeObject) =>
     metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined &&
@@ -192,7 +192,7 @@ async function metadataArrived(scene: Scene, { labels, taint }: Metadata, who: s
   )
 }
 
-/** The bootstrap object of a pool, which has no Machine. */
+/** Whether the object is the bootstrap config of a pool, which has no Machine. */
 const isPoolBootstrap = ({ metadata }: KubeObject) =>
   metadata.ownerReferences?.some(({ kind }) => kind === 'MachinePool') ?? false
 
@@ -212,7 +212,7 @@ async function delayDeletions({ client, namespace }: Scene): Promise<void> {
       await client.patch(LocalMachine, { namespace, name: metadata.name }, { type: 'merge', body })
 }
 
-/** Nothing of the deleted Cluster is left but what its garbage collector has to delete, and soon that neither. */
+/** Waits until all objects of the deleted Cluster are deleted; some are left to the garbage collector. */
 async function allGone({ client, namespace, ...scene }: Scene): Promise<void> {
   for (const kind of [Machine, MachineSet, LocalMachine, LocalBootstrapConfig] as readonly Kind[])
     await awaited({ client, namespace, ...scene }, kind, `every ${kind.kind} of plain is deleted`, (all) =>
@@ -220,7 +220,7 @@ async function allGone({ client, namespace, ...scene }: Scene): Promise<void> {
     )
 }
 
-/** Waits for a time without any write. @returns the intents by object */
+/** Waits until no object has been written for a while. @returns the fields and field managers by object */
 async function resting(scene: Scene, checks: Checks, when: string): Promise<Map<string, Intent>> {
   const revisions = async () =>
     new Map([...(await everything(scene))].map(([name, { metadata }]) => [name, metadata.resourceVersion!]))
@@ -237,7 +237,7 @@ async function resting(scene: Scene, checks: Checks, when: string): Promise<Map<
   return new Map([...(await everything(scene))].map(([name, object]) => [name, intentOf(object)]))
 }
 
-/** Milliseconds without a write that count as rest. */
+/** Milliseconds without a write after which controllers count as idle. */
 const QuietMilliseconds = 6000
 
 const machinesOf = async ({ client, namespace }: Scene): Promise<Machine[]> => (await client.list(Machine, { namespace })).items

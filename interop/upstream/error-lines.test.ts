@@ -15,7 +15,7 @@ test.each([
     'failed: Get "https://ADDRESS/?timeout=DURATION": dial tcp ADDRESS: connect: connection refused',
   ],
   [
-    'what is no JSON',
+    'a line that is not JSON',
     '2026/01/01 00:00:00 http: TLS handshake error from 127.0.0.1:4711: EOF',
     'TIME http: TLS handshake error from ADDRESS: EOF',
   ],
@@ -35,28 +35,28 @@ test.each([
     'a workload cluster without kubeconfig yet',
     'error creating REST config: error getting kubeconfig secret: Secret "demo-kubeconfig" not found',
   ],
-])('%s may come on either server', (_, err) => {
+])('%s may be logged on either server', (_, err) => {
   expect(reasonOf(connect(err))).toMatch('by chance')
 })
 
 test.each([
   [
-    'an etcd member that is asked for its status',
+    'a status request to an etcd member',
     'kubeadmcontrolplane: Reconciler error: failed to remove etcd member for deleting Machine team/demo-*: failed to create etcd client: could not establish a connection to etcd members hosted on demo-*: failed to get etcd status: context deadline exceeded',
   ],
   ['a call to an etcd member', 'retrying of unary invoker failed'],
-])('%s may be too late on either server', (_, text) => {
+])('%s may time out on either server', (_, text) => {
   expect(reasonOf(text)).toMatch('etcd members')
 })
 
 test.each([
-  ['another call that is too late', 'kubeadmcontrolplane: Reconciler error: failed to list Machines: context deadline exceeded'],
+  ['another timeout', 'kubeadmcontrolplane: Reconciler error: failed to list Machines: context deadline exceeded'],
   [
     'a server that refuses the connection of a watch',
     'machine: failed to watch: Get "https://ADDRESS/apis": dial tcp ADDRESS: connect: connection refused',
   ],
   ['a conflict', 'machine: Reconciler error: failed to patch Machine team/demo: 409 at N'],
-  ['another reason not to connect', connect('error creating HTTP client and mapper: Unauthorized')],
+  ['another connection error', connect('error creating HTTP client and mapper: Unauthorized')],
 ])('%s does not', (_, text) => {
   expect(reasonOf(text)).toBeUndefined()
 })

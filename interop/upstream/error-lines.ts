@@ -2,12 +2,12 @@
 import { readFileSync } from 'node:fs'
 import type { Program } from '../programs.ts'
 
-/** An error, with all that differs from run to run taken out, and how often it was logged. */
+/** An error without values that differ from run to run, and how often it was logged. */
 export interface ErrorLine {
   readonly manager: string
   readonly text: string
   readonly count: number
-  /** One of the lines as it was. */
+  /** One of the lines, unchanged. */
   readonly sample: string
 }
 
@@ -15,7 +15,7 @@ interface Line {
   readonly msg?: string
   readonly err?: string
   readonly controller?: string
-  /** Level; errors have none. */
+  /** Verbosity level; lines about errors have none. */
   readonly v?: number
 }
 
@@ -32,7 +32,7 @@ export function errorLines(programs: readonly Program[]): ErrorLine[] {
   return [...found.values()]
 }
 
-/** Returns the text of an error line; `undefined` for other lines. Lines that are not JSON are errors, of panics and of net/http. */
+/** Returns the text of an error line; `undefined` for other lines. Lines that are not JSON are errors: panics, and messages of net/http. */
 export function errorText(line: string): string | undefined {
   if (line.trim() === '') return undefined
   let parsed: Line
@@ -46,35 +46,35 @@ export function errorText(line: string): string | undefined {
   return normal([controller, msg, err].filter((part) => part !== undefined && part !== '').join(': '))
 }
 
-/** Errors that come on one server and not on the other, whichever it is, and why. */
+/** Errors that may be logged on one of the two servers only, by chance, with the reason. */
 const chances: readonly { readonly text: RegExp; readonly reason: string }[] = [
   {
     text: /failed to patch (\w+) .*: failed to patch status conditions: \S+ "\S+" not found/,
-    reason: 'the object went while its status was being written: whichever comes first',
+    reason: 'the object may be deleted before or after its status is written',
   },
   {
     text: /metadata\.finalizers: Forbidden: no new finalizers can be added if the object is being deleted/,
-    reason: 'the object was deleted while its finalizer was being written: whichever comes first',
+    reason: 'the object may be deleted before or after its finalizer is written',
   },
   {
     text: /^clustercache: Connect failed: .*(kubeconfig secret: Secret "\S+" not found|ADDRESS: connect: connection refused)$/,
     reason:
-      "a workload cluster is first asked when its infrastructure has an endpoint, by chance before its kubeconfig or before the provider's listener",
+      "upstream first connects to a workload cluster when its infrastructure has an endpoint, which may be before its kubeconfig or the provider's listener exists",
   },
   {
     text: /connection to the workload cluster is down\]?$|^Error writing event: client disconnected$/,
-    reason: "workload clusters are the provider's own servers, and their connections end when it takes them away",
+    reason: 'the provider runs the API servers of workload clusters, and closes their connections when it deletes them',
   },
   {
     text: /^retrying of unary invoker failed$|^kubeadmcontrolplane: .* etcd (client|member|status).*: context deadline exceeded$/,
-    reason: "etcd members are the provider's own servers too: one that is being taken away no longer answers in time",
+    reason: 'the provider runs the etcd members, too, and a member that is being deleted no longer responds in time',
   },
 ]
 
 /** Returns why an error does not depend on the API server; `undefined` when it may depend on it. */
 export const reasonOf = (error: string): string | undefined => chances.find(({ text }) => text.test(error))?.reason
 
-/** Without times, generated names, addresses and versions of objects. */
+/** Replaces times, generated names, addresses and versions of objects by placeholders. */
 function normal(text: string): string {
   return text
     .replaceAll(/\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?/g, 'TIME')

@@ -45,19 +45,19 @@ const name = 'demo'
 const key = { namespace, name }
 const versions = { first: 'v1.35.0', second: 'v1.36.0' }
 
-/** No single step takes upstream longer than this, on a machine that is busy with other things as well. */
+/** Time limit of a single step in seconds, for a busy machine. */
 const Limit = 300
 
 export interface Life {
-  /** Seconds of each phase. */
+  /** Duration of each phase in seconds. */
   readonly times: ReadonlyMap<Phase, number>
-  /** What clusterctl printed of the cluster once it was Available, by command; without what differs from run to run. */
+  /** Output of clusterctl by command, once the cluster is Available, without values that differ from run to run. */
   readonly printed: ReadonlyMap<string, string>
 }
 
 export interface LifeOptions {
   readonly plane: ServedPlane
-  /** Another API server with the same definitions and no controllers: the cluster is moved there and back. */
+  /** Another API server with the same definitions and without controllers, to which the cluster is moved, and back. */
   readonly elsewhere: ServedPlane
   readonly checks: Checks
   readonly progress: (line: string) => void
@@ -139,7 +139,7 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   checks.check('clusterctl moves every object to another API server', moved.join() === names.join(), { names, moved })
   const stayed = (await objects(client, kinds)).map(nameOf)
   checks.check('clusterctl move deletes every object on the first API server', stayed.length === 0, stayed)
-  // Status does not move with an object: managers there compute it again, and clusterctl does not move what is not ready.
+  // clusterctl moves objects without their status, and rejects objects that are not ready. No manager runs at the target, so the status is copied.
   for (const { kind, object } of before)
     if (object.status !== undefined)
       await there.patch(kind, keyOf(object), { type: 'merge', body: { status: object.status } }, { subresource: 'status' })
@@ -153,7 +153,7 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   await client.delete(Cluster, key)
   await awaited(Cluster, 'deleted', (clusters) => clusters.length === 0)
   done('deleted')
-  // Secrets go by their owners: that is the garbage collector's work, and takes a moment after the cluster.
+  // The garbage collector deletes the Secrets of deleted owners, shortly after the Cluster.
   const left = await nothingLeft(client, kinds)
   checks.check('all objects of a deleted cluster are deleted', left.length === 0, left)
   done('nothing left')
@@ -231,7 +231,7 @@ interface Found {
 
 const nameOf = ({ kind, object }: Found): string => `${kind.kind} ${object.metadata.name}`
 
-/** Everything in the namespace that belongs to Cluster API, sorted by kind and name. */
+/** Returns all objects of Cluster API in the namespace, sorted by kind and name. */
 async function objects(client: Client, kinds: ReadonlyMap<string, Kind>): Promise<Found[]> {
   const found: Found[] = []
   for (const kind of [...kinds.values(), Secret as Kind].filter(({ scope }) => scope === 'Namespaced'))
@@ -255,14 +255,14 @@ const isSettled = (one: Cluster): boolean =>
   getCondition(one, 'ScalingUp')?.status === 'False' &&
   getCondition(one, 'ScalingDown')?.status === 'False'
 
-/** The status of Machines has reached the control plane, and then the Cluster. */
+/** Whether control plane and Cluster report the status of their Machines. */
 const isReported = (one: Cluster): boolean =>
   isTrue(one, 'ControlPlaneMachinesReady') &&
   isTrue(one, 'WorkerMachinesReady') &&
   one.status?.controlPlane?.availableReplicas === 1 &&
   one.status.workers?.availableReplicas === 1
 
-/** The kinds that definitions have added, as they are stored, by name. */
+/** Returns the kinds of CustomResourceDefinitions in their storage version, by name. */
 async function customKinds(client: Client): Promise<Map<string, Kind>> {
   const { items } = await client.list(CustomResourceDefinition)
   return new Map(

@@ -18,17 +18,17 @@ import { until } from '../until.ts'
 import { startEngineStub } from './engine-stub.ts'
 import { type Manifests, readManifests } from './manifests.ts'
 
-/** Upstream: Cluster API v1.14, the kustomizations of each component. */
+/** A manager of upstream, with the values of its kustomization in Cluster API v1.14. */
 export interface Component {
-  /** Of scripts/tools. */
+  /** Name of the program in scripts/tools. */
   readonly tool: string
   /** Go module and folder that hold its manifests. */
   readonly module: string
   readonly config: string
-  /** What kustomize puts before the names of its webhook configurations, which are the same for all components. */
+  /** Prefix that kustomize adds to the names of its webhook configurations, which are otherwise the same for all components. */
   readonly prefix: string
   readonly provider: string
-  /** Whether its kinds carry the contract versions that they implement. */
+  /** Whether its CustomResourceDefinitions have labels with the contract versions that they implement. */
   readonly isProvider: boolean
 }
 
@@ -70,8 +70,8 @@ export const components: readonly Component[] = [
 ]
 
 /**
- * Who the managers are: not of `system:masters`, so that a real server protects itself from them by priority and fairness, and both
- * decide by RBAC.
+ * The user of the managers. It is not in the group `system:masters`, so that priority and fairness of a real server applies to it, and both
+ * servers authorize it by RBAC.
  */
 export const managersUser: PlaneUser = { name: 'managers', groups: ['interop:managers'] }
 
@@ -81,21 +81,21 @@ const fieldManager = 'interop'
 export interface Managers extends AsyncDisposable {
   readonly programs: readonly Program[]
   readonly manifests: Manifests
-  /** Kills those of these components and starts them again at the same ports; resolves when they serve. */
+  /** Kills the managers of these components and starts them again at the same ports. Resolves when they are ready. */
   restart(tools: readonly string[]): Promise<void>
-  /** Before they end for good: the server would reject writes while no manager answers. */
+  /** Removes the webhook configurations before the managers stop for good: otherwise the server would reject all writes. */
   removeWebhooks(): Promise<void>
 }
 
 export interface ManagersOptions {
-  /** Which of them; all when absent. */
+  /** The components to start; default all. */
   readonly components?: readonly Component[]
   readonly gates?: string
-  /** More flags for each. */
+  /** Further flags for each manager. */
   readonly flags?: readonly string[]
 }
 
-/** Lets the managers do everything. */
+/** Gives the managers all permissions. */
 export async function allowManagers(client: Client): Promise<void> {
   const binding = {
     metadata: { name: 'interop-managers' },
@@ -105,7 +105,7 @@ export async function allowManagers(client: Client): Promise<void> {
   await client.apply(ClusterRoleBinding, binding, { fieldManager })
 }
 
-/** Installs everything and resolves when all of it serves. */
+/** Installs definitions and webhook configurations, and starts the managers. Resolves when all are ready. */
 export async function startManagers(
   plane: ServedPlane,
   progress: (line: string) => void,
@@ -156,7 +156,7 @@ export async function startManagers(
     }
     await run(placed.map(({ tool }) => tool))
     progress(`${placed.length} managers ready`)
-    // Last: while no server responds, they block every write.
+    // Webhook configurations come last: while no webhook server responds, they block every write.
     for (const hook of manifests.mutating) await client.apply(MutatingWebhookConfiguration, hook, { fieldManager })
     for (const hook of manifests.validating) await client.apply(ValidatingWebhookConfiguration, hook, { fieldManager })
     return {
@@ -179,7 +179,7 @@ export async function startManagers(
   }
 }
 
-/** Applied by the server: with client-side apply the largest would not fit into an annotation. */
+/** Uses server-side apply, because client-side apply would store the definition in an annotation, for which the largest is too long. */
 export async function install(client: Client, crds: Manifests['crds']): Promise<void> {
   for (const crd of crds) await client.apply(CustomResourceDefinition, crd, { fieldManager })
   await until(client, CustomResourceDefinition, 'all CustomResourceDefinitions Established', (found) =>
@@ -187,7 +187,7 @@ export async function install(client: Client, crds: Manifests['crds']): Promise<
   )
 }
 
-/** One for all webhook servers. @returns the folder that holds it */
+/** Writes one serving certificate for all webhook servers. @returns its folder */
 export async function servingCertificate({ authority }: ServedPlane, folder: string): Promise<string> {
   const { certificate, key } = await issueCertificate(authority, systemClock, {
     commonName: 'webhooks',

@@ -1,6 +1,6 @@
 /**
- * Upstream's CustomResourceDefinitions and webhook configurations, changed for processes on loopback: replaces what kustomize and
- * cert-manager do upstream.
+ * Reads upstream's CustomResourceDefinitions and webhook configurations, and changes them for processes on loopback, as kustomize and
+ * cert-manager change them for a cluster.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,9 +16,9 @@ export interface Manifests {
 }
 
 interface Place {
-  /** Where the webhook server of a component listens. */
+  /** Address of a component's webhook server. */
   urlOf(tool: string): string
-  /** Certificate of the authority that it is known by, PEM. */
+  /** Certificate of the authority that signed its serving certificate, PEM. */
   readonly ca: string
 }
 

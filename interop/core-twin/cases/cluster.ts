@@ -10,7 +10,7 @@ import type { Case, Cases, Twin } from '../twin.ts'
 const adopted = (kind: string) => (objects: readonly KubeObject[]) =>
   objects.some((one) => one.kind === kind && (one.metadata.ownerReferences ?? []).length > 0)
 
-/** A Cluster that meets providers which report late. */
+/** A Cluster whose providers report late. */
 const lateProviders: Case = async (twin) => {
   await twin.behave({ cluster: silent, controlPlane: silent })
   await twin.create(Cluster, cluster())
@@ -86,10 +86,10 @@ const mirroring =
     await withProviders(twin, kinds)
     await twin.settle('reported')
     await twin.behave({ [role]: () => ({ status: { ...milestone, conditions: [] } }) })
-    await twin.settle('reported no more')
+    await twin.settle('the condition is no longer reported')
   }
 
-/** A milestone that is taken back. */
+/** A milestone that a provider sets back to false. */
 const takenBack: Case = async (twin) => {
   await withProviders(twin)
   await twin.settle('ready')
@@ -207,7 +207,7 @@ export const clusterCases: Cases = {
   ),
   'cluster-failure': reports(
     ['failed', { status: { ...provisioned, failureReason: 'Bad', failureMessage: 'no quota' } }],
-    ['failed no more', { status: { ...provisioned, failureReason: null, failureMessage: null } }],
+    ['the failure is no longer reported', { status: { ...provisioned, failureReason: null, failureMessage: null } }],
   ),
   'cluster-other-owner': otherOwner,
   'cluster-paused-infrastructure': pausedInfrastructure,

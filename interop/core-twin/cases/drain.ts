@@ -34,7 +34,7 @@ const make = <T extends KubeObject>(twin: Twin, kind: Kind<T>, ...objects: reado
     for (const object of objects) await client.create(kind, object)
   })
 
-/** The kubelet has ended all Pods that are being deleted. */
+/** Deletes all Pods that are being deleted, as the kubelet does when they have ended. */
 const podsEnd = (twin: Twin) =>
   twin.inWorkload(clusterName, async (client: Client) => {
     const { items } = await client.list(Pod, { namespace: 'default' })
@@ -96,7 +96,7 @@ const attached =
     await twin.settle('a volume is attached')
     await twin.inWorkload(clusterName, (client) => client.delete(VolumeAttachment, { name: 'va' }))
     await twin.touch(Machine, 'm').catch(() => undefined)
-    await twin.settle('and no more')
+    await twin.settle('the volume is detached')
   }
 
 /** A Pod of a DaemonSet that exists. */
@@ -132,7 +132,7 @@ const ofSkippedPod =
     await start(twin)
     await twin.inWorkload(clusterName, attach)
     await twin.delete(Machine, 'm')
-    await twin.settle('the volume does not hold the Machine')
+    await twin.settle('the volume does not block the deletion')
   }
 
 const attach = async (client: Client): Promise<void> => {
@@ -163,7 +163,7 @@ const inUse =
       ),
     )
     await twin.touch(Machine, 'm').catch(() => undefined)
-    await twin.settle('and no more')
+    await twin.settle('the volume is detached')
   }
 
 const unreachable: Case = async (twin) => {

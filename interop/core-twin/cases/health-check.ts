@@ -25,7 +25,7 @@ async function checked(twin: Twin, spec: object = {}, replicas = 2, metadata: ob
   await twin.create(MachineSet, machineSet('ms', { replicas }))
   await twin.settle('Machines run')
   await twin.create(MachineHealthCheck, healthCheck(spec, metadata) as never)
-  await twin.settle('they are checked')
+  await twin.settle('the Machines are checked')
 }
 
 const at = '2026-01-01T00:00:00Z'
@@ -46,7 +46,7 @@ const reported = (ready: string) => ({
   },
 })
 
-/** Nodes of the first Machines become ready or not. */
+/** Sets the Ready condition of the Nodes of the first Machines. */
 async function nodesReport(twin: Twin, ready: string, count = 1): Promise<void> {
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)
@@ -108,7 +108,7 @@ const nodeGone: Case = async (twin) => {
 const healthyAgain: Case = async (twin) => {
   await checked(twin, { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
   await nodesReportAtOnce(twin, 'False', 2)
-  await twin.settle('unhealthy, but not to be remediated')
+  await twin.settle('unhealthy, but remediation is not allowed')
   await nodesReportAtOnce(twin, 'True', 2)
   await twin.settle('healthy again')
 }
@@ -120,7 +120,7 @@ const external =
     const templateRef = { apiVersion: `${stub.group}/v1`, kind: 'StubRemediationTemplate', name: 'r' }
     await checked(twin, { remediation: { templateRef } }, 1)
     await nodesReport(twin, 'False')
-    await twin.settle('to be remediated by others')
+    await twin.settle('marked for external remediation')
     await nodesReport(twin, 'True')
     await twin.settle('healthy again')
   }
@@ -167,7 +167,7 @@ const matchesNothing: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-/** Machines without an owner that could replace them. */
+/** Machines without an owner that can replace them. */
 const ofDeployment =
   (maxInFlight: number | string): Case =>
   async (twin) => {
@@ -176,7 +176,7 @@ const ofDeployment =
     await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2, remediation: { maxInFlight } }))
     await twin.settle('Machines run')
     await twin.create(MachineHealthCheck, healthCheck({ selector: { matchLabels: { deployment: 'md' } } }) as never)
-    await twin.settle('they are checked')
+    await twin.settle('the Machines are checked')
     await nodesReport(twin, 'False', 1)
     await twin.settle('a Node is not ready')
   }

@@ -9,10 +9,10 @@ import { connected, readyCluster } from './machine.ts'
 import { workerTemplates } from './machine-set.ts'
 import { aClass, aCluster, created, isUpgraded, templates, topology, worker, workers } from './topology.ts'
 
-const held = (hook: string) => holdFor(1, `held by ${hook}`)
+const held = (hook: string) => holdFor(1, `blocked by ${hook}`)
 const failed = (hook: string) => fail(`failed by ${hook}`)
 
-/** A new Cluster that its extension holds, or fails. */
+/** A new Cluster whose hook blocks or fails. */
 const beforeCreate =
   (answer: (hook: string) => StagedAnswer): Case =>
   async (twin) => {
@@ -39,7 +39,7 @@ const afterInitialized =
     await twin.settle('let go')
   }
 
-/** An upgrade that one hook holds, or fails. */
+/** An upgrade in which one hook blocks or fails. */
 const upgrade =
   (hook: string, answer: (hook: string) => StagedAnswer): Case =>
   async (twin) => {
@@ -47,7 +47,7 @@ const upgrade =
     await created(twin)
     twin.answer(hook, () => answer(hook))
     await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
-    await twin.settle('it does not go on')
+    await twin.settle('the upgrade does not continue')
     twin.answer(hook, undefined)
     await twin.settle('upgraded', isUpgraded('v1.35.0'))
   }
@@ -60,18 +60,18 @@ const workersWhileHeld: Case = async (twin) => {
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('held')
   await twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 })))
-  await twin.settle('scaled while held')
+  await twin.settle('scaled while the hook blocks')
   await twin.delete(Machine, ([first]) => first)
-  await twin.settle('replaced while held')
+  await twin.settle('replaced while the hook blocks')
 }
 
-/** A second upgrade while the last hook of the first one holds. */
+/** A second upgrade while the last hook of the first one blocks. */
 const secondUpgrade: Case = async (twin) => {
   await twin.extend()
   await created(twin)
   twin.answer('AfterClusterUpgrade', () => held('AfterClusterUpgrade'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
-  await twin.settle('upgraded and held', isUpgraded('v1.35.0'))
+  await twin.settle('upgraded, and the last hook blocks', isUpgraded('v1.35.0'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
   await twin.settle('another upgrade is rejected')
 }
@@ -88,7 +88,7 @@ const beforeDelete =
     await twin.settle('deleted', (objects) => !objects.some(({ kind }) => kind === 'Cluster'))
   }
 
-/** The extension is removed while it holds. */
+/** The extension is removed while it blocks. */
 const removed: Case = async (twin) => {
   await twin.extend()
   await created(twin)
@@ -131,10 +131,10 @@ const patches: Case = async (twin) => {
   await created(twin, external(twin, { generatePatchesExtension: 'generate-patches' }))
   twin.answer('GeneratePatches', () => proceedWith({ items: [] } as never))
   await twin.touch(Cluster, clusterName)
-  await twin.settle('patched no more')
+  await twin.settle('the patch is removed')
 }
 
-/** A hook of patches or validation fails for a Cluster that exists. */
+/** A hook for patches or validation fails for an existing Cluster. */
 const topologyHookFails =
   (hook: 'GeneratePatches' | 'ValidateTopology', handlers: object): Case =>
   async (twin) => {
@@ -204,10 +204,10 @@ const upgradePlanFails: Case = async (twin) => {
   })
   twin.answer('GenerateUpgradePlan', () => failed('GenerateUpgradePlan'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
-  await twin.settle('it does not begin')
+  await twin.settle('the rollout does not begin')
 }
 
-/** A rollout whose extension cannot change anything in place: Machines are replaced. */
+/** A rollout whose extension covers no change: Machines are replaced. */
 const notInPlace: Case = async (twin) => {
   await twin.extend()
   await readyCluster(twin)
@@ -226,7 +226,7 @@ const inPlaceFails: Case = async (twin) => {
   await twin.create(MachineDeployment, machineDeployment('md'))
   await twin.settle('created')
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  await twin.settle('it does not begin')
+  await twin.settle('the rollout does not begin')
 }
 
 const upgradeHooks = {

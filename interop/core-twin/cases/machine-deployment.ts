@@ -68,7 +68,7 @@ const stuck: Case = async (twin) => {
 /** Provisions the given number of machines one after the other, so that both sides perform the same steps. */
 export class Gate {
   #open = 0
-  /** By the Cluster, which is another on each side. */
+  /** Names of the provisioned machines by Cluster; each side has its own Cluster object. */
   readonly #let = new Map<string, Set<string>>()
 
   readonly behaviour: Behaviour = (object, seen) => {
@@ -122,7 +122,7 @@ const allAtOnce: Case = async (twin) => {
     machineDeployment('md', { replicas, ...strategy('RollingUpdate', rollingUpdate) } as never),
   )
   await twin.settle('created')
-  await twin.raw('every old Machine is held', async (client) => {
+  await twin.raw('the deletion of every old Machine is blocked', async (client) => {
     const { items } = await client.list(stub.machine, { namespace: twin.namespace })
     const body = hold(['twin.capstan.dev/hold'])
     for (const machine of items) await client.patch(stub.machine, keyOf(machine), { type: 'merge', body })
@@ -131,7 +131,7 @@ const allAtOnce: Case = async (twin) => {
   await twin.settle('the old Machines are being deleted')
   for (let gone = 1; gone <= replicas; gone++) {
     await twin.patch(stub.machine, (machines) => machines.find(isDeleting), hold(null))
-    await twin.settle(`${gone} of them are gone`)
+    await twin.settle(`${gone} old Machines are deleted`)
   }
   await gate.open(twin, 2 * replicas)
   await twin.settle('the new Machines are available')
@@ -149,10 +149,10 @@ const setDenied =
     await deny(twin, { group: 'cluster.x-k8s.io', resource: 'machinesets', operation })
     if (operation === 'UPDATE') await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2 } })
     else await twin.create(MachineDeployment, machineDeployment('md'))
-    await twin.settle('the MachineSet is denied')
+    await twin.settle('the MachineSet is rejected')
   }
 
-/** The infrastructure of a Machine holds the deletion. */
+/** The infrastructure of a Machine blocks its deletion. */
 const deletionHeld: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)

@@ -71,7 +71,7 @@ const dataSecret: Case = async (twin) => {
   await twin.behave({ machine: () => reported([]) })
   await twin.create(stub.machine, named('p', { spec: {} }))
   await twin.create(MachinePool, pool({ replicas: 0 }, { bootstrap: { dataSecretName: 'mine' } }))
-  await twin.settle('bootstrapped by a Secret of the user')
+  await twin.settle('the user supplies the bootstrap data Secret')
 }
 
 const noCluster: Case = async (twin) => {
@@ -88,7 +88,7 @@ const takenBack: Case = async (twin) => {
 const deletedBehind: Case = async (twin) => {
   await created(twin, reported([]), pool({ replicas: 0 }))
   await twin.delete(stub.machine, 'p')
-  await twin.settle('the infrastructure is deleted behind the pool')
+  await twin.settle('the infrastructure is deleted by another client')
 }
 
 const withMachines: Case = async (twin) => {

@@ -63,7 +63,7 @@ const adoption: Case = async (twin) => {
   await twin.create(MachineSet, machineSet('ms'))
   await twin.settle('adopted')
   await twin.patch(Machine, 'lone', { metadata: { labels: { set: null } } })
-  await twin.settle('it no longer matches')
+  await twin.settle('the Machine no longer matches')
 }
 
 const ValidatingAdmissionPolicy = unknownKind({
@@ -83,7 +83,7 @@ interface Denied {
   readonly group: string
   readonly resource: string
   readonly operation: 'CREATE' | 'UPDATE'
-  /** What the policy accepts, in CEL. */
+  /** CEL expression of the policy; it must be true. */
   readonly accepted?: string
 }
 
@@ -116,8 +116,8 @@ const adoptionFails: Case = async (twin) => {
 }
 
 /**
- * Objects of a new Machine cannot be created; what was created before them is deleted again, in each retry. The condition names the
- * Machine, so that upstream's write of the status triggers its next retry: it retries each second for ever, and never comes to rest.
+ * Objects of a new Machine cannot be created, and each retry deletes the objects that it has created before. The condition contains the name
+ * of the Machine, so upstream writes the status in each retry, which triggers the next one a second later: upstream is never idle.
  */
 const creationFails =
   (group: string, resource: string): Case =>
@@ -152,7 +152,7 @@ const noTemplates: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
-/** Fields that reach the Machines that are there. */
+/** Fields that are propagated to existing Machines. */
 const inPlace: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)

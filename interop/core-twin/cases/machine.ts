@@ -47,7 +47,7 @@ const lateProviders: Case = async (twin) => {
   await twin.create(stub.machine, named('m', { spec: {} }))
   await twin.settle('neither provider reports', adopted)
   await twin.behave({ config: () => ({ status: { initialization: { dataSecretCreated: true }, dataSecretName: 'data' } }) })
-  await twin.settle('the bootstrap data is there')
+  await twin.settle('the bootstrap data exists')
   await twin.behave({ machine: () => ({ status: { initialization: { provisioned: true } } }) })
   await twin.settle('the infrastructure is provisioned without providerID')
   await twin.behave({
@@ -55,7 +55,7 @@ const lateProviders: Case = async (twin) => {
   })
   await twin.settle('the infrastructure has a providerID')
   await twin.delete(stub.machine, 'm')
-  await twin.settle('the infrastructure is deleted behind the Machine')
+  await twin.settle('the infrastructure is deleted by another client')
 }
 
 /** A Machine on a ready Cluster, with its provider objects. */
@@ -118,7 +118,7 @@ const good = (type: string) => [type, 'False'] as const
 const nodeDeleted: Case = async (twin) => {
   await readyMachine(twin)
   await twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'm' }))
-  await twin.settle('the Node is deleted behind the Machine')
+  await twin.settle('the Node is deleted by another client')
   await twin.delete(Machine, 'm')
   await twin.settle('the Machine is deleted')
 }
@@ -153,9 +153,9 @@ const hooks: Case = async (twin) => {
   const pre = (when: string) => `pre-${when}.delete.hook.machine.cluster.x-k8s.io/wait`
   await readyMachine(twin, { annotations: { [pre('drain')]: 'a', [pre('terminate')]: 'b' } })
   await twin.delete(Machine, 'm')
-  await twin.settle('held before the drain')
+  await twin.settle('blocked before the drain')
   await twin.patch(Machine, 'm', { metadata: { annotations: { [pre('drain')]: null } } })
-  await twin.settle('held before the infrastructure is deleted')
+  await twin.settle('blocked before the infrastructure is deleted')
   await twin.patch(Machine, 'm', { metadata: { annotations: { [pre('terminate')]: null } } })
   await twin.settle('deleted')
 }
@@ -164,7 +164,7 @@ const dataSecret: Case = async (twin) => {
   await readyCluster(twin)
   await twin.create(stub.machine, named('m', { spec: {} }))
   await twin.create(Machine, machine('m', { bootstrap: { dataSecretName: 'mine' } }))
-  await twin.settle('bootstrapped by a Secret of the user')
+  await twin.settle('the user supplies the bootstrap data Secret')
 }
 
 const pausedReferences: Case = async (twin) => {

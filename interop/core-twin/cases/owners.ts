@@ -26,10 +26,10 @@ const deploymentAdopts: Case = async (twin) => {
   await twin.create(MachineDeployment, machineDeployment('md'))
   await twin.settle('adopted')
   await twin.patch(MachineSet, 'lone', { metadata: { labels: { deployment: null } } })
-  await twin.settle('it no longer matches')
+  await twin.settle('the MachineSet no longer matches')
 }
 
-/** One Machine has another controller; others are adopted all the same. */
+/** One Machine has another controller; other Machines are adopted nevertheless. */
 const someStrangers: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
@@ -47,9 +47,9 @@ const goingMachine: Case = async (twin) => {
   await orphan(twin, 'going', { set: 'ms' }, { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/wait': '' } })
   await twin.settle('it runs')
   await twin.delete(Machine, 'going')
-  await twin.settle('it is held')
+  await twin.settle('the deletion of the Machine is blocked')
   await twin.create(MachineSet, machineSet('ms'))
-  await twin.settle('it is not adopted')
+  await twin.settle('the Machine is not adopted')
 }
 
 /** Machines of another Cluster are not adopted, even if their labels match the selector. */
@@ -59,10 +59,10 @@ const otherCluster: Case = async (twin) => {
   const foreign = machine('foreign', { clusterName: 'other' })
   await twin.create(Machine, withMetadata(foreign, { labels: { set: 'ms', 'cluster.x-k8s.io/cluster-name': 'other' } }))
   await twin.create(MachineSet, machineSet('ms'))
-  await twin.settle('it is not adopted')
+  await twin.settle('the Machine is not adopted')
 }
 
-/** The objects that a Machine refers to, when something else controls one of them. */
+/** A Machine refers to objects, one of which has another controller. */
 const controlledReference =
   (role: 'machine' | 'config'): Case =>
   async (twin) => {
@@ -73,15 +73,15 @@ const controlledReference =
     await twin.settle('rejected')
   }
 
-/** Owner references that a user removes come back. */
+/** Core restores owner references that a user removes. */
 const removedOwners: Case = async (twin) => {
   await readyMachine(twin)
   for (const kind of [stub.config, stub.machine] as const) {
     await twin.patch(kind, 'm', { metadata: { ownerReferences: null, labels: null } })
-    await twin.settle(`the owner of ${kind.kind} is back`)
+    await twin.settle(`the owner of ${kind.kind} is restored`)
   }
   await twin.patch(Machine, 'm', { metadata: { ownerReferences: null } })
-  await twin.settle('the owner of the Machine is back')
+  await twin.settle('the owner of the Machine is restored')
 }
 
 /** Templates belong to the Cluster. */
@@ -92,34 +92,34 @@ const templateOwners: Case = async (twin) => {
   await twin.settle('templates have an owner')
   await twin.patch(stub.machineTemplate, 'worker', { metadata: { ownerReferences: null } })
   await twin.touch(MachineSet, 'ms')
-  await twin.settle('it is back')
+  await twin.settle('the owner is restored')
 }
 
 const healthCheckOwner: Case = async (twin) => {
   await readyCluster(twin)
   const spec = { clusterName, selector: { matchLabels: { set: 'ms' } }, checks: { nodeStartupTimeoutSeconds: 300 } }
   await twin.create(MachineHealthCheck, { metadata: { name: 'mhc' }, spec } as never)
-  await twin.settle('it has an owner')
+  await twin.settle('the health check has an owner')
   await twin.patch(MachineHealthCheck, 'mhc', { metadata: { ownerReferences: null, labels: null } })
-  await twin.settle('and has it again')
+  await twin.settle('the owner is restored')
 }
 
-/** A Machine of a set that a user takes out, and gives back. */
+/** A Machine that does not match a MachineSet gets the matching label later, when the set has enough Machines. */
 const takenOut: Case = async (twin) => {
   await readyCluster(twin)
   await workerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms', { replicas: 0 }))
   await orphan(twin, 'lone', { set: 'none' })
-  await twin.settle('neither knows the other')
+  await twin.settle('the Machine does not match')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
   await twin.settle('a Machine is created')
   await twin.patch(Machine, 'lone', {
     metadata: { labels: { set: 'ms' }, annotations: { 'cluster.x-k8s.io/delete-machine': '' } },
   })
-  await twin.settle('one too many')
+  await twin.settle('one Machine too many')
 }
 
-/** An owner reference of another version of the API becomes one of the present version. */
+/** Core updates an owner reference with an older API version to the current version. */
 const oldReference: Case = async (twin) => {
   await readyMachine(twin)
   await twin.raw('owner of an older version', async (client) => {

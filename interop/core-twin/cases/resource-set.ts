@@ -100,7 +100,7 @@ const twoSets: Case = async (twin) => {
   await twin.create(ClusterResourceSet, resourceSet('second', [configMap('b'), configMap('a')]))
   await twin.settle('two sets')
   await twin.delete(ClusterResourceSet, 'first')
-  await twin.settle('the first is deleted')
+  await twin.settle('the first set is deleted')
   await twin.delete(Cluster, clusterName)
   await twin.settle('the Cluster is deleted')
 }
@@ -116,7 +116,7 @@ const selected: Case = async (twin) => {
   await twin.patch(Cluster, clusterName, { metadata: { labels: { addons: 'no' } } })
   await twin.settle('the Cluster is selected')
   await twin.patch(Cluster, clusterName, { metadata: { labels: { addons: null } } })
-  await twin.settle('and no more')
+  await twin.settle('the Cluster is no longer selected')
 }
 
 const paused: Case = async (twin) => {
@@ -139,7 +139,7 @@ const existing: Case = async (twin) => {
   )
   await source(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')], { strategy: 'Reconcile' }))
-  await twin.settle('it exists already')
+  await twin.settle('the object exists already')
   await applied(twin, 'one')
   await twin.settle('what is applied')
 }
@@ -176,7 +176,7 @@ export const resourceSetCases: Cases = {
     },
     'one',
   ),
-  'resourceset-nonsense': contents({ a: 'this is no manifest' }),
+  'resourceset-nonsense': contents({ a: 'this is not a manifest' }),
   'resourceset-unknown-kind': contents(
     { a: `${manifest('one')}---\napiVersion: v9\nkind: Nothing\nmetadata:\n  name: x\n` },
     'one',

@@ -75,7 +75,7 @@ const deletion: Case = async (twin) => {
   await readyMachine(twin)
   await twin.patch(stub.machine, 'm', { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
   await twin.delete(Machine, 'm')
-  await twin.settle('the infrastructure stays')
+  await twin.settle('the infrastructure blocks its deletion')
   await twin.whileStopped(() => twin.patch(stub.machine, 'm', { metadata: { finalizers: null } }))
   await twin.settle('the Machine is gone', isGone('Machine'))
 }
@@ -84,7 +84,7 @@ const clusterDeletion: Case = async (twin) => {
   await readyMachine(twin)
   await twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
   await twin.delete(Cluster, clusterName)
-  await twin.settle('the control plane stays')
+  await twin.settle('the control plane blocks its deletion')
   await twin.whileStopped(() => twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: null } }))
   await twin.settle('the Cluster is gone', isGone('Cluster'))
 }
@@ -145,7 +145,7 @@ const healthCheck: Case = async (twin) => {
       ),
     )
   await twin.whileStopped(() => report(twin))
-  await twin.settle('it is unhealthy')
+  await twin.settle('the Machine is unhealthy')
 }
 
 const resourceSet: Case = async (twin) => {

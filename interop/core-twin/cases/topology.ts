@@ -11,7 +11,7 @@ const ref = (kinds: StubKinds, kind: string, name: string) => ({ apiVersion: `${
 interface ClassOptions {
   readonly name?: string
   readonly kinds?: StubKinds
-  /** Beside the usual spec; a merge of the top level. */
+  /** Fields that replace those of the usual spec, at its top level. */
   readonly spec?: object
   readonly controlPlane?: object
   readonly worker?: object
@@ -160,7 +160,7 @@ const upgrade =
     await twin.settle('upgraded', isUpgraded(version))
   }
 
-/** The control plane does not take up its version. */
+/** The control plane provider does not apply the new version. */
 const stuckUpgrade: Case = async (twin) => {
   await created(twin)
   await twin.behave({ controlPlane: silent })
@@ -172,7 +172,7 @@ const stuckUpgrade: Case = async (twin) => {
   await twin.settle('another version is rejected')
 }
 
-/** The control plane does not take up the version of the first of two steps. */
+/** The control plane provider does not apply the version of the first of two steps. */
 const stuckChain: Case = async (twin) => {
   await created(twin, { spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0', 'v1.36.0'] } })
   await twin.behave({ controlPlane: silent })
@@ -344,7 +344,7 @@ export const topologyCases: Cases = {
     {},
     ['workers', workers(worker('a', { replicas: 2 }))],
     ['control plane', topology({ controlPlane: { replicas: 3 } })],
-    ['replicas that nobody sets', workers({ class: 'worker', name: 'a' })],
+    ['replicas are not set', workers({ class: 'worker', name: 'a' })],
   ),
   'topology-workers-come-and-go': cluster({}, {}, ['two', workers(worker('a'), worker('b'))], ['one', workers(worker('b'))]),
   'topology-upgrade': upgrade({}, {}, 'v1.35.0'),
@@ -368,11 +368,11 @@ export const topologyCases: Cases = {
     topology({ version: 'v1.35.1' }),
   ]),
   'topology-upgrade-defer': cluster({}, { workers: [annotated('a', 'defer-upgrade'), worker('b')] }, to35, [
-    'deferred no more',
+    'the upgrade is no longer deferred',
     workers(worker('a'), worker('b')),
   ]),
   'topology-upgrade-hold': cluster({}, { workers: [worker('a'), annotated('b', 'hold-upgrade-sequence'), worker('c')] }, to35, [
-    'held no more',
+    'the upgrade is no longer on hold',
     workers(...three),
   ]),
   'topology-upgrade-held-by-annotation': heldByAnnotation,
@@ -454,7 +454,7 @@ export const topologyCases: Cases = {
   'topology-health-checks-of-cluster': cluster(
     { worker: { healthCheck: { checks } } },
     { workers: [worker('a', { healthCheck: { checks: { nodeStartupTimeoutSeconds: 900 }, remediation: { maxInFlight: 1 } } })] },
-    ['of the class again', workers(worker('a'))],
+    ['the value of the class applies again', workers(worker('a'))],
   ),
   'topology-availability-gates': cluster({ spec: { availabilityGates: [{ conditionType: 'Extra' }] } }, {}),
   'topology-variables': cluster(patched(patch('zones', everywhere)), inZone('a'), [
@@ -465,14 +465,14 @@ export const topologyCases: Cases = {
     patched(patch('zones', everywhere)),
     inZone('a'),
     ['a value outside of the enum', topology(values(['zone', 'c']))],
-    ['a required one is missing', topology(values(['size', 1]))],
-    ['an unknown one', topology(values(['zone', 'a'], ['nothing', 1]))],
+    ['a required variable is missing', topology(values(['size', 1]))],
+    ['an unknown variable', topology(values(['zone', 'a'], ['nothing', 1]))],
     ['a value of another type', topology(values(['zone', 'a'], ['size', 'big']))],
     ['too small', topology(values(['zone', 'a'], ['size', 0]))],
     ['an unknown field', topology(values(['zone', 'a'], ['network', { mtu: 1, color: 'red' }]))],
     ['too long', topology(values(['zone', 'a'], ['network', { name: 'abcdef' }]))],
-    ['a rule does not hold', topology(values(['zone', 'a'], ['flag', false]))],
-    ['twice the same', topology(values(['zone', 'a'], ['zone', 'b']))],
+    ['a rule is violated', topology(values(['zone', 'a'], ['flag', false]))],
+    ['a variable is given twice', topology(values(['zone', 'a'], ['zone', 'b']))],
   ),
   'topology-variable-defaults': cluster(patched(patch('zones', everywhere)), inZone('a', ['network', { name: 'n' }])),
   'topology-variable-overrides': cluster(patched(patch('zones', everywhere)), {

@@ -8,8 +8,8 @@ import { connected, readyMachine } from './machine.ts'
 import { workerTemplates } from './machine-set.ts'
 
 /**
- * A Cluster whose providers are ready, without any wait for its workload cluster. Conditions that are reported before they are ready stay
- * until there is a connection.
+ * A Cluster whose providers are ready. Does not wait for the connection to its workload cluster. Conditions that core sets before the providers
+ * are ready do not change until there is a connection.
  */
 async function provisionedCluster(twin: Twin): Promise<void> {
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
@@ -39,7 +39,7 @@ const wrongKubeconfig =
     await twin.create(Secret, kubeconfigSecret(data))
     await provisionedCluster(twin)
     await provisionedMachine(twin)
-    await twin.settle('it is wrong')
+    await twin.settle('the kubeconfig Secret is wrong')
     await twin.delete(Cluster, clusterName)
     await twin.settle('the Cluster is deleted')
   }
@@ -47,12 +47,12 @@ const wrongKubeconfig =
 const missingKubeconfig: Case = async (twin) => {
   await provisionedCluster(twin)
   await provisionedMachine(twin)
-  await twin.settle('there is none')
+  await twin.settle('there is no kubeconfig Secret')
   await twin.startWorkload(clusterName)
-  await twin.settle('it is there', connected)
+  await twin.settle('the kubeconfig Secret exists', connected)
 }
 
-/** Refuses connections before the first one. */
+/** The workload API server stops before core connects for the first time. */
 async function refusing(twin: Twin): Promise<void> {
   await twin.startWorkload(clusterName)
   await twin.stopWorkload(clusterName)

@@ -18,7 +18,7 @@ void test('greets for an hour of virtual time', async () => {
   assert.deepEqual(status, { text: 'Hello world', times: 60 })
   assert.ok(Date.now() - started < 60_000, 'no real time passes')
 
-  // The declared schema is enforced, in upstream's words.
+  // The API server enforces the declared schema, with upstream's error text.
   const rejected = env.client.create(Greeting, {
     metadata: { namespace: 'default', name: 'empty' },
     spec: { name: '', everySeconds: 1 },

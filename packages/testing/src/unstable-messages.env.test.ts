@@ -78,7 +78,7 @@ test('a handler that fails with another message each time is retried with the sa
   expect(steady.warnings).toEqual([])
   expect(moody.warnings).toEqual([
     [
-      'A handler has said something else at each of its last calls: conditions that show it never come to rest',
+      'The message of a handler differed at each of its last calls, so conditions that show it change with every call',
       { hook: 'BeforeClusterCreate', handler: 'moody.x', Cluster: 'default/demo', calls: 5 },
     ],
   ])

@@ -89,7 +89,7 @@ export function createExtensionClient({
   const messages = new UnstableMessages()
   const listen = (hook: Hook, handler: string, forObject: KubeObject, message: string): void => {
     if (!messages.record(handler, forObject.metadata.uid ?? '', message)) return
-    log.warn('A handler has said something else at each of its last calls: conditions that show it never come to rest', {
+    log.warn('The message of a handler differed at each of its last calls, so conditions that show it change with every call', {
       hook: hook.name,
       handler,
       [forObject.kind]: keyText(keyOf(forObject)),
