@@ -115,7 +115,7 @@ export async function updateMachineSet(
   const config = specOf(await client.get(KubeadmConfig, own))
   checks.check('the bootstrap config has the desired files', equal(config.files, files('second')), config)
 
-  // A Docker field that the extension does not know. An event must tell the user why the Machine is replaced.
+  // A Docker field that the extension does not know. An event must have the reason for the replacement.
   await client.create(DevMachineTemplate, devTemplate('third', { bootstrapTimeout: '10m0s', customImage: 'another' }))
   const { infrastructureRef } = refs('third')
   await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec: { infrastructureRef } } } } })

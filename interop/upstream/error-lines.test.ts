@@ -36,7 +36,7 @@ test.each([
     'error creating REST config: error getting kubeconfig secret: Secret "demo-kubeconfig" not found',
   ],
 ])('%s may be logged on either server', (_, err) => {
-  expect(reasonOf(connect(err))).toMatch('by chance')
+  expect(reasonOf(connect(err))).toMatch('before its kubeconfig')
 })
 
 test.each([
