@@ -1,6 +1,6 @@
 import { hours } from '@capstan/kube'
 
-/** Longest time for which responses of extensions are cached. Upstream caches responses of CanUpdateMachineSet as long. */
+/** Longest time for which responses of extensions are cached. Upstream caches responses of CanUpdateMachineSet for the same time. */
 export const AnswerLifetime = hours(24)
 
 /**

@@ -22,7 +22,7 @@ import {
 type ApplyIO = Pick<ReconcileContext, 'client' | 'clock' | 'signal'>
 
 export interface IntentOptions {
-  /** The manager owns labels and annotations of the intent even when they are empty: upstream's intents for objects of providers. */
+  /** Whether the manager also owns empty labels and annotations of the intent, as upstream's intents for provider objects do. */
   readonly ownsEmpty?: boolean
 }
 
@@ -73,12 +73,12 @@ export function isApplied(
   const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = intent
   const metadata = withoutEmpty({ labels, annotations, finalizers, ownerReferences })
   const wanted = withoutAbsent({ ...(isEmpty(metadata) ? {} : { metadata }), ...rest })
-  // A server may drop the ownership of an empty map: then it is not applied again and again.
+  // An API server may drop the ownership of an empty map. Without this, each reconcile would apply the intent again.
   const owned = ownsEmpty ? withoutEmptyMaps(entry.fieldsV1, { labels, annotations }) : entry.fieldsV1
   return contains(object, wanted) && ownsExactly(wanted, owned)
 }
 
-/** Leaves out owned labels and annotations that are wanted empty. */
+/** Drops the ownership of labels and annotations that are empty in `wanted`. */
 function withoutEmptyMaps(fieldsV1: { readonly [field: string]: unknown }, wanted: object): object {
   const metadata = fieldsV1['f:metadata']
   if (!isRecord(metadata)) return fieldsV1
@@ -175,13 +175,13 @@ export function repairedEntries(
   return [...kept, { ...now, manager, operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1 } as ManagedFieldsEntry]
 }
 
-/** Attempts of a write of managed fields. Upstream: RemoveManagedFieldsForLabelsAndAnnotations. */
+/** Most attempts to write managed fields. Upstream: RemoveManagedFieldsForLabelsAndAnnotations. */
 const MostAttempts = 3
 
 /**
  * Transfers the labels and annotations that one manager applied at creation to another manager, which adds and removes them from then on;
- * upstream does so in three requests. Returns the updated object. A provider may write its new object at any moment: after a conflict the
- * object is read and the transfer repeated, since a failure would delete the object.
+ * upstream does so in three requests. Returns the updated object. A provider may write its new object at any moment: after a conflict this
+ * reads the object and repeats the transfer, because callers delete the object when the transfer fails.
  */
 export async function handOverMetadata<T extends KubeObject>(
   io: ApplyIO,
@@ -212,7 +212,7 @@ interface WantedMetadata {
   readonly annotations: object
 }
 
-/** `undefined` when the first manager owns no labels and annotations. Pure. */
+/** Returns the entries after the transfer; `undefined` when the first manager owns no labels and annotations. Pure. */
 function handedOverEntries(
   { metadata: { managedFields: entries = [] } }: KubeObject,
   managers: Managers,

@@ -5,8 +5,8 @@ import { isDeleting, isReason, type Kind, keyOf, type KubeObject, messageOf, typ
 type ChildrenIO = Pick<ReconcileContext, 'client' | 'events' | 'log' | 'signal'>
 
 /**
- * Writes the child with these owners, which include the new one. Returns `undefined` when the owner is being deleted, or when the write
- * failed: as upstream, the failure is recorded as an Event and the reconcile continues without the child.
+ * Writes the owner references of the child. They include the new owner. Returns `undefined` when the owner is being deleted, or when the
+ * write failed: as upstream, the failure is recorded as an Event and the reconcile continues without the child.
  */
 export async function adoptChild<T extends KubeObject>(
   kind: Kind<T>,

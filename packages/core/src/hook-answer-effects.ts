@@ -116,7 +116,7 @@ const inPlace = (uncovered: readonly string[]): string[] =>
 
 const of = <H extends Hook>(hook: H, find: Effects<H>): [Hook, Effects<Hook>] => [hook, find as Effects<Hook>]
 
-/** Hooks whose responses contain more than whether to proceed. */
+/** Hooks whose responses contain more than the decision whether to proceed. */
 const effects: ReadonlyMap<Hook, Effects<Hook>> = new Map([
   of(GeneratePatches, patched),
   of(GenerateUpgradePlan, planned),

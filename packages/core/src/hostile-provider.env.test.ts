@@ -38,7 +38,7 @@ beforeEach(async () => {
 })
 afterEach(() => env.close())
 
-/** Counts the writes of core from `work` to ten minutes later. */
+/** Counts the writes of core during `work` and in the ten minutes after it. */
 async function writesOf(work: () => Promise<void>): Promise<{ writes: number; bytes: number }> {
   const before = { writes, bytes }
   await work()
@@ -236,7 +236,7 @@ test.each([
   expect(work.writes).toBeLessThan(10)
 })
 
-// Upstream: setControlPlaneReplicas ignores what it cannot read.
+// Upstream: setControlPlaneReplicas ignores values that it cannot read.
 test.each([
   ['replicas that are a string', { replicas: 'three' }],
   ['10,000 versions', { versions: repeated(10_000, (i) => ({ version: `v1.34.${i}`, replicas: 1 })) }],

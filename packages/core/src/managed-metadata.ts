@@ -1,7 +1,7 @@
 /**
  * Computes the labels and annotations that one controller sets on objects which other writers label too. Entries that it set earlier and no
- * longer wants must be removed, and no others: managedFields record who set which, so that a merge patch does what upstream does with
- * server-side apply, and is sent only when there is a difference. See docs/adr/0005-merge-patches-for-propagation.md.
+ * longer wants must be removed, and no others: managedFields record the manager of each entry. With them, a merge patch has the same result
+ * as upstream's server-side apply, and is sent only when there is a difference. See docs/adr/0005-merge-patches-for-propagation.md.
  */
 import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'

@@ -1,6 +1,7 @@
 /**
- * Users request that the hooks of a Cluster are called again at once with the annotation `retry-hooks`, which is removed after the calls.
- * Several controllers handle a request, so each one counts requests when its watch delivers them: another one may remove the annotation.
+ * With the annotation `retry-hooks`, users request that the hooks of a Cluster are called again at once. The annotation is removed after
+ * the calls. Several controllers handle a request, and any of them may remove the annotation, so each controller counts requests when its
+ * watch delivers them.
  */
 import { Cluster, RetryHooksAnnotation, WaitingHooksAnnotation } from '@capstan/api'
 import type { Predicate } from '@capstan/controller'
@@ -11,8 +12,8 @@ export const retryRequestOf = (cluster: Cluster | undefined): string | undefined
   cluster?.metadata.annotations?.[RetryHooksAnnotation]
 
 /**
- * Counts the requests of each Cluster. In memory only, as are the responses that a request invalidates: a new process has no cached
- * responses, and calls the hooks in any case.
+ * Counts the requests of each Cluster. Counts are kept in memory only, as the responses that a request invalidates: a new process has no
+ * cached responses, and calls the hooks in any case.
  */
 export class RetryRequests {
   /** By uid of the Cluster. */
@@ -23,7 +24,7 @@ export class RetryRequests {
     return this.#counts.get(metadata.uid) ?? 0
   }
 
-  /** Wraps the predicate of a watch on Clusters: counts requests, and accepts them. */
+  /** Wraps the predicate of a watch on Clusters: counts retry requests, and accepts their events. */
   or(matters: Predicate<Cluster>): Predicate<Cluster> {
     return (change) => this.#isRequest(change) || matters(change)
   }

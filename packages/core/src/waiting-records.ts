@@ -19,12 +19,12 @@ export interface WaitingFor {
   readonly message: string
 }
 
-/** Longer messages are truncated; logs have all of it. */
+/** Longer messages are truncated; logs contain the whole message. */
 const LongestMessage = 1024
 
 /**
  * Returns the object's annotations with updated records. A record starts again when its hook did not block in between.
- * @param isKept whether a hook without response in this reconcile may still block; absent: it does not
+ * @param isKept whether a hook without response in this reconcile may still block; by default it does not
  */
 export function withWaiting(
   object: Pick<KubeObject, 'metadata'>,

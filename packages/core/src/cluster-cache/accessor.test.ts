@@ -114,7 +114,7 @@ describe('a connection', () => {
     expect(accessor.health.consecutiveFailures).toBe(0)
   })
 
-  test('that fails again and again counts once for every thirty seconds', async () => {
+  test('that keeps failing counts as one failure per thirty seconds', async () => {
     server.connect = 'refuses'
     const accessor = anAccessor()
     accessor.want('a')
@@ -130,7 +130,7 @@ describe('a connection', () => {
     expect(accessor.health.consecutiveFailures).toBe(0)
   })
 
-  test('counts no other failures when the clock is set back', async () => {
+  test('counts the same failures when the clock is set back', async () => {
     server.connect = 'refuses'
     const accessor = anAccessor()
     accessor.want('a')
@@ -196,7 +196,7 @@ describe('a probe', () => {
     expect(accessor.health.lastProbeSuccess).toBe(clock.now())
   })
 
-  test('succeeded, after the clock is set back, as long ago as before', async () => {
+  test('has the same age after the clock is set back', async () => {
     const accessor = anAccessor()
     accessor.want('a')
     await advance(seconds(4))

@@ -32,7 +32,7 @@ export const Timing = {
   syncTimeout: seconds(60),
   firstRetry: 200,
   slowestRetry: seconds(10),
-  /** Attempts to connect fail once in that time, however many there are. Upstream makes one. */
+  /** Failed connection attempts within this time count as one failure. Upstream makes one attempt in this time. */
   failureInterval: seconds(30),
   /** Consecutive failed probes after which the connection is closed and reopened. */
   failuresToDisconnect: 5,
@@ -47,10 +47,9 @@ export interface Health {
 }
 
 /**
- * Returns whether probes have failed continuously for longer than that, counted from the last success, or from `since` if that is later
- * and not in the future.
- * Upstream compares the time alone; here at least one probe must have failed, because without one this process itself may have been
- * suspended or overloaded.
+ * Returns whether probes have failed continuously for longer than `than` milliseconds, counted from the last success, or from `since` if
+ * that is later and not in the future. Upstream compares the time alone; here at least one probe must have failed, because without one this
+ * process itself may have been suspended or overloaded.
  */
 export const failsForLonger = (
   { lastProbeSuccess = 0, consecutiveFailures }: Health,
@@ -125,7 +124,7 @@ export class ClusterAccessor {
     }
   }
 
-  /** Sets the kubeconfig to connect with; `undefined` disconnects. The current kubeconfig is a no-op. */
+  /** Sets the kubeconfig to connect with; `undefined` disconnects. Does nothing if the kubeconfig has not changed. */
   want(kubeconfig: string | undefined): void {
     if (kubeconfig === this.#kubeconfig) return
     this.#kubeconfig = kubeconfig
@@ -187,7 +186,7 @@ export class ClusterAccessor {
       // Also ends what the attempt has started, such as the watch of Nodes.
       this.#end('it could not be completed')
       this.#failedToConnect()
-      this.#timer = clock.schedule(this.#backoff(), () => this.#restart('it is made anew'))
+      this.#timer = clock.schedule(this.#backoff(), () => this.#restart('another attempt begins'))
     }
   }
 
@@ -236,7 +235,7 @@ export class ClusterAccessor {
       this.#failed()
       this.#options.log.debug('Probe of workload cluster failed', { err, failures: this.#consecutiveFailures })
       if (isReason(err, 'Unauthorized')) return this.#restart('its credentials are no longer accepted')
-      if (this.#consecutiveFailures >= Timing.failuresToDisconnect) return this.#restart('it does not answer')
+      if (this.#consecutiveFailures >= Timing.failuresToDisconnect) return this.#restart('the server is unresponsive')
     }
     if (!signal.aborted) this.#probeLater(client, signal, Timing.probeInterval)
   }
@@ -273,7 +272,10 @@ export class ClusterAccessor {
     return { at: clock.now(), elapsed: clock.elapsed() }
   }
 
-  /** The time of the moment: as recorded, so that it does not vary by rounding, or by the present clock when that was set since. */
+  /**
+   * Returns the recorded time of the moment, so that rounding does not change it. When the clock was set since, computes the time by the
+   * clock as it is now.
+   */
   #timeOf(moment: Moment | undefined): number | undefined {
     if (!moment) return undefined
     const { at, elapsed } = this.#moment()

@@ -35,14 +35,14 @@ export function workersAvailable({ descendants }: ClusterScope): NewCondition {
 }
 
 /** Upstream: conditions about Machines ignore those of MachinePools until MachinePools have such conditions themselves. */
-const poolless = (machines: readonly Machine[]): readonly Machine[] =>
+const withoutPoolMachines = (machines: readonly Machine[]): readonly Machine[] =>
   machines.filter(({ metadata }) => metadata.labels?.[MachinePoolNameLabel] === undefined)
 
 /** The conditions ControlPlaneMachinesReady and WorkerMachinesReady. */
 export function machinesReady({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker'): NewCondition {
   const condition = whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesReady : ClusterConditions.WorkerMachinesReady
   if (!descendants) return condition.unknown('InternalError', SeeLogs)
-  const machines = whose === 'ControlPlane' ? descendants.controlPlaneMachines : poolless(descendants.workerMachines)
+  const machines = whose === 'ControlPlane' ? descendants.controlPlaneMachines : withoutPoolMachines(descendants.workerMachines)
   if (machines.length === 0) return condition.true('NoReplicas')
   return aggregate(machines, 'Ready', {
     as: condition,
@@ -60,7 +60,7 @@ export function machinesUpToDate({ descendants }: ClusterScope, whose: 'ControlP
   const condition =
     whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesUpToDate : ClusterConditions.WorkerMachinesUpToDate
   if (!descendants) return condition.unknown('InternalError', SeeLogs)
-  const all = whose === 'ControlPlane' ? descendants.controlPlaneMachines : poolless(descendants.workerMachines)
+  const all = whose === 'ControlPlane' ? descendants.controlPlaneMachines : withoutPoolMachines(descendants.workerMachines)
   const machines = all.filter((machine) => !awaitsUpToDate(machine, now))
   if (machines.length === 0) return condition.true('NoReplicas')
   return aggregate(machines, 'UpToDate', {
@@ -76,7 +76,7 @@ export const awaitsUpToDate = (machine: Machine, now: number): boolean =>
 export const untilUpToDate = ({ metadata }: Machine, now: number): number =>
   timeLeft({ since: Date.parse(metadata.creationTimestamp), length: UpToDateDelay, now })
 
-/** The conditions RollingOut, ScalingUp and ScalingDown: True while any part of the cluster does so. */
+/** The conditions RollingOut, ScalingUp and ScalingDown: True while any part of the cluster rolls out, or scales up or down. */
 export function aggregateProgress(
   scope: ClusterScope,
   condition: ConditionType<'RollingOut' | 'ScalingUp' | 'ScalingDown', string>,
@@ -101,7 +101,7 @@ export function aggregateProgress(
 }
 
 export function remediating({ descendants }: ClusterScope): NewCondition {
-  const machines = descendants && [...descendants.controlPlaneMachines, ...poolless(descendants.workerMachines)]
+  const machines = descendants && [...descendants.controlPlaneMachines, ...withoutPoolMachines(descendants.workerMachines)]
   return remediatingOf(machines)
 }
 

@@ -36,7 +36,7 @@ export const remove: ClusterPhase = async (scope, io) => {
 
 /** Deletes the objects that the Cluster owns directly; their owners' controllers and garbage collection delete the rest. */
 async function deleteChildren({ cluster, descendants }: ClusterScope, io: ClusterIO): Promise<void> {
-  if (!descendants) throw new Error('Cannot delete what belongs to the Cluster: it could not be listed')
+  if (!descendants) throw new Error('Cannot delete the objects of the Cluster: they could not be listed')
   const children = [
     ...descendants.machinePools.map((object) => ({ kind: MachinePool as Kind, object })),
     ...descendants.machineDeployments.map((object) => ({ kind: MachineDeployment as Kind, object })),

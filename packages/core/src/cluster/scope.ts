@@ -3,7 +3,7 @@ import type { Outcome, ReconcileContext } from '@capstan/controller'
 import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
 import type { Observed } from '../external/observed.ts'
 
-/** State of one reconcile of a Cluster: what was read and what was decided. */
+/** State of one reconcile of a Cluster: its inputs and decisions. */
 export interface ClusterScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly cluster: Cluster

@@ -105,7 +105,7 @@ function deleting({ cluster, deletion }: ClusterScope): NewCondition {
   return isDeleting(cluster) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
 }
 
-/** Machines without an UpToDate condition become unknown after a delay, which no event reports. */
+/** Machines without an UpToDate condition count as unknown after a delay. No event triggers a reconcile at that time. */
 function nextRequeue({ descendants }: ClusterScope, now: number): Outcome {
   const young = [...(descendants?.controlPlaneMachines ?? []), ...(descendants?.workerMachines ?? [])]
     .filter((machine) => awaitsUpToDate(machine, now))

@@ -1,6 +1,6 @@
 /**
- * Admission of ClusterClasses where it takes more than the class' own schema: variables, patches, naming templates, and the
- * Clusters that use the class. Upstream: core/webhooks/admission/clusterclass.go and patch_validation.go, v1.14.
+ * Admission rules of ClusterClasses that the schema cannot express: variables, patches, naming templates, and the Clusters that use the
+ * class. Upstream: core/webhooks/admission/clusterclass.go and patch_validation.go, v1.14.
  */
 import { Cluster, ClusterClass } from '@capstan/api'
 import {

@@ -101,7 +101,7 @@ function patternProblem(pattern: string): string | undefined {
 
 /** Upstream prints these values as indented JSON, in the order of its fields. */
 const printed = (value: object): string => JSON.stringify(value, undefined, 2)
-/** As Go's encoding leaves empty lists out. */
+/** Drops empty lists, as Go's JSON encoding does. */
 function withoutEmptyLists(selector: PatchSelector): object {
   const { machineDeploymentClass, machinePoolClass, ...others } = selector.matchResources
   const named = (of: typeof machineDeploymentClass) => (of?.names?.length === 0 ? {} : of)

@@ -50,7 +50,7 @@ export const reconcileClusterClass = (
     },
     paused: (clusterClass) => pausedCondition(undefined, clusterClass),
     scope: (clusterClass): Scope => ({ clusterClass }),
-    phases: () => [settleTemplateRefs, (scope, io) => settleVariables(scope, discovered, io)],
+    phases: () => [reconcileTemplateRefs, (scope, io) => reconcileVariables(scope, discovered, io)],
     status({ clusterClass, refs, variablesProblem }, { clock }) {
       const computed = [refVersionsUpToDate(refs), variablesReady(variablesProblem), pausedCondition(undefined, clusterClass)]
       const now = clock.now()
@@ -79,7 +79,7 @@ class MissingTemplate extends Error {
 }
 
 /** Makes the class an owner of every template, and finds references to versions older than the newest of the contract. */
-async function settleTemplateRefs(scope: Scope, context: ReconcileContext): Promise<Outcome> {
+async function reconcileTemplateRefs(scope: Scope, context: ReconcileContext): Promise<Outcome> {
   const { clusterClass } = scope
   const outdated: { ref: TemplateRef; latest: string }[] = []
   const errors: Error[] = []
@@ -140,7 +140,7 @@ function refVersionsUpToDate(refs: TemplateRefs | undefined): NewCondition {
 const versionOf = (apiVersion: string): string => apiVersion.slice(apiVersion.indexOf('/') + 1)
 
 /** Writes the variables into the status; keeps earlier ones when discovery fails. */
-async function settleVariables(scope: Scope, discovered: DiscoveredVariables, context: ReconcileContext): Promise<Outcome> {
+async function reconcileVariables(scope: Scope, discovered: DiscoveredVariables, context: ReconcileContext): Promise<Outcome> {
   try {
     const status = (scope.clusterClass.status ??= {})
     const variables = await classVariables(scope.clusterClass, discovered, context)

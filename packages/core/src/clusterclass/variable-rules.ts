@@ -61,14 +61,14 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
   else if (type === 'array') errors.push(required(`${path}.items`, 'must be specified'))
   if (!isRoot) return errors
   const ofRules = ruleErrors(schema as JSONSchema, { path, canCompile: errors.length === 0, isRoot: false })
-  appendAll(errors, ofRules.map(namingMember))
+  appendAll(errors, ofRules.map(withMemberName))
   // Values in a schema must be valid by the same schema. The root schema covers nested ones only when it is valid itself.
   if (errors.length === 0) appendAll(errors, exampleErrors(schema, path))
   return errors
 }
 
-/** Upstream: Kubernetes does not repeat the name of the member, Cluster API does. */
-function namingMember(error: FieldError): FieldError {
+/** Adds the member's name to the error text, as Cluster API does for variables; Kubernetes does not. */
+function withMemberName(error: FieldError): FieldError {
   const member = error.field.split('.').at(-1)!
   return { ...error, text: error.text.replace(/: (must not contain line breaks)$/, `: ${member} $1`) }
 }

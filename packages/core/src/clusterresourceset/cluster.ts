@@ -72,7 +72,8 @@ async function readSources(resourceSet: ClusterResourceSet, io: ResourceSetIO): 
   for (const ref of resourceSet.spec.resources) {
     const kind = (ref.kind === 'Secret' ? Secret : ConfigMap) as unknown as Kind<Source>
     const source = io.cache.peek(kind, { namespace: resourceSet.metadata.namespace!, name: ref.name })
-    // Its creation triggers a watch event. Upstream reports the others as applied meanwhile.
+    // When the resource is created, a watch event triggers the next reconcile. As upstream, this one reports the other resources as
+    // applied.
     if (!source) continue
     if (ref.kind === 'Secret' && (source as Secret).type !== ClusterResourceSetSecretType) {
       report = wrongSecretType(ref.name)

@@ -83,7 +83,7 @@ test('resources are applied to the Clusters that the selector matches, once', as
   expect(await applied('one')).toBeUndefined()
 })
 
-test('Reconcile applies a resource again whenever its content changes', async () => {
+test('the strategy Reconcile applies a resource again whenever its content changes', async () => {
   await open()
   await aConfigMap('one', '1')
   await env.workload.create(ConfigMap, { metadata: { ...inDefault('one'), labels: { before: 'x' } }, data: { other: 'x' } })

@@ -26,7 +26,7 @@ export const createClusterResourceSetController = ({
     when: changedByOthers(OwnedConditions),
     watches: [
       watches(Cluster, resourceSetsOfCluster, clusterMatters),
-      // Only read from the cache.
+      // Its events trigger no reconcile: it is watched only to fill the cache.
       watches(ClusterResourceSetBinding, () => []),
     ],
     indexes: [ByNamespace] as never,

@@ -49,7 +49,7 @@ test('values are YAML documents, one JSON object or a list of them', () => {
   ])
 })
 
-test('the hash is that of all values, sorted by key, whether in a Secret or in a ConfigMap', () => {
+test('hashes all values, sorted by key, to the same hash for a Secret and a ConfigMap', () => {
   const data = { b: manifest('Pod'), a: manifest('Namespace') }
   const { hash } = readManifests(configMap(data), 'ConfigMap')
   expect(hash).toMatch(/^sha256:[0-9a-f]{64}$/)

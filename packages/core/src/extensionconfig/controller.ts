@@ -24,7 +24,7 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
     concurrency,
     metrics: metricsOf(extensions),
     reconcile: (key, context) => reconcileExtensionConfig(key, { ...context, extensions, warmup }),
-    // Every process calls the handlers, also those that another one has discovered.
+    // Every process calls hooks, so it also registers the handlers that another process (shard) has discovered.
     elsewhere: (key, context) => takeOverExtensionConfig(key, { ...context, extensions, warmup }),
   })
 }

@@ -16,7 +16,7 @@ afterEach(() => env.close())
 const key = { name: 'sample' }
 const machine = { metadata: { namespace: 'default' } } as KubeObject
 
-/** Core itself, for the ExtensionConfigs that another process discovers. */
+/** Core's own controller, for ExtensionConfigs of another process's shard. */
 const createElsewhereController = (options: ExtensionConfigOptions) => {
   const { when: _, sources = [], name, for: kind, elsewhere } = createExtensionConfigController(options)
   return controller({ name, for: kind, sources, reconcile: elsewhere! })
@@ -24,14 +24,14 @@ const createElsewhereController = (options: ExtensionConfigOptions) => {
 
 describe.each([
   ['a manager of another provider', createReadOnlyExtensionConfigController],
-  ['a manager of core without their shard', createElsewhereController],
+  ['a manager of core that has another shard', createElsewhereController],
 ])('%s', (_, createController) => {
   /** A process beside core. The test fails when it calls an extension. */
   async function start() {
     const clock = new VirtualClock()
     const extensions = createExtensionClient({
       transport: inProcess(() => {
-        throw new NoAnswer('ConnectionRefused', 'nobody should ask')
+        throw new NoAnswer('ConnectionRefused', 'no process beside core may call the extension')
       }),
       catalog: createCatalog(hookCatalog),
       clock,

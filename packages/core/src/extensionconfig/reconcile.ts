@@ -59,7 +59,7 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
   if (!reported) return proceed()
   if ('problem' in found) {
     // Keeps an existing registration of an unreachable extension, so that its hooks fail instead of being skipped. The hooks of an
-    // extension that was never discovered are unknown: everything that it selects waits for it.
+    // extension that was never discovered are unknown: all Clusters that it selects wait for it.
     if (!wasDiscovered(reported)) io.extensions.quarantine(reported, found.problem)
     else if (io.warmup.over) io.extensions.relocate(reported)
     io.warmup.tried(reported)
@@ -68,13 +68,13 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
   const unknown = unknownOverrides(reported, found.handlers)
   if (unknown !== undefined) io.events.event(reported, 'Warning', 'UnknownHandlerOverride', unknown)
   register(reported, io)
-  return requeue(RediscoveryInterval, 'looks for other handlers now and then')
+  return requeue(RediscoveryInterval, 'handlers are discovered again')
 }
 
 /**
- * Registers what core has discovered, also when the extension was unreachable lately: its hooks must fail rather than be skipped. A
- * generation that core has not observed yet is awaited. Upstream: the extension must have been reached, and the ExtensionConfig must
- * contain a CA bundle.
+ * Registers the handlers that core has discovered, also while the extension is unreachable: its hooks must fail rather than be skipped.
+ * Waits for core to observe the current generation. Upstream: the extension must have been reached, and the ExtensionConfig must contain a
+ * CA bundle.
  */
 export async function takeOverExtensionConfig(key: ObjectKey, io: ExtensionConfigIO): Promise<Outcome> {
   const config = io.cache.peek(ExtensionConfig, key)

@@ -6,7 +6,7 @@ export async function deleteExternal(
   what: Observed,
   { client, signal }: { client: Client; signal: AbortSignal },
 ): Promise<Observed> {
-  if (what.state === 'unread') throw new Error('Cannot delete what could not be read')
+  if (what.state === 'unread') throw new Error('Cannot delete an object that could not be read')
   const external = found(what)
   if (!external || isDeleting(external.object)) return what
   const { kind, object } = external

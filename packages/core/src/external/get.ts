@@ -1,7 +1,7 @@
 import { type KubeObject, orAbsent, type Reader, type UnknownObject } from '@capstan/kube'
 import { type ExternalKind, externalKind, type GroupKind } from './contract-version.ts'
 
-/** How Cluster API objects refer to a provider's object: without version and namespace. */
+/** A reference to a provider's object, without version and namespace. */
 export interface ContractRef extends GroupKind {
   readonly name: string
 }

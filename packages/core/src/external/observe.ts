@@ -15,7 +15,7 @@ export async function observeExternal(
   map: MapFunction,
 ): Promise<External | undefined> {
   const { cache, client, signal } = context
-  await context.watch(CustomResourceDefinition, nobody)
+  await context.watch(CustomResourceDefinition, noKeys)
   const of = await externalKind(cache, ref)
   await context.watch(of.kind, map)
   const key = { namespace, name: ref.name }
@@ -23,4 +23,4 @@ export async function observeExternal(
   return object && { ...of, object }
 }
 
-const nobody: MapFunction = () => []
+const noKeys: MapFunction = () => []

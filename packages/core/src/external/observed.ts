@@ -2,7 +2,7 @@ import type { ContractEndpoint, ContractField } from '@capstan/api'
 import { readField } from '@capstan/api'
 import type { External } from './get.ts'
 
-/** What a reconcile knows about a referenced object. `unread` is also the state after a failed read. */
+/** State of a referenced object in one reconcile. `unread` is also the state after a failed read. */
 export type Observed =
   | { readonly state: 'unread' }
   /** There is no reference. */
@@ -48,7 +48,7 @@ export function readEndpoint(external: External, field: ContractField<ContractEn
   return endpoint
 }
 
-/** Whether a milestone is reached; a field that cannot be read is not. */
+/** Whether a milestone is reached; false when the field cannot be read. */
 export function isReached(external: External, field: ContractField<boolean>): boolean {
   try {
     return read(external, field) === true

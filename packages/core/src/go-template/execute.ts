@@ -322,7 +322,7 @@ export function execute({ name, source, definitions, functions, missingKeyFails 
     const values = args.map((argument, index) => argumentValue(dot, argument, typeAt(index)))
     if (piped !== Nothing) values.push(checked(piped, typeAt(values.length)))
     try {
-      // oxlint-disable-next-line capstan/no-spread-arguments -- too many are an error of the template, as any other error of the call
+      // oxlint-disable-next-line capstan/no-spread-arguments -- too many arguments fail the template, as any other error of the call does
       const answer = called.call(...values)
       return typeof answer === 'string' ? bounded(answer) : answer
     } catch (err) {

@@ -9,7 +9,7 @@ interface Case {
   error?: string
 }
 
-/** Templates with their output recorded from Go; the first line contains the data of all. */
+/** Templates with their output recorded from Go; the first line contains the data for all templates. */
 function recorded(file: string): { data: unknown; cases: Case[] } {
   const [first = '', ...rest] = readFileSync(new URL(`testdata/${file}`, import.meta.url), 'utf8')
     .trim()

@@ -46,7 +46,7 @@ export function createMachineController({
       watches(Cluster, objectsOfCluster(MachinesByClusterName), updates.retries.or(clusterMatters)),
       watches(MachineSet, (set, cache) => cache.byIndex(byMachineSet, keyText(keyOf(set))).map(keyOf), rolloutMatters),
       watches(MachineDeployment, machinesOfDeployment, rolloutMatters),
-      // Only read from the cache, at every step of a drain.
+      // Its events trigger no reconcile: every step of a drain reads the rules from the cache.
       watches(MachineDrainRule, () => []),
     ],
     sources: [

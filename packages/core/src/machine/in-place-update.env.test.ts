@@ -120,11 +120,11 @@ test('a response expires when the desired state changes, or when a user requests
   await env.patch(Cluster, 'demo', { metadata: { annotations: { [RetryHooksAnnotation]: 'now' } } })
   await env.advance(seconds(2))
   expect(requests).toHaveLength(3)
-  // No other controller removes it from a Cluster without topology.
+  // No other controller removes this annotation from a Cluster without topology.
   expect((await env.get(Cluster, 'demo')).metadata.annotations ?? {}).not.toHaveProperty([RetryHooksAnnotation])
   await env.patch(Cluster, 'demo', { metadata: { annotations: { [RetryHooksAnnotation]: 'now' } } })
   await env.advance(seconds(2))
-  expect(requests, 'the same text is another request').toHaveLength(4)
+  expect(requests, 'the same value, set again, is another request').toHaveLength(4)
 })
 
 test('a failure is reported without the message of the extension, and retried', async () => {
@@ -261,7 +261,7 @@ test.each([
     },
     () => env.patch(DevConfig, 'm1', mark),
   ],
-] as const)('it waits for %s to be marked', async (_, most, last) => {
+] as const)('an update waits for %s to be marked', async (_, most, last) => {
   const { requests } = await running(() => undefined)
   await most()
   await env.advance(seconds(30))

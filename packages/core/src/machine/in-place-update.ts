@@ -21,7 +21,7 @@ import type { External } from '../external/get.ts'
 import { found } from '../external/observed.ts'
 import { withWaiting } from '../waiting-records.ts'
 import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
-import type { UpdateAnswer, UpdateQuestion } from './update-calls.ts'
+import type { UpdateAnswer, UpdateRequest } from './update-calls.ts'
 
 /** Calls the extension while the Machine has both annotations, and removes them when it is done. */
 export const inPlaceUpdate: MachinePhase = async (scope, io) => {
@@ -31,7 +31,9 @@ export const inPlaceUpdate: MachinePhase = async (scope, io) => {
     io.updates.forget(metadata.uid)
     // An object that could not be read may still have an annotation; the failed read is retried.
     if (!isUpdatePending(machine) || isUnread(scope)) return proceed()
-    io.log.info('In-place update annotation removed but UpdateMachine hook still pending, cleaning up what is left of it')
+    io.log.info(
+      'In-place update annotation removed but UpdateMachine hook still pending, cleaning up orphaned hook and annotations',
+    )
     await withErrorContext('failed to clean up orphaned UpdateMachine hook and annotations', () => complete(scope, io))
     return proceed()
   }
@@ -65,15 +67,15 @@ const isUnread = ({ infrastructure, bootstrap }: MachineScope): boolean =>
   infrastructure.state === 'unread' || bootstrap.state === 'unread'
 
 /**
- * Returns the desired Machine and objects; `undefined` until its owner has written and annotated them all. They are read live, because
- * the caches of two kinds may be of different ages, and an outdated desired state would be applied.
+ * Returns the desired Machine and objects; `undefined` until the owner of the Machine has written and annotated all of them. They are read
+ * live, because the caches of two kinds may be of different ages, and an outdated desired state would be applied.
  */
 async function desiredObjects(
   machine: Machine,
   infrastructure: External,
   bootstrap: External | undefined,
   { client, signal }: MachineIO,
-): Promise<UpdateQuestion['desired'] | undefined> {
+): Promise<UpdateRequest['desired'] | undefined> {
   const latest = async ({ kind, object }: External) => {
     if (!isMarkedForUpdate(object)) return undefined
     const now = await orAbsent(client.get(kind, keyOf(object), { signal }))
@@ -85,7 +87,7 @@ async function desiredObjects(
   return { machine: withoutState(machine), infrastructureMachine, ...(bootstrapConfig && { bootstrapConfig }) }
 }
 
-async function ask(scope: MachineScope, desired: UpdateQuestion['desired'], io: MachineIO): Promise<UpdateAnswer> {
+async function ask(scope: MachineScope, desired: UpdateRequest['desired'], io: MachineIO): Promise<UpdateAnswer> {
   const retries = io.updates.retries.of(scope.cluster)
   try {
     return await io.outside(() => io.updates.call(scope.machine, { desired, retries, clock: io.clock }, io.signal))
@@ -98,8 +100,8 @@ async function ask(scope: MachineScope, desired: UpdateQuestion['desired'], io: 
 }
 
 /**
- * Removes all annotations: first from the Machine, so that an interrupted reconcile leaves nothing to call, and its pending hook last, so
- * that the rest is retried. The pending hook is removed by the reconcile's commit.
+ * Removes all annotations. The update annotation of the Machine is removed first, so that an interrupted removal leads to no further call.
+ * The pending hook is removed last, by the reconcile's commit: as long as it exists, an interrupted removal is repeated.
  */
 async function complete(scope: MachineScope, { client, clock, log, signal, updates }: MachineIO): Promise<void> {
   const { machine } = scope

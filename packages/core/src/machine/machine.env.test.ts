@@ -6,7 +6,7 @@ import { afterEach, expect, test } from 'vitest'
 let env: CoreEnv
 afterEach(() => env.close())
 
-test('a Machine copies its provider ID and addresses, finds its Node, and is Available', async () => {
+test('a Machine copies provider ID and addresses from its infrastructure, finds its Node, and is Available', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1', { labels: { 'node-role.kubernetes.io/worker': '', 'example.com/kept': 'here' } })
@@ -185,7 +185,7 @@ test('conditions of Nodes become Unknown after their workload cluster was unresp
   expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('True Available')
 })
 
-test('a Machine has not observed its generation while its workload cluster cannot be reached', async () => {
+test('a Machine keeps its observedGeneration while its workload cluster cannot be reached', async () => {
   env = await coreEnv()
   env.reachable = false
   await env.provisionCluster()

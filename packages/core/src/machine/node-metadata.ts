@@ -1,6 +1,6 @@
 /**
- * Computes labels, annotations and taints that a Node takes from its Machine. Pure. Annotations of the Node record what was taken, so that
- * exactly that is removed when the Machine loses it. Upstream: core/reconcilers/machine/machine_controller_noderef.go, v1.14.
+ * Computes the labels, annotations and taints to copy from a Machine to its Node. Pure. Annotations of the Node list the copied ones, so
+ * that only these are removed when the Machine no longer has them. Upstream: core/reconcilers/machine/machine_controller_noderef.go, v1.14.
  */
 import {
   AnnotationsFromMachineAnnotation,
@@ -25,7 +25,7 @@ import type { MachineScope, MachineSettings } from './scope.ts'
 type Taint = NonNullable<NonNullable<Node['spec']>['taints']>[number]
 type Texts = Readonly<Record<string, string>>
 
-export interface NodeWishes extends Pick<MachineScope, 'machine' | 'cluster' | 'machineSet' | 'machineDeployment'> {
+export interface NodePatchInput extends Pick<MachineScope, 'machine' | 'cluster' | 'machineSet' | 'machineDeployment'> {
   readonly isInterruptible: boolean
   readonly settings: Pick<MachineSettings, 'syncLabels' | 'syncAnnotations'>
 }
@@ -36,18 +36,18 @@ export interface NodePatch {
 }
 
 /** Returns the merge patch for the Node; `undefined` when there is no difference. */
-export function nodePatch(node: Node, wishes: NodeWishes): NodePatch | undefined {
+export function nodePatch(node: Node, input: NodePatchInput): NodePatch | undefined {
   const { labels: hasLabels = {}, annotations: hasAnnotations = {} } = node.metadata
-  const labels = wantedLabels(wishes)
-  const taken = takenAnnotations(wishes)
-  const taints = wantedTaints(node, wishes)
+  const labels = wantedLabels(input)
+  const copied = copiedAnnotations(input)
+  const taints = wantedTaints(node, input)
 
   const labelChanges = changes(hasLabels, labels, tracked(hasAnnotations[LabelsFromMachineAnnotation]))
   const annotations: Texts = {
-    ...taken,
-    ...bookkeeping(wishes),
+    ...copied,
+    ...trackingAnnotations(input),
     [LabelsFromMachineAnnotation]: Object.keys(labels).sort().join(','),
-    [AnnotationsFromMachineAnnotation]: Object.keys(taken).sort().join(','),
+    [AnnotationsFromMachineAnnotation]: Object.keys(copied).sort().join(','),
     [TaintsFromMachineAnnotation]: taints.tracked.join(','),
   }
   const once = [...tracked(hasAnnotations[AnnotationsFromMachineAnnotation]), OwnerKindAnnotation, OwnerNameAnnotation]
@@ -64,7 +64,7 @@ export function nodePatch(node: Node, wishes: NodeWishes): NodePatch | undefined
   }
 }
 
-function wantedLabels({ machine, isInterruptible, settings }: NodeWishes): Texts {
+function wantedLabels({ machine, isInterruptible, settings }: NodePatchInput): Texts {
   const domains = [NodeRestrictionLabelDomain, ManagedNodeLabelDomain]
   return {
     ...pick(machine.metadata.labels, (key) => {
@@ -77,13 +77,13 @@ function wantedLabels({ machine, isInterruptible, settings }: NodeWishes): Texts
   }
 }
 
-const takenAnnotations = ({ machine, settings }: NodeWishes): Texts =>
+const copiedAnnotations = ({ machine, settings }: NodePatchInput): Texts =>
   pick(
     machine.metadata.annotations,
     (key) => isWithin(domainOf(key), [ManagedNodeLabelDomain]) || settings.syncAnnotations.some((pattern) => pattern.test(key)),
   )
 
-function bookkeeping({ machine }: NodeWishes): Texts {
+function trackingAnnotations({ machine }: NodePatchInput): Texts {
   const controller = controllerOf(machine)
   return {
     [ClusterNameAnnotation]: machine.spec.clusterName,
@@ -94,9 +94,9 @@ function bookkeeping({ machine }: NodeWishes): Texts {
 }
 
 /** Returns the wanted taints in the Node's order, and the names of those that come from the Machine. */
-function wantedTaints(node: Node, wishes: NodeWishes): { taints: Taint[]; tracked: string[] } {
+function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tracked: string[] } {
   const annotation = node.metadata.annotations?.[TaintsFromMachineAnnotation]
-  const specified = wishes.machine.spec.taints ?? []
+  const specified = input.machine.spec.taints ?? []
   const always = specified.filter(({ propagation }) => propagation === 'Always')
   // Upstream: the annotation marks the Node as initialized, even when it names no taint.
   const once = annotation === undefined ? specified.filter(({ propagation }) => propagation === 'OnInitialization') : []
@@ -113,7 +113,7 @@ function wantedTaints(node: Node, wishes: NodeWishes): { taints: Taint[]; tracke
     if (at < 0) taints.push(wanted)
     else if (taints[at]!.value !== value) taints[at] = wanted
   }
-  if (isOutdated(wishes)) {
+  if (isOutdated(input)) {
     taints.push(
       node.spec?.taints?.find((taint) => sameTaint(taint, NodeOutdatedRevisionTaint)) ?? { ...NodeOutdatedRevisionTaint },
     )
@@ -122,7 +122,7 @@ function wantedTaints(node: Node, wishes: NodeWishes): { taints: Taint[]; tracke
 }
 
 /** Whether a rollout will replace the Machine: its MachineSet has an older revision than its MachineDeployment. */
-function isOutdated({ machineSet, machineDeployment }: NodeWishes): boolean {
+function isOutdated({ machineSet, machineDeployment }: NodePatchInput): boolean {
   const own = revision(machineSet)
   const newest = revision(machineDeployment)
   return own !== undefined && newest !== undefined && own < newest
@@ -133,11 +133,11 @@ function revision(object: KubeObject | undefined): number | undefined {
   return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text)
 }
 
-/** Returns the changes from `has` to `wanted`; `null` removes what was taken earlier and is no longer wanted. */
-function changes(has: Texts, wanted: Texts, once: readonly string[]): Record<string, string | null> {
+/** Returns the changes from `has` to `wanted`; `null` removes a key that was copied earlier and is no longer wanted. */
+function changes(has: Texts, wanted: Texts, earlier: readonly string[]): Record<string, string | null> {
   const changed: Record<string, string | null> = {}
   for (const [key, value] of Object.entries(wanted)) if (has[key] !== value) changed[key] = value
-  for (const key of once) if (has[key] !== undefined && wanted[key] === undefined) changed[key] = null
+  for (const key of earlier) if (has[key] !== undefined && wanted[key] === undefined) changed[key] = null
   return changed
 }
 

@@ -13,5 +13,8 @@ export const owner: MachinePhase = async ({ machine, cluster }) => {
   return proceed()
 }
 
-/** The creator of the Machine will own it, also when the reference is temporarily missing, as after a move. */
+/**
+ * Labels of Machines that another object created. That object becomes the owner, also when its reference is missing for a while, as after
+ * `clusterctl move`.
+ */
 const madeByOthers = [MachineSetNameLabel, MachinePoolNameLabel, MachineControlPlaneNameLabel]

@@ -17,12 +17,12 @@ export async function observeReference(scope: MachineScope, io: MachineIO, ref: 
   const object = await adopt(io, external.kind, external.object, {
     owner: controllerReference(machine, Machine),
     clusterName: machine.spec.clusterName,
-    release: (owner) => isMaker(owner, scope),
+    release: (owner) => isCreator(owner, scope),
   })
   return observed({ ...external, object })
 
   /** A MachineSet or control plane owns the objects that it creates for a Machine until the Machine does. */
-  function isMaker({ apiVersion, kind }: OwnerReference, { machine }: MachineScope): boolean {
+  function isCreator({ apiVersion, kind }: OwnerReference, { machine }: MachineScope): boolean {
     const { group } = parseApiVersion(apiVersion)
     if (kind === 'MachineSet' && group === Machine.group) return true
     const controlPlane = cluster.spec.controlPlaneRef

@@ -5,7 +5,7 @@ import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
 import type { Observed } from '../external/observed.ts'
 import type { UpdateCalls } from './update-calls.ts'
 
-/** State of one reconcile of a Machine: what was read and what was decided. */
+/** State of one reconcile of a Machine: its inputs and decisions. */
 export interface MachineScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly machine: Machine

@@ -243,7 +243,7 @@ describe('UpToDate', () => {
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment: later }), 'UpToDate')).toBe('True UpToDate')
   })
 
-  /** Upstream compares nanoseconds, so the instant of the requeue, cut to milliseconds, is one at which it has expired. */
+  /** Upstream compares nanoseconds: at the requeue, which has whole milliseconds, the time has already expired. */
   test('rollout.after has expired at that instant, and a set created at it is new enough', () => {
     const machineDeployment = aMachineDeployment({ spec: { rollout: { after: '2026-01-01T01:00:00Z' } } })
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment }), 'UpToDate')).toBe(
@@ -264,8 +264,8 @@ describe('Available', () => {
     ['at once without a minimum',     undefined, undefined,              'True Available',                  'proceed'],
     ['not before the minimum',        60,        undefined,              'False WaitingForMinReadySeconds', 'requeue 60000'],
     ['counts from when it was Ready', 60,        '2026-01-01T00:59:20Z', 'False WaitingForMinReadySeconds', 'requeue 20000'],
-    ['set back by an hour',           60,        '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
-    ['set back, without a minimum',   undefined, '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
+    ['clock set back by an hour',     60,        '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
+    ['clock set back, no minimum',    undefined, '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
     ['after the minimum',             60,        '2026-01-01T00:58:00Z', 'True Available',                  'proceed'],
   ])('%s', (_, minReadySeconds, readySince, expected, wanted) => {
     const machine = aMachine({

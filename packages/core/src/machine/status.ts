@@ -98,7 +98,7 @@ function deleting({ machine, deletion }: MachineScope): NewCondition {
   return isDeleting(machine) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
 }
 
-/** Only for Machines of a MachineDeployment; others are compared by their owners. */
+/** Returns the UpToDate condition of a Machine of a MachineDeployment. Owners of other Machines report this condition themselves. */
 function upToDate(scope: MachineScope, now: number): NewCondition[] {
   const { machine, machineSet, machineDeployment } = scope
   if (!machineSet || !machineDeployment) return []
@@ -145,7 +145,7 @@ function ready(machine: Machine, now: number): NewCondition {
     overrides: isDeleting(machine) ? [deletingInShort(machine, now)] : [],
     reasons: { issue: 'NotReady', unknown: 'ReadyUnknown', info: 'Ready' },
     priority: (condition) => (isDeleting(machine) && isGone(condition) ? 'info' : usual(condition)),
-    lines: controlPlaneComponentsAtOnce,
+    lines: mergeControlPlaneComponents,
   })
 }
 
@@ -159,7 +159,7 @@ function deletingInShort(machine: Machine, now: number): NewCondition {
 }
 
 /** Merges equal lines of all control plane components into one. */
-function controlPlaneComponentsAtOnce(lines: string[]): string[] {
+function mergeControlPlaneComponents(lines: string[]): string[] {
   const isComponent = (line: string) => /^\* (APIServer|ControllerManager|Scheduler|EtcdPodHealthy:)/.test(line)
   const textOf = (line: string) => line.slice(line.indexOf(':') + 1)
   const components = lines.filter(isComponent)

@@ -9,7 +9,7 @@ export type UpdateAnswer =
   /** The update is in progress: call again after `retryAfter` milliseconds. */
   { readonly kind: 'blocked'; readonly waiting: WaitingFor; readonly retryAfter: number } | { readonly kind: 'done' }
 
-export interface UpdateQuestion {
+export interface UpdateRequest {
   readonly desired: CallInput<typeof UpdateMachine>['desired']
   /** Number of times that a user has requested an immediate retry of hooks. */
   readonly retries: number
@@ -63,7 +63,7 @@ export class UpdateCalls {
   }
 
   /** @throws Error when not exactly one handler is registered, and the runtime client's error when the call fails */
-  async call(machine: Machine, { desired, retries, clock }: UpdateQuestion, signal: AbortSignal): Promise<UpdateAnswer> {
+  async call(machine: Machine, { desired, retries, clock }: UpdateRequest, signal: AbortSignal): Promise<UpdateAnswer> {
     const { uid } = machine.metadata
     // Labels and annotations change on existing objects without an update, some of them continuously.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)

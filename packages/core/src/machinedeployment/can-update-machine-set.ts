@@ -29,7 +29,7 @@ interface Answer {
 
 /**
  * Caches responses of extensions, so that each request is sent once in a rollout. A response is valid for one exact request. The name of
- * the future current set is not part of it, since it is generated again until the set is created.
+ * the set to be created does not count, since each reconcile generates another one until the set exists.
  */
 export class InPlaceDecisions {
   readonly runtime: RuntimeClient
@@ -46,8 +46,8 @@ export class InPlaceDecisions {
   }
 
   /**
-   * Drops the responses of an extension that was changed or removed, and calls `again` for each deployment with open requests: any
-   * extension may be the missing one.
+   * Drops the responses of an extension that was changed or removed, and calls `again` for each deployment with open requests, because the
+   * changed extension may be the one that they wait for.
    */
   whenExtensionsChange(again: (deployment: ObjectKey) => void): void {
     this.runtime.onChanged?.((extensionConfig) => {
@@ -132,7 +132,7 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   const retries = inPlace.retries.of(scope.cluster)
   const specs = [set, target].map(({ spec }) => spec.template.spec)
   // Independent of member order, which the server may change.
-  const question = stableText([name, handler, retries, specs, whatCounts(templates)])
+  const question = stableText([name, handler, retries, specs, relevantParts(templates)])
   const known = inPlace.recall(key, question, clock.elapsed())
   if (known) return known.uncovered.length === 0
 
@@ -176,7 +176,7 @@ interface BothTemplates {
   readonly desired: Templates
 }
 
-/** Returns the templates of the old set and of the deployment, or why no request is needed. */
+/** Returns the templates of the old set and of the deployment, or the reason why no request is needed. */
 async function templatesOfBoth(
   set: MachineSet,
   { infrastructureTemplate, bootstrapTemplate }: MachineDeploymentScope,
@@ -214,7 +214,7 @@ async function readTemplate(set: MachineSet, ref: ContractRef | undefined, io: M
 }
 
 /** Parts of a request that may change the response. Labels and annotations cannot, nor can replicas, which change with every step. */
-const whatCounts = (of: Awaited<ReturnType<typeof templatesOfBoth>>): unknown =>
+const relevantParts = (of: Awaited<ReturnType<typeof templatesOfBoth>>): unknown =>
   of.kind === 'obstacle'
     ? of.text
     : [of.current, of.desired].flatMap(({ infrastructureMachineTemplate, bootstrapConfigTemplate }) =>

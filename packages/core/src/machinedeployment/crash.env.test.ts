@@ -46,7 +46,7 @@ async function everything({ client }: SetsEnv): Promise<Record<string, number>> 
 
 const complete = { sets: 1, machines: 1, infrastructure: 1, configs: 1 }
 
-/** Creates a deployment, rolls it to another version and deletes it. In each part the process is stopped after `count` writes. */
+/** Creates a deployment, updates it to another version and deletes it. In each part the process is stopped after `count` writes. */
 async function liveThrough(count: number): Promise<{ wasStopped: boolean; story: Record<string, number>[] }> {
   const store = keptOpen(memoryStore())
   const clock = new VirtualClock()

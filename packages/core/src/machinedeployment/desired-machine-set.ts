@@ -1,4 +1,4 @@
-/** Computes what a MachineDeployment wants of its MachineSets. Pure. Upstream: machinedeployment_rollout_planner.go and mdutil, v1.14. */
+/** Computes the desired MachineSets of a MachineDeployment. Pure. Upstream: machinedeployment_rollout_planner.go and mdutil, v1.14. */
 import {
   ClusterNameLabel,
   ConversionDataAnnotation,
@@ -47,7 +47,7 @@ export interface Revision {
   readonly history: string
 }
 
-/** Returns the current revision. A set that becomes current again gets the next number and remembers the old one. */
+/** Returns the current revision. A set that becomes current again gets the next number and keeps the old one in its history. */
 export function currentRevision(current: MachineSet | undefined, old: readonly MachineSet[]): Revision {
   const next = Math.max(0, largest(old.map((set) => revisionOf(set).number))) + 1
   if (!current) return { number: next, history: '' }

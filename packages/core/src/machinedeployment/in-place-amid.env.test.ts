@@ -184,7 +184,7 @@ describe('changes by users meanwhile', () => {
     await env.expectUpdated()
   })
 
-  test('fewer replicas delete Machines that have not moved yet', async () => {
+  test('scaling down deletes Machines that have not moved yet', async () => {
     const before = await aRolloutUnderWay(4)
     await env.patch({ replicas: 1 })
     expect(await env.story()).toMatchInlineSnapshot(`

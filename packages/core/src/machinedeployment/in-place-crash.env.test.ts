@@ -33,7 +33,7 @@ interface Ending {
   readonly sets: readonly string[]
   readonly left: readonly string[]
   /** Violations seen on any Machine at any time. */
-  readonly lapses: readonly string[]
+  readonly violations: readonly string[]
 }
 
 async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
@@ -52,11 +52,11 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
   await env.client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { ...largerAndNewer, paused: true } } })
   await env.close()
 
-  const lapses: string[] = []
+  const violations: string[] = []
   store.subscribe(resourceName(Machine), ({ object, previous }: Change) => {
-    if (!previous) lapses.push(`${object!.metadata.name} was made`)
-    else if (!object || object.metadata.deletionTimestamp) lapses.push(`${previous.metadata.name} was deleted`)
-    else if (!controllerOf(object)) lapses.push(`${object.metadata.name} was left alone`)
+    if (!previous) violations.push(`${object!.metadata.name} was created`)
+    else if (!object || object.metadata.deletionTimestamp) violations.push(`${previous.metadata.name} was deleted`)
+    else if (!controllerOf(object)) violations.push(`${object.metadata.name} had no controller`)
   })
   const mortal = mortalStores(keptOpen, stopAfter)
   const whileAlive = <T>(work: Promise<T>) => Promise.race([work, mortal.death])
@@ -83,12 +83,12 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     await begin(env)
     await env.advance(seconds(40))
   }
-  const ending = { commits: mortal.commits, lapses, ...(await whatIs(env)) }
+  const ending = { commits: mortal.commits, violations, ...(await stateOf(env)) }
   await env.close()
   return ending
 }
 
-async function whatIs({ client }: SetsEnv): Promise<Pick<Ending, 'machines' | 'sets' | 'left'>> {
+async function stateOf({ client }: SetsEnv): Promise<Pick<Ending, 'machines' | 'sets' | 'left'>> {
   const { items: machines } = await client.list(Machine, { namespace })
   const { items: sets } = await client.list(MachineSet, { namespace })
   const infrastructure = (await client.list(DevMachine, { namespace })).items
@@ -120,7 +120,7 @@ test('updates all Machines in place and creates or deletes none when stopped aft
       { version: 'v1.35.0', size: 'large', owner: 'v1.35.0', marks: [] },
     ],
     sets: ['v1.35.0 2/2'],
-    lapses: [],
+    violations: [],
   })
   for (const stop of stopsOf(commits, 12)) {
     const { commits: _, ...ending } = await play(stop)

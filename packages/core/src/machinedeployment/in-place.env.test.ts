@@ -28,7 +28,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     expect(await env.events('SuccessfulStartInPlaceUpdate')).toEqual(before.map(() => 'Machine starting in-place update'))
     expect(asked).toHaveLength(1)
     const { current, desired } = asked[0]!
-    // Metadata that all sets take without an update is equal on both sides.
+    // Fields that propagate in place are equal on both sides.
     for (const { machineSet } of [current, desired]) expect(machineSet.spec.template.spec.minReadySeconds).toBe(0)
     expect(current.machineSet).toMatchObject({ kind: 'MachineSet', spec: { template: { spec: { version: 'v1.34.0' } } } })
     expect(desired.machineSet).toMatchObject({ kind: 'MachineSet', spec: { template: { spec: { version: 'v1.35.0' } } } })

@@ -12,11 +12,11 @@ const scaling: LegacyCondition = { ...ready, status: 'False', severity: 'Warning
 
 interface Given {
   replicas: number
-  /** By spec; as many as there are when absent. */
+  /** `spec.replicas`. Default: `replicas`. */
   wanted?: number
   ready?: number
   available?: number
-  /** By the v1beta2 conditions of Machines. */
+  /** Available Machines, by their v1beta2 conditions. */
   availableMachines?: number
   version?: string
   says?: LegacyCondition

@@ -19,7 +19,7 @@ export interface Step {
 
 /**
  * Returns the next step. `name` is that of the current set, which may not exist yet.
- * @throws Error when CanUpdateMachineSet has no response: nothing is decided without one
+ * @throws Error when a call of CanUpdateMachineSet fails: no step is decided without its response
  */
 export async function nextStep(
   name: string,
@@ -43,7 +43,7 @@ export async function nextStep(
       const arrived = arrivals(current, machines)
       const inPlace = { movable: new Set<string>(), arrived: arrived.unseen, isUpdating: machines.some(isUpdateInProgress) }
       const candidates = new Set(moveCandidates({ ...rollout, inPlace }).map((set) => set.name))
-      // Sends all sets in their future form: fields that propagate in place are no difference.
+      // The requests contain the sets with all fields that propagate in place, so that these fields are no difference.
       const candidateSets = eligible
         .filter(({ metadata }) => candidates.has(metadata.name))
         .map((set) => desiredMachineSet(machineDeployment, set, set.metadata.name, oldRole(set)))

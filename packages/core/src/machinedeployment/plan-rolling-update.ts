@@ -38,11 +38,11 @@ function scaleOld({ replicas, maxUnavailable, current, old }: Rollout, plan: Sca
   const all = [current, ...old]
   const minAvailable = Math.max(replicas - maxUnavailable, 0)
   // Machines being deleted, from earlier steps or by this plan, may have been available.
-  const going = sum(all, (set) => Math.max(set.existing - Math.min(set.desired, plan.target(set)), 0))
+  const deleting = sum(all, (set) => Math.max(set.existing - Math.min(set.desired, plan.target(set)), 0))
   // New Machines that do not become available slow the rollout down, and stop it before too many are unavailable.
   const unavailableNew = Math.max(current.desired - current.available, 0)
   const budget: Budget = {
-    replicas: Math.max(sum(all, desired) - going - minAvailable - unavailableNew, 0),
+    replicas: Math.max(sum(all, desired) - deleting - minAvailable - unavailableNew, 0),
     available: sum(all, (set) => set.available),
     minAvailable,
   }
@@ -87,7 +87,7 @@ function reduce(set: SetCounts, most: number, budget: Budget, plan: ScalePlan): 
 
 /**
  * When the rollout is stuck because of unavailable Machines in old sets, removes one replica, in the expectation that an unavailable
- * Machine is deleted. By the counts it may breach the minimum.
+ * Machine is deleted. The counts may then fall below the minimum.
  */
 function breakDeadlock({ current, old }: Rollout, plan: ScalePlan): void {
   const isScaling = [current, ...old].some((set) => set.desired !== set.existing)

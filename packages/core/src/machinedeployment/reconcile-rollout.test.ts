@@ -9,7 +9,7 @@ const blank = { metadata: { name: 'md', namespace: 'default' }, spec: {} }
 
 test('waits until spec.replicas is defaulted, without an error', async () => {
   const deployment = { machineDeployment: blank, machineSets: [] } as unknown as MachineDeploymentScope
-  expect(await reconcileRollout(deployment, {} as never)).toEqual(wait('spec.replicas to be filled in'))
+  expect(await reconcileRollout(deployment, {} as never)).toEqual(wait('spec.replicas to be defaulted'))
   const set = { machineSet: blank, machines: [] } as unknown as MachineSetScope
-  expect(await syncReplicas(set, {} as never)).toEqual(wait('spec.replicas to be filled in'))
+  expect(await syncReplicas(set, {} as never)).toEqual(wait('spec.replicas to be defaulted'))
 })

@@ -41,7 +41,7 @@ const performStep: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment, machineSets } = scope
   if (!machineSets) return proceed()
   // Upstream treats this as an error, since its webhooks set the default. Here defaulting may happen a moment later.
-  if (machineDeployment.spec.replicas === undefined) return wait('spec.replicas to be filled in')
+  if (machineDeployment.spec.replicas === undefined) return wait('spec.replicas to be defaulted')
   const sets = setsByRole(machineDeployment, machineSets, io.clock.now())
   if (machineDeployment.spec.paused) return scalePaused(scope, sets, io)
 
@@ -103,7 +103,7 @@ async function obstacleToCreate(
   const { items } = await client.list(MachineSet, { namespace: namespace!, labelSelector, signal })
   const isNew = (set: MachineSet) => !machineSets.some(({ metadata }) => metadata.uid === set.metadata.uid)
   const unseen = items.filter((set) => isControlledBy(set, machineDeployment, MachineDeployment) && isNew(set))
-  return unseen.length === 0 ? undefined : requeue(seconds(1), 'the cache to know all MachineSets')
+  return unseen.length === 0 ? undefined : requeue(seconds(1), 'the cache to contain all MachineSets')
 }
 
 /**
@@ -121,7 +121,7 @@ async function obstacleToGrow(
   const labelSelector = `${MachineDeploymentNameLabel}=${name}`
   const { items } = await client.list(Machine, { namespace: namespace!, labelSelector, signal })
   const isKnown = arrivals(current, items).unseen.every((machine) => unseen.includes(machine))
-  return isKnown ? undefined : requeue(seconds(1), 'the cache to know all Machines that have moved')
+  return isKnown ? undefined : requeue(seconds(1), 'the cache to contain all Machines that have moved')
 }
 
 async function create(
@@ -175,7 +175,7 @@ async function update(
 
 /**
  * While paused no set is created or replaced, but in-place fields still reach the sets, and a change of replicas is spread over them.
- * Upstream spreads after writing the new annotations, from which it then computes: most of the change goes to the largest set.
+ * Upstream writes the new annotations first and computes the shares from them, so that the largest set gets most of the change.
  */
 async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: ReconcileContext): Promise<Outcome> {
   const { machineDeployment } = scope

@@ -29,7 +29,7 @@ export interface Rollout {
 
 /** Machines that move from old sets to the current one instead of being replaced. */
 export interface InPlaceRollout {
-  /** Old sets whose Machines can be updated in place: they move them instead of deleting them. */
+  /** Old sets whose Machines can be updated in place: these sets move Machines instead of deleting them. */
   readonly movable: ReadonlySet<string>
   /** Machines that moved to the current set and that its `spec.replicas` does not include yet. */
   readonly arrived: readonly string[]

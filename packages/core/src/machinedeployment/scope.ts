@@ -3,7 +3,7 @@ import type { Outcome, ReconcileContext } from '@capstan/controller'
 import type { Observed } from '../external/observed.ts'
 import type { InPlaceDecisions } from './can-update-machine-set.ts'
 
-/** State of one reconcile of a MachineDeployment: what was read and what was decided. */
+/** State of one reconcile of a MachineDeployment: its inputs and decisions. */
 export interface MachineDeploymentScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly machineDeployment: MachineDeployment
@@ -14,7 +14,7 @@ export interface MachineDeploymentScope {
   machineSets: readonly MachineSet[] | undefined
   /** Machines of those sets, as read. */
   machines: readonly Machine[] | undefined
-  /** The rollout has thrown: as upstream, the status of v1beta1 then stays as it was. */
+  /** Whether the rollout has thrown: as upstream, the v1beta1 status then stays unchanged. */
   rolloutFailed?: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * An API server with the controllers of sets, and fakes around them: a provider whose templates do nothing, and a Machine controller that
- * reports scripted states. Only for tests.
+ * An API server with the controllers of sets, and fakes: provider kinds without a controller, and a Machine controller that reports
+ * scripted states. Only for tests.
  */
 import {
   Cluster,
@@ -119,7 +119,7 @@ async function takeOver(client: Client, machine: Machine, signal: AbortSignal): 
   for (const kind of [DevMachine, DevConfig]) await client.patch<any>(kind, keyOf(machine), { type: 'merge', body }, { signal })
 }
 
-/** In the Machine controller's order: the Machine first, the hook last. */
+/** Removes the annotations in the Machine controller's order: the Machine's own first, the pending hook last. */
 async function endUpdate(client: Client, { metadata: { namespace, name } }: Machine, signal: AbortSignal): Promise<void> {
   const without = (annotation: string) => ({
     type: 'merge' as const,

@@ -80,7 +80,10 @@ export async function requestExternalRemediation(
   return requested(machine)
 }
 
-/** The handler of the request reports from then on; only conditions from before the request are replaced. */
+/**
+ * Returns the Machine's condition after the request. The controller that handles the request reports later conditions, so only conditions
+ * from before the request are replaced.
+ */
 function requested(machine: Machine): NewCondition[] {
   const reason = getCondition(machine, ExternallyRemediated.type)?.reason
   const isOutdated =

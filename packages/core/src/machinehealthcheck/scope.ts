@@ -4,7 +4,7 @@ import type { NewLegacyCondition } from '@capstan/kube'
 import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
 import type { RemediationLimit } from './remediation-limit.ts'
 
-/** State of one reconcile of a MachineHealthCheck: what was read and what was decided. */
+/** State of one reconcile of a MachineHealthCheck: its inputs and decisions. */
 export interface MachineHealthCheckScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly healthCheck: MachineHealthCheck

@@ -25,7 +25,7 @@ interface NodeCounts {
   readonly unavailableReplicas: number
 }
 
-/** Writes counts of Nodes on the draft; a count of 0 is absent, as upstream writes it. */
+/** Writes counts of Nodes on the draft; omits a count of 0, as upstream. */
 export function reportNodeCounts(machinePool: MachinePool, counts: NodeCounts): void {
   const present = Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0))
   const {

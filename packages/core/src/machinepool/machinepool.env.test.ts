@@ -248,7 +248,7 @@ async function countWrites(act: () => Promise<void>): Promise<number> {
 
 describe('a MachinePool', () => {
   const kind = DevMachinePool
-  test.each([DevConfig, kind])('has not observed its generation while its $kind is missing', async (missing) => {
+  test.each([DevConfig, kind])('keeps its observedGeneration while its $kind is missing', async (missing) => {
     env = await coreEnv()
     await env.provisionCluster()
     for (const one of [DevConfig, kind]) if (one !== missing) await env.create(one, 'mp')

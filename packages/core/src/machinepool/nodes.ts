@@ -20,7 +20,7 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
   const ids = spec.providerIDList ?? []
   if (!workload) return proceed()
   if (ids.length === 0 && spec.replicas !== 0) {
-    // Upstream: as many Nodes as replicas, none.
+    // Upstream: ReplicasReady is True, because the numbers of replicas and Nodes are equal: 0.
     scope.hasNoMachines = (machinePool.status?.replicas ?? 0) === 0 && (machinePool.status?.nodeRefs ?? []).length === 0
     return wait('provider IDs of the machines')
   }

@@ -5,7 +5,7 @@ import type { WorkloadCluster } from '../cluster-cache/accessor.ts'
 import type { Observed } from '../external/observed.ts'
 import type { NodeReport } from './node-report.ts'
 
-/** State of one reconcile of a MachinePool: what was read and what was decided. */
+/** State of one reconcile of a MachinePool: its inputs and decisions. */
 export interface MachinePoolScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly machinePool: MachinePool

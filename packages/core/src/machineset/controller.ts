@@ -56,7 +56,7 @@ const byDeployment: Index<MachineSet> = {
   },
 }
 
-/** Whether the set is the current one of its MachineDeployment; other inputs are written on the set itself. */
+/** Fields of a MachineDeployment that its MachineSets read. The MachineDeployment controller writes all other inputs on the set itself. */
 const deploymentMatters: Predicate<MachineDeployment> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
 
 const factsOf = (deployment: MachineDeployment | undefined) => [

@@ -11,7 +11,7 @@ interface Clone {
   readonly object: UnknownObject
 }
 
-/** Texts before the error, as upstream. */
+/** Prefixes of the error texts, as upstream's. */
 const Failed: { readonly [reason in CreationFailure['reason']]: string } = {
   BootstrapTemplateCloningFailed: 'failed to create BootstrapConfig: ',
   InfrastructureTemplateCloningFailed: 'failed to create InfraMachine: ',
@@ -61,12 +61,12 @@ export async function createMachine(
     return machine
   } catch (err) {
     scope.creationFailure = { reason: failure, message: `${Failed[failure]}${messageOf(err)}` }
-    // Unless the request was rejected, the Machine may exist and need them. The next reconcile deletes what nothing refers to.
+    // Unless the request was rejected, the Machine may exist and need them. The next reconcile deletes objects that no Machine refers to.
     for (const { kind, object } of wasRejected(err) ? made.toReversed() : []) {
       await client
         .delete(kind, keyOf(object), { preconditions: { uid: object.metadata.uid }, signal })
         .catch((cause: unknown) => {
-          log.warn('Cannot delete what was made for a Machine that was not', { [kind.kind]: keyOf(object), err: cause })
+          log.warn('Cannot delete an object of a Machine that was not created', { [kind.kind]: keyOf(object), err: cause })
         })
     }
     throw new Error(`failed to create Machine ${name}: ${messageOf(err)}`, { cause: err })

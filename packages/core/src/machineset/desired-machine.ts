@@ -1,4 +1,4 @@
-/** Computes what a MachineSet wants of its Machines. Pure. Upstream: computeDesiredMachine in machineset_controller.go, v1.14. */
+/** Computes the desired Machines of a MachineSet. Pure. Upstream: computeDesiredMachine in machineset_controller.go, v1.14. */
 import {
   Machine,
   MachineDeploymentNameLabel,

@@ -140,7 +140,7 @@ describe('a MachineSet', () => {
       'BootstrapTemplateCloningFailed: failed to create BootstrapConfig: failed to compute desired BootstrapConfig: failed to retrieve DevConfigTemplate default/bootstrap: DevConfigTemplate.bootstrap.test "bootstrap" not found',
     ],
   ])(
-    'reports a missing template in MachinesCreated, and observes no generation: %s',
+    'reports a missing template in MachinesCreated, and keeps observedGeneration: %s',
     async (name, kind, annotations, expected) => {
       env = await setsEnv()
       await aClusterWithTemplates(env)
@@ -234,34 +234,31 @@ describe('a MachineSet', () => {
     ['devconfigs', 'BootstrapTemplateCloningFailed: failed to create BootstrapConfig: failed to apply DevConfig: quota'],
     ['devmachines', 'InfrastructureTemplateCloningFailed: failed to create InfraMachine: failed to apply DevMachine: quota'],
     ['machines', 'MachineCreationFailed: failed to apply Machine: quota'],
-  ])(
-    'deletes what it has created for a Machine when one of the %s is rejected, reports this, and retries',
-    async (plural, expected) => {
-      let rejects = true
-      const rejecting = (transport: Transport): Transport => ({
-        close: () => transport.close(),
-        watch: (request, signal) => transport.watch(request, signal),
-        async send(request, signal) {
-          if (rejects && request.patchType === 'application/apply-patch+yaml' && request.plural === plural)
-            throw new StatusError('Forbidden', 'quota')
-          return transport.send(request, signal)
-        },
-      })
-      env = await setsEnv({ between: rejecting })
-      await aClusterWithTemplates(env)
-      await env.client.create(MachineSet, aMachineSet())
-      await env.settle()
-      expect(await names(env.client, DevConfig)).toEqual([])
-      expect(await names(env.client, DevMachine)).toEqual([])
-      const { status } = await env.client.get(MachineSet, key)
-      const created = status?.deprecated?.v1beta1?.conditions?.find(({ type }) => type === 'MachinesCreated')
-      expect(`${created?.reason}: ${created?.message}`).toBe(expected)
-      rejects = false
-      await env.advance(seconds(60))
-      expect(await names(env.client, Machine)).toHaveLength(2)
-      expect(await names(env.client, DevConfig)).toEqual(await names(env.client, Machine))
-    },
-  )
+  ])('deletes the objects of a Machine when one of the %s is rejected, reports this, and retries', async (plural, expected) => {
+    let rejects = true
+    const rejecting = (transport: Transport): Transport => ({
+      close: () => transport.close(),
+      watch: (request, signal) => transport.watch(request, signal),
+      async send(request, signal) {
+        if (rejects && request.patchType === 'application/apply-patch+yaml' && request.plural === plural)
+          throw new StatusError('Forbidden', 'quota')
+        return transport.send(request, signal)
+      },
+    })
+    env = await setsEnv({ between: rejecting })
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.settle()
+    expect(await names(env.client, DevConfig)).toEqual([])
+    expect(await names(env.client, DevMachine)).toEqual([])
+    const { status } = await env.client.get(MachineSet, key)
+    const created = status?.deprecated?.v1beta1?.conditions?.find(({ type }) => type === 'MachinesCreated')
+    expect(`${created?.reason}: ${created?.message}`).toBe(expected)
+    rejects = false
+    await env.advance(seconds(60))
+    expect(await names(env.client, Machine)).toHaveLength(2)
+    expect(await names(env.client, DevConfig)).toEqual(await names(env.client, Machine))
+  })
 
   test('creates no Machine twice while the cache lacks the created ones', async () => {
     const deaf = (transport: Transport): Transport => ({
@@ -374,7 +371,7 @@ describe('remediation', () => {
     )
   }
 
-  test('replaces a Machine that its health check has handed over', async () => {
+  test('replaces a Machine whose remediation a MachineHealthCheck has requested', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())

@@ -13,7 +13,7 @@ import type { MachineSetIO, MachineSetScope } from './scope.ts'
 /**
  * Moves Machines to another set of the same MachineDeployment: owner, label and annotations change in one write, so that each Machine
  * belongs to one set at any moment. Attempts all before it throws the first failure.
- * @throws Error when the other set does not exist, or does not expect them
+ * @throws Error when the other set does not exist, or does not expect Machines from this set
  */
 export async function moveMachines(scope: MachineSetScope, to: string, count: number, io: MachineSetIO): Promise<void> {
   const { machineSet, machines = [] } = scope
@@ -42,13 +42,14 @@ export async function moveMachines(scope: MachineSetScope, to: string, count: nu
       errors.push(new Error(`${what}: ${messageOf(err)}`, { cause: err }))
     }
   }
-  // Counted here until the cache shows them in the other set, so that the MachineDeployment does not see too few Machines.
+  // Moved Machines count in this set until the cache shows them in the other one. Otherwise the MachineDeployment would see too few
+  // Machines.
   scope.machines = machines.map((machine) => moved.get(machine) ?? machine)
   await deleteChildren(Machine, remove, machineSet, io).catch((err: unknown) => errors.push(err))
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
 }
 
-/** As upstream, without a field manager: fields of `capi-machineset` that are not wanted are removed by the next reconcile. */
+/** As upstream, the patch has no field manager: fields of `capi-machineset` that are not wanted are removed by the next reconcile. */
 function handOver(
   machine: Machine,
   from: MachineSet,

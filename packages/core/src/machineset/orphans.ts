@@ -36,7 +36,7 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
   const live = [...(await liveMachines(machineSet, io)), ...machinesOfCluster(machineSet, io)]
   for (const { kind, object } of orphans) {
     if (!isOrphan(object, machineSet, live)) continue
-    io.log.info('Deleting what was made for a Machine that does not exist', { [kind.kind]: keyOf(object) })
+    io.log.info('Deleting an object whose Machine does not exist', { [kind.kind]: keyOf(object) })
     try {
       const { uid } = object.metadata
       await io.client.delete(kind, keyOf(object), { preconditions: { uid }, signal: io.signal })

@@ -1,7 +1,8 @@
 /**
- * Plans moves of Machines from one MachineSet to another, to be updated in place there. Annotations: the old set names where its Machines
- * move, the new one from where it receives them (both written by the MachineDeployment); a moved Machine has two, one until its deployment
- * has counted it and one until it is updated. Pure. Upstream: machineset_controller.go, v1.14.
+ * Plans moves of Machines from one MachineSet to another, to be updated in place there. The MachineDeployment annotates the old set with
+ * the set to which its Machines move, and the new set with the sets from which it receives Machines. A moved Machine has two annotations:
+ * one until the MachineDeployment has counted the Machine, one until the Machine is updated. Pure. Upstream: machineset_controller.go,
+ * v1.14.
  */
 import {
   AcknowledgedMoveAnnotation,
@@ -74,6 +75,6 @@ export function departures(
   return { move, remove }
 }
 
-/** Whether a MachineHealthCheck has handed the unhealthy Machine over to its owner. */
+/** Whether a MachineHealthCheck has requested that the owner remediates this Machine. */
 export const isToBeRemediated = (machine: Machine): boolean =>
   isFalse(machine, 'HealthCheckSucceeded') && isFalse(machine, 'OwnerRemediated')

@@ -30,7 +30,7 @@ test.each<[string, readonly Machine[], number, string[]]>([
   ],
   ['as many as the limit', all, 2, ['chosen a-twin', 'young old']],
   [
-    'none while as many are being deleted for that',
+    'none while as many Machines as the limit are being remediated',
     [...all, deleting('gone', 'MachineDeleting')],
     1,
     ['', 'chosen a-twin young old'],

@@ -22,7 +22,7 @@ export const syncReplicas: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
   const { replicas } = machineSet.spec
   // Upstream treats this as an error, since its webhooks set the default. Here defaulting may happen a moment later.
-  if (replicas === undefined) return wait('spec.replicas to be filled in')
+  if (replicas === undefined) return wait('spec.replicas to be defaulted')
   if (!machines) return proceed()
   await removeOrphans(scope, io)
   if (machines.length > replicas) return scaleDown(scope, replicas, io)
@@ -60,7 +60,7 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   // The framework waits for this process's own writes, but after a change of leader those of the previous leader may be missing in the
   // cache.
   const live = await liveMachines(machineSet, io)
-  if (live.length !== machines.length) return requeue(seconds(1), 'the cache to know all Machines')
+  if (live.length !== machines.length) return requeue(seconds(1), 'the cache to contain all Machines')
   const { log } = io
   log.info('Scaling up MachineSet', { from: machines.length, to: replicas })
   const made: Machine[] = []
@@ -75,7 +75,7 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   return proceed()
 }
 
-/** The error of the preflight checks, when the template that may skip some of them does not exist. */
+/** Returns the error for a missing template whose annotation may skip preflight checks. */
 function skipIsUnknown({ machineSet, bootstrapTemplate }: MachineSetScope): Error | undefined {
   const annotation = MachineSetSkipPreflightChecksAnnotation
   if (bootstrapTemplate.state !== 'missing' || machineSet.metadata.annotations?.[annotation]) return undefined
@@ -83,7 +83,7 @@ function skipIsUnknown({ machineSet, bootstrapTemplate }: MachineSetScope): Erro
   return new TerminalError(`failed to read ${annotation} annotation: ${missingText(machineSet, configRef!)}`)
 }
 
-/** Records that no Machine can be created. The watch of the template brings the next reconcile. */
+/** Records that no Machine can be created. The watch of the template triggers the next reconcile. */
 function creationFailed(scope: MachineSetScope, reason: CreationFailure['reason'], message: string): Error {
   scope.creationFailure = { reason, message }
   return new TerminalError(message)

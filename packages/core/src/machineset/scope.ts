@@ -2,7 +2,7 @@ import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/a
 import type { Outcome, ReconcileContext } from '@capstan/controller'
 import type { Observed } from '../external/observed.ts'
 
-/** State of one reconcile of a MachineSet: what was read and what was decided. */
+/** State of one reconcile of a MachineSet: its inputs and decisions. */
 export interface MachineSetScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly machineSet: MachineSet

@@ -23,7 +23,7 @@ import { isAcknowledged } from './plan-moves.ts'
 import { type MachineSetIO, MachineSetManager, type MachineSetPhase, type MachineSetScope } from './scope.ts'
 
 /**
- * Starts in-place updates of Machines that have moved here: writes what this set wants to the Machine and its objects. The annotation
+ * Starts in-place updates of Machines that have moved here: writes this set's desired state to the Machine and its objects. The annotation
  * `update-in-progress` came with the move; infrastructure and bootstrap config get it together with their new spec; the hook is marked
  * pending last. Until then, an interrupted reconcile is repeated.
  */
@@ -74,8 +74,8 @@ async function startUpdate(machine: Machine, scope: MachineSetScope, io: Machine
 }
 
 /**
- * Applies the state that this set's template gives to an object created from another template. Labels and other annotations follow with
- * `sync-machines`, under another field manager.
+ * Applies this set's template to an object that was created from another template. `sync-machines` then writes labels and other
+ * annotations, under another field manager.
  */
 async function renew(
   ref: ContractRef,
@@ -95,7 +95,7 @@ async function renew(
     clusterName: machine.spec.clusterName,
     labels: {},
     annotations: {},
-    // Until the Machine owns it.
+    // The set stays an owner until the Machine owns the object.
     ...(ownerOfKind(external.object, Machine) ? {} : { owner: ownerReference(machineSet, MachineSet) }),
   })
   const { annotations = {}, ownerReferences } = metadata

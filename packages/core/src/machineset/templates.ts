@@ -28,7 +28,7 @@ function outcome(scope: MachineSetScope, template: Observed, ref: ContractRef | 
   throw new TerminalError(missingText(scope.machineSet, ref))
 }
 
-/** The error for a template that does not exist. Its watch brings the next reconcile. */
+/** The error for a template that does not exist. Its watch triggers the next reconcile. */
 export const missingText = ({ metadata }: MachineSet, { apiGroup, kind, name }: ContractRef): string =>
   `failed to retrieve ${kind} ${metadata.namespace}/${name}: ${kind}.${apiGroup} ${JSON.stringify(name)} not found`
 
@@ -64,7 +64,7 @@ async function ensureClusterOwns(
   await client.patch(kind, keyOf(object), { type: 'merge', body: { metadata: { ownerReferences, resourceVersion } } }, { signal })
 }
 
-/** For an index: the templates that a set or deployment refers to. */
+/** Returns index values for the templates that a set or deployment refers to. */
 export function templatesOf({ metadata, spec }: MachineSet | MachineDeployment): string[] {
   const { infrastructureRef, bootstrap } = spec.template.spec
   return [infrastructureRef, bootstrap.configRef].flatMap((ref) => (ref ? referenceText(ref, metadata.namespace) : []))

@@ -126,11 +126,11 @@ describe('a Cluster beside its class', () => {
     test.each<[string, object, object, string[]]>([
       ['of the class', {}, { worker: { healthCheck: { checks } } }, []],
       ['of its own', workers({ checks }), {}, []],
-      ['that are switched off', workers({ enabled: false }), {}, []],
-      ['switched on, that exist', workers({ enabled: true }), { worker: { healthCheck: { checks } } }, []],
-      ['switched on, that do not exist', workers({ enabled: true }), {}, [`${inTopology}.enable: ${noDefinition}`]],
+      ['that are disabled', workers({ enabled: false }), {}, []],
+      ['enabled, and defined by the class', workers({ enabled: true }), { worker: { healthCheck: { checks } } }, []],
+      ['enabled, but not defined', workers({ enabled: true }), {}, [`${inTopology}.enable: ${noDefinition}`]],
       [
-        'of a control plane, switched on, that do not exist',
+        'of a control plane, enabled, but not defined',
         { controlPlane: { healthCheck: { enabled: true } } },
         {},
         [`spec.topology.controlPlane.healthCheck.enable: ${noDefinition}`],

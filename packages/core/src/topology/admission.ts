@@ -78,7 +78,8 @@ function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, 
   const key = keyText(classKeyOf(cluster))
   const unchecked = `Cluster refers to ClusterClass ${key}, but this ClusterClass`
   if (!clusterClass) {
-    // Upstream rejects every update then; here only updates of the topology, so that controllers can still work.
+    // While the class is missing, upstream rejects every update; here, only updates of the topology are rejected, so that controllers can
+    // still update the Cluster.
     const { oldObject: old } = request
     request.warn(
       `${unchecked} does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster`,
@@ -215,7 +216,7 @@ async function versionChangeErrors(
     )
     return []
   }
-  // Rules of the Cluster alone name an invalid version; here it counts as neither lower nor too high, as upstream.
+  // Validation of the Cluster alone reports an invalid version. Here, as upstream, such a version counts as neither lower nor too high.
   const [from, to] = [tolerantVersion(before), tolerantVersion(version)]
   if (!from || (to && versionText(from) === versionText(to))) return []
   const rejected = (why: string) => [invalid('spec.topology.version', version, why)]

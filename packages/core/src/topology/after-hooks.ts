@@ -8,10 +8,10 @@ import {
 import { isTrue, keyOf } from '@capstan/kube'
 import type { TopologyScope } from './scope.ts'
 import { upgradeIsOver } from './upgrade.ts'
-import { askUpgradeHook, type VersionDecision } from './versions.ts'
+import { callUpgradeHook, type VersionDecision } from './versions.ts'
 
 /**
- * Calls the hooks that follow an event. AfterControlPlaneInitialized never blocks, even when it fails: its error is returned, to be thrown
+ * Calls the hooks `After…` that are due. AfterControlPlaneInitialized never blocks, even when it fails: its error is returned, to be thrown
  * at the end of the reconcile.
  */
 export async function callAfterHooks(
@@ -26,7 +26,7 @@ export async function callAfterHooks(
     failure = err
   }
   if (facts.pending.has('AfterClusterUpgrade') && upgradeIsOver(facts, controlPlane, [...workers, ...pools])) {
-    const answer = await askUpgradeHook(scope, 'AfterClusterUpgrade', facts)
+    const answer = await callUpgradeHook(scope, 'AfterClusterUpgrade', facts)
     if (scope.recordAnswer(answer)) {
       await scope.change({ remove: ['AfterClusterUpgrade'], annotations: { [ClusterTopologyUpgradeStepAnnotation]: null } })
     }

@@ -1,8 +1,8 @@
 /**
  * Applies the desired state in an order that makes a crash between any two writes harmless: referenced objects are written before their
- * references, provider objects and templates are owned by the Cluster from their creation, and names are a function of the purpose, so
- * that the next reconcile finds the objects of this one. Upstream: core/reconcilers/topology/cluster/reconcile_state.go, v1.14; docs/adr
- * describes the differences.
+ * references, provider objects and templates are owned by the Cluster from their creation, and names are computed from the purpose of the
+ * object, so that the next reconcile finds the objects of this one. Upstream: core/reconcilers/topology/cluster/reconcile_state.go, v1.14;
+ * docs/adr describes the differences.
  */
 import type { Cluster } from '@capstan/api'
 import {

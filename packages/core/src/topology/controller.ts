@@ -24,7 +24,7 @@ export interface TopologyOptions {
   readonly concurrency?: number
 }
 
-/** Ignores edits of a class until its own controller has observed them, which is another change of the class. */
+/** Ignores edits of a class until the class controller has observed them. Its status write is then another event. */
 const isNotOnlyEdited: Predicate<ClusterClass> = ({ previous, object }) =>
   !previous || !object || classProblem(previous) !== undefined || previous.metadata.generation === object.metadata.generation
 
@@ -66,7 +66,7 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
       watches(Namespace, ({ metadata }) => memory.hooks.waitingIn(metadata.name), changesLabels),
       watches(MachineDeployment, clusterOf),
       watches(MachineHealthCheck, clusterOf, specChanged),
-      // For their versions, too: an upgrade continues when all Nodes have the desired version.
+      // All changes matter, also of versions: an upgrade continues when all Nodes have the desired version.
       watches(MachinePool, clusterOf),
       // An upgrade proceeds when a Machine has reached its version, or is gone.
       watches(Machine, clusterOf, changesVersion),

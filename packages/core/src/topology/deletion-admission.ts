@@ -1,6 +1,6 @@
 /**
- * Protects the dependents of a Cluster until BeforeClusterDelete allows the deletion: deleting the Cluster with `--cascade=foreground`, or its
- * namespace, makes controllers of Kubernetes delete dependents without asking a hook. Upstream has no such protection.
+ * Protects the dependents of a Cluster until BeforeClusterDelete allows the deletion: deleting the Cluster with `--cascade=foreground`, or
+ * its namespace, makes controllers of Kubernetes delete dependents without calling the hook. Upstream has no such protection.
  */
 import { Cluster, ClusterNameLabel, OkToDeleteAnnotation } from '@capstan/api'
 import {

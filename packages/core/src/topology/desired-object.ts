@@ -42,9 +42,9 @@ export const refToDesired = ({ kind: { group, kind }, object }: DesiredObject): 
 })
 
 interface CloneOptions {
-  /** Beside those of every object of the topology. */
+  /** Labels in addition to those of every object of the topology. */
   readonly labels?: Record<string, string>
-  /** The owner to apply. When absent, the Cluster until its controller has made it the controller of the object. */
+  /** The owner to apply. Default: the Cluster, until the Cluster controller has made the Cluster the controller of the object. */
   readonly owner?: OwnerReference
 }
 
@@ -107,8 +107,8 @@ export const clonedFrom = ({ object, kind }: External): Record<string, string> =
 })
 
 /**
- * Returns the owner reference to the Cluster: the existing one, so that controllers do not overwrite one another's, or `fresh`. Objects are
- * owned from their creation, so that they are deleted with the Cluster even if it never referred to them.
+ * Returns the existing owner reference to the Cluster, so that controllers do not overwrite one another's; `fresh` when there is none.
+ * Objects are owned from their creation, so that they are deleted with the Cluster even if it never referred to them.
  */
 export const ownerBy = (cluster: Cluster, existing: KubeObject | undefined, fresh: OwnerReference): OwnerReference => {
   const own = existing?.metadata.ownerReferences?.find((reference) => sameOwner(reference, fresh))

@@ -200,7 +200,7 @@ describe('desired state', () => {
       'topology.cluster.x-k8s.io/deployment-name': 'md-0',
     }
     expect(object.metadata).toMatchObject({ labels })
-    // The controller of MachineDeployments adds it.
+    // The controller of MachineDeployments adds the owner reference.
     expect(object.metadata.ownerReferences).toBeUndefined()
     expect(object.metadata.annotations).toBeUndefined()
     expect(object.spec).toMatchObject({

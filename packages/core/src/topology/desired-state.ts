@@ -1,6 +1,6 @@
 /**
- * Computes the desired state of a topology before patches. Pure: versions were decided before, and names come from existing objects or from
- * the purpose. Upstream: exp/topology/desiredstate/desired_state.go, v1.14.
+ * Computes the desired state of a topology before patches. Pure: versions were decided before, and names come from existing objects or are
+ * computed from the purpose of the object. Upstream: exp/topology/desiredstate/desired_state.go, v1.14.
  */
 import type {
   MachineDeployment,

@@ -32,7 +32,10 @@ export function difference(desired: Input<UnknownObject>, current: KubeObject): 
   return applied === undefined || changes(settable, currentMetadata, ownedMetadata) ? 'metadata' : 'none'
 }
 
-/** Fields that this manager applied last. Absent for another version of the kind too, so that one apply updates it. */
+/**
+ * Fields that this manager applied last. Also absent when the entry is for another version of the kind, so that one apply updates the
+ * entry.
+ */
 const appliedFields = ({ metadata }: KubeObject, apiVersion: string): ManagedFieldsEntry | undefined =>
   metadata.managedFields?.find(
     (entry) =>
@@ -78,7 +81,7 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
 }
 
 /**
- * Caches what was applied to which object with the server's result. While neither changes, no apply is needed, even if a webhook or default
+ * Caches each applied object together with the server's response. While neither changes, no apply is needed, even if a webhook or default
  * makes them look different.
  */
 export class AppliedObjects {
@@ -99,7 +102,7 @@ export class AppliedObjects {
     this.#applied.delete(uid)
   }
 
-  /** managedFields list a field as ours exactly as long as no other manager has changed it. */
+  /** managedFields list a field as ours until another manager changes the field. */
   #fields(desired: Input<UnknownObject>, object: KubeObject): string {
     return hashOf(appliedFields(object, desired.apiVersion ?? object.apiVersion)?.fieldsV1 ?? {})
   }

@@ -22,7 +22,7 @@ export async function applyExternalPatch(
   variables: PatchVariables,
   extensions: PatchExtensions,
 ): Promise<string[]> {
-  // Upstream requires a handler here even for a patch that only validates, although it admits one.
+  // Upstream requires a handler here even for a patch that only validates, although its webhook admits such a patch.
   if (!external.generatePatchesExtension) return []
   const request = {
     variables: wireVariablesOf(variables.global),

@@ -31,7 +31,7 @@ interface HealthCheckParts {
   readonly remediation?: (HealthCheckRemediation & { readonly maxInFlight?: number | string }) | undefined
 }
 
-/** Whether checks or remediation are configured, beyond being enabled or not. */
+/** Whether checks or remediation are configured; `enabled` alone does not count. */
 export const isDefined = (of: HealthCheckParts | undefined): of is HealthCheckParts =>
   of?.checks !== undefined || of?.remediation !== undefined
 

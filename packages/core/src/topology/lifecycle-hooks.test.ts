@@ -129,7 +129,7 @@ describe('a blocking response', () => {
     expect(await late.call(BeforeClusterCreate, recorded(aCluster()), {}, context)).toMatchObject({ called: true })
   })
 
-  test('is dropped by a retry request, once for each, until the annotation is removed', async () => {
+  test('is dropped once for each retry request, however long the annotation stays', async () => {
     const clock = new VirtualClock()
     const { client, state } = aRuntime([{ retryAfterSeconds: 600, message: 'wait' }])
     const hooks = new LifecycleHooks(client, clock)
@@ -148,7 +148,7 @@ describe('a blocking response', () => {
     hooks.retryRemoved(requested('again'))
     expect([await calls(requested('again')), await calls(aCluster())]).toEqual([1, 0])
 
-    // The record of an earlier process holds, unless the request is still there.
+    // The record of an earlier process is valid, unless the retry request is still on the Cluster.
     const answer = await hooks.call(BeforeClusterCreate, aCluster(), {}, context)
     if (answer.kind !== 'blocked') throw new Error('expected the hook to block')
     const recorded = (cluster: Cluster) => annotated(cluster, withWaiting(cluster, [answer], clock.now())!)
@@ -157,7 +157,7 @@ describe('a blocking response', () => {
     expect([await calls(recorded(requested('x')), next), await calls(recorded(aCluster()), next)]).toEqual([1, 0])
   })
 
-  test('is dropped with its Cluster, of which no state is kept', async () => {
+  test('is dropped with its Cluster, and no state remains', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     for (let nth = 0; nth < 100; nth++) {
@@ -267,7 +267,7 @@ describe('a blocking response', () => {
     found.reject(new HookFailed('not-ready', 'never discovered', { extensionConfig: 'ext' }))
     expect(await call).toMatchObject({ kind: 'failed', extensionConfig: 'ext' })
     changed('ext')
-    expect(again, 'the second change finds it queued').toEqual(['demo'])
+    expect(again, 'the second change does not queue the Cluster again').toEqual(['demo'])
   })
 
   test('is void when one of its extensions changes during the call', async () => {

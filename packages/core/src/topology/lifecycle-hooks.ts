@@ -23,7 +23,7 @@ export interface BlockingHook extends WaitingFor {
   readonly retryAfter: number
 }
 
-/** A hook whose call failed, which blocks as well; its message is the error's. */
+/** A hook whose call failed. It blocks as well, and its message is that of the error. */
 export type FailedHook = Omit<WaitingFor, 'until'>
 
 export type HookAnswer =
@@ -71,8 +71,8 @@ interface ClusterState {
   readonly answers: Map<string, Answer>
   /** Hooks already looked up in the records of an earlier process, found or not. */
   readonly lookedFor: Set<string>
-  /** The handlers of a hook are being determined, or could not be. */
-  unasked: boolean
+  /** The handlers of a hook are being determined, or could not be determined. */
+  handlersUnknown: boolean
   /** The call in progress: its response is void when an extension changes meanwhile. */
   call?: { readonly handlers: readonly string[]; isVoid: boolean }
   plan?: CachedPlan
@@ -85,8 +85,8 @@ interface ClusterState {
 /**
  * Calls hooks and caches a blocking response until its retry time: earlier reconciles get the same response without a call. Upstream:
  * internal/hooks and the cache of controllers/topology/cluster, v1.14. Differences: a response is valid for one Cluster (by uid) and one
- * request, so that another version, or a recreated Cluster of the same name, leads to a new call at once; so does a user's retry request,
- * and a change or removal of the extension.
+ * request, so that another version, or a recreated Cluster of the same name, leads to a new call at once. A user's retry request, and a
+ * change or removal of the extension, also lead to a new call.
  */
 export class LifecycleHooks {
   readonly #runtime: RuntimeClient
@@ -116,8 +116,8 @@ export class LifecycleHooks {
       for (const state of this.#clusters.values()) {
         if (state.plan && isOf(state.plan.handler)) delete state.plan
         // Their handlers may be determined now.
-        if (state.unasked) again(state.key)
-        state.unasked = false
+        if (state.handlersUnknown) again(state.key)
+        state.handlersUnknown = false
         if (state.call?.handlers.some(isOf)) {
           state.call.isVoid = true
           again(state.key)
@@ -135,7 +135,8 @@ export class LifecycleHooks {
    * Clusters of the namespace that wait for a hook, or whose handlers could not be determined: other extensions may select its new labels.
    */
   waitingIn(namespace: string): ObjectKey[] {
-    const isWaiting = ({ unasked, call, answers }: ClusterState) => unasked || call !== undefined || answers.size > 0
+    const isWaiting = ({ handlersUnknown, call, answers }: ClusterState) =>
+      handlersUnknown || call !== undefined || answers.size > 0
     return [...this.#clusters.values()].filter((one) => one.key.namespace === namespace && isWaiting(one)).map(({ key }) => key)
   }
 
@@ -152,7 +153,7 @@ export class LifecycleHooks {
     delete state.plan
   }
 
-  /** The annotation of the honoured request is removed: the same text is a new request from now on. */
+  /** The annotation of the honoured request is removed: the same annotation value is a new request from now on. */
   retryRemoved(cluster: Cluster): void {
     delete this.#stateOf(cluster).retried
   }
@@ -173,8 +174,8 @@ export class LifecycleHooks {
   ): Promise<HookAnswer> {
     const { name } = hook
     const state = this.#stateOf(cluster)
-    // Before the answer: an extension may change meanwhile.
-    state.unasked = true
+    // Set before the handlers are determined, because an extension may change meanwhile.
+    state.handlersUnknown = true
     const found = await this.#runtime.handlersFor(hook, cluster).catch((error: unknown) => ({ error }))
     if ('error' in found) {
       const { error } = found
@@ -184,13 +185,13 @@ export class LifecycleHooks {
       return { kind: 'failed', hook: name, message: messageOf(error), handlers: [], extensionConfig, error, called: false }
     }
     const handlers = found
-    state.unasked = false
+    state.handlersUnknown = false
     if (handlers.length === 0) {
       state.answers.delete(name)
       return { kind: 'go', hook: name, called: false }
     }
 
-    const question = digest([input, handlers, meaningOf(cluster)])
+    const question = digest([input, handlers, relevantParts(cluster)])
     const calledAt = this.#clock.elapsed()
     const now = this.#clock.now()
     const known = state.answers.get(name) ?? this.#restored(state, name, cluster, question)
@@ -291,8 +292,8 @@ export class LifecycleHooks {
   }
 
   /**
-   * Returns the response that an earlier process recorded on the Cluster, if it is still valid for this request. Looked up once: later,
-   * this process knows more, such as a change of the extension.
+   * Returns the response that an earlier process recorded on the Cluster, if it is still valid for this request. Looked up once for each
+   * hook: afterwards this process has newer information, such as a change of the extension.
    */
   #restored(state: ClusterState, hook: string, cluster: Cluster, question: string): Answer | undefined {
     if (state.ignoresRecords || state.lookedFor.has(hook)) return undefined
@@ -310,29 +311,29 @@ export class LifecycleHooks {
     return answer
   }
 
-  /** The state of this very Cluster, not of an earlier one with the same name. */
+  /** Returns the state of the Cluster with this uid, not of an earlier one with the same name. */
   #stateOf(cluster: Cluster): ClusterState {
     const { uid } = cluster.metadata
     const key = keyOf(cluster)
     const known = this.#clusters.get(keyText(key))
     if (known?.uid === uid) return known
-    const fresh = { key, uid, answers: new Map(), lookedFor: new Set<string>(), unasked: false, ignoresRecords: false }
+    const fresh = { key, uid, answers: new Map(), lookedFor: new Set<string>(), handlersUnknown: false, ignoresRecords: false }
     this.#clusters.set(keyText(key), fresh)
     return fresh
   }
 }
 
 /**
- * Returns when the hook may be called again. A changed request is sent at once; when each call leads to another change, as with an
- * extension that writes the Cluster, with growing delays.
+ * Returns when the hook may be called again. A changed request is sent at once. When each call leads to another change, as with an
+ * extension that writes the Cluster, the delays grow.
  */
 function expiryFor({ calledAt, expires, changes, ...known }: Answer, question: string): number {
   if (known.question === question) return expires
   return Math.min(expires, changes === 0 ? calledAt : calledAt + seconds(2 ** (changes - 1)))
 }
 
-/** Parts of a Cluster on which a response may depend: those in the request, without what core writes itself. */
-function meaningOf(cluster: Cluster): object {
+/** Parts of a Cluster on which a response may depend: the fields in the request, without those that core writes itself. */
+function relevantParts(cluster: Cluster): object {
   const { metadata, spec } = clusterOnTheWire(cluster)
   const {
     [PendingHooksAnnotation]: _,

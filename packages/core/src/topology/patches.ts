@@ -105,7 +105,7 @@ function copyBack({ role, desired, unpatched, document, contract, isTemplate }: 
   const changed = kept.flatMap((restore) => restore(before) ?? [])
   if (changed.length === 0) return []
   const what = `${desired.kind.kind} ${object.metadata.name}`
-  return [`patches of ${what} do not change ${changed.join(', ')}: that is given by the topology`]
+  return [`patches of ${what} do not change ${changed.join(', ')}: core sets these fields`]
 }
 
 function setMetadata(metadata: ContractMetadata, { labels, annotations }: ContractMetadata): void {

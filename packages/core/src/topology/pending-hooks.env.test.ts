@@ -41,7 +41,7 @@ test('a pending hook that was removed meanwhile is not restored from a stale cop
   expect([...pendingHooks(after)]).toEqual(['C'])
 })
 
-test('a mark is removed with one request although another writer has changed the Cluster', async () => {
+test('a pending hook is removed with one request although another writer has changed the Cluster', async () => {
   const { io, cluster: old } = await aCluster('A')
   await io.client.patch(Cluster, keyOf(old), { type: 'merge', body: { metadata: { labels: { team: 'a' } } } })
   const sent: string[] = []
@@ -53,7 +53,7 @@ test('a mark is removed with one request although another writer has changed the
   expect(after.metadata.annotations?.[PendingHooks]).toBeUndefined()
 })
 
-test('a Cluster that was made again under the same name keeps its marks', async () => {
+test('a Cluster that was recreated under the same name keeps its pending hooks', async () => {
   const { io, cluster: old } = await aCluster('A')
   await io.client.delete(Cluster, keyOf(old))
   const { uid: _, resourceVersion: _v, creationTimestamp: _t, ...metadata } = old.metadata

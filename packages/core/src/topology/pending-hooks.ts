@@ -6,7 +6,7 @@ import { annotationPath } from '../annotation-path.ts'
 
 /** Changes of a Cluster to write in one patch. */
 export interface ClusterChange {
-  /** Hooks to mark as pending, and hooks whose mark to remove. */
+  /** Hooks to add to the pending hooks, and hooks to remove from them. */
   readonly add?: readonly string[]
   readonly remove?: readonly string[]
   /** `null` removes an annotation. */
@@ -43,9 +43,9 @@ function differing<V>(now: object = {}, wanted: Readonly<Record<string, V>> = {}
 const Attempts = 5
 
 /**
- * Changes a Cluster only while its marks are those of the copy that the change was made for: a mark restored from a stale copy would lead to
- * a second call of its hook. Status is written often while marks change, so a change of annotations tests the marks and not the
- * resourceVersion.
+ * Changes a Cluster only while its pending hooks are those of the copy for which the change was computed: a pending hook restored from a
+ * stale copy would be called a second time. A change of annotations tests the pending hooks and not the resourceVersion, because the status
+ * is often written at the same time.
  */
 export async function changeCluster(
   { client, cache, signal }: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
@@ -63,19 +63,19 @@ export async function changeCluster(
       if (!isReason(err, 'Conflict', 'Invalid') || attempt === Attempts) throw err
       const now = await client.get(Cluster, keyOf(cluster), { signal })
       if (now.metadata.uid !== cluster.metadata.uid) throw err
-      if (isReason(err, 'Invalid') && marksOf(now) === marksOf(latest)) throw err
+      if (isReason(err, 'Invalid') && pendingHooksOf(now) === pendingHooksOf(latest)) throw err
       latest = now
     }
   }
 }
 
-const marksOf = ({ metadata }: Cluster): string | undefined => metadata.annotations?.[PendingHooksAnnotation]
+const pendingHooksOf = ({ metadata }: Cluster): string | undefined => metadata.annotations?.[PendingHooksAnnotation]
 
 function guardedPatch({ metadata }: Cluster, patch: ClusterPatch): Patch {
-  const marks = metadata.annotations?.[PendingHooksAnnotation]
+  const pendingHooks = metadata.annotations?.[PendingHooksAnnotation]
   const { annotations, labels } = patch.metadata
   // JSON patches cannot test that an annotation does not exist.
-  if (marks === undefined || labels || patch.spec) {
+  if (pendingHooks === undefined || labels || patch.spec) {
     return { type: 'merge', body: { ...patch, metadata: { ...patch.metadata, resourceVersion: metadata.resourceVersion } } }
   }
   const changes = Object.entries(annotations ?? {}).map(([name, value]): JsonPatchOperation => {
@@ -85,6 +85,6 @@ function guardedPatch({ metadata }: Cluster, patch: ClusterPatch): Patch {
   const uid: JsonPatchOperation = { op: 'test', path: '/metadata/uid', value: metadata.uid }
   return {
     type: 'json',
-    operations: [uid, { op: 'test', path: annotationPath(PendingHooksAnnotation), value: marks }, ...changes],
+    operations: [uid, { op: 'test', path: annotationPath(PendingHooksAnnotation), value: pendingHooks }, ...changes],
   }
 }

@@ -54,7 +54,7 @@ import { type DesiredState, desiredState, type DesiredVersions, leaveEndpointToO
 import { TopologyScope, type TopologyMemory } from './scope.ts'
 import { applyPatches } from './patches.ts'
 import { legacyTopologyReconciled, topologyReconciled } from './topology-reconciled.ts'
-import { marksOfStep, startWasInterrupted } from './upgrade.ts'
+import { hooksOfStep, startWasInterrupted } from './upgrade.ts'
 import { withWaiting } from '../waiting-records.ts'
 import { checkedVariables } from './variables.ts'
 import { decideVersions, type VersionDecision } from './versions.ts'
@@ -163,7 +163,7 @@ async function applyState(
   if (controlPlane.state === 'starting') {
     // Marked before the version is written: a crash in between must not lose the hooks that follow. See startWasInterrupted.
     await scope.change({
-      add: marksOfStep(controlPlane.version, plan),
+      add: hooksOfStep(controlPlane.version, plan),
       annotations: { [ClusterTopologyUpgradeStepAnnotation]: controlPlane.version },
     })
   }
@@ -213,7 +213,7 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
   const { context, memory, blocking, upgrade, plan } = scope
   let before = scope.cluster
   const waiting = scope.failed ? [...blocking, scope.failed] : blocking
-  // A reconcile that failed before it reached a hook does not know whether it still blocks.
+  // A reconcile that failed before it reached a hook does not know whether that hook still blocks.
   const mayBlock = (hook: string) => error !== undefined && !isDeleting(before) && !scope.notBlocking.has(hook)
   const annotations = paused ? before.metadata.annotations : withWaiting(before, waiting, context.clock.now(), mayBlock)
   if (!paused && request !== undefined && request === retryRequestOf(before) && isHonoured(scope, error)) {

@@ -19,7 +19,7 @@ export class TopologyMemory {
     this.hooks = new LifecycleHooks(runtime, clock)
   }
 
-  /** State of this very Cluster, not of an earlier one with the same name. */
+  /** Returns the state of the Cluster with this uid, not of an earlier one with the same name. */
   of(cluster: Cluster): ClusterMemory {
     const { uid } = cluster.metadata
     const name = keyText(keyOf(cluster))
@@ -39,13 +39,13 @@ export class TopologyMemory {
 interface ClusterMemory {
   readonly uid: string
   readonly applied: AppliedObjects
-  /** AfterControlPlaneInitialized was called, but its mark could not be removed yet. */
+  /** AfterControlPlaneInitialized was called, but could not be removed from the pending hooks yet. */
   initializedCalled: boolean
   /** Ignored parts of patches, as last reported. */
   ignored: string
 }
 
-/** Inputs of one reconcile and what it has found so far. */
+/** Inputs of one reconcile, and its results so far. */
 export class TopologyScope {
   /** As last read or returned by a write. */
   cluster: Cluster

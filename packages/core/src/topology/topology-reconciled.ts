@@ -13,7 +13,7 @@ import { type BlockingHook, blockingMessage } from './lifecycle-hooks.ts'
 import type { ControlPlaneVersion, WorkerVersion } from './upgrade.ts'
 import type { UpgradePlan } from './upgrade-plan.ts'
 
-/** What one reconcile reports to users. */
+/** Result of one reconcile, as reported to users. */
 export interface TopologyReport {
   readonly cluster: Cluster
   readonly paused: boolean
@@ -100,7 +100,7 @@ function linesOf(
   { controlPlane: { version }, plan }: UpgradeReport,
 ): { readonly lines: string[]; readonly isDeferredOnly: boolean } {
   const lines: string[] = []
-  // A MachineDeployment that is upgrading is not listed as deferred or pending, even if it is that for a later version.
+  // A MachineDeployment that is upgrading is not listed as deferred or pending, even if it is deferred or pending for a later version.
   const moving = namesOf(workers.filter((worker) => worker.upgrading))
   const deferred = namesOf(workers.filter((worker) => !worker.upgrading && worker.state === 'deferred'))
   const pending = namesOf(workers.filter((worker) => !worker.upgrading && worker.state === 'pending'))

@@ -1290,7 +1290,7 @@ describe('patches of extensions', () => {
     expect(events.map(({ message }) => message?.replaceAll(/demo-[a-z0-9]{5}/g, 'demo-x'))).toEqual([
       'patch "net" of DevControlPlaneTemplate for Cluster demo (spec.controlPlaneRef) does not change metadata.name: only spec, ' +
         'labels and annotations of a template can be patched; patches of DevControlPlane demo-x do not change spec.replicas, ' +
-        'spec.version: that is given by the topology',
+        'spec.version: core sets these fields',
     ])
   })
 
@@ -1349,7 +1349,7 @@ describe('patches of extensions', () => {
         'failed to call extension handler "check.ext": got failure response with message: no disks',
     )
     expect(await world.names(DevCluster)).toEqual([])
-    // After all patches; templates are without names.
+    // Validation follows all patches, and its templates have no names.
     expect(seen[0]!.items[4]!.object.spec.template.spec).toEqual({ disk: 1, size: 'm' })
     expect(seen[0]!.items[0]!.uid).toBeUndefined()
     accepts = true

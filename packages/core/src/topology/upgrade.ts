@@ -1,6 +1,6 @@
 /**
- * Decides which object may have which version now. Pure: hooks are inputs (pending marks and responses), and where a response is missing
- * the decision is to call the hook. Upstream: exp/topology/desiredstate, v1.14, with the order of marks of its #14171.
+ * Decides which version each object may have now. Pure: pending hooks and hook responses are inputs; when a response is missing, the
+ * decision is to call that hook. Upstream: exp/topology/desiredstate, v1.14, with the order of pending hooks from its #14171.
  */
 import type { UpgradePlan } from './upgrade-plan.ts'
 import { compareWithBuild } from '@capstan/api'
@@ -14,11 +14,14 @@ export type UpgradeHook =
   | 'AfterWorkersUpgrade'
   | 'AfterClusterUpgrade'
 
-/** Hooks that are marked pending when a step begins; each blocks the control plane until it allows to proceed. */
+/** Hooks that become pending when a step begins; each blocks the control plane until it allows to proceed. */
 export const stepHooks = ['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const
 
-/** Hooks to mark when the control plane takes `version`; those of workers only when it is a step of the workers too. */
-export const marksOfStep = (version: string, { workers }: UpgradePlan): UpgradeHook[] => [
+/**
+ * Returns the hooks that become pending when the control plane takes `version`. Hooks of workers are included only when `version` is also a
+ * step of the workers.
+ */
+export const hooksOfStep = (version: string, { workers }: UpgradePlan): UpgradeHook[] => [
   'AfterClusterUpgrade',
   'AfterControlPlaneUpgrade',
   ...(workers[0] === version ? (['BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const) : []),
@@ -73,7 +76,7 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
 
   if (controlPlane.provisioning) return keep('provisioning')
   if (controlPlane.upgrading) return keep('upgrading')
-  /** Returns a decision while a marked hook has to be called, or blocks. */
+  /** Returns a decision while a pending hook has to be called, or blocks. */
   const due = (hook: UpgradeHook): ControlPlaneDecision | undefined => {
     if (!hooks.has(hook) || startWasInterrupted(facts)) return undefined
     return answers.get(hook) === 'blocked' ? keep(held) : { kind: 'call', hook }
@@ -100,8 +103,8 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
 }
 
 /**
- * The marks of a step are written before the control plane takes the version, so that a crash in between loses no hook. A step above the
- * control plane's version shows such a crash: the control plane never took it, so its hooks are not due.
+ * The pending hooks of a step are written before the control plane takes the version, so that a crash in between loses no hook. A step
+ * above the control plane's version shows such a crash: the control plane never took it, so its hooks are not due.
  */
 export const startWasInterrupted = ({ controlPlane, step }: UpgradeFacts): boolean =>
   step !== undefined && controlPlane !== undefined && compareWithBuild(step, controlPlane.version) === 1
@@ -121,7 +124,9 @@ export interface WorkerTopology {
 export interface WorkerVersion {
   readonly name: string
   readonly version: string
-  /** `pending` and `deferred` leave the object unchanged; `pendingCreate` postpones its creation. */
+  /**
+   * `taking` upgrades the object in this reconcile; `pending` and `deferred` leave it unchanged; `pendingCreate` postpones its creation.
+   */
   readonly state: 'settled' | 'taking' | 'pending' | 'deferred' | 'pendingCreate'
   readonly upgrading: boolean
 }

@@ -81,7 +81,7 @@ export async function decideVersions(
     }
     const { hook } = controlPlane
     const { proceeds, called } = await withErrorContext(computing, async () => {
-      const answer = await askUpgradeHook(scope, hook, facts)
+      const answer = await callUpgradeHook(scope, hook, facts)
       return { proceeds: scope.recordAnswer(answer), called: answer.called }
     })
     answers.set(hook, proceeds ? 'go' : 'blocked')
@@ -102,7 +102,7 @@ type CurrentWorkers = CurrentState['machineDeployments'] | CurrentState['machine
 /** Error prefix of upstream, which calls the hooks of an upgrade where it computes the control plane's version. */
 const computing = 'failed to compute ControlPlane: failed to compute version of ControlPlane'
 
-export async function askUpgradeHook(
+export async function callUpgradeHook(
   scope: TopologyScope,
   hook: UpgradeHook,
   { controlPlane, lowestWorker, desired, plan }: UpgradeFacts,

@@ -36,8 +36,8 @@ const functions: Readonly<Record<string, TemplateFunction>> = {
 }
 
 /**
- * Each function under its name and with sprig's `must` prefix. For an invalid pattern the latter fail with Go's error, the former with its
- * panic; `regexMatch` returns false.
+ * Each function under its name and with sprig's `must` prefix. For an invalid pattern, functions with `must` fail with Go's error, the
+ * others with the text of Go's panic; `regexMatch` returns false.
  */
 export const regexFunctions: Readonly<Record<string, TemplateFunction>> = Object.fromEntries(
   Object.entries(functions).flatMap(([name, of]) => {

@@ -1,4 +1,4 @@
-/** Which Pods of a Node are evicted now, which later, and which never. Pure. Upstream: core/reconcilers/machine/drain, v1.14. */
+/** Decides which Pods of a Node are evicted now, which later, and which never. Pure. Upstream: core/reconcilers/machine/drain, v1.14. */
 import { type MachineDrainRule, PodDrainLabel } from '@capstan/api'
 import { compareText, controllerOf, isDeleting, keyOf, keyText, type Labels, type Pod, seconds, smallest } from '@capstan/kube'
 import { ruleForPod } from './rules.ts'
@@ -23,7 +23,7 @@ export type PodDrain = { readonly pod: Pod } & (
 )
 
 /**
- * Decides for each Pod, in the order of namespace and name.
+ * Returns the drain behavior of each Pod, sorted by namespace and name.
  *
  * @throws Error when the namespace of a Pod does not exist
  */
@@ -39,7 +39,7 @@ export function classifyPods(input: PodsInput): PodDrain[] {
   return decided
 }
 
-/** Classifies one Pod; `undefined` when rules would decide but its namespace does not exist. */
+/** Classifies one Pod; `undefined` when rules must decide and the namespace of the Pod does not exist. */
 function classify(pod: Pod, input: PodsInput): PodDrain | undefined {
   const { daemonSetExists, isNodeUnreachable, now, rules, namespaceLabels } = input
   const deletedAt = pod.metadata.deletionTimestamp
