@@ -126,7 +126,7 @@ export function statusVersionsOf(controlPlane: object, contract: ContractVersion
   return versions
 }
 
-/** Returns the number of available replicas; for contract v1beta1 computed from the unavailable ones. */
+/** Returns the number of available replicas. In contract v1beta1 it is computed from the unavailable replicas. */
 export function availableReplicasOf(controlPlane: object, contract: ContractVersion): number | undefined {
   if (contract === 'v1beta2') return readField(controlPlane, ControlPlaneContract.availableReplicas, contract)
   const desired = readField(controlPlane, ControlPlaneContract.specReplicas, contract)

@@ -74,7 +74,7 @@ function parsed(data: string): object {
     const value: unknown = JSON.parse(data)
     if (isRecord(value)) return value
   } catch {}
-  throw new Error(`annotation ${ConversionDataAnnotation} does not hold a JSON object: remove it, or restore what it was`)
+  throw new Error(`annotation ${ConversionDataAnnotation} does not hold a JSON object: remove it, or restore its earlier value`)
 }
 
 /** Go does not write empty lists and maps of metadata. */

@@ -9,12 +9,12 @@ import { recordedTypes } from './recorded-types.ts'
 export interface GoField {
   readonly name: string
   readonly type: string
-  /** `omitempty`: zero scalars, empty lists and maps are not written; structs are. */
+  /** `omitempty`: zero scalars, empty lists and empty maps are omitted; structs are not. */
   readonly omitsEmpty: boolean
-  /** `omitzero`: zero structs and times are not written either. */
+  /** `omitzero`: zero structs and times are omitted, too. */
   readonly omitsZero: boolean
   readonly required: boolean
-  /** Schema keywords in older versions beyond those of the type; those of items and values under `[]`. */
+  /** Schema keywords in older versions that do not follow from the type; keywords of items and values are under `[]`. */
   readonly keywords?: JSONSchema & { '[]'?: JSONSchema }
   /** The whole schema, where it does not follow from the type. */
   readonly schema?: JSONSchema

@@ -1,6 +1,6 @@
 /**
- * Restores what an older version cannot express: v1beta2 distinguishes an explicit `false` or `0` from an absent field, older versions do
- * not. The annotation `cluster.x-k8s.io/conversion-data` keeps the v1beta2 object for the round trip.
+ * Restores values that an older version cannot express: v1beta2 distinguishes an explicit `false` or `0` from an absent field, older
+ * versions do not. The annotation `cluster.x-k8s.io/conversion-data` keeps the v1beta2 object for the round trip.
  */
 import { isRecord } from '@capstan/kube'
 import type { Struct } from './go-types.ts'

@@ -109,7 +109,10 @@ interface StatusFields {
   readonly always?: true
 }
 
-/** Rule for a status: conditions and counters of the same name differ in meaning, so each version has those of the other in a subobject. */
+/**
+ * Rule for a status: conditions and counters of the same name differ in meaning, so each version contains those of the other version in a
+ * subobject.
+ */
 function status({ deprecated, current, always }: StatusFields, rule: TypeRule = {}): TypeRule {
   return {
     moves: rule.moves ?? [],
@@ -170,7 +173,10 @@ const contractReference: TypeRule = {
   },
 }
 
-/** By the Go type of the older version and, after `>`, that of v1beta2 where several come from one; without package and version. */
+/**
+ * Rules by the Go type of the older version, without package and version. Where one type of the older version becomes several types of
+ * v1beta2, `>` and the type of v1beta2 follow.
+ */
 const byName: { readonly [types: string]: TypeRule } = {
   'ObjectReference>ContractVersionedObjectReference': contractReference,
   'ObjectReference>MachineNodeReference': {

@@ -18,12 +18,12 @@ const { document, patches } = JSON.parse(readFileSync(new URL('../../testdata/pa
 
 /** Differences from upstream's library, with their reasons. */
 const different: Readonly<Record<string, string>> = {
-  '[{"op": "add", "path": "", "value": 1}]': 'a document is an object or a list: said in our words',
-  '[{"op": "replace", "path": "", "value": null}]': 'a document that is null is rejected here, and later there',
-  '[{"op": "add", "path": "//k", "value": 2}]': 'the library changes a copy of the document, and loses it',
+  '[{"op": "add", "path": "", "value": 1}]': 'a document is an object or a list: the same error in other words',
+  '[{"op": "replace", "path": "", "value": null}]': 'a document that is null is rejected here; upstream rejects it later',
+  '[{"op": "add", "path": "//k", "value": 2}]': 'the library changes a copy of the document, and loses the change',
   '[{"op": "test", "path": "/spec/l", "value": [1, 2.0]}]': '2 is 2.0',
-  '': 'core looks at an empty patch before the library does',
-  '[]': 'a merge patch that is no object is rejected here, and later there',
+  '': 'core handles an empty patch before it calls the library',
+  '[]': 'a merge patch that is not an object is rejected here; upstream rejects it later',
   '"s"': 'the same',
   null: 'the same',
   '1': 'the same',

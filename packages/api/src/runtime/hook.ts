@@ -36,7 +36,9 @@ export interface Deprecation {
   readonly date: string
 }
 
-/** Conversion between a version of a hook and the next newer one: requests are converted down, responses up. */
+/**
+ * Conversion between a version of a hook and the next newer one: requests are converted to the older version, responses to the newer one.
+ */
 export interface NewerVersion {
   readonly hook: Hook
   /** Converts a request of the newer version to this one; drops fields that this one does not have. */
@@ -54,7 +56,7 @@ export const commonRequest = {
 }
 
 export const commonResponse = {
-  // Go servers omit both.
+  // Go servers omit apiVersion and kind.
   apiVersion: s.string().optional(),
   kind: s.string().optional(),
   status: s.enum('Success', 'Failure').doc('Failure is an error under every failure policy.'),

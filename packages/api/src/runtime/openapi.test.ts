@@ -68,7 +68,7 @@ it("has all components of upstream's document, each schema once", () => {
 const explained: readonly { readonly reason: string; readonly at: RegExp; readonly upstream?: string; readonly ours?: string }[] =
   [
     { reason: 'core leaves the status out', at: / request \.(.*\.)?(cluster|machine|machineSet)\.status(\..*|\[.*)?$/ },
-    { reason: 'core leaves out who wrote a field', at: /\.metadata\.(managedFields|selfLink)(\[.*)?$/ },
+    { reason: 'core leaves out managedFields and selfLink', at: /\.metadata\.(managedFields|selfLink)(\[.*)?$/ },
     {
       reason: 'core always says what it sends',
       at: / request \.(apiVersion|kind)$/,
@@ -84,7 +84,7 @@ const explained: readonly { readonly reason: string; readonly at: RegExp; readon
     { reason: 'an empty patch is none', at: /Patch\.patchType$/, upstream: 'string required', ours: 'string' },
     { reason: 'an empty patch is none', at: /Patch\.patch$/, upstream: 'string byte required', ours: 'string byte' },
     {
-      reason: 'a variable is not required unless it says so',
+      reason: 'variables are optional by default',
       at: /\.variables\[\]\.required$/,
       upstream: 'boolean required',
       ours: 'boolean',

@@ -5,7 +5,10 @@
  */
 import { draft, equal, getMember, type JsonPatchOperation, setMember, writeJSON } from '@capstan/kube'
 
-/** Largest total size of the copies in a patch: each can double a document. Upstream has no limit here; the API server's is the same. */
+/**
+ * Largest total size of the copies in a patch: each can double a document. Upstream has no limit here; the API server has the same limit
+ * for its own patches.
+ */
 const MaxCopied = 3 * 1024 * 1024
 
 /**
@@ -122,7 +125,7 @@ function locate(root: Root, path: string): Place | undefined {
   if (tokens.length < 2 && path !== '') return undefined
   let parent = root.document
   for (const token of tokens.slice(1, -1)) {
-    // Upstream: a member with an empty name can be set, but nothing below it.
+    // Upstream: a member with an empty name can be set, but no member below it.
     parent = isParent(parent) && token !== '' ? read({ parent, key: unescaped(token) }).value : undefined
   }
   return isParent(parent) ? { parent, key: unescaped(tokens.at(-1)!) } : undefined

@@ -1,6 +1,6 @@
 /**
- * Records in an annotation for each hook that blocks an object. Core keeps them on Clusters and Machines; providers may on their own
- * objects.
+ * Records in an annotation for each hook that blocks an object. Core keeps them on Clusters and Machines; providers may keep them on their
+ * own objects.
  */
 import type { KubeObject } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'

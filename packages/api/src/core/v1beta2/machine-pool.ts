@@ -96,7 +96,7 @@ const machinePoolStatus = s.object(
 )
 export interface MachinePoolStatus extends Infer<typeof machinePoolStatus> {}
 
-/** Conditions of a MachinePool. Upstream v1.14 sets no other; the v1beta1 status has further ones. */
+/** Conditions of a MachinePool. Upstream v1.14 sets no other condition; the v1beta1 status has further conditions. */
 export const MachinePoolConditions = conditionTypes({
   Paused: ['Paused', 'NotPaused'],
 })

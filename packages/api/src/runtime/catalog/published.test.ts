@@ -31,4 +31,4 @@ test.each([
   ['something else', { release: 'v1' }],
   ['no paths', { paths: {} }],
   ['nothing', undefined],
-])('%s is not such a document', (_, document) => expect(publishedCatalog(document)).toBeUndefined())
+])('returns undefined for %s', (_, document) => expect(publishedCatalog(document)).toBeUndefined())

@@ -74,7 +74,7 @@ function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
 const newDemands = (was: JSONSchema, is: JSONSchema, path: string): string[] =>
   (is.required ?? []).filter((name) => !was.properties?.[name]).map((name) => `${path}.${name} is new and must be there`)
 
-/** Stricter limits for responses: those of existing handlers may violate them. */
+/** Stricter limits for responses: responses of existing handlers may violate them. */
 const newLimits = (was: JSONSchema, is: JSONSchema, path: string): string[] =>
   [
     ...upperLimits.filter((limit) => (is[limit] ?? Infinity) < (was[limit] ?? Infinity)),

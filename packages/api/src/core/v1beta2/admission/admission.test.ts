@@ -102,8 +102,8 @@ describe('defaults', () => {
 
   test.each([
     ['a new object gets the smallest size', undefined, 3],
-    ['fewer than the smallest size become that', 1, 3],
-    ['more than the largest size become that', 9, 5],
+    ['fewer replicas become the smallest size', 1, 3],
+    ['more replicas become the largest size', 9, 5],
     ['replicas between them stay', 4, 4],
   ])('with the annotations of the autoscaler %s', (_, before, after) => {
     const annotations = { [AutoscalerMinSizeAnnotation]: '3', [AutoscalerMaxSizeAnnotation]: '5' }

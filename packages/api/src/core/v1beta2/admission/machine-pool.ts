@@ -33,7 +33,7 @@ export function machinePoolErrors({ spec }: MachinePoolLike, { oldObject }: Admi
           ),
         ]),
     ...versionErrors('spec.template.spec.version', template.spec.version),
-    // The field is spec.template.spec.taints; upstream names it so.
+    // Upstream names the field spec.taints, although it is spec.template.spec.taints.
     ...(template.spec.taints?.length ? [forbidden('spec.taints', 'taints feature for MachinePools is not yet implemented')] : []),
     ...metadataErrors('spec.template.metadata', template.metadata),
   ]

@@ -1,4 +1,4 @@
-/** Health checks, as MachineHealthChecks have them, and the topologies from which MachineHealthChecks are made. */
+/** Fields of health checks, common to MachineHealthChecks and to the topologies from which MachineHealthChecks are created. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { conditionTypeName, nonEmpty } from './limits.ts'
