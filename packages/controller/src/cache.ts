@@ -59,7 +59,7 @@ export class Informers implements Cache {
     return [...this.#informers.values()]
   }
 
-  /** Resolves when the cache contains every object that exists when this is called, or a newer state of it. */
+  /** Resolves when the cache contains all objects that exist at the time of the call, in that state or a newer one. */
   caughtUp(signal: AbortSignal): Promise<void> {
     // A list in progress may miss objects created since: calls during it share the next list.
     this.#nextCatchUp ??= this.#catchUp.then(() => {

@@ -8,7 +8,10 @@ export interface CommitOptions {
   readonly conditions: readonly string[]
   /** Owned condition types of the v1beta1 form, under `status.deprecated`. */
   readonly legacyConditions?: readonly string[]
-  /** Another writer's change that the cache has seen since the reconcile began is then no conflict, which would take two more requests. */
+  /**
+   * With a cache, a change by another writer that the cache has received since the reconcile began causes no conflict. A conflict costs two
+   * more requests.
+   */
   readonly cache?: Cache
   readonly signal?: AbortSignal
 }

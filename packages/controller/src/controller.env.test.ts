@@ -64,14 +64,14 @@ const Child = defineKind({
 })
 const { Ready } = conditionTypes({ Ready: ['Ready', 'Scaling'] })
 
-const parents = (passes: string[] = []) =>
+const parents = (reconciles: string[] = []) =>
   controller({
     name: 'parent',
     for: Parent,
     owns: [Child],
     async reconcile(key, { cache, client, clock }) {
       const before = cache.peek(Parent, key)
-      passes.push(`${(clock.now() - Date.UTC(2026, 0, 1)) / 1000}`)
+      reconciles.push(`${(clock.now() - Date.UTC(2026, 0, 1)) / 1000}`)
       if (!before) return proceed()
       const { items } = await cache.list(Child, { namespace: key.namespace!, labelSelector: `parent=${key.name}` })
       for (let i = items.length; i < before.spec.children; i++) {
@@ -123,17 +123,17 @@ const conflict = new StatusError('Conflict', 'the object has been modified')
 
 describe('a controller', () => {
   test('creates exactly the wanted objects, then becomes idle', async () => {
-    const passes: string[] = []
-    env = await testEnv({ kinds, controllers: [parents(passes)] })
+    const reconciles: string[] = []
+    env = await testEnv({ kinds, controllers: [parents(reconciles)] })
     await env.client.create(Parent, aParent('a', 3))
     await env.settle()
     expect((await env.client.list(Child)).items).toHaveLength(3)
     expect(await env.client.get(Parent, { namespace: 'default', name: 'a' })).toMatchObject({
       status: { children: 3, conditions: [{ type: 'Ready', status: 'True', reason: 'Ready' }] },
     })
-    const before = [passes.length, env.store.revision]
+    const before = [reconciles.length, env.store.revision]
     await env.advance(minutes(30))
-    expect([passes.length, env.store.revision]).toEqual(before)
+    expect([reconciles.length, env.store.revision]).toEqual(before)
   })
 
   test('creates nothing twice with a stale cache', async () => {
@@ -161,7 +161,7 @@ describe('a controller', () => {
 
   test('retries failures with growing delays until one succeeds', async () => {
     let failing = true
-    const passes: string[] = []
+    const reconciles: string[] = []
     const between = (transport: Transport): Transport => ({
       ...transport,
       watch: (request, signal) => transport.watch(request, signal),
@@ -172,10 +172,10 @@ describe('a controller', () => {
         return transport.send(request, signal)
       },
     })
-    env = await testEnv({ kinds, controllers: [parents(passes)], between })
+    env = await testEnv({ kinds, controllers: [parents(reconciles)], between })
     await env.client.create(Parent, aParent('a', 1))
     await env.advance(seconds(1))
-    expect(passes.slice(0, 5)).toEqual(['0', '0.005', '0.015', '0.035', '0.075'])
+    expect(reconciles.slice(0, 5)).toEqual(['0', '0.005', '0.015', '0.035', '0.075'])
     failing = false
     await env.advance(seconds(10))
     expect((await env.client.list(Child)).items).toHaveLength(1)
@@ -271,16 +271,16 @@ describe('a controller', () => {
   ])('logs an error for %s: %#', async (_, failure, complains) => {
     const complaints: string[] = []
     const log: Logger = { ...silent, error: (message) => void complaints.push(message), child: () => log }
-    let passes = 0
+    let reconciles = 0
     const failing = controller({
       name: 'failing',
       for: Parent,
-      reconcile: () => (passes++ === 0 ? Promise.reject(failure) : Promise.resolve(proceed())),
+      reconcile: () => (reconciles++ === 0 ? Promise.reject(failure) : Promise.resolve(proceed())),
     })
     env = await testEnv({ kinds, controllers: [failing], log })
     await env.client.create(Parent, aParent('a', 0))
     await env.advance(seconds(1))
-    expect(passes).toBe(2)
+    expect(reconciles).toBe(2)
     expect(complaints).toEqual(complains ? ['Reconciler error'] : [])
   })
 
@@ -537,7 +537,7 @@ test('reconciles yield to timers and sockets, however many keys are ready', asyn
   let now = 0
   const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
   const clock = Object.assign(new VirtualClock(), { yieldIfDue: eventLoopYielder({ now: () => now++, turn }) })
-  let passes = 0
+  let reconciles = 0
   const busy = controller({
     name: 'busy',
     for: Parent,
@@ -550,20 +550,20 @@ test('reconciles yield to timers and sockets, however many keys are ready', asyn
     ],
     async reconcile(key, { client }) {
       await orAbsent(client.get(Parent, key))
-      passes++
+      reconciles++
       return proceed()
     },
   })
   let most = 0
   let before = 0
   const note = () => {
-    most = Math.max(most, passes - before)
-    before = passes
-    if (passes < 500) setImmediate(note)
+    most = Math.max(most, reconciles - before)
+    before = reconciles
+    if (reconciles < 500) setImmediate(note)
   }
   setImmediate(note)
   env = await testEnv({ kinds, clock, controllers: [busy] })
-  expect(passes).toBe(500)
+  expect(reconciles).toBe(500)
   expect(most).toBeLessThan(20)
 })
 

@@ -4,7 +4,7 @@ import { fence } from './fence.ts'
 
 const request = (verb: ApiRequest['verb']): ApiRequest => ({ verb, group: '', version: 'v1', plural: 'configmaps' })
 
-/** A transport whose requests end when the test ends them. */
+/** A transport whose requests stay open until the test ends them. */
 function aTransport() {
   const ends: (() => void)[] = []
   const transport: Transport = {

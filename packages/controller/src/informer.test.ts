@@ -49,7 +49,7 @@ test('an object that is deleted, or missing from a new list, leaves its index va
   expect([indexed('north'), labelled('north')]).toEqual(['', ''])
 })
 
-test('listeners receive the objects of the first list as initial, and later changes not', () => {
+test('listeners receive the objects of the first list as initial, but not later changes', () => {
   const informer = new Informer(ConfigMap)
   const seen: [string, boolean][] = []
   informer.subscribe(({ key, initial }) => seen.push([key.name, initial]))

@@ -1,4 +1,4 @@
-/** Installing CRDs beside other programs: their CRDs may exist before, and they may install theirs afterwards. */
+/** Installs CRDs beside other programs, which may have installed their CRDs before, or install them later. */
 import { memoryStore } from '@capstan/apiserver'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import {

@@ -113,7 +113,10 @@ function update(
   return client.patch(CustomResourceDefinition, { name: metadata.name! }, { type: 'merge', body }, { fieldManager })
 }
 
-/** The address of a webhook is a URL or a Service: a merge patch must remove what the earlier address has and the new one has not. */
+/**
+ * The address of a webhook is a URL or a Service: a merge patch must remove the fields of the earlier address that the new one does not
+ * have.
+ */
 function replacing({ webhook, ...conversion }: NonNullable<Input<CustomResourceDefinition>['spec']['conversion']>) {
   if (!webhook) return conversion
   const clientConfig = { url: null, service: null, caBundle: null, ...webhook.clientConfig }

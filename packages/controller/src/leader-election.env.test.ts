@@ -11,8 +11,8 @@ test('a candidate that does not lead syncs its informers and writes nothing', as
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(30))
   expect([a.manager.leads, b.manager.leads]).toEqual([true, false])
-  expect(a.passes).toBeGreaterThan(25)
-  expect(b.passes).toBe(0)
+  expect(a.reconciles).toBeGreaterThan(25)
+  expect(b.reconciles).toBe(0)
   expect(b.manager.cache.peek(ConfigMap, beat)?.data).toMatchObject({ by: 'a' })
   expect((await diagnostics(b.manager, '/readyz')).status).toBe(200)
   expect(await (await diagnostics(b.manager, '/metrics')).text()).toContain('leader_election_master_status{name="the-lease"} 0')
@@ -44,10 +44,10 @@ test('a stopped leader releases the Lease, and another candidate acquires it at 
   expect(await until(() => b.manager.leads)).toBeLessThanOrEqual(2 * 2.2)
   expect(await lease()).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 })
   await advance(seconds(2))
-  expect(b.passes).toBeGreaterThan(0)
-  const { passes } = a
+  expect(b.reconciles).toBeGreaterThan(0)
+  const { reconciles } = a
   await advance(seconds(10))
-  expect(a.passes).toBe(passes)
+  expect(a.reconciles).toBe(reconciles)
 })
 
 test('the Lease of a crashed leader is acquired after its duration', async () => {
@@ -71,9 +71,9 @@ describe.each(['cut', 'deaf'] as const)('a member whose connection is %s', (how)
     expect(a.manager.started).toBe(false)
     expect(b.manager.leads).toBe(false)
     await until(() => b.manager.leads)
-    const { passes } = a
+    const { reconciles } = a
     await advance(seconds(30))
-    expect(a.passes).toBe(passes)
+    expect(a.reconciles).toBe(reconciles)
   })
 
   test('a leader continues when its connection is restored before the deadline', async () => {
@@ -164,19 +164,19 @@ test('the leader runs its preparation before its first reconcile', async () => {
   const a = await join('a', {
     prepare: async () => {
       await preparing.promise
-      done.push(`a after ${a.passes} passes`)
+      done.push(`a after ${a.reconciles} reconciles`)
     },
   })
   const b = await join('b', { prepare: async () => void done.push('b') })
   await advance(seconds(5))
   preparing.resolve()
   await advance(seconds(5))
-  expect(done).toEqual(['a after 0 passes'])
-  expect(a.passes).toBeGreaterThan(0)
+  expect(done).toEqual(['a after 0 reconciles'])
+  expect(a.reconciles).toBeGreaterThan(0)
   await a.manager.stop()
   await until(() => b.manager.leads)
   await settle()
-  expect(done).toEqual(['a after 0 passes', 'b'])
+  expect(done).toEqual(['a after 0 reconciles', 'b'])
 })
 
 test('a leader whose preparation fails releases the Lease', async () => {

@@ -25,7 +25,7 @@ export interface LoopOptions {
   readonly events: EventRecorder
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
-  /** Limits the events of declared kinds, as upstream's WithEventFilter; not those of kinds watched at run time. */
+  /** Filters the events of declared kinds, as upstream's WithEventFilter. Events of kinds watched at run time are not filtered. */
   readonly eventFilter?: (object: KubeObject) => boolean
   /** Milliseconds between reconciles of all objects; absent: none. */
   readonly syncPeriod?: number
@@ -33,11 +33,11 @@ export interface LoopOptions {
   readonly partition?: Partition
 }
 
-/** Reconciles of one controller at once, as upstream. */
+/** Number of concurrent reconciles of one controller, as upstream. */
 const DefaultConcurrency = 10
 /** Time limit of one reconcile, as upstream. */
 const ReconcileTimeout = 60_000
-/** Most reconciles that wait outside at once. Further ones keep their worker, so that memory stays bounded. */
+/** Maximum number of reconciles that wait outside at the same time. Further ones keep their worker, so that memory stays bounded. */
 const MostOutside = 1000
 /** Longest wait of a key for its own writes to appear in the cache. */
 const OwnWritesTimeout = 10_000
@@ -241,8 +241,8 @@ export class Loop {
 
     const unseen = writes.seen()
     const failed = failure !== undefined && !isFinal
-    // A failed reconcile may have written something, for example created and deleted an object. These changes must not bypass its backoff,
-    // or it would fail again at once, without end.
+    // A failed reconcile may have written something, for example created and deleted an object. These changes must not bypass its backoff;
+    // otherwise the reconcile would be repeated at once, without end.
     const ignores = failed ? ({ kind, event }: ObjectChange) => writes.made(kind, event) : undefined
     this.#queue.done(key, {
       changed: writes.changed,
@@ -254,7 +254,10 @@ export class Loop {
     if (unseen) await this.#hold(key, unseen)
   }
 
-  /** Makes `outside` for one reconcile, which leaves its worker once even when it runs several pieces of work concurrently. */
+  /**
+   * Makes the function `outside` for one reconcile. The reconcile leaves its worker only once, even when it runs several pieces of work
+   * concurrently.
+   */
   #outsideOnce(): ReconcileContext['outside'] {
     let isOutside = false
     return async (work) => {
@@ -309,7 +312,7 @@ export class Loop {
   }
 }
 
-/** A change for which the queue may ask whether a reconcile made it. */
+/** A change of an object, to be compared with the writes of a failed reconcile. */
 interface ObjectChange {
   readonly kind: Kind
   readonly event: InformerEvent

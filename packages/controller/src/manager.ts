@@ -25,13 +25,14 @@ export interface ManagerOptions {
   readonly eventFilter?: (object: KubeObject) => boolean
   /** Milliseconds after which every object is reconciled again although it has not changed; absent: never. */
   readonly syncPeriod?: number
-  /** Reconcile only while this manager holds the Lease, and write only then. Absent: reconcile from the start. */
+  /** Leader election: this manager reconciles and writes only while it holds the Lease. Absent: it reconciles from the start. */
   readonly leaderElection?: LeaderElectionOptions & {
     /** Work that only the leader may do before its reconciles begin, such as installing CRDs. */
     prepare?(signal: AbortSignal): Promise<void>
     /**
      * Number of shards among which namespaces are divided, the same in every process. Managers then share the work: each reconciles the
-     * objects of the shards whose Leases it holds, and the others stand by for them. Absent: one manager leads, and reconciles everything.
+     * objects of the shards whose Leases it holds, and the others wait to acquire these Leases. Absent: one manager leads, and reconciles
+     * everything.
      */
     readonly shards?: number
   }
@@ -216,7 +217,7 @@ export function createManager(options: ManagerOptions): Manager {
       await informers.stopped()
       await events.flushed()
       await leading
-      // While a write is in flight the Lease is not released, so that no other candidate starts writing: it expires by itself.
+      // While a write is in flight the Lease is not released, so that no other candidate starts writing. The Lease then expires.
       if (election && fenced && (await within(fenced.quiet(), QuietLimit, clock)) === 'done') await election.release()
       ended.resolve()
     },

@@ -52,7 +52,7 @@ export interface Member {
   /** `cut`: no request arrives; `deaf`: requests arrive, responses are lost; `slow`: responses take four seconds. */
   line: 'up' | 'cut' | 'deaf' | 'slow'
   /** Number of reconciles so far. */
-  passes: number
+  reconciles: number
   /** Names it wrote, or the errors of its writes. */
   readonly wrote: string[]
   readonly lost: string[]
@@ -109,7 +109,7 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
     name: 'writer',
     for: ConfigMap,
     async reconcile(key, context) {
-      member.passes++
+      member.reconciles++
       try {
         const body = { data: { by: name, at: String(clock.now()) } }
         await context.client.patch(ConfigMap, key, { type: 'merge', body }, { signal: context.signal })
@@ -147,7 +147,7 @@ export async function join(name: string, { ahead = 0, prepare, shards, elsewhere
     name,
     manager,
     line: 'up',
-    passes: 0,
+    reconciles: 0,
     wrote: [],
     lost: [],
     isDead: false,
@@ -197,11 +197,11 @@ export async function advance(ms: number): Promise<void> {
   while (clock.step(end)) await settle()
 }
 
-/** Advances the clock until `done` returns true; returns the seconds that took. */
+/** Advances the clock until `done` returns true; returns the seconds that this took. */
 export async function until(done: () => boolean): Promise<number> {
   const start = clock.now()
   while (!done()) {
-    if (clock.now() - start > minutes(5)) throw new Error('it did not happen')
+    if (clock.now() - start > minutes(5)) throw new Error('the condition is not true after five minutes')
     await advance(100)
   }
   return (clock.now() - start) / 1000

@@ -5,7 +5,7 @@ type Definition = Input<CustomResourceDefinition>
 
 /**
  * Returns the spec to write for a kind that the server already has: our versions, followed by the versions that only the existing CRD has
- * if they are served or may have stored objects. These keep their conversion when we bring none.
+ * if they are served or may have stored objects. These keep their conversion when our CRD has none.
  */
 export function mergedSpec(wanted: Definition['spec'], existing: CustomResourceDefinition): Definition['spec'] {
   const known = new Set(wanted.versions.map(({ name }) => name))

@@ -2,7 +2,7 @@ import { isReason } from '@capstan/kube'
 
 /**
  * Returns whether a reconcile failed only because of conflicting writes. It is retried with the current object, so users need no report.
- * Errors are searched through their causes, since steps wrap them.
+ * Also searches the causes of errors, since steps wrap errors.
  */
 export function onlyConflicts(err: unknown): boolean {
   if (isReason(err, 'Conflict')) return true

@@ -94,8 +94,8 @@ const kindOf = ({ group, version, plural }: { group: string; version: string; pl
 })
 
 /**
- * Resolves when `promise` does, or when `signal` aborts: `done`. Otherwise resolves after `ms`: `late`. A broken watch must not block a key
- * forever, nor a process that stops.
+ * Resolves with `done` when `promise` resolves or `signal` aborts, and with `late` after `ms` milliseconds. A broken watch must not block a
+ * key forever, nor a process that stops.
  */
 export function within(promise: Promise<void>, ms: number, clock: Clock, signal?: AbortSignal): Promise<'done' | 'late'> {
   return new Promise((resolve) => {

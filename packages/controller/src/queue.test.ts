@@ -121,7 +121,7 @@ describe('Queue', () => {
 
   test('a key whose reconciles change nothing is limited to one reconcile a second', () => {
     const { clock, queue, finish, at } = setup({ burst: 3 })
-    const passes: number[] = []
+    const runs: number[] = []
     queue.add('a')
     while (at() < 3) {
       const key = queue.take()
@@ -130,11 +130,11 @@ describe('Queue', () => {
         clock.step(clock.nextDue)
         continue
       }
-      passes.push(at())
+      runs.push(at())
       queue.add('a')
       finish('a', { changed: false })
     }
-    expect(passes.slice(0, 6)).toEqual([0, 0, 0, 0, 1, 2])
+    expect(runs.slice(0, 6)).toEqual([0, 0, 0, 0, 1, 2])
   })
 
   test('a key whose reconciles change something is not limited', () => {

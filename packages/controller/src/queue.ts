@@ -248,7 +248,7 @@ export class Queue<Change = unknown> {
     return entry.tokens >= 0 ? 0 : Math.ceil(-entry.tokens * this.#interval)
   }
 
-  /** Drops the entry of an idle key when it equals a new one, so that idle keys use no memory. */
+  /** Drops the entry of an idle key when the entry has its initial values again, so that idle keys use no memory. */
   #forgetIdle(key: string, entry: Entry<Change>): void {
     if (entry.state !== 'idle' || entry.held || entry.dirty || entry.failures > 0) return
     this.#refill(entry)

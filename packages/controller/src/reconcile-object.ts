@@ -32,8 +32,8 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   /** Order of conditions in the list, by type. */
   readonly order: ConditionOrder
   /**
-   * False when the status has no observedGeneration, or `status` sets it. A function returns whether this reconcile has seen all that the
-   * generation asks for. Default true.
+   * False when the status has no observedGeneration, or `status` sets it. A function returns whether this reconcile has observed the
+   * generation completely. Default true.
    */
   readonly observesGeneration?: boolean | ((scope: Scope) => boolean)
 }
@@ -105,7 +105,7 @@ export async function reportPaused<T extends Reconcilable>(
   return wait(condition.message ?? 'reconciliation is paused')
 }
 
-/** Returns the object with the finalizer, as stored. Skips objects that are being deleted: the server would reject it. */
+/** Returns the object with the finalizer, as stored. Skips objects that are being deleted, because the server would reject the write. */
 async function ensureFinalizer<T extends KubeObject>(
   { client, signal }: Pick<ReconcileContext, 'client' | 'signal'>,
   kind: Kind<T>,
@@ -128,7 +128,7 @@ function anticipateGeneration(before: Reconcilable, object: Reconcilable): void 
   if (generation !== undefined && !equal(before.spec, object.spec)) object.metadata.generation = generation + 1
 }
 
-/** Combines the errors of phases into one, which the loop logs and retries. */
+/** Combines the errors of phases into one error. The loop logs it and retries the reconcile. */
 function phaseErrors(kind: Kind, key: ObjectKey, errors: readonly unknown[]): AggregateError {
   const text = errors.map(messageOf).join('; ')
   return new AggregateError(errors, `Cannot reconcile ${kind.kind} ${keyText(key)}: ${text}`)

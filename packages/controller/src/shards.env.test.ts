@@ -43,7 +43,7 @@ async function division(): Promise<number[]> {
   return [...counts.values()].sort((a, b) => b - a)
 }
 
-/** Fails when a writer of a namespace wrote between two writes of another. */
+/** Fails when a member writes to a namespace again after another member has written to it. */
 function expectTurns(): void {
   for (const namespace of namespaces) {
     const by = writes.filter((one) => one.namespace === namespace).map((one) => one.by)

@@ -2,9 +2,9 @@
  * Divides reconciliation among manager processes: every namespace belongs to one of a fixed number of shards, and each shard has a Lease. A
  * process reconciles the objects of the shards whose Leases it holds; cluster-scoped objects belong to shard 0.
  *
- * - The Lease of shard 0 has the name that the Lease of a manager without shards has. Such a manager and a group of managers with shards
- *   therefore never run at the same time.
- * - A process that holds at least two shards less than another requests one by an annotation on the Lease of that shard. The holder ends
+ * - The Lease of shard 0 has the same name as the Lease of a manager without shards. Such a manager and a group of managers with shards
+ * therefore never run at the same time.
+ * - A process that holds at least two shards fewer than another requests one by an annotation on the Lease of that shard. The holder ends
  *   its reconciles and its writes of the shard, and releases the Lease.
  * - A new holder lists the existing objects, and starts reconciles once its cache contains them.
  *
@@ -313,7 +313,7 @@ export class Shards implements Partition {
     throw new Error(`${holder} holds Lease ${this.#key(0).name} and does not share the work of ${this.#options.count} shards`)
   }
 
-  /** Gives shards to processes that requested them and hold at least two shards less. */
+  /** Gives shards to processes that requested them and hold at least two shards fewer. */
   #give(): void {
     const me = this.#options.election.identity
     const shares = new Map(this.#shares())

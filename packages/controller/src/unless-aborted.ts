@@ -18,7 +18,7 @@ export async function withTimeout<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   const limit = new AbortController()
-  const timer = clock.schedule(timeout, () => limit.abort(new Error(`no answer within ${timeout / 1000}s`)))
+  const timer = clock.schedule(timeout, () => limit.abort(new Error(`no response within ${timeout / 1000}s`)))
   try {
     const until = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal
     return await unlessAborted(work(until), until)

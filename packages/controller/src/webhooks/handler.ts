@@ -73,6 +73,6 @@ async function reviewIn(request: Request): Promise<object | string> {
     const review = readJSON(text)
     return isRecord(review) && isRecord(review.request) ? review : 'there is no request in the body'
   } catch (err) {
-    return `the body is no JSON: ${(err as Error).message}`
+    return `the body is not JSON: ${(err as Error).message}`
   }
 }

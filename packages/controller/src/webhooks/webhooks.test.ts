@@ -37,7 +37,7 @@ const Widget = defineKind({
     {
       kind: Older,
       toStored() {
-        throw new Error('nobody knows any more')
+        throw new Error('v0 is no longer supported')
       },
       fromStored: () => ({ spec: {} }),
     },
@@ -67,7 +67,7 @@ const handle = webhookHandler({
       admission<Sized>({
         kind: Widget as never,
         validate({ metadata }) {
-          if (metadata.name === 'conflict') throw new StatusError('Conflict', 'somebody else was here')
+          if (metadata.name === 'conflict') throw new StatusError('Conflict', 'the object has been modified')
           if (metadata.name === 'broken') throw new Error('out of order')
           return []
         },
@@ -119,7 +119,7 @@ describe('admission', () => {
     ['CREATE', 'kept', 1, undefined],
     ['DELETE', 'kept', 1, 'Widget.shop.example.com "kept" is invalid: metadata.name: Forbidden: it is needed'],
     ['DELETE', 'a', -1, undefined],
-    ['UPDATE', 'conflict', 1, 'somebody else was here'],
+    ['UPDATE', 'conflict', 1, 'the object has been modified'],
     ['UPDATE', 'broken', 1, 'out of order'],
   ])('%s of %s with width %i returns: %s', async (operation, name, width, rejection) => {
     const object = widget(name, { width })
@@ -156,7 +156,7 @@ describe('conversion', () => {
   test.each([
     ['v3', widget('a'), 'Widget of shop.example.com/v2 cannot be converted to shop.example.com/v3'],
     ['v2', widget('a', {}, 'v9'), 'Widget of shop.example.com/v9 cannot be converted to shop.example.com/v2'],
-    ['v2', widget('a', {}, 'v0'), 'nobody knows any more'],
+    ['v2', widget('a', {}, 'v0'), 'v0 is no longer supported'],
   ])('to the unsupported version %s fails with the reason', async (version, object, message) => {
     expect(await convert(version, object)).toEqual({ uid: 'u', convertedObjects: [], result: { status: 'Failure', message } })
   })
@@ -164,7 +164,7 @@ describe('conversion', () => {
 
 test.each([
   ['/elsewhere', '{}', 404, '404 page not found'],
-  ['/convert', '{', 400, 'the body is no JSON'],
+  ['/convert', '{', 400, 'the body is not JSON'],
   ['/convert', '{"request": 1}', 400, 'there is no request in the body'],
   ['/convert', ' '.repeat(7 * 1024 * 1024 + 1), 400, 'request entity is too large'],
 ])('an invalid request to %s is rejected', async (path, body, status, text) => {
