@@ -1,4 +1,7 @@
-/** The local kinds with core, in both contract versions: the kinds of contract v1beta1 are twins of those of v1beta2. */
+/**
+ * The local kinds with core, in both contract versions: the kinds of contract v1beta1 are copies of those of v1beta2, made by
+ * `contract-twin.ts` of `@capstan/testing`.
+ */
 import type { ContractVersion } from '@capstan/api/contract'
 import { Cluster, Machine, MachinePool, ManagedByAnnotation } from '@capstan/api'
 import { isTrue, type Kind, type KubeObject, minutes, Node, Secret, seconds } from '@capstan/kube'
@@ -62,7 +65,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   const cluster = () => env.client.get(Cluster, key('demo'))
   const patch = <T extends KubeObject>(kind: Kind<T>, name: string, body: object) =>
     env.client.patch(kind, key(name), { type: 'merge', body })
-  /** What core has copied from the provider's object to its owner. */
+  /** The failure that core has copied from the provider's object to its owner. */
   const legacyFailure = ({ status }: { status?: { deprecated?: { v1beta1?: object } } }) => status?.deprecated?.v1beta1
 
   test('a terminal failure of a LocalCluster reaches its Cluster', async () => {
@@ -298,7 +301,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect(Number.isNaN(ttl) || (await expiry()) > env.clock.now()).toBe(true)
   })
 
-  test('the data of the first control plane machine, which joins nothing, do not expire', async () => {
+  test('the data of the first control plane machine, which joins no existing cluster, do not expire', async () => {
     await aCluster()
     const [first] = (await env.client.list(Machine, { namespace: 'default' })).items
     expect(await expiry(first!.metadata.name)).toBeNaN()

@@ -50,7 +50,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
         watches(Cluster, ofCluster(machinesByCluster), clusterMattered),
         watches(Machine, (machine) => referenced(machine, LocalMachine, machine.spec.infrastructureRef), machineMattered),
       ],
-      sources: [planeStarted(workloads, machinesByCluster)],
+      sources: [workloadStarted(workloads, machinesByCluster)],
       reconcile: (key, io) => reconcileLocalMachine(key, io, { workloads }),
     }),
     controller({
@@ -63,7 +63,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
           (machine) => referenced(machine, LocalBootstrapConfig, machine.spec.bootstrap.configRef),
           machineMattered,
         ),
-        // Only read from the cache: an endpoint that the control plane supplies, and when data expire.
+        // Their events trigger no reconcile: reconciles read the endpoint of a control plane, and the expiry of data, from the cache.
         watches(LocalControlPlane, () => []),
         watches(Secret, () => []),
         watches(
@@ -98,13 +98,13 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
         watches(Cluster, ofCluster(controlPlanesByCluster), clusterMattered),
         // Deletion waits for the last worker.
         watches(Machine, sameCluster(controlPlanesByCluster), isGone),
-        // Of any owner: users may bring certificates, and replace them.
+        // Secrets of any owner, because users may bring certificates, and replace them.
         watches(Secret, sameCluster(controlPlanesByCluster), isClusterSecretOf),
         watches(LocalBootstrapConfig, () => []),
-        // Only read from the cache, for the API versions of kinds.
+        // Its events trigger no reconcile: reconciles read the API versions of kinds from the cache.
         watches(CustomResourceDefinition, () => []),
       ],
-      sources: [planeStarted(workloads, controlPlanesByCluster), extensionsChanged(updates)],
+      sources: [workloadStarted(workloads, controlPlanesByCluster), extensionsChanged(updates)],
       reconcile: (key, io) => reconcileLocalControlPlane(key, io, { workloads, endpoint, updates }),
     }),
   ]
@@ -162,7 +162,7 @@ const sameCluster =
       .flatMap((cluster) => cache.byIndex(index, cluster).map(keyOf))
 
 /** Enqueues all objects of a cluster when its workload API server has started. */
-const planeStarted = <T extends KubeObject>(
+const workloadStarted = <T extends KubeObject>(
   workloads: Pick<Workloads, 'onStarted'>,
   index: ReturnType<typeof byCluster<T>>,
 ): Source => ({

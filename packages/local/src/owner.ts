@@ -75,7 +75,7 @@ export const clusterMattered = whenChanged(({ metadata, spec, status }: Cluster)
   status?.failureDomains,
 ])
 
-/** Fields of a Machine that matter to its infrastructure and bootstrap config; not its status, which follows theirs. */
+/** Fields of a Machine that matter to its infrastructure and bootstrap config; not its status, which core computes from theirs. */
 export const machineMattered = whenChanged((machine: Machine) => [
   machine.spec,
   machine.metadata.labels,

@@ -12,7 +12,10 @@ export interface BootstrapData {
   readonly kubernetesVersion?: string
   /** Address of the API server, as `host:port`. */
   readonly controlPlaneEndpoint: string
-  /** RFC 3339. No machine can join with the data afterwards. The first machine of a control plane joins nothing: its data do not expire. */
+  /**
+   * RFC 3339. No machine can join with the data afterwards. The first machine of a control plane joins no existing cluster, so its data do
+   * not expire.
+   */
   readonly expires?: string
   readonly nodeLabels: { readonly [key: string]: string }
   readonly nodeTaints: NonNullable<Spec['nodeTaints']>
@@ -29,7 +32,7 @@ interface CloudConfig {
   readonly runcmd: readonly string[]
 }
 
-/** The parts of Ignition's specification 2.3 that the data use, which is also what upstream's kubeadm provider writes. */
+/** The parts of Ignition's specification 2.3 that the data use. Upstream's kubeadm provider writes the same version. */
 interface Ignition {
   readonly ignition: { readonly version: string }
   readonly storage: {
@@ -43,7 +46,7 @@ interface Ignition {
   readonly systemd: { readonly units: readonly { readonly name: string; readonly enabled: boolean; readonly contents: string }[] }
 }
 
-/** Cloud-config is YAML, of which JSON is a part. */
+/** Cloud-config is YAML. The file is written as JSON, which is valid YAML. */
 const CloudConfigHeader = '#cloud-config\n'
 
 const DataUrl = 'data:,'
@@ -73,11 +76,11 @@ export function formatBootstrapData(data: BootstrapData, format: BootstrapFormat
   return text(config)
 }
 
-/** The parts of the data with which a kubelet registers its Node, and until when it can. */
+/** The parts of the data that a kubelet needs to register its Node, and their expiry. */
 export type Registration = Pick<BootstrapData, 'nodeLabels' | 'nodeTaints' | 'expires'>
 
 /**
- * Parses bootstrap data. Returns `undefined` for data of another provider, with which a machine boots as from any other image.
+ * Parses bootstrap data. Returns `undefined` for data of another provider; a machine then boots with defaults.
  * @throws Error when the file of this provider is invalid
  */
 export function parseBootstrapData(value: string | undefined, format: string | undefined): Registration | undefined {

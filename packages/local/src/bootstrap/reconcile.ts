@@ -33,7 +33,7 @@ import { again, failureAt, instant, progress, reportTerminal } from '../simulati
 import { roleTaint } from '../workload/node.ts'
 import { formatBootstrapData, parseBootstrapData } from './data.ts'
 
-interface Verdict {
+interface Result {
   readonly outcome: Outcome
   readonly condition: NewCondition
 }
@@ -88,13 +88,13 @@ export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: Reconcil
   const computed: NewCondition[] = [pausedCondition(cluster, before)]
   let outcome: Outcome = wait('reconciliation to be unpaused')
   if (!isPaused(cluster, before)) {
-    const verdict = await provideData(after, owner, cluster, io)
-    outcome = verdict.outcome
-    const ready = summary([verdict.condition], Conditions.Ready, {
+    const result = await provideData(after, owner, cluster, io)
+    outcome = result.outcome
+    const ready = summary([result.condition], Conditions.Ready, {
       of: ['DataSecretAvailable'],
       reasons: { issue: 'NotReady', unknown: 'NotReady', info: 'Ready' },
     })
-    computed.push(verdict.condition, ready)
+    computed.push(result.condition, ready)
   }
   await commit(io, LocalBootstrapConfig, { before, after, computed, owned: Conditions })
   return outcome
@@ -105,7 +105,7 @@ async function provideData(
   owner: BootstrapOwner,
   cluster: Cluster,
   io: ReconcileContext,
-): Promise<Verdict> {
+): Promise<Result> {
   const status = (object.status ??= {})
   if (status.initialization?.dataSecretCreated) {
     return { outcome: await renewData(object, owner, cluster, io), condition: Available.true('Available') }
@@ -122,7 +122,7 @@ async function provideData(
     failure: failureAt(simulated?.failure, 'data'),
   })
   if (step.state === 'running') {
-    const message = 'Bootstrap data is being made'
+    const message = 'Bootstrap data is being created'
     return { outcome: requeue(step.until - now, message), condition: Available.false('NotAvailable', message) }
   }
   if (step.state === 'failed') {
@@ -137,7 +137,7 @@ async function provideData(
   return { outcome: proceed(), condition: Available.true('Available') }
 }
 
-/** Returns what is missing to generate the data. Pure. */
+/** Returns a condition message that names the missing input of the data; `undefined` when all inputs exist. Pure. */
 export function missingFor(
   { isControlPlane, endpoint }: Pick<BootstrapOwner, 'isControlPlane' | 'endpoint'>,
   cluster: Cluster,
@@ -146,7 +146,7 @@ export function missingFor(
     return 'Waiting for Cluster status.initialization.infrastructureProvisioned to be true'
   }
   if (!endpoint) return 'Waiting for Cluster spec.controlPlaneEndpoint to be set'
-  // A worker cannot join before; control plane machines are created one by one.
+  // A worker cannot join before the control plane is initialized. Control plane machines need not wait, since they are created one by one.
   if (!isControlPlane && !cluster.status.initialization.controlPlaneInitialized) {
     return 'Waiting for Cluster control plane to be initialized'
   }
@@ -216,7 +216,7 @@ async function createDataSecret(
   const found = await orAbsent(io.client.get(Secret, { namespace: namespace!, name }))
   if (found) {
     if (isControlledBy(found, object, LocalBootstrapConfig)) return
-    throw new Error(`Cannot create Secret ${namespace}/${name} for bootstrap data: it exists and belongs to something else`)
+    throw new Error(`Cannot create Secret ${namespace}/${name} for bootstrap data: it exists and belongs to another object`)
   }
   await io.client.create(Secret, {
     metadata: {

@@ -1,7 +1,7 @@
 /**
- * Certificates of a cluster, each in a Secret named after the Cluster, created once and never overwritten: users may provide their own,
- * and replace the certificate authority. A simulated control plane uses only this one; those of etcd, the front proxy and service accounts
- * are for other readers. Upstream: util/secret.
+ * Certificates of a cluster, each in a Secret named after the Cluster, created once and never overwritten: users may provide their own, and
+ * replace the certificate authority. A simulated control plane uses only the certificate authority; the certificates of etcd, the front
+ * proxy and service accounts are for other programs. Upstream: util/secret.
  */
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -57,7 +57,7 @@ export async function ensureCertificates(
   let clusterAuthority: CertifiedKey | undefined
   for (const [purpose, make] of Object.entries(ClusterCertificates)) {
     const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-${purpose}` }
-    // A create finds out whether the user has provided one; a request before it would not save any.
+    // The create request fails when the user has provided the Secret, so that no read before it is necessary.
     const secret = mayMake ? (io.cache.peek(Secret, key) ?? (await create())) : await findSecret(key, io)
     const certificate = secretText(secret, 'tls.crt')
     const privateKey = secretText(secret, 'tls.key')

@@ -12,7 +12,7 @@ import { ensureKubeconfig } from './kubeconfig.ts'
 import { observeMachines } from './observe.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
-/** Takes the place of a control plane Machine; no Machine can have this name. */
+/** Returns the name that identifies the API server in place of a control plane Machine. No Machine can have this name. */
 const hostOf = ({ metadata }: LocalControlPlane): string => `hosted/${metadata.name}`
 
 /** Starts the API server, or changes its version, and initializes the control plane. */

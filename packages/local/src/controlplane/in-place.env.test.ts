@@ -215,7 +215,7 @@ test.each([
     'Machine cannot be updated in-place: spec.version; LocalMachine cannot be updated in-place: spec.simulated.nodeDelay',
   ],
   ['part of it', ['machine'], 'LocalMachine cannot be updated in-place: spec.simulated.nodeDelay'],
-] as const)('when %s is covered Machines are replaced, and the user reads why', async (_, parts, reasons) => {
+] as const)('when %s is covered, Machines are replaced, and an event has the reason', async (_, parts, reasons) => {
   await controlPlane({ ...coversAll, CanUpdateMachine: ({ request }) => covering(request, ...parts) })
   const before = await names()
   await env.client.create(LocalMachineTemplate, {

@@ -40,7 +40,7 @@ import { InfrastructureManager, machineMetadata, partsOf, referencedKind } from 
 import { machineTemplateOf } from '../kinds/local-control-plane.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
-type Question = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
+type UpdateRequest = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
 
 /** The parts of a runtime client that this provider needs; core's client has them. */
 export interface InPlaceUpdates {
@@ -55,7 +55,7 @@ export interface InPlaceUpdates {
     hook: typeof CanUpdateMachine,
     forObject: KubeObject,
     handler: string,
-    request: Question,
+    request: UpdateRequest,
     options?: { readonly signal?: AbortSignal },
   ): Promise<ResponseOf<typeof CanUpdateMachine>>
 }
@@ -82,10 +82,10 @@ export async function canUpdateInPlace(
   if (handler === undefined) return cannot()
   const change = await changeOf(scope, machine, io)
   if ('missing' in change) return cannot(change.missing)
-  const question = await questionFor(change, scope.controlPlane.spec.version, io)
-  if ('rejected' in question) return cannot(question.rejected)
-  const answer = await io.outside(() => updates.call(CanUpdateMachine, machine, handler, question, { signal: io.signal }))
-  const reasons = uncoveredOfMachine(question, answer, handler)
+  const request = await requestFor(change, scope.controlPlane.spec.version, io)
+  if ('rejected' in request) return cannot(request.rejected)
+  const answer = await io.outside(() => updates.call(CanUpdateMachine, machine, handler, request, { signal: io.signal }))
+  const reasons = uncoveredOfMachine(request, answer, handler)
   return reasons.length === 0 ? { kind: 'can' } : { kind: 'cannot', reasons }
 }
 
@@ -100,7 +100,7 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
   if (!bootstrap) return { missing: `could not compute desired ${LocalBootstrapConfig.kind}` }
   const { [TemplateClonedFromNameAnnotation]: from, [TemplateClonedFromGroupKindAnnotation]: groupKind } =
     infrastructure.metadata.annotations ?? {}
-  if (from === undefined || groupKind === undefined) return { missing: `${kind} ${name} does not say from which template it is` }
+  if (from === undefined || groupKind === undefined) return { missing: `${kind} ${name} has no annotation with its template` }
   const isOurs = infrastructure.metadata.managedFields?.some(
     ({ manager, operation }) => manager === InfrastructureManager && operation === 'Apply',
   )
@@ -135,7 +135,7 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
  * Makes the request to the extension: current and desired objects that differ only in fields to update. Labels and annotations change
  * without an update; server-side defaults and other writers' fields of infrastructure machines are equal on both sides.
  */
-async function questionFor(change: Change, version: string, io: ReconcileContext): Promise<Question | { rejected: string }> {
+async function requestFor(change: Change, version: string, io: ReconcileContext): Promise<UpdateRequest | { rejected: string }> {
   const { machine, infrastructure, bootstrap } = change
   const { labels, annotations, uid } = infrastructure.desired.metadata
   const { namespace, name } = infrastructure.current.metadata

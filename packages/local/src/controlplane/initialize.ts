@@ -11,7 +11,7 @@ export async function initialize(scope: ControlPlaneScope, io: ReconcileContext,
   const { controlPlane } = scope
   const status = (controlPlane.status ??= {})
   if (status.initialization?.controlPlaneInitialized) return proceed()
-  // Upstream: the first Machine may go before it is complete, and its replacement could not join.
+  // Upstream: the first Machine may be deleted before it is complete, and its replacement could not join.
   const [only, ...others] = scope.machines.map(({ machine }) => machine)
   if (only && others.length === 0 && (isDeleting(only) || isToBeRemediated(only))) return wait('the only Machine to be replaced')
   // Upstream: the ConfigMap that kubeadm writes last shows that the first control plane machine is ready.

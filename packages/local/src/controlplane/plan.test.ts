@@ -14,7 +14,7 @@ const aMachine = (name: string, of: Partial<PlannedMachine> = {}): PlannedMachin
   update: 'none',
   ...of,
 })
-const aPlane = (of: Partial<ControlPlane> = {}): ControlPlane => ({
+const aControlPlane = (of: Partial<ControlPlane> = {}): ControlPlane => ({
   replicas: 3,
   maxSurge: 1,
   machines: [],
@@ -26,8 +26,8 @@ const three = [aMachine('m1'), aMachine('m2'), aMachine('m3')]
 const old = { outdated: ['Version v1.35.0, v1.36.0 required'] }
 const updatable = { ...old, updatable: true }
 
-const summarise = (plane: ControlPlane): string => {
-  const step = planStep(plane)
+const summarise = (controlPlane: ControlPlane): string => {
+  const step = planStep(controlPlane)
   switch (step.kind) {
     case 'create':
       return `create${step.failureDomain ? ` in ${step.failureDomain}` : ''}: ${step.reason}`
@@ -163,8 +163,8 @@ describe('the next step', () => {
       { machines: [aMachine('m1', { ...old, update: 'begun', deleting: true }), three[1]!, three[2]!] },
       'hold * waiting for in-place update of Machine m1 to complete',
     ],
-  ] as const)('%s', (_, plane, expected) => {
-    expect(summarise(aPlane(plane))).toBe(expected)
+  ] as const)('%s', (_, controlPlane, expected) => {
+    expect(summarise(aControlPlane(controlPlane))).toBe(expected)
   })
 
   test.each([
@@ -184,7 +184,7 @@ describe('the next step', () => {
       'create in a: Machine m1 not up-to-date',
     ],
   ] as const)('a new Machine %s', (_, machines, expected) => {
-    expect(summarise(aPlane({ machines, failureDomains: ['a', 'b', 'c'] }))).toBe(expected)
+    expect(summarise(aControlPlane({ machines, failureDomains: ['a', 'b', 'c'] }))).toBe(expected)
   })
 
   test('a Machine outside of all failure domains is deleted before the others', () => {
@@ -193,7 +193,9 @@ describe('the next step', () => {
       aMachine('m2', { failureDomain: 'gone' }),
       aMachine('m3', { failureDomain: 'b' }),
     ]
-    expect(summarise(aPlane({ machines, replicas: 1, failureDomains: ['a', 'b'] }))).toBe('delete m2: 3 Machines > 1 replicas')
+    expect(summarise(aControlPlane({ machines, replicas: 1, failureDomains: ['a', 'b'] }))).toBe(
+      'delete m2: 3 Machines > 1 replicas',
+    )
   })
 
   test('a Machine of the failure domain with the most Machines is deleted first', () => {
@@ -202,7 +204,9 @@ describe('the next step', () => {
       aMachine('m2', { failureDomain: 'b' }),
       aMachine('m3', { failureDomain: 'b' }),
     ]
-    expect(summarise(aPlane({ machines, replicas: 1, failureDomains: ['a', 'b'] }))).toBe('delete m2: 3 Machines > 1 replicas')
+    expect(summarise(aControlPlane({ machines, replicas: 1, failureDomains: ['a', 'b'] }))).toBe(
+      'delete m2: 3 Machines > 1 replicas',
+    )
   })
 })
 
@@ -217,26 +221,26 @@ function after(
 }
 
 /** Performs planned steps until there are none; new Machines are healthy at once. Returns one line per step. */
-function play(plane: ControlPlane): { steps: string[]; plane: ControlPlane } {
+function play(controlPlane: ControlPlane): { steps: string[]; controlPlane: ControlPlane } {
   const steps: string[] = []
-  let serial = plane.machines.length
+  let serial = controlPlane.machines.length
   while (steps.length < 100) {
-    const step = planStep(plane)
-    if (step.kind === 'rest') return { steps, plane }
+    const step = planStep(controlPlane)
+    if (step.kind === 'rest') return { steps, controlPlane }
     if (step.kind === 'hold') throw new Error(step.messages.join())
-    steps.push(`${plane.machines.length} ${summarise(plane)}`)
-    plane = { ...plane, machines: after(plane.machines, step, () => `m${++serial}`) }
+    steps.push(`${controlPlane.machines.length} ${summarise(controlPlane)}`)
+    controlPlane = { ...controlPlane, machines: after(controlPlane.machines, step, () => `m${++serial}`) }
   }
-  throw new Error(`no rest after ${steps.length} steps`)
+  throw new Error(`the plan does not end after ${steps.length} steps`)
 }
 
 test('a control plane scales 1, 3, 5, 1 over three failure domains', () => {
   const story: string[] = []
-  let plane = aPlane({ failureDomains: ['a', 'b', 'c'] })
+  let controlPlane = aControlPlane({ failureDomains: ['a', 'b', 'c'] })
   for (const replicas of [1, 3, 5, 1]) {
-    const played = play({ ...plane, replicas })
+    const played = play({ ...controlPlane, replicas })
     story.push(`to ${replicas}`, ...played.steps.map((step) => `  ${step}`))
-    plane = played.plane
+    controlPlane = played.controlPlane
   }
   expect(`\n${story.join('\n')}`).toMatchInlineSnapshot(`
     "
@@ -258,7 +262,7 @@ test('a control plane scales 1, 3, 5, 1 over three failure domains', () => {
 
 test('a new version replaces one Machine at a time, creating before deleting', () => {
   const machines = three.map((machine, i) => ({ ...machine, ...old, failureDomain: ['a', 'b', 'c'][i] }))
-  expect(`\n${play(aPlane({ machines, failureDomains: ['a', 'b', 'c'] })).steps.join('\n')}`).toMatchInlineSnapshot(`
+  expect(`\n${play(aControlPlane({ machines, failureDomains: ['a', 'b', 'c'] })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
     3 create in a: Machines m1, m2, m3 not up-to-date
     4 delete m1: Machines m1, m2, m3 not up-to-date
@@ -271,7 +275,7 @@ test('a new version replaces one Machine at a time, creating before deleting', (
 
 test('an in-place upgrade creates the surge Machine, updates the others, and deletes the last old one', () => {
   const machines = three.map((machine) => ({ ...machine, ...updatable }))
-  expect(`\n${play(aPlane({ machines })).steps.join('\n')}`).toMatchInlineSnapshot(`
+  expect(`\n${play(aControlPlane({ machines })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
     3 create: Machines m1, m2, m3 not up-to-date
     4 update m1: Machines m1, m2, m3 not up-to-date
@@ -279,20 +283,20 @@ test('an in-place upgrade creates the surge Machine, updates the others, and del
     4 delete m3: Machine m3 not up-to-date"
   `)
   const [one] = machines
-  expect(`\n${play(aPlane({ machines, maxSurge: 0 })).steps.join('\n')}`).toMatchInlineSnapshot(`
+  expect(`\n${play(aControlPlane({ machines, maxSurge: 0 })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
     3 update m1: Machines m1, m2, m3 not up-to-date
     3 update m2: Machines m2, m3 not up-to-date
     3 update m3: Machine m3 not up-to-date"
   `)
-  expect(play(aPlane({ machines: [one!], replicas: 1 })).steps).toEqual([
+  expect(play(aControlPlane({ machines: [one!], replicas: 1 })).steps).toEqual([
     '1 create: Machine m1 not up-to-date',
     '2 delete m1: Machine m1 not up-to-date',
   ])
 })
 
 test('a rollout keeps between replicas - 1 and replicas + surge Machines, and ends with up-to-date ones', () => {
-  const plane = fc.record({
+  const controlPlane = fc.record({
     replicas: fc.constantFrom(1, 3, 5),
     surge: fc.constantFrom(0, 1),
     before: fc.constantFrom(1, 3, 5),
@@ -300,12 +304,12 @@ test('a rollout keeps between replicas - 1 and replicas + surge Machines, and en
     domains: fc.constantFrom<string[]>([], ['a'], ['a', 'b', 'c']),
   })
   fc.assert(
-    fc.property(plane, ({ replicas, surge, before, outdated, domains }) => {
+    fc.property(controlPlane, ({ replicas, surge, before, outdated, domains }) => {
       const maxSurge = replicas < 3 ? 1 : surge
       const machines = Array.from({ length: before }, (_, i) =>
         aMachine(`m${i + 1}`, { ...outdated[i], failureDomain: domains[i % (domains.length || 1)] }),
       )
-      const { steps, plane: end } = play(aPlane({ replicas, maxSurge, machines, failureDomains: domains }))
+      const { steps, controlPlane: end } = play(aControlPlane({ replicas, maxSurge, machines, failureDomains: domains }))
       for (const step of steps) {
         expect(Number.parseInt(step, 10)).toBeLessThanOrEqual(Math.max(before, replicas + maxSurge))
         expect(Number.parseInt(step, 10)).toBeGreaterThanOrEqual(Math.min(before, replicas - 1))

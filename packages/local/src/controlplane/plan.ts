@@ -51,8 +51,8 @@ export type Step =
   | { readonly kind: 'rest' }
 
 /** Returns the next step of a control plane that is not being deleted. */
-export function planStep(plane: ControlPlane): Step {
-  const { machines, replicas, maxSurge } = plane
+export function planStep(controlPlane: ControlPlane): Step {
+  const { machines, replicas, maxSurge } = controlPlane
   const begun = machines.find(({ update, deleting }) => update === 'begun' && !deleting)
   if (begun) return { kind: 'resume', machine: begun.name }
   const updating = machines.filter(({ update }) => update !== 'none')
@@ -60,14 +60,14 @@ export function planStep(plane: ControlPlane): Step {
     return { kind: 'hold', messages: updating.map(({ name }) => `* waiting for in-place update of Machine ${name} to complete`) }
   }
   const current = machines.length
-  if (current === 0) return scaleUp(plane, 'first control plane machine')
+  if (current === 0) return scaleUp(controlPlane, 'first control plane machine')
   const outdated = machines.filter(needsRollout)
   if (outdated.length > 0) {
     const reason = `${names(outdated)} not up-to-date`
-    return current < replicas + maxSurge ? scaleUp(plane, reason) : replaceOne(plane, reason)
+    return current < replicas + maxSurge ? scaleUp(controlPlane, reason) : replaceOne(controlPlane, reason)
   }
-  if (current < replicas) return scaleUp(plane, `${current} Machines < ${replicas} replicas`)
-  if (current > replicas) return scaleDown(plane, `${current} Machines > ${replicas} replicas`)
+  if (current < replicas) return scaleUp(controlPlane, `${current} Machines < ${replicas} replicas`)
+  if (current > replicas) return scaleDown(controlPlane, `${current} Machines > ${replicas} replicas`)
   return { kind: 'rest' }
 }
 
@@ -78,30 +78,30 @@ const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdat
  * Replaces one Machine. An in-place update is tried only where the Machine would be deleted: if it fails, the control plane does not need
  * the Machine. A Machine that is itself the only unhealthy one is replaced.
  */
-function replaceOne(plane: ControlPlane, reason: string): Step {
-  const machine = nextToGo(plane)
-  const upToDate = plane.machines.filter(({ outdated }) => outdated.length === 0).length
-  const stable = preflight(plane, { leaving: undefined }).length === 0
-  if (machine.updatable && upToDate < plane.replicas && stable) return { kind: 'update', machine: machine.name, reason }
-  return scaleDown(plane, reason)
+function replaceOne(controlPlane: ControlPlane, reason: string): Step {
+  const machine = nextToReplace(controlPlane)
+  const upToDate = controlPlane.machines.filter(({ outdated }) => outdated.length === 0).length
+  const stable = preflight(controlPlane, { leaving: undefined }).length === 0
+  if (machine.updatable && upToDate < controlPlane.replicas && stable) return { kind: 'update', machine: machine.name, reason }
+  return scaleDown(controlPlane, reason)
 }
 
-function scaleUp(plane: ControlPlane, reason: string): Step {
-  const messages = preflight(plane, 'joining')
+function scaleUp(controlPlane: ControlPlane, reason: string): Step {
+  const messages = preflight(controlPlane, 'joining')
   if (messages.length > 0) return { kind: 'hold', messages }
-  return { kind: 'create', failureDomain: domainForNext(plane), reason }
+  return { kind: 'create', failureDomain: domainForNext(controlPlane), reason }
 }
 
-function scaleDown(plane: ControlPlane, reason: string): Step {
-  const machine = nextToGo(plane)
-  const messages = preflight(plane, { leaving: machine })
+function scaleDown(controlPlane: ControlPlane, reason: string): Step {
+  const machine = nextToReplace(controlPlane)
+  const messages = preflight(controlPlane, { leaving: machine })
   if (messages.length > 0) return { kind: 'hold', messages }
   return { kind: 'delete', machine: machine.name, reason }
 }
 
 /** Returns unmet preconditions for a Machine to join or change, with upstream's texts. */
-function preflight(plane: ControlPlane, change: 'joining' | { readonly leaving: PlannedMachine | undefined }): string[] {
-  const { machines, pendingVersion, certificatesAvailable } = plane
+function preflight(controlPlane: ControlPlane, change: 'joining' | { readonly leaving: PlannedMachine | undefined }): string[] {
+  const { machines, pendingVersion, certificatesAvailable } = controlPlane
   if (machines.length === 0) return []
   if (pendingVersion !== undefined) return [`* waiting for a version upgrade to ${pendingVersion} to be propagated`]
   const messages: string[] = []
@@ -110,8 +110,8 @@ function preflight(plane: ControlPlane, change: 'joining' | { readonly leaving: 
     return [...messages, '* waiting for a control plane Machine to complete deletion']
   }
   const leaving = change === 'joining' ? undefined : change.leaving
-  // Several Machines may have failed: the replacement of one is created if it cannot make matters worse.
-  if (plane.isRemediating && change === 'joining') {
+  // Several Machines may have failed: the replacement of one is created if it cannot cost the etcd quorum.
+  if (controlPlane.isRemediating && change === 'joining') {
     if (!machines.some(({ healthy }) => healthy)) messages.push('* waiting for control plane components to become healthy')
     if (!keepsQuorum(machines, true)) messages.push('* waiting for etcd cluster to become healthy')
   } else if (machines.some((machine) => machine !== leaving && !machine.healthy)) {
@@ -132,7 +132,7 @@ function domainForNext({ failureDomains, machines }: ControlPlane): string | und
 }
 
 /** Returns the next Machine to replace: from the first non-empty of these sets, the oldest of the failure domain with most Machines. */
-function nextToGo({ machines, failureDomains }: ControlPlane): PlannedMachine {
+function nextToReplace({ machines, failureDomains }: ControlPlane): PlannedMachine {
   const outdated = machines.filter(needsRollout)
   const candidates = [
     outdated.filter((machine) => machine.deleteFirst),

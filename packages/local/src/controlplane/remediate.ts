@@ -1,4 +1,6 @@
-/** Replaces Machines that a MachineHealthCheck has handed over to the control plane, one at a time: deletes them; `step.ts` creates others. */
+/**
+ * Replaces Machines whose remediation a MachineHealthCheck has requested, one at a time: deletes them; `step.ts` creates the replacements.
+ */
 import { ConditionOrder, Machine, MachineConditions } from '@capstan/api'
 import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
 import { draft, isDeleting, isFalse, isTrue, keyOf, type NewCondition, orAbsent, setConditions } from '@capstan/kube'
@@ -31,7 +33,7 @@ export async function remediate(
     await report(scope, machine, OwnerRemediated.false(plan.reason, plan.message), io)
     return plan.until === undefined ? proceed() : requeue(plan.until - now, plan.message)
   }
-  // Reported first: a Machine that is being deleted is not looked at again.
+  // Written before the deletion, because a Machine that is being deleted is not processed here again.
   await report(scope, machine, OwnerRemediated.false('MachineDeleting', 'Machine is deleting'), io)
   io.log.info('Deleting Machine (remediating unhealthy Machine)', { Machine: plan.machine })
   await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid: machine.metadata.uid } }))
@@ -40,7 +42,7 @@ export async function remediate(
   return 'deleted'
 }
 
-/** Removes the mark of a remediation whose replacement exists: the process ended before it could. */
+/** Removes the annotation of a remediation whose replacement exists. It remains when the process ends after the replacement was created. */
 function forgetCompleted({ controlPlane, machines }: ControlPlaneScope): void {
   const { annotations } = controlPlane.metadata
   const inProgress = annotations?.[RemediationInProgressAnnotation]

@@ -104,7 +104,7 @@ test('a Machine that a user marks is replaced', async () => {
   expect(await names()).not.toContain(before[1])
 })
 
-test('the majority of etcd members is spared, until a Machine recovers', async () => {
+test('no Machine is deleted that the etcd quorum needs, until a Machine recovers', async () => {
   await aControlPlane()
   const before = await names()
   await breakMachine(before[0]!)

@@ -16,12 +16,12 @@ const aMachine = (name: string, of: Partial<UnhealthyMachine> = {}): UnhealthyMa
   updatable: false,
   update: 'none',
   failsHealthCheck: false,
-  handedOver: false,
+  remediationRequested: false,
   marked: false,
   ...of,
 })
 /** A Machine that the control plane must remediate. */
-const broken = { healthy: false, failsHealthCheck: true, handedOver: true }
+const broken = { healthy: false, failsHealthCheck: true, remediationRequested: true }
 const [m2, m3] = [aMachine('m2'), aMachine('m3')]
 
 const decide = (of: Partial<Situation>): string => {
@@ -41,7 +41,7 @@ describe('a remediation', () => {
   test.each<[string, Partial<Situation>, string]>([
     ['does nothing for healthy Machines', { machines: [aMachine('m1'), m2, m3] }, 'none'],
     [
-      'does nothing for a Machine that was not handed over',
+      'does nothing for a Machine without a requested remediation',
       { machines: [aMachine('m1', { healthy: false, failsHealthCheck: true }), m2, m3] },
       'none',
     ],
@@ -78,7 +78,7 @@ describe('a remediation', () => {
       'm1 RemediationDeferred: LocalControlPlane waiting for control plane Machine deletion to complete before triggering remediation',
     ],
     [
-      'spares the etcd quorum',
+      'keeps the etcd quorum',
       { machines: [aMachine('m1', broken), aMachine('m2', broken), m3] },
       "m1 CannotBeRemediated: LocalControlPlane can't remediate this Machine because this could result in loosing Kubernetes control plane components or in etcd quorum loss",
     ],

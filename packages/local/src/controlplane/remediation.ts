@@ -1,7 +1,7 @@
 /**
- * Decides which unhealthy Machine of a control plane is deleted, so that another replaces it, and when that must wait. Pure.
- * A simulated control plane has no etcd: each Machine with a Node counts as an etcd member, which is healthy while the Machine is.
- * Upstream: remediation.go of controlplane/kubeadm, v1.14.
+ * Decides which unhealthy Machine of a control plane is deleted, so that another replaces it, and when the deletion must wait. Pure. A
+ * simulated control plane has no etcd: each Machine with a Node counts as an etcd member, which is healthy while the Machine is. Upstream:
+ * remediation.go of controlplane/kubeadm, v1.14.
  */
 import { compareText, durationText, hours, seconds, timeLeft } from '@capstan/kube'
 import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
@@ -13,7 +13,7 @@ export interface RemediationRecord {
   readonly machine: string
   /** RFC 3339. */
   readonly timestamp: string
-  /** How often a replacement was replaced in turn. */
+  /** Number of earlier replacements that failed and were replaced as well. */
   readonly retryCount: number
 }
 
@@ -36,10 +36,10 @@ export interface UnhealthyMachine extends PlannedMachine {
   /** A MachineHealthCheck has found a problem. */
   readonly failsHealthCheck: boolean
   /** A MachineHealthCheck has asked the control plane to remediate the Machine. */
-  readonly handedOver: boolean
+  readonly remediationRequested: boolean
   /** A user asks for its remediation. */
   readonly marked: boolean
-  /** The remediation that it is the replacement of. */
+  /** The remediation for which this Machine was created as the replacement. */
   readonly replaces?: RemediationRecord | undefined
 }
 
@@ -67,7 +67,7 @@ export type Remediation =
 
 export function planRemediation(situation: Situation): Remediation {
   const { machines, initialized, inProgress, pendingVersion } = situation
-  const [first] = machines.filter((machine) => machine.handedOver).sort(mostBrokenFirst)
+  const [first] = machines.filter((machine) => machine.remediationRequested).sort(mostBrokenFirst)
   if (!first || first.deleting || inProgress) return { kind: 'none' }
   const machine = first.name
   const wait = (reason: 'CannotBeRemediated' | 'RemediationDeferred', why: string, until?: number): Remediation => ({
@@ -119,7 +119,7 @@ export function keepsQuorum(machines: readonly PlannedMachine[], joining = false
   const members = machines.filter(({ hasNode }) => hasNode)
   const healthy = members.filter((member) => member.healthy).length
   const voting = members.length + (joining ? 1 : 0)
-  // A second member cannot join otherwise: with two, none may fail.
+  // Otherwise a second member could never join: of two members, none may fail.
   const isBestCase = joining && members.length <= 1
   return healthy + (isBestCase ? 1 : 0) >= Math.floor(voting / 2) + 1
 }
@@ -147,7 +147,7 @@ function nextRecord(
   const last = Date.parse(replaces.timestamp)
   const { maxRetry, retryPeriodSeconds = 0, minHealthyPeriodSeconds } = limits
   const minHealthyPeriod = minHealthyPeriodSeconds === undefined ? DefaultMinHealthyPeriod : seconds(minHealthyPeriodSeconds)
-  // A Machine that fails later has another problem than the one that it replaces.
+  // A Machine that fails later has another problem than the Machine that it replaces.
   if (timeLeft({ since: last, length: minHealthyPeriod, now }) <= 0) return first
   const period = seconds(retryPeriodSeconds)
   const left = timeLeft({ since: last, length: period, now })

@@ -195,7 +195,7 @@ function machinesUpToDate({ machines }: ControlPlaneScope): NewCondition {
   )
 }
 
-/** Whether a MachineHealthCheck has handed the Machine over to its owner, to be replaced. */
+/** Whether a MachineHealthCheck has requested that the owner replaces the Machine. */
 export const isToBeRemediated = (machine: Machine): boolean =>
   isFalse(machine, 'HealthCheckSucceeded') && isFalse(machine, 'OwnerRemediated')
 

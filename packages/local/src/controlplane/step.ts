@@ -153,7 +153,7 @@ const plannedMachine = (
   hasNode: machine.status?.nodeRef !== undefined,
   healthy: isHealthy(machine),
   failsHealthCheck: isFalse(machine, 'HealthCheckSucceeded'),
-  handedOver: isToBeRemediated(machine),
+  remediationRequested: isToBeRemediated(machine),
   marked: hasAnnotation(machine, RemediateMachineAnnotation),
   replaces: replacedBy(machine),
   outdated,

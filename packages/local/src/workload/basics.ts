@@ -1,4 +1,4 @@
-/** Objects in the API server of a new control plane, as far as kubeadm creates them and clients read them. */
+/** Objects that kubeadm creates in the API server of a new control plane and that clients read. */
 import type { Client, Input } from '@capstan/kube'
 import { ConfigMap, isReason, orAbsent } from '@capstan/kube'
 

@@ -41,25 +41,25 @@ afterAll(async () => {
   await workloads.close()
 })
 
-interface Asking {
+interface RequestOptions {
   /** Index of the cluster whose API server gets the request. */
-  readonly plane: number
+  readonly cluster: number
   /** Index of the cluster whose client certificate is used. */
   readonly as?: number
   readonly token?: string
   /** Index of the cluster whose serving certificate is trusted. */
-  readonly believes?: number
+  readonly trusts?: number
   readonly headers?: object
 }
 
-const ask = (path: string, { plane, as, token, believes = plane, headers = {} }: Asking) =>
+const send = (path: string, { cluster, as, token, trusts = cluster, headers = {} }: RequestOptions) =>
   new Promise<{ code: number | undefined; text: string }>((resolve, reject) => {
     const options = {
       host: '127.0.0.1',
       port: listener.port,
       path,
-      servername: serverNameOf(clusters[plane]!.key),
-      ca: clusters[believes]!.authority.certificate,
+      servername: serverNameOf(clusters[cluster]!.key),
+      ca: clusters[trusts]!.authority.certificate,
       ...(as === undefined ? {} : { cert: clusters[as]!.admin.certificate, key: clusters[as]!.admin.key }),
       headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
       agent: false,
@@ -82,7 +82,7 @@ test('all API servers share one port, and each has its own objects', async () =>
       workloads.clientFor(key)!.create(ConfigMap, { metadata: { namespace: 'default', name: 'mine' }, data: { of: key.name } }),
     ),
   )
-  const answers = await Promise.all(clusters.map((_, plane) => ask(path, { plane, as: plane })))
+  const answers = await Promise.all(clusters.map((_, cluster) => send(path, { cluster, as: cluster })))
   expect(answers.map(({ code, text }) => [code, (JSON.parse(text) as ConfigMap).data?.of])).toEqual(
     clusters.map(({ key }) => [200, key.name]),
   )
@@ -92,7 +92,7 @@ test('credentials of one cluster are rejected by the others', async () => {
   const [first, second] = [workloads.clientFor(clusters[0]!.key)!, workloads.clientFor(clusters[1]!.key)!]
   const account = { namespace: 'default', name: 'robot' }
   await Promise.all([first, second].map((client) => client.create(ServiceAccount, { metadata: account })))
-  const asked = await ask(path, { plane: 0, as: 0 })
+  const asked = await send(path, { cluster: 0, as: 0 })
   expect(asked.code).toBe(200)
   const asking = {
     verb: 'create',
@@ -107,15 +107,15 @@ test('credentials of one cluster are rejected by the others', async () => {
   const { status } = (await transport.send({ ...asking, body })) as unknown as { status: { token: string } }
   const { token } = status
   const rejected = await Promise.all([
-    ask(path, { plane: 1, as: 0 }),
-    ask(path, { plane: 1, token }),
-    ask(path, { plane: 1 }),
+    send(path, { cluster: 1, as: 0 }),
+    send(path, { cluster: 1, token }),
+    send(path, { cluster: 1 }),
     // The TLS server name selects the API server, not the Host header.
-    ask(path, { plane: 1, as: 0, headers: { host: serverNameOf(clusters[0]!.key) } }),
+    send(path, { cluster: 1, as: 0, headers: { host: serverNameOf(clusters[0]!.key) } }),
   ])
   expect(rejected.map(({ code }) => code)).toEqual([401, 401, 401, 401])
-  expect((await ask(path, { plane: 0, token })).code).toBe(200)
-  await expect(ask(path, { plane: 1, as: 1, believes: 0 })).rejects.toThrow()
+  expect((await send(path, { cluster: 0, token })).code).toBe(200)
+  await expect(send(path, { cluster: 1, as: 1, trusts: 0 })).rejects.toThrow()
 })
 
 test('idle API servers have no timers', () => {
@@ -124,8 +124,8 @@ test('idle API servers have no timers', () => {
 
 test('a stopped API server rejects new and existing connections, and the others continue', async () => {
   const last = count - 1
-  expect((await ask(path, { plane: last, as: last })).code).toBe(200)
+  expect((await send(path, { cluster: last, as: last })).code).toBe(200)
   await workloads.leave(clusters[last]!.key, 'm')
-  await expect(ask(path, { plane: last, as: last })).rejects.toThrow()
-  expect((await ask(path, { plane: last - 1, as: last - 1 })).code).toBe(200)
+  await expect(send(path, { cluster: last, as: last })).rejects.toThrow()
+  expect((await send(path, { cluster: last - 1, as: last - 1 })).code).toBe(200)
 })

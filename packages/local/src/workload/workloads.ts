@@ -43,9 +43,9 @@ export interface Workloads {
   clientFor(cluster: ObjectKey, machine?: string): Client | undefined
   /** Returns an in-process transport to a running API server by the `tls-server-name` of its kubeconfig. */
   transportFor(serverName: string): Transport | undefined
-  /** Resolves when the API server runs, for clients that have the kubeconfig earlier. */
+  /** Resolves when the API server runs, for clients that have the kubeconfig before that. */
   whenStarted(serverName: string): Promise<Transport>
-  /** Returns what a listener needs to serve the running API server with this name. */
+  /** Returns the endpoint for a listener that serves the running API server with this name. */
   endpointFor(serverName: string): Endpoint | undefined
   /** Calls `listener` whenever an API server has started. Returns a function that removes the listener. */
   onStarted(listener: (cluster: ObjectKey) => void): () => void
@@ -64,7 +64,7 @@ interface Running {
   readonly client: Client
   readonly transport: Transport
   boot: Boot
-  /** Replaced with the certificate authority, as a listener remembers the certificate of an endpoint. */
+  /** Replaced when the certificate authority changes, because a listener caches the certificate of an endpoint. */
   endpoint: Endpoint
   stopped: boolean
 }
@@ -72,7 +72,7 @@ interface Running {
 export function createWorkloads(options: WorkloadsOptions): Workloads {
   const { openStore, removeStore, clock, log } = options
   /** Running API servers by server name. They accept client certificates and tokens of their own service accounts only. */
-  const planes = new Map<string, Running>()
+  const servers = new Map<string, Running>()
   const awaited = new Map<string, { promise: Promise<Transport>; resolve: (transport: Transport) => void }>()
   const listeners = new Set<(cluster: ObjectKey) => void>()
   /** Serializes starts and stops of each API server. */
@@ -129,7 +129,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     createHandler({ engine, issuer, clock, log, ...(version === undefined ? {} : { version }) })
 
   /** Updates the version after machines joined or left. */
-  function settleVersion(running: Running): void {
+  function updateVersion(running: Running): void {
     const version = lowestVersion([...running.machines.values()])
     if (version === running.version) return
     running.version = version
@@ -138,7 +138,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
 
   async function stop(running: Running): Promise<void> {
     running.stopped = true
-    planes.delete(serverNameOf(running.cluster))
+    servers.delete(serverNameOf(running.cluster))
     await running.server.close()
     log.info('Workload API server stopped', { Cluster: keyText(running.cluster) })
   }
@@ -147,12 +147,12 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     join(cluster, machine, boot) {
       const name = serverNameOf(cluster)
       return inTurn(name, async () => {
-        const known = planes.get(name)
+        const known = servers.get(name)
         const running = known ?? (await start(cluster, boot))
         running.machines.set(machine, boot.kubernetesVersion)
-        settleVersion(running)
+        updateVersion(running)
         if (!known) {
-          planes.set(name, running)
+          servers.set(name, running)
           log.info('Workload API server ready', { Cluster: keyText(cluster), serverName: name })
           awaited.get(name)?.resolve(running.transport)
           awaited.delete(name)
@@ -162,7 +162,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       })
     },
     trust(cluster, authority) {
-      const running = planes.get(serverNameOf(cluster))
+      const running = servers.get(serverNameOf(cluster))
       if (!running || running.boot.authority.certificate === authority.certificate) return
       running.boot = { ...running.boot, authority }
       running.endpoint = endpointOf(() => running, running.boot)
@@ -171,39 +171,39 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     leave(cluster, machine) {
       const name = serverNameOf(cluster)
       return inTurn(name, async () => {
-        const running = planes.get(name)
+        const running = servers.get(name)
         if (!running?.machines.delete(machine)) return
         if (running.machines.size === 0) await stop(running)
-        else settleVersion(running)
+        else updateVersion(running)
       })
     },
     remove(cluster) {
       const name = serverNameOf(cluster)
       return inTurn(name, async () => {
-        const running = planes.get(name)
+        const running = servers.get(name)
         if (running) await stop(running)
         await removeStore?.(storeName(cluster))
       })
     },
     clientFor(cluster, machine) {
-      const running = planes.get(serverNameOf(cluster))
+      const running = servers.get(serverNameOf(cluster))
       return machine === undefined || running?.machines.has(machine) ? running?.client : undefined
     },
-    transportFor: (serverName) => planes.get(serverName)?.transport,
+    transportFor: (serverName) => servers.get(serverName)?.transport,
     whenStarted(serverName) {
-      const running = planes.get(serverName)
+      const running = servers.get(serverName)
       if (running) return Promise.resolve(running.transport)
       const known = awaited.get(serverName) ?? Promise.withResolvers<Transport>()
       awaited.set(serverName, known)
       return known.promise
     },
-    endpointFor: (serverName) => planes.get(serverName)?.endpoint,
+    endpointFor: (serverName) => servers.get(serverName)?.endpoint,
     onStarted(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
     async close() {
-      await Promise.all([...planes.values()].map((running) => inTurn(serverNameOf(running.cluster), () => stop(running))))
+      await Promise.all([...servers.values()].map((running) => inTurn(serverNameOf(running.cluster), () => stop(running))))
     },
   }
 }

@@ -121,7 +121,7 @@ async function remove(
     failure: failureAt(simulated?.failure, 'deletion'),
   })
   if (step.state === 'running') {
-    const message = 'Infrastructure is being taken down'
+    const message = 'Infrastructure is being deleted'
     return { outcome: requeue(step.until - now, message), conditions: deleting('Deleting', message) }
   }
   if (step.state === 'failed') {

@@ -132,7 +132,10 @@ const kubeletOf = (object: LocalMachine, { version = '', isControlPlane }: Boot)
   trouble: failureAt(object.spec?.simulated?.failure, 'kubelet')?.message,
 })
 
-/** Registers the Node with the bootstrap data, and updates its status. Returns when the data expired if the machine cannot join with them. */
+/**
+ * Registers the Node with the bootstrap data, and updates its status. Returns the expiry of the data if the machine cannot join because
+ * they have expired.
+ */
 async function reportNode(
   workload: Client,
   kubelet: Kubelet,

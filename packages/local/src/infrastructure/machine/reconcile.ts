@@ -25,7 +25,7 @@ export interface LocalMachineDependencies {
   readonly workloads: Workloads
 }
 
-interface Verdict {
+interface Result {
   readonly outcome: Outcome
   readonly conditions: readonly NewCondition[]
 }
@@ -50,15 +50,15 @@ export async function reconcileLocalMachine(
   if (boot && cluster && (paused || isDeleting(before))) await keepRunning(before, boot, cluster, io, workloads)
 
   const after = draft(before)
-  let verdict: Verdict
-  if (paused) verdict = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
-  else if (isDeleting(before)) verdict = await remove(after, io, workloads)
+  let result: Result
+  if (paused) result = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
+  else if (isDeleting(before)) result = await remove(after, io, workloads)
   else {
     const provisioned = provision(after, boot!, cluster!, io.clock.now())
     // The Node is created in another API server, so the finalizer for its deletion must be stored first.
     const held = hasFinalizer(before, LocalMachineFinalizer)
     const joined = held ? await joinCluster(before, boot!, cluster!, io, workloads) : undefined
-    verdict = {
+    result = {
       outcome: mergeOutcomes([provisioned.outcome, ...(joined ? [joined.outcome] : [])]),
       conditions: [
         provisioned.condition,
@@ -67,9 +67,9 @@ export async function reconcileLocalMachine(
       ],
     }
   }
-  const computed = [...withReady(verdict.conditions), pausedCondition(cluster, before)]
+  const computed = [...withReady(result.conditions), pausedCondition(cluster, before)]
   await commit(io, LocalMachine, { before, after, computed, owned: Conditions })
-  return verdict.outcome
+  return result.outcome
 }
 
 /** Adds the Ready condition, which summarizes the others. */
@@ -85,7 +85,7 @@ function withReady(conditions: readonly NewCondition[]): readonly NewCondition[]
 }
 
 /** Deletes the machine with its Node and, on a control plane, its API server. */
-async function remove(object: LocalMachine, io: ReconcileContext, workloads: Workloads): Promise<Verdict> {
+async function remove(object: LocalMachine, io: ReconcileContext, workloads: Workloads): Promise<Result> {
   const now = io.clock.now()
   const simulated = object.spec?.simulated
   const step = progress(Date.parse(object.metadata.deletionTimestamp!), now, {
@@ -93,7 +93,7 @@ async function remove(object: LocalMachine, io: ReconcileContext, workloads: Wor
     failure: failureAt(simulated?.failure, 'deletion'),
   })
   if (step.state === 'running') {
-    const message = 'Machine is being taken down'
+    const message = 'Machine is being deleted'
     return { outcome: requeue(step.until - now, message), conditions: [Conditions.Deleting.true('Deleting', message)] }
   }
   if (step.state === 'failed') {

@@ -26,7 +26,7 @@ describe('a pool', () => {
     ['replaces machines that are not ready at once', 'xor', 2, 0, ['x0']],
     ['keeps the size while it replaces', 'odr', 2, 1, []],
     ['scales down and replaces together', 'ooor', 2, 0, ['o0', 'o1']],
-    ['without machines replaces none', 'oo', 0, 0, ['o0', 'o1']],
+    ['of size 0 removes all machines', 'oo', 0, 0, ['o0', 'o1']],
   ] as const)('%s', (_, letters, replicas, create, remove) => {
     expect(planPool(machines(letters), replicas)).toEqual({ create, remove })
   })

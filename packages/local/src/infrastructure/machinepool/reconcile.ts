@@ -43,7 +43,7 @@ import { labelledCluster, owningMachinePool } from '../../owner.ts'
 import { again, failureAt, instant, progress, reportTerminal } from '../../simulation.ts'
 import { leastUsed, planPool } from './plan.ts'
 
-interface Verdict {
+interface Result {
   readonly outcome: Outcome
   readonly conditions: readonly NewCondition[]
 }
@@ -60,27 +60,27 @@ export async function reconcileLocalMachinePool(key: ObjectKey, io: ReconcileCon
   }
 
   const after = draft(before)
-  let verdict: Verdict
-  if (isPaused(cluster, before)) verdict = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
-  else if (isDeleting(before)) verdict = await remove(after, io)
+  let result: Result
+  if (isPaused(cluster, before)) result = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
+  else if (isDeleting(before)) result = await remove(after, io)
   else {
     addFinalizer(after, LocalMachinePoolFinalizer)
     const provisioned = provision(after, cluster!, io.clock.now())
     // The finalizer for the deletion of machines must be stored before they are created.
     const isProvisioned = hasFinalizer(before, LocalMachinePoolFinalizer) && after.status?.initialization?.provisioned
     const machines = isProvisioned ? await syncMachines(after, machinePool!, io) : undefined
-    verdict = {
+    result = {
       outcome: mergeOutcomes([provisioned.outcome, ...(machines ? [machines.outcome] : [])]),
       conditions: [...provisioned.conditions, ...(machines?.conditions ?? []), Conditions.Deleting.false('NotDeleting')],
     }
   }
-  const computed = [...withReady(verdict.conditions), pausedCondition(cluster, before)]
+  const computed = [...withReady(result.conditions), pausedCondition(cluster, before)]
   await commit(io, LocalMachinePool, { before, after, computed, owned: Conditions })
-  return verdict.outcome
+  return result.outcome
 }
 
 /** Writes the simulated state at `now`, except for machines, on the draft. Pure, except for the draft. */
-function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Verdict {
+function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Result {
   const { Provisioned } = Conditions
   const status = (pool.status ??= {})
   if (status.initialization?.provisioned) return { outcome: proceed(), conditions: [Provisioned.true('Provisioned')] }
@@ -112,7 +112,7 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Verdi
 }
 
 /** Creates and removes machines until the pool has the wanted number with the current template, and reports the existing ones. */
-async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<Verdict> {
+async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<Result> {
   const replicas = await wantedReplicas(pool, machinePool, io)
   const machines = io.cache.byIndex(byPool, poolText(pool))
   const report = reportMachines(pool, machines, io.clock.now())
@@ -247,7 +247,7 @@ async function deleteOrphans(machinePool: MachinePool, machines: readonly LocalM
 }
 
 /** Deletes all machines, and then removes the finalizer of the pool. */
-async function remove(pool: LocalMachinePool, io: ReconcileContext): Promise<Verdict> {
+async function remove(pool: LocalMachinePool, io: ReconcileContext): Promise<Result> {
   const machines = io.cache.byIndex(byPool, poolText(pool))
   if (machines.length === 0) {
     removeFinalizer(pool, LocalMachinePoolFinalizer)
