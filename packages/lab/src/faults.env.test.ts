@@ -1,6 +1,6 @@
 /**
  * Fails one write in five, half of them before and half after they are applied: a cluster is created, upgraded and deleted nevertheless,
- * without surplus Machines and leftover objects. The seed determines which writes fail.
+ * without surplus Machines or leftover objects. The seed determines which writes fail.
  */
 import { readFileSync } from 'node:fs'
 import { Cluster, Machine, MachineSet, pluralOf } from '@capstan/api'
@@ -67,7 +67,7 @@ async function aLossyPlane(seed: number) {
     list,
     most: () => most,
     /** Lets time pass with losses, then without. Records the largest number of Machines. */
-    async rideOut() {
+    async advanceWithLosses() {
       most = 0
       isLossy = true
       for (let i = 0; i < 20; i++) {
@@ -89,7 +89,7 @@ test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted althoug
   const workers = { machineDeployments: [{ class: 'worker', name: 'a', replicas: 2 }] }
   const topology = { classRef: { name: 'demo' }, version: 'v1.36.0', controlPlane: { replicas: 1 }, workers }
   await plane.client.create(Cluster, { metadata: key, spec: { topology } })
-  await plane.rideOut()
+  await plane.advanceWithLosses()
   let cluster = await plane.client.get(Cluster, key)
   expect(getCondition(cluster, 'Available')?.status).toBe('True')
   // Never a surplus Machine; the time until all exist depends on the lost writes.
@@ -97,7 +97,7 @@ test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted althoug
   expect(await plane.list(Machine)).toHaveLength(3)
 
   await plane.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.37.0' } } } })
-  await plane.rideOut()
+  await plane.advanceWithLosses()
   cluster = await plane.client.get(Cluster, key)
   expect(cluster.status?.controlPlane?.versions).toEqual([{ version: 'v1.37.0', replicas: 1 }])
   expect(cluster.status?.workers?.versions).toEqual([{ version: 'v1.37.0', replicas: 2 }])
@@ -105,7 +105,7 @@ test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted althoug
   expect((await plane.list(Machine)).length).toBe(3)
 
   await plane.client.delete(Cluster, key)
-  await plane.rideOut()
+  await plane.advanceWithLosses()
   expect([...(await plane.list(Cluster)), ...(await plane.list(Machine)), ...(await plane.list(MachineSet))]).toEqual([])
   for (const kind of ['LocalMachine', 'LocalCluster'] as const) {
     const { items } = await plane.client.list(

@@ -11,7 +11,7 @@ const open = (kinds = plain) => testEnv({ kinds, controllers: lateDefaults(provi
 let env: Awaited<ReturnType<typeof open>>
 afterEach(() => env.close())
 
-/** Creates two objects; resolves with the number of writes of others that followed. */
+/** Creates two objects; resolves with the number of later writes by controllers. */
 const createSome = async () => {
   const { revision } = env.store
   await env.client.create(MachineDeployment, {

@@ -99,7 +99,7 @@ function aboutCluster(
   return lines
 }
 
-/** Waiting for hooks or Machines has its own lines; these report problems and success. */
+/** Describes problems and success of a topology. Other lines describe waiting for hooks and Machines. */
 function aboutTopology(previous: Cluster | undefined, object: Cluster, line: (event: string, text: string) => Line): Line[] {
   const was = conditionOf(previous, 'TopologyReconciled')
   const is = conditionOf(object, 'TopologyReconciled')

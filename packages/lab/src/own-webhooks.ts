@@ -11,7 +11,10 @@ const host = `${service.name}.${service.namespace}.svc`
 /** Conversion webhook of the CRDs. */
 export const ownConversion: WebhookClientConfig = { service: { ...service, path: ConvertPath } }
 
-/** `client` returns a client of the server, which exists later: conversions read the CustomResourceDefinitions of provider kinds. */
+/**
+ * Returns the webhooks of the server. `client` is called only when the server exists: conversions read the CustomResourceDefinitions of
+ * provider kinds.
+ */
 export function ownWebhooks(kinds: readonly DeclaredKind[], client: () => Reader): NonNullable<ApiServerOptions['webhooks']> {
   const handle = webhookHandler({ kinds, apiVersionOf: (of) => referenceVersions(client())(of) })
   const others = httpsWebhooks()
