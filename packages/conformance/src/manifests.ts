@@ -13,7 +13,7 @@ export const ContractNames: readonly ContractName[] = [
   'ControlPlane',
 ]
 
-/** A Kubernetes object as it was read, of any shape, and where. */
+/** A Kubernetes object of any shape, with the file and line from which it was read. */
 export interface Manifest {
   readonly object: { readonly [field: string]: unknown }
   readonly file: string
@@ -52,7 +52,7 @@ export class MalformedManifest extends Error {
   override readonly name = 'MalformedManifest'
 }
 
-/** Sorts manifests. @throws MalformedManifest */
+/** Finds the CustomResourceDefinitions that implement contracts. @throws MalformedManifest */
 export function providerManifests(
   all: readonly Manifest[],
   options: { isRendered: boolean; release?: string },

@@ -44,7 +44,7 @@ export interface Rule {
   readonly sentence: string
   /** Effect in core or clusterctl when a provider violates the rule. */
   readonly why: string
-  /** Reports of providers that broke the rule, or of core where it is at odds with its book. */
+  /** Reports of providers that broke the rule, or of core where it differs from upstream's book. */
   readonly cases?: readonly string[]
   /** The static check, or the reason why manifests cannot show whether the rule is kept. */
   readonly check: StaticCheck | { readonly none: string }

@@ -144,7 +144,7 @@ export const OwnerKinds: Readonly<Record<ContractName, readonly string[]>> = {
 
 export interface XrayInput {
   readonly provider: ProviderKind
-  /** The object in each API version that a contract label names; in the stored one where none does. */
+  /** The object in each API version that a contract label names; in the storage version when no label names one. */
   readonly objects: ReadonlyMap<string, UnknownObject>
   readonly owner: KubeObject | undefined
 }

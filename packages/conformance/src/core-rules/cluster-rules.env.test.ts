@@ -1,4 +1,4 @@
-/** What core promises to InfraCluster and ControlPlane providers. */
+/** Tests of the rules by which core treats InfraCluster and ControlPlane providers. */
 import { Cluster } from '@capstan/api'
 import { getCondition, orAbsent, Secret, type UnknownObject, CustomResourceDefinition } from '@capstan/kube'
 import { aCluster, type CoreEnv, conditionText, DevCluster, DevControlPlane } from '@capstan/testing'
@@ -116,7 +116,7 @@ testRule('core.infra-cluster.failure-domains', async (env) => {
     { name: 'a', controlPlane: true, attributes: { rack: '1' } },
     { name: 'b', controlPlane: false },
   ])
-  // A merge patch keeps the entries of a map, so that the field is cleared first.
+  // A merge patch would keep the existing entries of a map, so the field is cleared first.
   await env.patch(DevCluster, 'demo', { status: { failureDomains: null } })
   expect((await cluster(env)).status?.failureDomains).toBeUndefined()
   await env.patch(DevCluster, 'demo', { status: { failureDomains: [{ name: 'c', controlPlane: true }] } })
@@ -167,7 +167,7 @@ testRule('core.infra-cluster.conditions', async (env) => {
     lastTransitionTime: expect.any(String),
     observedGeneration: (await cluster(env)).metadata.generation,
   })
-  // Upstream: a condition that is True without a reason is taken for a deprecated one, and gets the reason of the contract's condition.
+  // Upstream treats a condition that is True without a reason as a deprecated one, and sets the reason of the contract's condition.
   expect(await reports({ status: 'True' })).toMatchObject({ status: 'True', reason: 'Ready' })
 })
 

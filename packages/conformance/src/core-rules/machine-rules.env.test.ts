@@ -1,4 +1,4 @@
-/** What core promises to InfraMachine, BootstrapConfig and InfraMachinePool providers. */
+/** Tests of the rules by which core treats InfraMachine, BootstrapConfig and InfraMachinePool providers. */
 import { Machine, MachineHealthCheck, MachinePool } from '@capstan/api'
 import { getCondition, Node, orAbsent, seconds } from '@capstan/kube'
 import { aMachine, aMachinePool, type CoreEnv, conditionText, DevConfig, DevMachine, DevMachinePool } from '@capstan/testing'
@@ -136,7 +136,7 @@ for (const [rule, kind, type] of conditionRules) {
       lastTransitionTime: expect.any(String),
       observedGeneration: (await machine(env)).metadata.generation,
     })
-    // Upstream: a condition that is True without a reason is taken for a deprecated one, and gets the reason of the contract's condition.
+    // Upstream treats a condition that is True without a reason as a deprecated one, and sets the reason of the contract's condition.
     expect(await reports({ status: 'True' })).toMatchObject({ status: 'True', reason: 'Ready' })
   })
 }

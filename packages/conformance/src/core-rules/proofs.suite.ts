@@ -62,5 +62,5 @@ export const unproved: Readonly<Record<string, string>> = {
   'type-and-object-meta': 'No API server serves an object without these fields.',
   '.owner-first': 'A mutant changes requests of the local provider, which makes none for an object without an owner.',
   '.dry-run': 'A mutant changes requests of the local provider; this rule is kept by its webhooks.',
-  'clusterctl.owner-references': 'Core sets the owners again that a mutant takes away.',
+  'clusterctl.owner-references': 'Core sets the owner references again that a mutant removes.',
 }

@@ -27,7 +27,7 @@ describe('rules that bind providers', () => {
     expect(proved.has(family) || family in unproved).toBe(true)
   })
 
-  test('only rules without a test have a reason for that', () => {
+  test('a reason for a missing test is given only for rules without a test', () => {
     const families = new Set(checked.map(familyOf))
     expect(Object.keys(unproved).filter((family) => proved.has(family) || !families.has(family))).toEqual([])
   })

@@ -1,4 +1,4 @@
-/** What core promises to providers for the objects that it creates from templates: of ClusterClasses and MachineDeployments. */
+/** Tests of the rules by which core creates objects from templates of ClusterClasses and MachineDeployments. */
 import { Cluster, ClusterClass, coreKinds, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { ContractVersion } from '@capstan/api/contract'
 import { controller } from '@capstan/controller'

@@ -82,7 +82,7 @@ export interface Answer {
   readonly error: string | undefined
 }
 
-/** The reason why a scenario cannot go on. */
+/** The reason why a scenario cannot continue. */
 export class ScenarioStopped extends Error {
   override readonly name = 'ScenarioStopped'
 }
@@ -133,7 +133,7 @@ export class Bench implements Seen {
     })
   }
 
-  /** Runs a scenario, and notes why it stopped early. */
+  /** Runs a scenario, and records why it stopped early. */
   async run(scenario: (bench: Bench) => Promise<void>): Promise<void> {
     try {
       await this.begin()
@@ -166,7 +166,7 @@ export class Bench implements Seen {
   }
 
   /** Sends a request and records its result for a check. */
-  async ask(name: string, object: KubeObject, request: () => Promise<unknown>): Promise<void> {
+  async send(name: string, object: KubeObject, request: () => Promise<unknown>): Promise<void> {
     let error: string | undefined
     try {
       await request()

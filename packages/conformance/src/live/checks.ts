@@ -78,20 +78,20 @@ function statesAt(seen: Seen, contract: ContractName, mark: string): readonly { 
   })
 }
 
-/** The mark; where the scenario stopped before it and after another, the moment when it stopped. */
+/** Returns the mark. When the scenario stopped before this mark, but after the mark `after`, returns the mark of the stop. */
 const orWhenStopped = ({ marks }: Seen, mark: string, after: string): string =>
   !marks.has(mark) && marks.has(after) ? 'stopped' : mark
 
 /** Reason for a check without observations: the scenario stopped earlier. */
 const stoppedBefore = ({ stopped }: Seen, step: string): LiveResult => ({
-  notTestable: stopped === undefined ? `there was no object to look at: ${step}` : `the scenario stopped: ${stopped}`,
+  notTestable: stopped === undefined ? `there was no object to check: ${step}` : `the scenario stopped: ${stopped}`,
 })
 
 /** Returns the observations, or the reason when there are none. */
 const orStopped = (seen: Seen, step: string, found: readonly Observation[]): LiveResult =>
   found.length > 0 ? found : stoppedBefore(seen, step)
 
-/** A check of each object that exists when the cluster of the life is ready, and after it was scaled. */
+/** A check of each object that exists when the cluster of the scenario `life` is ready, and after it was scaled. */
 const whenReady = (
   contract: ContractName,
   looksAt: string,
@@ -693,7 +693,7 @@ export const bootstrapDataSecret: LiveCheck = {
 
 const readableFormats = ['cloud-config', 'ignition', undefined]
 
-/** Whether bootstrap data contain a text; formats that only their provider reads are not looked into. */
+/** Whether bootstrap data contain a text; formats that only their provider can read are not checked. */
 const bootstrapContains = (text: RegExp, expected: string, isMeant: (config: UnknownObject) => boolean): LiveCheck => ({
   looksAt: `Bootstrap data in the formats cloud-config and ignition: ${expected}.`,
   scenario: 'life',

@@ -20,7 +20,7 @@ const example = (group: string, kind: string, spec: object): UnknownObject => ({
   spec,
 })
 
-/** Two of each: the second is for changes of templates. */
+/** Two examples of each kind: the second is for changes of templates. */
 const examples = [
   example('infrastructure', 'LocalMachine', {}),
   example('infrastructure', 'LocalMachine', { simulated: { provisioningDelay: '1s' } }),
@@ -135,7 +135,7 @@ test('an inactive provider fails, with the object and the field as evidence', as
   ])
 })
 
-test('a provider that starts slowly is not blamed for pauses that it has not seen', async () => {
+test('a provider that starts slowly does not fail for pauses before its start', async () => {
   const isWrite = (verb: string) => !['get', 'list', 'watch'].includes(verb)
   env = await providerEnv({
     ...localProvider(),

@@ -55,7 +55,7 @@ export interface ConformReport {
   readonly leftovers: readonly string[]
 }
 
-/** Scenarios that stop the provider run when no other does. */
+/** Scenarios that stop the provider. They run after all others, one at a time. */
 const alone: ReadonlySet<ScenarioName> = new Set(['restarted'])
 
 export async function conform(options: ConformOptions): Promise<ConformReport> {
@@ -112,7 +112,7 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
   }
 }
 
-/** Waits for all, then throws the first failure: none is left running. */
+/** Waits for all promises, then throws the first failure, so that no scenario is left running. */
 async function settled(promises: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(promises)).find((one) => one.status === 'rejected')
   if (failed) throw failed.reason
@@ -137,7 +137,7 @@ function resultOf(
   if (isChecked(rule)) {
     const problems = rule.check.run(manifests)
     if (problems === undefined)
-      results.push({ notApplicable: 'the CustomResourceDefinitions have nothing that the rule is about' })
+      results.push({ notApplicable: 'the CustomResourceDefinitions contain nothing to which the rule applies' })
     else if (problems.length > 0) results.push(problems.map((problem) => staticObservation(problem, clock.now())))
     else results.push([kept(rule, manifests, clock.now())])
   }

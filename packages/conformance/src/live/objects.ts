@@ -111,7 +111,7 @@ export const ownerOf = (owner: KubeObject, kind: Kind): OwnerReference => ({
   controller: true,
 })
 
-/** Where Machines get bootstrap data from: the provider under test, or a Secret of the driver. */
+/** Source of the bootstrap data of Machines: the provider under test, or a Secret of the driver. */
 export async function bootstrapOf(bench: Bench, name: string, as: 'template' | 'object') {
   const of = bench.target.BootstrapConfig
   if (of && as === 'object') return { configRef: refOf(of.kind, name) }
@@ -195,7 +195,7 @@ export async function createPoolObjects(bench: Bench, cluster: string, name: str
   await createPool(bench, cluster, name, 1)
 }
 
-/** Waits for the infrastructure, and for the control plane, which the driver plays when none is under test. */
+/** Waits for the infrastructure and the control plane. The driver writes the status of the control plane when none is under test. */
 export async function untilControlPlane(bench: Bench, name: string): Promise<void> {
   const cluster = () => bench.recording.object(Cluster, name)
   await bench.until(
@@ -203,14 +203,14 @@ export async function untilControlPlane(bench: Bench, name: string): Promise<voi
     () => cluster()?.status?.initialization?.infrastructureProvisioned === true,
   )
   bench.mark('infrastructure provisioned')
-  await playControlPlane(bench, name)
+  await simulateControlPlane(bench, name)
   await bench.until(
     `Cluster ${name} has status.initialization.controlPlaneInitialized`,
     () => cluster()?.status?.initialization?.controlPlaneInitialized === true,
   )
 }
 
-export async function playControlPlane(bench: Bench, name: string): Promise<void> {
+export async function simulateControlPlane(bench: Bench, name: string): Promise<void> {
   if (bench.target.ControlPlane) return
   const status = { initialization: { controlPlaneInitialized: true }, externalManagedControlPlane: true }
   await bench.patch(StubControlPlane as Kind, name, { status }, 'status')

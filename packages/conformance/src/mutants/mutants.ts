@@ -357,10 +357,10 @@ const behaving: readonly Mutant[] = [
   },
   {
     rule: 'infra-machine.initialization',
-    what: 'takes it back when a label changes',
+    what: 'resets provisioned at every second write',
     write: (write) => {
       if (write.plural === machines && write.body?.status?.conditions)
-        write.body.status.initialization = { provisioned: flips(write) }
+        write.body.status.initialization = { provisioned: alternates(write) }
     },
   },
   { rule: 'infra-machine.provider-id', what: 'reports no providerID', write: without(machines, 'spec', 'providerID') },
@@ -541,7 +541,7 @@ const behaving: readonly Mutant[] = [
 ]
 
 let writes = 0
-/** True and false in turns. */
-const flips = (_write: Write): boolean => writes++ % 2 === 0
+/** Returns true and false alternately. */
+const alternates = (_write: Write): boolean => writes++ % 2 === 0
 
 export const mutants: { readonly declared: readonly Mutant[]; readonly behaving: readonly Mutant[] } = { declared, behaving }

@@ -4,7 +4,7 @@ import { type Claim, claimsOf, type ContractName, type ProviderKind, schemaPath 
 import type { Problem, StaticCheck } from '../rule.ts'
 import { deepestPath, type FieldType, hasField, propertiesPath, typeProblem } from '../schema-fields.ts'
 
-/** Which kinds a check looks at. */
+/** The kinds to which a check applies. */
 interface Which {
   readonly contracts?: readonly ContractName[]
   /** Kinds of objects by default; `true` for their templates, `'both'` for all. */
@@ -52,7 +52,7 @@ export const schemaProblem = (claim: Claim, field: string, message: string, edit
   edit,
 })
 
-/** The problem of a field that must be there with a type; none when it is. */
+/** Returns the problem of a required field that is absent or has another type; none otherwise. */
 export function requiredField(claim: Claim, path: string, type: FieldType): Problem[] {
   if (!hasField(claim.schema, path)) {
     return [
@@ -67,7 +67,7 @@ export function requiredField(claim: Claim, path: string, type: FieldType): Prob
   return optionalField(claim, path, type)
 }
 
-/** The problem of a field that has another type; none when it is absent. */
+/** Returns the problem of an optional field that has another type; none when the field is absent. */
 export function optionalField(claim: Claim, path: string, type: FieldType): Problem[] {
   const problem = typeProblem(claim.schema, path, type)
   return problem === undefined ? [] : [schemaProblem(claim, path, problem, `Change the type of ${path} to ${type}.`)]

@@ -74,7 +74,7 @@ function machineProblems(claim: Claim): Problem[] {
   ]
 }
 
-/** Of the rules that are declared as a table. */
+/** Live checks of the rules that are declared as a table. */
 const liveChecks: Readonly<Record<string, LiveCheck>> = {
   'control-plane.kubeconfig': controlPlaneKubeconfig,
   'control-plane.certificates': controlPlaneCertificates,

@@ -22,7 +22,7 @@ interface Differences {
   /** The beginning of ids: `infra-cluster`. */
   readonly id: string
   readonly initialized: ContractField<boolean>
-  /** A field that core reads in its place: a provider may report either. */
+  /** Another field that core accepts instead: a provider may report either of them. */
   readonly also?: ContractField<boolean>
   /** The step of core that waits until the contract's object is initialized. */
   readonly until: string
@@ -90,7 +90,10 @@ function missingTemplate({ manifest, crd }: ProviderKind, all: readonly Provider
   ]
 }
 
-/** Sections that describe reconciliation. The page of pools has none, so that its rules refer to the definition of the resource. */
+/**
+ * Sections that describe reconciliation. The page of MachinePools has no such section, so its rules refer to the definition of the
+ * resource.
+ */
 const workflows: Readonly<Record<ContractName, { readonly normalWorkflow: string; readonly deletedWorkflow: string }>> = {
   InfraCluster: { normalWorkflow: 'Normal resource', deletedWorkflow: 'Deleted resource' },
   InfraMachine: { normalWorkflow: 'Normal resource', deletedWorkflow: 'Deleted resource' },

@@ -33,7 +33,7 @@ export async function life(bench: Bench): Promise<void> {
   await untilControlPlaneReplicas(bench, 1)
   bench.mark('ready')
   await bench.snapshot()
-  await askScale(bench)
+  await readScale(bench)
 
   await bench.patch(MachineDeployment, name, { spec: { replicas: 2 } })
   await untilWorkers(bench, 2)
@@ -100,12 +100,12 @@ const scaleControlPlane = (bench: Bench, replicas: number): Promise<KubeObject> 
   bench.patch(bench.target.ControlPlane!.kind, name, { spec: { replicas } })
 
 /** Reads the scale subresource, as an autoscaler does. */
-async function askScale(bench: Bench): Promise<void> {
+async function readScale(bench: Bench): Promise<void> {
   const of = bench.target.ControlPlane
   const object = of && bench.recording.object(of.kind, name)
   if (!object || !hasReplicas(bench)) return
   const { group, version, plural } = of.kind
-  await bench.ask('scale', object, async () => {
+  await bench.send('scale', object, async () => {
     const scale = (await bench.client.transport.send({
       verb: 'get',
       group,

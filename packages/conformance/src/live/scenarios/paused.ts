@@ -24,7 +24,7 @@ const annotation = { [PausedAnnotation]: '' }
 
 export async function paused(bench: Bench): Promise<void> {
   const { InfraCluster, ControlPlane } = bench.target
-  // A provider that has not started yet does not report the pause either.
+  // A provider that has not started also does not report the pause. So the driver first waits until the provider writes an object.
   await createCluster(bench, unpaused)
   for (const { kind } of [InfraCluster!, ...(ControlPlane ? [ControlPlane] : [])]) {
     await bench.until(`the provider writes ${kind.kind} ${unpaused}`, () => isWritten(bench.recording.object(kind, unpaused)))

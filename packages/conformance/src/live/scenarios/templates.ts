@@ -15,7 +15,7 @@ export async function templates(bench: Bench): Promise<void> {
       metadata: { name, namespace: bench.namespace, annotations: { [TopologyDryRunAnnotation]: '' } },
       spec: { template: { spec: structuredClone(changed) } },
     }
-    await bench.ask(`dry run of ${of.contract}`, created!, () =>
+    await bench.send(`dry run of ${of.contract}`, created!, () =>
       bench.client.apply(kind, body as never, { fieldManager: 'capi-topology', dryRun: true, force: true }),
     )
     await bench.delete(kind, name)

@@ -1,4 +1,6 @@
-/** Objects with missing preconditions: the owner is never set, infrastructure of the Cluster and bootstrap data are ready later. */
+/**
+ * Objects with missing preconditions: an owner that is never set; infrastructure of the Cluster and bootstrap data that are ready later.
+ */
 import { Cluster, Machine } from '@capstan/api'
 import type { Bench } from '../bench.ts'
 import {
