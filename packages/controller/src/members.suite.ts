@@ -53,11 +53,11 @@ export interface Member {
   line: 'up' | 'cut' | 'deaf' | 'slow'
   /** Number of reconciles so far. */
   reconciles: number
-  /** Names it wrote, or the errors of its writes. */
+  /** `yes` for each successful write, the error text for each failed write. */
   readonly wrote: string[]
   readonly lost: string[]
   isDead: boolean
-  /** How far its clock is ahead of the others'. */
+  /** Milliseconds by which its clock is ahead of the other clocks. */
   ahead: number
   /** Stops the process while time continues. */
   freeze(): void

@@ -107,7 +107,7 @@ const byClass: Index<Cluster> = {
 
 const AuthoritySuffix = '-ca'
 
-/** A Cluster without control plane provider waits for its certificate authority. */
+/** Maps the Secret of a certificate authority to its Cluster, which waits for this Secret if it has no control plane provider. */
 const clusterOfAuthority: MapFunction = ({ metadata }: KubeObject) => [
   { namespace: metadata.namespace!, name: metadata.name.slice(0, -AuthoritySuffix.length) },
 ]

@@ -62,7 +62,8 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
   if (!isRoot) return errors
   const ofRules = ruleErrors(schema as JSONSchema, { path, canCompile: errors.length === 0, isRoot: false })
   appendAll(errors, ofRules.map(withMemberName))
-  // Values in a schema must be valid by the same schema. The root schema covers nested ones only when it is valid itself.
+  // Defaults, examples and enum values must be valid by their schema. The check of the root schema includes nested schemas, but runs only
+  // if the root schema is valid.
   if (errors.length === 0) appendAll(errors, exampleErrors(schema, path))
   return errors
 }

@@ -45,13 +45,13 @@ export function nodePatch(node: Node, input: NodePatchInput): NodePatch | undefi
   const labelChanges = changes(hasLabels, labels, tracked(hasAnnotations[LabelsFromMachineAnnotation]))
   const annotations: Texts = {
     ...copied,
-    ...trackingAnnotations(input),
+    ...identityAnnotations(input),
     [LabelsFromMachineAnnotation]: Object.keys(labels).sort().join(','),
     [AnnotationsFromMachineAnnotation]: Object.keys(copied).sort().join(','),
     [TaintsFromMachineAnnotation]: taints.tracked.join(','),
   }
-  const once = [...tracked(hasAnnotations[AnnotationsFromMachineAnnotation]), OwnerKindAnnotation, OwnerNameAnnotation]
-  const annotationChanges = changes(hasAnnotations, annotations, once)
+  const earlier = [...tracked(hasAnnotations[AnnotationsFromMachineAnnotation]), OwnerKindAnnotation, OwnerNameAnnotation]
+  const annotationChanges = changes(hasAnnotations, annotations, earlier)
   const metadata = {
     ...(isEmpty(labelChanges) ? {} : { labels: labelChanges }),
     ...(isEmpty(annotationChanges) ? {} : { annotations: annotationChanges }),
@@ -83,7 +83,7 @@ const copiedAnnotations = ({ machine, settings }: NodePatchInput): Texts =>
     (key) => isWithin(domainOf(key), [ManagedNodeLabelDomain]) || settings.syncAnnotations.some((pattern) => pattern.test(key)),
   )
 
-function trackingAnnotations({ machine }: NodePatchInput): Texts {
+function identityAnnotations({ machine }: NodePatchInput): Texts {
   const controller = controllerOf(machine)
   return {
     [ClusterNameAnnotation]: machine.spec.clusterName,

@@ -88,7 +88,7 @@ function machines(delay: number): Controller<Machine> {
       } else {
         if (!machine.status?.nodeRef) await takeOver(client, machine, signal)
         machine.status = { ...machine.status, nodeRef: { name: key.name } }
-        const say = (type: string, status: 'True' | 'False', message = ''): NewCondition => ({
+        const condition = (type: string, status: 'True' | 'False', message = ''): NewCondition => ({
           type,
           status,
           reason: type,
@@ -99,11 +99,11 @@ function machines(delay: number): Controller<Machine> {
         const deployment = owner && cache.peek(MachineDeployment, { ...key, name: owner.name })
         const outdated = set && deployment ? templateDifferences(set.spec.template, deployment.spec.template) : []
         const conditions = [
-          say('Ready', 'True'),
-          say('Available', 'True'),
+          condition('Ready', 'True'),
+          condition('Available', 'True'),
           outdated.length > 0
-            ? say('UpToDate', 'False', outdated.map((line) => `* ${line}`).join('\n'))
-            : say('UpToDate', 'True'),
+            ? condition('UpToDate', 'False', outdated.map((line) => `* ${line}`).join('\n'))
+            : condition('UpToDate', 'True'),
         ]
         machine.status.conditions = setConditions(machine.status.conditions, conditions, { now: clock.now() })
       }
@@ -132,7 +132,7 @@ async function endUpdate(client: Client, { metadata: { namespace, name } }: Mach
 }
 
 export interface SetsEnv extends TestEnv {
-  /** Sets and deployment, one line each. */
+  /** Version and replicas of each MachineSet, oldest first. */
   counts(): Promise<string>
 }
 

@@ -40,7 +40,7 @@ export interface UpgradeFacts {
   readonly pending: ReadonlySet<string>
   /** The last version written to the control plane, from the Cluster's upgrade-step annotation. */
   readonly step: string | undefined
-  /** Responses of hooks in this reconcile. A mark is removed once its hook allows to proceed. */
+  /** Responses of hooks in this reconcile. A hook is removed from `pending` once it allows to proceed. */
   readonly answers: ReadonlyMap<UpgradeHook, 'go' | 'blocked'>
 }
 

@@ -41,7 +41,7 @@ function failureLines(failed: readonly FailedEviction[]): string[] {
   return others === 0 ? lines : [...lines, `* ${others} ${others === 1 ? 'Pod' : 'Pods'} with other issues`]
 }
 
-/** `drainDelayText` recognizes both forms. */
+/** Formats one failure. `drainDelayText` recognizes both forms of the text. */
 function failureText(message: string): string {
   const text = message.replaceAll(`Cannot ${BudgetViolated}`, `cannot ${BudgetViolated}`)
   return text.startsWith(`cannot ${BudgetViolated}`) ? text : `failed to evict Pod, ${text}`
