@@ -11,7 +11,7 @@ import { Loop } from './loop.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import { createMetrics, registerLoops, registerMasterStatus } from './metrics.ts'
 import { within } from './own-writes.ts'
-import { outlived, ShardsAnnotation, shardsBefore, Shards } from './shards.ts'
+import { waitForFormerHolders, ShardsAnnotation, shardsBefore, Shards } from './shards.ts'
 
 export interface ManagerOptions {
   readonly client: Client
@@ -146,7 +146,8 @@ export function createManager(options: ManagerOptions): Manager {
   /** Waits until no manager of a former group with shards is running, then runs the `prepare` option. */
   async function prepare({ before }: LeaderElection): Promise<void> {
     const former = shardsBefore(before)
-    if (former !== undefined) await outlived(leaderElection!, former, { client, clock, random: forElection, log }, signal)
+    if (former !== undefined)
+      await waitForFormerHolders(leaderElection!, former, { client, clock, random: forElection, log }, signal)
     await leaderElection?.prepare?.(signal)
   }
   /** Runs a process of a group with shards until the manager stops or fails. */

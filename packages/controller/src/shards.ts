@@ -3,7 +3,7 @@
  * process reconciles the objects of the shards whose Leases it holds; cluster-scoped objects belong to shard 0.
  *
  * - The Lease of shard 0 has the same name as the Lease of a manager without shards. Such a manager and a group of managers with shards
- * therefore never run at the same time.
+ *   therefore never run at the same time.
  * - A process that holds at least two shards fewer than another requests one by an annotation on the Lease of that shard. The holder ends
  *   its reconciles and its writes of the shard, and releases the Lease.
  * - A new holder lists the existing objects, and starts reconciles once its cache contains them.
@@ -107,7 +107,7 @@ export class Shards implements Partition {
   /** By shard, a function that makes this process give the shard away. */
   readonly #giving = new Map<number, () => void>()
   /** By shard, the time since which its free Lease is reserved for the process that requested it. */
-  readonly #leftSince = new Map<number, { readonly version: string; readonly at: number }>()
+  readonly #reservedSince = new Map<number, { readonly version: string; readonly at: number }>()
   readonly #ending = new AbortController()
 
   constructor(options: ShardsOptions, dependencies: Dependencies) {
@@ -140,7 +140,7 @@ export class Shards implements Partition {
     const failed = Promise.withResolvers<never>()
     failed.promise.catch(() => {})
     const all = this.#elections.map((_, shard) => this.#takePart(shard, ending))
-    const balancing = this.#balanceAgainAndAgain(ending).catch(failed.reject)
+    const balancing = this.#keepBalancing(ending).catch(failed.reject)
     try {
       await Promise.race([Promise.all(all), failed.promise])
     } finally {
@@ -203,7 +203,7 @@ export class Shards implements Partition {
     const { client } = this.#dependencies
     if (shard === 0) {
       const shards = shardsBefore(former)
-      if (shards !== undefined && shards !== count) await outlived(election, shards, this.#dependencies, signal)
+      if (shards !== undefined && shards !== count) await waitForFormerHolders(election, shards, this.#dependencies, signal)
       await prepare?.(signal)
     } else {
       // Read after this Lease was written: a manager without shards writes the Lease of shard 0 first, and then reads this one.
@@ -271,18 +271,18 @@ export class Shards implements Partition {
     if (shard !== 0 && (shardsIn(first.lease) !== count || first.holder === '')) return false
     const shares = this.#shares()
     if (shares.get(election.identity)! >= Math.ceil(count / shares.size)) return false
-    return !this.#isLeftToAnother(shard, lease, election.identity)
+    return !this.#isReservedForAnother(shard, lease, election.identity)
   }
 
   /** Whether the Lease is reserved, for one lease duration, for another process that requested the shard. */
-  #isLeftToAnother(shard: number, lease: Lease | undefined, me: string): boolean {
+  #isReservedForAnother(shard: number, lease: Lease | undefined, me: string): boolean {
     const to = wantedIn(lease)
     if (lease === undefined || to === undefined || to === me) return false
     const now = this.#dependencies.clock.elapsed()
     const version = lease.metadata.resourceVersion
-    const known = this.#leftSince.get(shard)
+    const known = this.#reservedSince.get(shard)
     const since = known?.version === version ? known.at : now
-    this.#leftSince.set(shard, { version, at: since })
+    this.#reservedSince.set(shard, { version, at: since })
     return now - since < (this.#options.election.terms ?? defaultLeaseTerms).leaseDuration
   }
 
@@ -293,7 +293,7 @@ export class Shards implements Partition {
     return of
   }
 
-  async #balanceAgainAndAgain(signal: AbortSignal): Promise<void> {
+  async #keepBalancing(signal: AbortSignal): Promise<void> {
     const { retryPeriod } = this.#options.election.terms ?? defaultLeaseTerms
     while (!signal.aborted) {
       await sleep(this.#dependencies.clock, retryPeriod * (1 + RetryJitter * this.#dependencies.random.next()), signal).catch(
@@ -302,7 +302,7 @@ export class Shards implements Partition {
       if (signal.aborted) return
       this.#rejectOthers()
       this.#give()
-      await this.#ask(signal).catch((err: unknown) => this.#dependencies.log.debug('Cannot request a shard', { err }))
+      await this.#requestShard(signal).catch((err: unknown) => this.#dependencies.log.debug('Cannot request a shard', { err }))
     }
   }
 
@@ -328,13 +328,13 @@ export class Shards implements Partition {
   }
 
   /** Requests a shard from the process with the most shards, if it holds at least two more. */
-  async #ask(signal: AbortSignal): Promise<void> {
+  async #requestShard(signal: AbortSignal): Promise<void> {
     const me = this.#options.election.identity
     const shares = this.#shares()
     const requested = this.#elections.filter((one) => one.holder !== me && wantedIn(one.lease) === me).length
     const [target] = this.#elections
-      .map((election, shard) => ({ shard, holder: election.holder, isAsked: wantedIn(election.lease) !== undefined }))
-      .filter(({ holder, isAsked }) => holder !== '' && holder !== me && !isAsked)
+      .map((election, shard) => ({ shard, holder: election.holder, isRequested: wantedIn(election.lease) !== undefined }))
+      .filter(({ holder, isRequested }) => holder !== '' && holder !== me && !isRequested)
       .filter(({ holder }) => shares.get(holder)! - (shares.get(me)! + requested) >= 2)
       .sort((a, b) => shares.get(b.holder)! - shares.get(a.holder)! || b.shard - a.shard)
     if (!target) return
@@ -342,8 +342,8 @@ export class Shards implements Partition {
     const lease = await this.#within((until) => client.get(Lease, this.#key(target.shard), { signal: until }), signal)
     if (holderOf(lease) !== target.holder || wantedIn(lease) !== undefined) return
     const annotations = { ...lease.metadata.annotations, [WantedAnnotation]: me }
-    const asking = { ...lease, metadata: { ...lease.metadata, annotations } }
-    await this.#within((until) => client.update(Lease, asking, { signal: until }), signal)
+    const requesting = { ...lease, metadata: { ...lease.metadata, annotations } }
+    await this.#within((until) => client.update(Lease, requesting, { signal: until }), signal)
   }
 
   /** Runs a request with the same time limit as a request of leader election. */
@@ -367,7 +367,7 @@ export function shardsBefore(lease: Lease | undefined): number | undefined {
 }
 
 /** Resolves when no other process holds a Lease of the shards 1 to `count - 1`: each is free, or was not renewed for its duration. */
-export async function outlived(
+export async function waitForFormerHolders(
   { namespace, name, identity, terms }: LeaderElectionOptions,
   count: number,
   dependencies: Dependencies,

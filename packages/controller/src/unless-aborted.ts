@@ -1,6 +1,6 @@
 import type { Clock } from '@capstan/kube'
 
-/** Resolves as `promise`, or rejects with the signal's reason when it aborts first. */
+/** Returns the result of `promise`, or rejects with the signal's reason if the signal aborts first. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

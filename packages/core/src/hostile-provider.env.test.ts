@@ -133,7 +133,7 @@ describe('an infrastructure machine', () => {
     expect(work.writes).toBeLessThan(20 * 10)
   })
 
-  test('with the ID of another one gets the same Node, in few writes', async () => {
+  test('whose provider ID another one has already: both Machines refer to the same Node, after few writes', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
     const work = await writesOf(async () => {
@@ -187,7 +187,7 @@ describe.each([
   })
 })
 
-/** A Cluster whose objects report nothing yet. */
+/** A Cluster whose infrastructure cluster and control plane have no status yet. */
 async function aCluster(): Promise<void> {
   await env.create(Cluster, 'demo', {
     spec: {
@@ -241,7 +241,7 @@ test.each([
   ['replicas that are a string', { replicas: 'three' }],
   ['10,000 versions', { versions: repeated(10_000, (i) => ({ version: `v1.34.${i}`, replicas: 1 })) }],
   ['versions that are a string', { versions: 'v1.34.0' }],
-])('a control plane with %s is initialized, and they are not copied', async (_, status) => {
+])('a control plane with %s is initialized, but the invalid field is not copied', async (_, status) => {
   await aCluster()
   const work = await writesOf(() => env.patch(DevControlPlane, 'demo', { status: { ...initialized, ...status } }))
   const cluster = await env.get(Cluster, 'demo')
@@ -250,7 +250,7 @@ test.each([
   expect(work.writes).toBeLessThan(10)
 })
 
-test('a control plane that repeats a version is copied', async () => {
+test('versions of a control plane are copied even if one is listed twice', async () => {
   await aCluster()
   const versions = repeated(2, () => ({ version: 'v1.34.0', replicas: 1 }))
   await env.patch(DevControlPlane, 'demo', { status: { ...initialized, versions } })
@@ -313,7 +313,7 @@ describe('an infrastructure machine pool', () => {
     expect(work.writes).toBeLessThan(60)
   })
 
-  test('with 5,000 equal IDs is copied, and counts no Node', async () => {
+  test('with 5,000 equal provider IDs is copied, and refers to no Node', async () => {
     await aPool()
     const same = Array.from({ length: 5000 }, () => 'dev:///same')
     const work = await writesOf(() =>

@@ -12,7 +12,7 @@ const addresses = [{ type: 'InternalIP', address: '10.0.0.1' }]
 const machine = (env: CoreEnv) => env.get(Machine, 'm1')
 const pool = (env: CoreEnv) => env.get(MachinePool, 'mp')
 
-/** A Machine of a Cluster that is up, with both of its objects, which report nothing yet. */
+/** A Machine with a bootstrap config and an infrastructure machine that have no status yet. Its Cluster is provisioned. */
 async function aMachineWithObjects(env: CoreEnv): Promise<void> {
   await env.provisionCluster()
   await env.create(Machine, 'm1', { spec: aMachine().spec })
@@ -21,7 +21,7 @@ async function aMachineWithObjects(env: CoreEnv): Promise<void> {
   await env.settle()
 }
 
-/** A MachinePool of a Cluster that is up, with both of its objects, which report nothing yet. */
+/** A MachinePool with an infrastructure machine pool that has no status yet. Its Cluster is provisioned. */
 async function aPoolWithObjects(env: CoreEnv, infra: object = {}): Promise<void> {
   await env.provisionCluster()
   await env.create(DevConfig, 'mp')

@@ -1,8 +1,8 @@
 import { type Clock, StatusError } from '@capstan/kube'
 
 /**
- * Resolves as `act`, or rejects with a Timeout after `ms`. A late result is passed to `discard`. `act` is aborted by its signal, which also
- * follows `outer`.
+ * Returns the result of `act`, or rejects with a Timeout after `ms`. A later result is passed to `discard`. The signal of `act` aborts at
+ * the timeout, and when `outer` aborts.
  */
 export function deadline<T>(
   clock: Clock,

@@ -30,7 +30,7 @@ export const reconcileClusterResourceSet = (key: ObjectKey, io: ResourceSetIO): 
     finalizer: ClusterResourceSetFinalizer,
     paused: (resourceSet) => pausedCondition(undefined, resourceSet),
     scope: (resourceSet): ResourceSetScope => ({ resourceSet, isConnected: true }),
-    phases: () => [settle],
+    phases: () => [reconcileResources],
     status({ resourceSet, report, isConnected }, { clock }, { errors }) {
       const now = clock.now()
       const { generation } = resourceSet.metadata
@@ -47,7 +47,7 @@ export const reconcileClusterResourceSet = (key: ObjectKey, io: ResourceSetIO): 
     order: ConditionOrder,
   })
 
-async function settle(scope: ResourceSetScope, io: ResourceSetIO): Promise<Outcome> {
+async function reconcileResources(scope: ResourceSetScope, io: ResourceSetIO): Promise<Outcome> {
   const { resourceSet } = scope
   let clusters: Cluster[]
   try {
@@ -60,7 +60,7 @@ async function settle(scope: ResourceSetScope, io: ResourceSetIO): Promise<Outco
     await remove(resourceSet, clusters, io)
     return proceed()
   }
-  // Watched from here on, so that later changes of resources trigger a reconcile.
+  // Later changes of the resources trigger a reconcile.
   await io.watch(ConfigMap, resourceSetsOfSource('ConfigMap'))
   await io.watch(Secret, resourceSetsOfSource('Secret'))
 
@@ -74,7 +74,8 @@ async function settle(scope: ResourceSetScope, io: ResourceSetIO): Promise<Outco
     if (end.wait !== undefined) waits.push(end.wait)
   }
   scope.isConnected = waits.length === 0
-  // Reports the failure of the first Cluster by name. Upstream reports the last Cluster, even after failures of others.
+  // Clusters are sorted by name, and the first failure is reported. Upstream reports the result of the last Cluster, even after failures of
+  // others.
   if (failures[0]) scope.report = failures[0]
   else if (clusters.length > 0 && errors.length === 0) scope.report = applied
   if (errors.length > 0 && errors.every((err) => isReason(err, 'Conflict'))) {

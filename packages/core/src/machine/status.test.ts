@@ -243,8 +243,8 @@ describe('UpToDate', () => {
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment: later }), 'UpToDate')).toBe('True UpToDate')
   })
 
-  /** Upstream compares nanoseconds: at the requeue, which has whole milliseconds, the time has already expired. */
-  test('rollout.after has expired at that instant, and a set created at it is new enough', () => {
+  /** Upstream compares nanoseconds: the requeue, which is precise to milliseconds, always comes after `rollout.after`. */
+  test('a MachineSet created exactly at rollout.after is up to date, an older one is not', () => {
     const machineDeployment = aMachineDeployment({ spec: { rollout: { after: '2026-01-01T01:00:00Z' } } })
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment }), 'UpToDate')).toBe(
       'False NotUpToDate: * MachineDeployment spec.rolloutAfter expired',
@@ -263,7 +263,7 @@ describe('Available', () => {
   test.each<[string, number | undefined, string | undefined, string, string]>([
     ['at once without a minimum',     undefined, undefined,              'True Available',                  'proceed'],
     ['not before the minimum',        60,        undefined,              'False WaitingForMinReadySeconds', 'requeue 60000'],
-    ['counts from when it was Ready', 60,        '2026-01-01T00:59:20Z', 'False WaitingForMinReadySeconds', 'requeue 20000'],
+    ['counts from the Ready condition', 60,        '2026-01-01T00:59:20Z', 'False WaitingForMinReadySeconds', 'requeue 20000'],
     ['clock set back by an hour',     60,        '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
     ['clock set back, no minimum',    undefined, '2026-01-01T02:00:00Z', 'True Available',                  'proceed'],
     ['after the minimum',             60,        '2026-01-01T00:58:00Z', 'True Available',                  'proceed'],

@@ -4,7 +4,7 @@ import type { RuntimeClient } from '@capstan/extension'
 import { seconds } from '@capstan/kube'
 import { type HookScript, scriptedRuntime } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
-import { ableExtension, byMoving, inPlaceEnv, type InPlaceEnv, largerAndNewer, type Question } from './in-place-env.suite.ts'
+import { ableExtension, byMoving, inPlaceEnv, type InPlaceEnv, largerAndNewer, type UpdateRequest } from './in-place-env.suite.ts'
 import { DevMachineTemplate } from './sets-env.suite.ts'
 
 let env: InPlaceEnv
@@ -47,13 +47,13 @@ describe('a change that no extension can make in place', () => {
   })
 
   test('is replaced when a template of the old set does not exist', async () => {
-    const { script, asked } = ableExtension()
+    const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
     await env.client.delete(DevMachineTemplate, { namespace, name: 'infra' })
     await env.patch(largerAndNewer)
     await env.advance(seconds(60))
     await env.expectUpdated()
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
     expect(await env.events('InPlaceUpdateNotPossible')).toEqual([
       expect.stringContaining('a template of the MachineSet does not exist'),
     ])
@@ -64,7 +64,7 @@ describe('a change that no extension can make in place', () => {
     const { script } = ableExtension()
     const partly: HookScript = {
       CanUpdateMachineSet(call) {
-        const { current } = call.request as unknown as Question
+        const { current } = call.request as unknown as UpdateRequest
         return current.machineSet.spec.template.spec.version === 'v1.34.0' ? script.CanUpdateMachineSet!(call) : undefined
       },
     }
@@ -142,22 +142,22 @@ describe('a failing, ambiguous or late extension', () => {
 
   test('is called again when its request changes', async () => {
     let isAble = false
-    const { script, asked } = ableExtension()
+    const { script, requests } = ableExtension()
     const learning: HookScript = { CanUpdateMachineSet: (call) => (isAble ? script.CanUpdateMachineSet!(call) : undefined) }
     env = await inPlaceEnv(scriptedRuntime(learning), { replicas: 6 })
     await env.patch(largerAndNewer)
     await env.advance(seconds(5))
     isAble = true
     await env.advance(seconds(5))
-    expect(asked, 'a response is cached while the request is the same').toHaveLength(0)
+    expect(requests, 'a response is cached while the request is the same').toHaveLength(0)
     const body = { spec: { template: { spec: { size: 'huge' } } } }
     await env.client.patch(DevMachineTemplate, { namespace, name: 'larger' }, { type: 'merge', body })
     await env.advance(seconds(10))
-    expect(asked.map(({ desired }) => desired.infrastructureMachineTemplate)).toMatchObject([body])
+    expect(requests.map(({ desired }) => desired.infrastructureMachineTemplate)).toMatchObject([body])
     const retry = { metadata: { annotations: { 'runtime.capstan.dev/retry-hooks': 'now' } } }
     await env.client.patch(Cluster, { namespace, name: 'demo' }, { type: 'merge', body: retry })
     await env.advance(seconds(2))
-    expect(asked, 'a user requested another call').toHaveLength(2)
+    expect(requests, 'a user requested another call').toHaveLength(2)
   })
 })
 
@@ -224,17 +224,17 @@ describe('changes by users meanwhile', () => {
   })
 
   test('rollout.after creates new Machines, even if an extension could update the old ones', async () => {
-    const { script, asked } = ableExtension()
+    const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
     const before = await env.names()
     await env.patch({ rollout: { ...byMoving, after: '2026-01-01T00:00:30Z' } })
     await env.advance(seconds(60))
     expect(await env.names()).not.toEqual(before)
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 
   test('OnDelete never calls the extension', async () => {
-    const { script, asked } = ableExtension()
+    const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 2, rollout: { strategy: { type: 'OnDelete' } } })
     await env.patch(largerAndNewer)
     await env.advance(seconds(60))
@@ -242,6 +242,6 @@ describe('changes by users meanwhile', () => {
     await env.client.delete(Machine, { namespace, name: first! })
     await env.advance(seconds(60))
     expect(await env.counts()).toBe('v1.34.0 1/1, 1 available; v1.35.0 1/1, 1 available')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 })

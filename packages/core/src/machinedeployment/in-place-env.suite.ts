@@ -15,7 +15,7 @@ import {
   type SetsEnvOptions,
 } from './sets-env.suite.ts'
 
-export type Question = RequestOf<typeof CanUpdateMachineSet>
+export type UpdateRequest = RequestOf<typeof CanUpdateMachineSet>
 
 const namespace = 'default'
 const key = { namespace, name: 'workers' }
@@ -25,12 +25,12 @@ const mergePatch = (spec: unknown) => ({
 })
 
 /** An extension that covers all differences, and the requests it received. */
-export function ableExtension(): { script: HookScript; asked: Question[] } {
-  const asked: Question[] = []
+export function ableExtension(): { script: HookScript; requests: UpdateRequest[] } {
+  const requests: UpdateRequest[] = []
   const script: HookScript = {
     CanUpdateMachineSet({ request }) {
-      const { desired } = request as unknown as Question
-      asked.push(request as unknown as Question)
+      const { desired } = request as unknown as UpdateRequest
+      requests.push(request as unknown as UpdateRequest)
       const specOf = (object: unknown) => (object as { spec: { template: { spec: unknown } } }).spec.template.spec
       return {
         response: {
@@ -41,7 +41,7 @@ export function ableExtension(): { script: HookScript; asked: Question[] } {
       }
     },
   }
-  return { script, asked }
+  return { script, requests }
 }
 
 export const byMoving = { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }

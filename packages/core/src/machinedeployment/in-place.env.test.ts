@@ -13,7 +13,7 @@ const namespace = 'default'
 
 describe('a MachineDeployment whose Machines an extension can update', () => {
   test('keeps all of them, with their infrastructure, and sends one request', async () => {
-    const { script, asked } = ableExtension()
+    const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script))
     const before = await env.names()
     await env.patch({ template: { spec: { ...largerAndNewer.template.spec, minReadySeconds: 0 } } })
@@ -26,8 +26,8 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     expect(await env.names()).toEqual(before)
     await env.expectUpdated()
     expect(await env.events('SuccessfulStartInPlaceUpdate')).toEqual(before.map(() => 'Machine starting in-place update'))
-    expect(asked).toHaveLength(1)
-    const { current, desired } = asked[0]!
+    expect(requests).toHaveLength(1)
+    const { current, desired } = requests[0]!
     // Fields that propagate in place are equal on both sides.
     for (const { machineSet } of [current, desired]) expect(machineSet.spec.template.spec.minReadySeconds).toBe(0)
     expect(current.machineSet).toMatchObject({ kind: 'MachineSet', spec: { template: { spec: { version: 'v1.34.0' } } } })
@@ -45,14 +45,14 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
   })
 
   test('repeats no request when the creation of the new set failed, although the set gets another name', async () => {
-    const { script, asked } = ableExtension()
+    const { script, requests } = ableExtension()
     let rejections = 0
     const between = (transport: Transport): Transport => ({
       ...transport,
       async send(request, signal) {
         const { uid } = (request.body as KubeObject | undefined)?.metadata ?? {}
         const creates = request.patchType === 'application/apply-patch+yaml' && request.plural === 'machinesets' && !uid
-        if (creates && asked.length > 0 && rejections++ < 3) throw new StatusError('InternalError', 'not now')
+        if (creates && requests.length > 0 && rejections++ < 3) throw new StatusError('InternalError', 'not now')
         return transport.send(request, signal)
       },
     })
@@ -62,7 +62,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     await env.advance(seconds(60))
     expect(rejections).toBeGreaterThan(3)
     expect(await env.names()).toEqual(before)
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 
   test('creates one surge Machine when none may be unavailable, and deletes one at the end', async () => {
@@ -107,7 +107,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
 test('a blocked rollout continues when an extension changes', async () => {
   let changed: (extensionConfig: string) => void = () => {}
   let isBroken = true
-  const { script, asked } = ableExtension()
+  const { script, requests } = ableExtension()
   const runtime: RuntimeClient = {
     ...scriptedRuntime({
       CanUpdateMachineSet(call) {
@@ -125,17 +125,17 @@ test('a blocked rollout continues when an extension changes', async () => {
   await env.advance(seconds(3000))
   isBroken = false
   await env.advance(seconds(5))
-  expect(asked).toHaveLength(0)
+  expect(requests).toHaveLength(0)
   changed('other')
   await env.advance(seconds(1))
-  expect(asked).toHaveLength(1)
+  expect(requests).toHaveLength(1)
   // The cached response is dropped when the extension changes.
   changed('other')
   await env.advance(seconds(1))
-  expect(asked).toHaveLength(1)
+  expect(requests).toHaveLength(1)
   changed('test')
   await env.advance(seconds(60))
-  expect(asked).toHaveLength(2)
+  expect(requests).toHaveLength(2)
   await env.expectUpdated()
 })
 

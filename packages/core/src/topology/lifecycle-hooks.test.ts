@@ -84,7 +84,7 @@ describe('a blocking response', () => {
     expect(await call()).toMatchObject({ kind: 'go', called: true })
   })
 
-  test('is not restored from a record of the future', async () => {
+  test('is not restored from a record whose time is in the future', async () => {
     const clock = new VirtualClock()
     const { client } = aRuntime([{ retryAfterSeconds: 10, message: 'wait' }, { retryAfterSeconds: 0 }])
     const first = await new LifecycleHooks(client, clock).call(BeforeClusterCreate, aCluster(), {}, context)
@@ -168,7 +168,7 @@ describe('a blocking response', () => {
       hooks.forget({ namespace: 'default', name: `c${nth}` })
     }
     expect([hooks.size, state.calls]).toEqual([0, 100])
-    // Another Cluster of the same name takes the place of the earlier one.
+    // A new Cluster of the same name replaces the earlier one.
     for (const uid of ['a', 'b']) {
       const { metadata, ...rest } = aCluster()
       await hooks.call(BeforeClusterCreate, { ...rest, metadata: { ...metadata, uid } }, {}, context)
@@ -179,15 +179,15 @@ describe('a blocking response', () => {
   test('is not used for another request', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
-    const ask = (toKubernetesVersion: string) =>
+    const call = (toKubernetesVersion: string) =>
       hooks.call(BeforeClusterUpgrade, aCluster(), { fromKubernetesVersion: 'v1.34.0', toKubernetesVersion }, context)
-    await ask('v1.35.0')
-    await ask('v1.35.0')
-    await ask('v1.35.1')
+    await call('v1.35.0')
+    await call('v1.35.0')
+    await call('v1.35.1')
     expect(state.calls).toBe(2)
   })
 
-  const changes: readonly [what: string, next: (cluster: Cluster) => Cluster, isAsked: boolean][] = [
+  const changes: readonly [what: string, next: (cluster: Cluster) => Cluster, isCalled: boolean][] = [
     ['a label', ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: { approved: 'yes' } } }), true],
     ['an annotation', (cluster) => annotated(cluster, 'approved'), true],
     [
@@ -209,27 +209,27 @@ describe('a blocking response', () => {
       false,
     ],
   ]
-  test.each(changes)('is valid for an equal request only: after a change of %s', async (_, next, isAsked) => {
+  test.each(changes)('is valid until a relevant field of the request changes: %s', async (_, next, isCalled) => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     await hooks.call(BeforeClusterCreate, aCluster(), {}, context)
     await hooks.call(BeforeClusterCreate, next(aCluster()), {}, context)
-    expect(state.calls).toBe(isAsked ? 2 : 1)
+    expect(state.calls).toBe(isCalled ? 2 : 1)
   })
 
-  test('whose handler changes the Cluster at each call is requested again with growing delays', async () => {
+  test('whose handler changes the Cluster at each call leads to calls with growing delays', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const clock = new VirtualClock()
     const hooks = new LifecycleHooks(client, clock)
     const start = clock.now()
-    const asked: number[] = []
+    const callTimes: number[] = []
     while (clock.now() - start < minutes(5)) {
       const before = state.calls
       await hooks.call(BeforeClusterCreate, aCluster({ seen: String(state.calls) }), {}, context)
-      if (state.calls > before) asked.push((clock.now() - start) / 1000)
+      if (state.calls > before) callTimes.push((clock.now() - start) / 1000)
       clock.step(clock.now() + 100)
     }
-    expect(asked).toEqual([0, 0.1, 1.1, 3.1, 7.1, 15.1, 31.1, 63.1, 127.1, 255.1])
+    expect(callTimes).toEqual([0, 0.1, 1.1, 3.1, 7.1, 15.1, 31.1, 63.1, 127.1, 255.1])
     // A user's retry request overrides the record.
     const retried = aCluster({ 'runtime.capstan.dev/retry-hooks': 'now' })
     hooks.honourRetry(retried)
@@ -328,7 +328,7 @@ describe('a blocking response', () => {
   })
 })
 
-test('requests carry the Cluster without its status', async () => {
+test('requests contain the Cluster without its status', async () => {
   const { client, state } = aRuntime([{}])
   await new LifecycleHooks(client, new VirtualClock()).call(BeforeClusterCreate, aCluster(), {}, context)
   const [{ cluster }] = state.requests as [{ cluster: object }]

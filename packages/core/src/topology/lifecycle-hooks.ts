@@ -32,7 +32,7 @@ export type HookAnswer =
   | ({ readonly kind: 'blocked' } & BlockingHook)
   | ({ readonly kind: 'failed'; readonly error: unknown } & FailedHook)
 
-/** A non-blocking response contains the plan. */
+/** Result of GenerateUpgradePlan: `go` with the plan, or `failed`. */
 type PlanAnswer = (Extract<HookAnswer, { kind: 'go' }> & { readonly plan: UpgradePlan }) | Extract<HookAnswer, { kind: 'failed' }>
 
 /** Members of the reconcile context that calling a hook needs. */
@@ -115,7 +115,7 @@ export class LifecycleHooks {
       const isOf = (handler: string) => handler.endsWith(`.${extensionConfig}`)
       for (const state of this.#clusters.values()) {
         if (state.plan && isOf(state.plan.handler)) delete state.plan
-        // Their handlers may be determined now.
+        // The handlers of this Cluster may be determined now.
         if (state.handlersUnknown) again(state.key)
         state.handlersUnknown = false
         if (state.call?.handlers.some(isOf)) {
@@ -132,7 +132,8 @@ export class LifecycleHooks {
   }
 
   /**
-   * Clusters of the namespace that wait for a hook, or whose handlers could not be determined: other extensions may select its new labels.
+   * Clusters of the namespace that wait for a hook, or whose handlers could not be determined. When labels of the namespace change, other
+   * extensions may select it.
    */
   waitingIn(namespace: string): ObjectKey[] {
     const isWaiting = ({ handlersUnknown, call, answers }: ClusterState) =>
@@ -140,7 +141,7 @@ export class LifecycleHooks {
     return [...this.#clusters.values()].filter((one) => one.key.namespace === namespace && isWaiting(one)).map(({ key }) => key)
   }
 
-  /** Drops every earlier response for a Cluster whose user requests new calls: once for each request, which stays until it is removed. */
+  /** Drops all cached responses for a Cluster when its retry annotation has a new value. The annotation stays until it is removed. */
   honourRetry(cluster: Cluster): void {
     const request = retryRequestOf(cluster)
     if (request === undefined && !this.#clusters.has(keyText(keyOf(cluster)))) return
@@ -153,7 +154,7 @@ export class LifecycleHooks {
     delete state.plan
   }
 
-  /** The annotation of the honoured request is removed: the same annotation value is a new request from now on. */
+  /** Called when the retry annotation was removed: from now on, an equal value is a new request. */
   retryRemoved(cluster: Cluster): void {
     delete this.#stateOf(cluster).retried
   }
@@ -301,7 +302,7 @@ export class LifecycleHooks {
     const record = waitingHooks(cluster).find((one) => one.hook === hook)
     if (record?.until === undefined || record.question !== question) return undefined
     const now = this.#clock.now()
-    // Recorded before the clock was set back: its time of the next call may be far away.
+    // The clock was set back after the response was recorded, so that the recorded time of the next call may be far away.
     if (Date.parse(record.since) > now) return undefined
     const { message, handlers } = record
     const until = Date.parse(record.until)

@@ -22,7 +22,7 @@ const nestedSchema: JSONSchema = {
   },
 }
 
-/** Asks which variables an external patch defines. Upstream: the v1beta2 form of ClusterClass variables, since v1.13. */
+/** Asks which variables an external patch defines. Since v1.13, upstream uses the v1beta2 form of ClusterClass variables. */
 export const DiscoverVariables = defineHook({
   name: 'DiscoverVariables',
   tag: 'Topology Mutation Hook',
