@@ -8,7 +8,7 @@ const programs = '**/*.process.test.ts'
 const all = ['packages/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'interop/**/*.test.ts']
 const isProgramsTurn = process.env.CAPSTAN_PROGRAMS === '1'
 
-/** Whole environments and whole programs: files that take long, whatever their size. */
+/** Whether the tests of a file take long, regardless of its size: those of whole environments and of programs. */
 const isLong = ({ moduleId }: TestSpecification): boolean => /\.env\.test\.ts$|\/packages\/cli\//.test(moduleId)
 
 /** Long test files first, so that no core is idle at the end, on a clean clone too, where durations are unknown. */
@@ -22,7 +22,7 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: isProgramsTurn ? [programs] : all,
-    // Tests of projects outside of the workspace: scaffolded ones, and those of interop's strangers.
+    // Tests of projects outside of the workspace: templates of new projects, and the project of the interop suite `packages`.
     exclude: [
       ...configDefaults.exclude,
       'packages/cli/templates/**',
@@ -31,9 +31,9 @@ export default defineConfig({
     ],
     pool: 'threads',
     isolate: false,
-    // By default one core is left out, which is half of two. One worker more than there are cores: some wait for programs and sockets.
+    // By default vitest leaves one core idle, which is half of two cores. One worker more than cores, because some wait for programs and sockets.
     ...(isProgramsTurn ? {} : { maxWorkers: availableParallelism() + 1 }),
-    // Programs that tests start are stripped of their types once, not each time.
+    // Node caches the compiled sources of programs that tests start.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)) },
     sequence: { sequencer: LongFirst },
     // Long enough for a busy machine: only a test that hangs reaches it. No test waits for time to pass.

@@ -26,9 +26,9 @@ import { inParallel, megabytes, now } from './figure.ts'
 interface Side {
   readonly name: string
   readonly className: string
-  /** Relative to `interop/life`. */
+  /** Path of the ClusterClass, relative to `interop/life`. */
   readonly classFile: string
-  /** Where its Clusters are created, in turn. */
+  /** Namespaces in which Clusters are created in turn. */
   readonly namespaces: readonly string[]
   start(plane: ServedPlane): Promise<Running>
 }

@@ -15,11 +15,11 @@ const program = fileURLToPath(new URL('../packages/cli/bin/capstan.js', import.m
 
 export interface Server {
   readonly client: Client
-  /** File. */
+  /** Path of the administrator's kubeconfig. */
   readonly kubeconfig: string
   /** Milliseconds from spawn to ready. */
   readonly readyAfter: number
-  /** Resident memory of the process. */
+  /** Returns the resident memory of the process in bytes. */
   residentBytes(): number
   stop(): Promise<void>
 }
@@ -92,7 +92,7 @@ export const aWidget = (name: string) => ({
       { name: 'metrics', port: 9090 },
     ],
     settings: Object.fromEntries(
-      Array.from({ length: 10 }, (_, i) => [`setting-${i}`, `value ${i} of ${name}, long enough to weigh something`]),
+      Array.from({ length: 10 }, (_, i) => [`setting-${i}`, `value ${i} of ${name}, long enough to take some space`]),
     ),
   },
 })

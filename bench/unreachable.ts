@@ -1,6 +1,6 @@
 /**
- * Fifty Clusters from apply to Available, alone, and beside fifty others whose workload API servers refuse connections, never answer, have
- * an expired certificate or answer each request after eight seconds.
+ * Measures the time from apply to Available of fifty Clusters, alone and beside fifty others whose workload API servers refuse connections,
+ * never respond, have an expired certificate or respond to each request after eight seconds.
  */
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -19,7 +19,7 @@ import { type BenchOptions, type Figure, inParallel, median, now } from './figur
 
 const machinesOfCluster = 3
 const Delay = seconds(8)
-/** Seconds that a step may take. */
+/** Time limit of a step in seconds. */
 const Limit = 600
 
 export async function* unreachableBench({ short }: BenchOptions): AsyncIterable<Figure> {
@@ -99,7 +99,7 @@ async function startUnreachable() {
   const https = ({ certificate: cert, key }: typeof valid, delay: number) =>
     createHttpsServer({ cert, key }, (_, response) => void setTimeout(() => response.writeHead(503).end(), delay))
   const servers = [
-    // Accepts connections, and never says anything.
+    // Accepts connections and never sends data.
     createServer(() => {}),
     https(expired, 0),
     https(valid, Delay),

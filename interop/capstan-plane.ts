@@ -33,7 +33,7 @@ export async function startCapstanPlane(options: CapstanPlaneOptions = {}): Prom
           [
             'packages/cli/bin/capstan.js',
             'apiserver',
-            // As the real one: an address of loopback is not published.
+            // As on the real server, no Service "kubernetes" gets an endpoint on loopback.
             ...withoutGiven(['--advertise-address=127.0.0.1'], flags),
             ...serverFlags(credentials, port, flags),
             `--controllers=${controllers.join(',')}`,

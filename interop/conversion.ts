@@ -37,7 +37,7 @@ export const conversionSuite: Suite = {
     const peer = new Peer(program)
     let converted = 0
     try {
-      // From the older version, to the older version, and to the older version, changed and back.
+      // Four conversions: from the older version, to it, and to it and back after a change by a client.
       const each = Math.ceil(wanted / (pairs.length * 4))
       for (const { kind, version } of pairs) converted += await comparePair(peer, kind, version, { each, seed, checks })
     } finally {

@@ -265,7 +265,7 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
       const namespace = `guarded-${of}`
       const before = await aClusterIn(client, namespace)
       await destroy(client, namespace)
-      // No hook protects this object, so the garbage collectors have finished when it is deleted.
+      // No hook protects this object: when it is deleted, the garbage collectors have also tried to delete the protected ones.
       await until(
         client,
         ConfigMap,
@@ -316,7 +316,7 @@ const checkUnprotectedDeletions = (client: Client, checks: Checks): Promise<void
 
 async function checkStillBlocked(client: Client, checks: Checks, how: string, namespace: string): Promise<void> {
   const expected = 'Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backing up'
-  // Without the webhooks a dependent may be deleted before the Cluster; until the Cluster is deleting, the condition reports that.
+  // Without the webhooks a dependent may be deleted before the deletion of the Cluster begins. Until then the condition has another reason.
   const hasReason = (one: Cluster) => getCondition(one, 'TopologyReconciled')?.message === expected
   const [waiting] = await until(
     client,

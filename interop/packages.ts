@@ -133,7 +133,7 @@ async function controllerOfAStranger(checks: Checks, stranger: Stranger, tools: 
   checks.check('a controller compiles under NodeNext and strict, declarations checked', compiled.code === 0, compiled.text)
   for (const [name, node] of [
     ['this Node', process.execPath],
-    [`the oldest Node that libraries promise (${oldestNode()})`, tools.oldestNode],
+    [`the oldest Node that libraries support (${oldestNode()})`, tools.oldestNode],
   ] as const) {
     const { code, text } = await stranger.try(node, ['--test', 'dist/greeter.test.js'], { cwd: folder })
     checks.check(`its test on a virtual clock passes on ${name}`, code === 0 && /pass 1\b/.test(text), text)
@@ -198,7 +198,7 @@ async function coldStarts(checks: Checks, stranger: Stranger, capstan: string): 
   const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[values.length >> 1]!
   const [installed, checkout] = [median(times.installed), median(times.checkout)]
   console.log(
-    `packages: capstan apiserver serves after ${installed} ms installed, ${checkout} ms from the checkout (medians of ${rounds})`,
+    `packages: capstan apiserver is ready after ${installed} ms installed, ${checkout} ms from the checkout (medians of ${rounds})`,
   )
   // Both run the same bundle. Up to a quarter more time counts as noise of a busy machine.
   checks.check('the installed command starts as fast as the checkout', installed <= checkout * 1.25 + 50, times)

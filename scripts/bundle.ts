@@ -71,7 +71,7 @@ async function writeBundle(folder: string, programs: Readonly<Record<string, str
   }
 }
 
-/** `yaml/util`: yaml. */
+/** Returns the package of an import: `yaml` for `yaml/util`. */
 const packageOf = (id: string): string =>
   id
     .split('/')

@@ -21,11 +21,11 @@ import { fixture } from '@capstan/extension'
 
 export interface AnswerCase {
   readonly hook: Hook
-  /** Unique, and the name of its file. */
+  /** Unique name, also of the file. */
   readonly name: string
   /** Description of the response, for readers of the list. */
   readonly about: string
-  /** 200 when absent. */
+  /** HTTP status; default 200. */
   readonly status?: number
   /** The body of the response, or an object that is sent as JSON. */
   readonly body: string | object

@@ -280,7 +280,7 @@ const anotherVersion: Case = async (options) => {
     scene.stage.calls
       .filter(({ hook }) => upgradeHooks.includes(hook))
       .map(({ hook, request }) => `${hook} ${JSON.stringify(versionsOf({ request }))}`)
-  /** A core whose earlier response is still valid calls later. */
+  /** Waits for a call. A core may call later, because an earlier response is still valid. */
   const called = async (hook: string, version: string) => {
     const end = performance.now() + 120_000
     while (!calls().some((call) => call.startsWith(hook) && call.includes(`"toKubernetesVersion":"${version}"`))) {
@@ -554,7 +554,7 @@ const stepped: Case = async (options) => {
   )
 }
 
-/** In the order of their names. */
+/** Returns the versions in a request, sorted by field name. */
 function versionsOf({ request }: Pick<StagedCall, 'request'>): object {
   const { cluster: _, apiVersion: _version, kind: _kind, settings: _settings, ...versions } = request
   return Object.fromEntries(Object.entries(versions).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,6 +1,6 @@
 /** Anchors of headings as GitHub derives them: lower case, punctuation dropped, spaces as hyphens, repeated ones numbered. */
 
-/** Returns a function that returns the anchor of each heading of a page, called in order. */
+/** Returns a function for one page, which maps a heading to its anchor. It must be called for all headings in their order. */
 export function anchorNamer(): (heading: string) => string {
   const seen = new Map<string, number>()
   return (heading) => {

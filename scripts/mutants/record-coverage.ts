@@ -12,7 +12,7 @@ declare module 'vitest' {
 }
 
 declare global {
-  /** Set by instrumented statements. */
+  /** One element for each statement, which the instrumented statement sets to 1. */
   var reachedStatements: Uint8Array | undefined
 }
 

@@ -55,7 +55,7 @@ const withProviders = async (twin: Twin, kinds = stub): Promise<void> => {
   await twin.create(Cluster, cluster({}, kinds))
 }
 
-/** A condition that a provider reports, beside its milestone; `undefined`: the list is empty. */
+/** Status of a provider object with one condition. */
 const condition = (type: string, status: string, more: object = {}) => ({
   conditions: [{ type, status, lastTransitionTime: '2026-01-01T00:00:00Z', ...more }],
 })
