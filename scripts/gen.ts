@@ -61,7 +61,7 @@ function* generated(): Iterable<[path: string, text: string]> {
   yield ['docs/reference/contracts.md', contractsPage()]
 }
 
-/** Returns the manifest of a package with the version of the root's package.json, for itself and for the packages of ours it depends on. */
+/** Returns the manifest of a package with the version of the root's package.json, for the package and for its dependencies on other packages of the checkout. */
 function withVersion(manifest: string, version: string): string {
   return manifest
     .replace(/"version": "[^"]*"/, `"version": "${version}"`)

@@ -28,7 +28,7 @@ const connect = (err: string) =>
 
 test.each([
   [
-    'a workload cluster that does not listen yet',
+    'a workload cluster whose API server does not listen yet',
     'error creating HTTP client and mapper: cluster is not reachable: Get "https://127.0.0.1:20000/?timeout=5s": dial tcp 127.0.0.1:20000: connect: connection refused',
   ],
   [
