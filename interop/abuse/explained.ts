@@ -15,8 +15,8 @@ const reasons: readonly { readonly why: string; is(input: HostileInput, ours: nu
     is: ({ name }, ours, real) => name.includes('aliases') && ours === 400 && real === 422,
   },
   {
-    why: 'Warnings about equal ports take upstream so long that the request times out.',
-    is: ({ name }, ours, real) => name.includes('equal container ports') && ours === 201 && real === 504,
+    why: 'The real server does not finish the request in time, so its answer says nothing about the input.',
+    is: (_, ours, real) => ours > 0 && ours < 500 && real === 504,
   },
 ]
 
