@@ -21,7 +21,7 @@ export interface ManagerOptions {
   readonly controllers: readonly Controller[]
   /** The only namespace whose objects are watched; all when absent. Cluster-scoped kinds are watched in any case. */
   readonly namespace?: string
-  /** Only events of these objects cause reconciles; all when absent. Reads from the cache return other objects, too. */
+  /** Selects the objects whose events cause reconciles; all when absent. Reads from the cache return other objects, too. */
   readonly eventFilter?: (object: KubeObject) => boolean
   /** Milliseconds after which every object is reconciled again although it has not changed; absent: never. */
   readonly syncPeriod?: number
@@ -50,7 +50,7 @@ export interface Manager {
   readonly idle: boolean
   /** Every informer has synced. */
   readonly started: boolean
-  /** Reconciles run, or are about to. */
+  /** Reconciles are running or will start soon. */
   readonly leads: boolean
   /** Whether this process reconciles the object. */
   holds(key: ObjectKey): boolean

@@ -124,18 +124,18 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect((await env.client.get(LocalCluster, key('demo'))).status).toEqual(status)
   })
 
-  test('the endpoint of the user stays', async () => {
+  test('an endpoint that the user has set is kept', async () => {
     const endpoint = { host: 'lb.example.com', port: 443 }
     await aCluster({ endpoint })
     expect((await cluster()).spec.controlPlaneEndpoint).toEqual(endpoint)
     expect((await env.client.get(LocalCluster, key('demo'))).spec?.controlPlaneEndpoint).toEqual(endpoint)
   })
 
-  test('the Cluster follows failure domains that change', async () => {
+  test('changed failure domains are copied to the Cluster', async () => {
     await aCluster()
     const names = async () => (await cluster()).status?.failureDomains?.map(({ name }) => name)
     expect(await names()).toEqual(['a', 'b', 'c'])
-    // A merge patch of the twin's map adds domains, and removes none.
+    // In contract v1beta1 the field is a map: a merge patch adds entries and removes none.
     const failureDomains = ['a', 'b', 'c', 'd'].map((name) => ({ name, controlPlane: true }))
     await patch(LocalCluster, 'demo', { spec: { failureDomains } })
     await env.advance(seconds(5))

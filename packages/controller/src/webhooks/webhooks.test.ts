@@ -80,7 +80,7 @@ interface Answer {
   response: { uid: string; allowed?: boolean; patch?: string; warnings?: string[]; status?: { code: number; message: string } }
 }
 const post = (path: string, body: BodyInit) => handle(new Request(`https://h${path}`, { method: 'POST', body }))
-const ask = async (path: string, request: object) => {
+const postReview = async (path: string, request: object) => {
   const answer = await post(path, JSON.stringify({ request: { uid: 'u', ...request } }))
   return (await answer.json()) as Answer & { response: { convertedObjects?: unknown[]; result?: object } }
 }
@@ -94,22 +94,22 @@ const widget = (name: string, spec: object = {}, version = 'v2') => ({
 describe('admission', () => {
   test('returns defaults as a patch, with warnings', async () => {
     const path = '/mutate-shop-example-com-v2-widget'
-    const { response } = await ask(path, { operation: 'CREATE', object: widget('a') })
+    const { response } = await postReview(path, { operation: 'CREATE', object: widget('a') })
     expect({ ...response, patch: JSON.parse(atob(response.patch!)) }).toEqual({
       uid: 'u',
       allowed: true,
       patchType: 'JSONPatch',
       patch: [{ op: 'add', path: '/spec/width', value: 1 }],
     })
-    const wide = await ask(path, { operation: 'UPDATE', object: widget('a', { width: 11 }), oldObject: widget('a') })
+    const wide = await postReview(path, { operation: 'UPDATE', object: widget('a', { width: 11 }), oldObject: widget('a') })
     expect(wide.response).toEqual({ uid: 'u', allowed: true, warnings: ['wide'] })
   })
 
   test('leaves objects that violate the schema to the API server', async () => {
     const { spec: _, ...bare } = widget('a')
     const path = '/mutate-shop-example-com-v2-widget'
-    expect((await ask(path, { operation: 'CREATE', object: bare })).response).toEqual({ uid: 'u', allowed: true })
-    const broken = await ask(path, { operation: 'CREATE', object: widget('unlucky') })
+    expect((await postReview(path, { operation: 'CREATE', object: bare })).response).toEqual({ uid: 'u', allowed: true })
+    const broken = await postReview(path, { operation: 'CREATE', object: widget('unlucky') })
     expect(broken.response.status?.message).toBe('out of luck')
   })
 
@@ -124,7 +124,7 @@ describe('admission', () => {
   ])('%s of %s with width %i returns: %s', async (operation, name, width, rejection) => {
     const object = widget(name, { width })
     const about = operation === 'DELETE' ? { object: null, oldObject: object } : { object, oldObject: object }
-    const { response } = await ask('/validate-shop-example-com-v2-widget', { operation, ...about })
+    const { response } = await postReview('/validate-shop-example-com-v2-widget', { operation, ...about })
     expect(response.allowed).toBe(rejection === undefined)
     expect(response.status?.message).toBe(rejection)
   })
@@ -139,7 +139,7 @@ describe('admission', () => {
 
 describe('conversion', () => {
   const convert = async (version: string, ...objects: object[]) =>
-    (await ask('/convert', { desiredAPIVersion: `shop.example.com/${version}`, objects })).response
+    (await postReview('/convert', { desiredAPIVersion: `shop.example.com/${version}`, objects })).response
 
   test('converts to newer, older and the same version', async () => {
     const old = widget('a', { size: 2 }, 'v1')

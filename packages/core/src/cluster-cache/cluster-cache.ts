@@ -20,7 +20,7 @@ export type ClusterCacheEvent =
 export interface SourceOptions {
   /** Maps an event to keys. */
   readonly map: (event: ClusterCacheEvent, cache: Cache) => readonly ObjectKey[]
-  /** Also notify, once, when a cluster has shown no sign of life for this many milliseconds, and when it responds again. */
+  /** Also notify once when a cluster has not responded for this many milliseconds, and when it responds again. */
   readonly unreachableAfter?: number
 }
 

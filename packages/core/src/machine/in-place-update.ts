@@ -50,7 +50,7 @@ export const inPlaceUpdate: MachinePhase = async (scope, io) => {
 
   const desired = await desiredObjects(machine, scope.infrastructure.external, found(scope.bootstrap), io)
   if (!desired) return wait('infrastructure machine and bootstrap config to be marked for the update in place')
-  const answer = await ask(scope, desired, io)
+  const answer = await callUpdateMachine(scope, desired, io)
   if (answer.kind === 'blocked') {
     const { message } = answer.waiting
     const more = message === '' ? '' : `: ${message}`
@@ -87,7 +87,7 @@ async function desiredObjects(
   return { machine: withoutState(machine), infrastructureMachine, ...(bootstrapConfig && { bootstrapConfig }) }
 }
 
-async function ask(scope: MachineScope, desired: UpdateRequest['desired'], io: MachineIO): Promise<UpdateAnswer> {
+async function callUpdateMachine(scope: MachineScope, desired: UpdateRequest['desired'], io: MachineIO): Promise<UpdateAnswer> {
   const retries = io.updates.retries.of(scope.cluster)
   try {
     return await io.outside(() => io.updates.call(scope.machine, { desired, retries, clock: io.clock }, io.signal))

@@ -55,7 +55,7 @@ export type StepEnd =
   | { readonly state: 'failed'; readonly message: string; readonly outcome: Outcome }
 
 export interface MachineSettings {
-  /** Milliseconds without a sign of life from the workload cluster before Node conditions become Unknown. */
+  /** Milliseconds without a response of the workload cluster before Node conditions become Unknown. */
   readonly remoteConditionsGracePeriod: number
   /** Further labels and annotations to sync from Machine to Node, beside those of Cluster API's domains. */
   readonly syncLabels: readonly RegExp[]

@@ -137,7 +137,7 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   if (known) return known.uncovered.length === 0
 
   const { changes } = inPlace
-  const uncovered = templates.kind === 'obstacle' ? [templates.text] : await ask(handler, set, target, templates, io)
+  const uncovered = templates.kind === 'obstacle' ? [templates.text] : await callExtension(handler, set, target, templates, io)
   if (inPlace.changes === changes) inPlace.remember(key, question, { handler, uncovered, given: clock.elapsed() })
   if (uncovered.length === 0) {
     log.info('MachineSet can be updated in-place by extensions', { MachineSet: name, handler })
@@ -149,7 +149,7 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   return false
 }
 
-async function ask(
+async function callExtension(
   handler: string,
   set: MachineSet,
   target: MachineSet,

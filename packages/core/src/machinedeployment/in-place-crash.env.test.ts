@@ -36,7 +36,7 @@ interface Ending {
   readonly violations: readonly string[]
 }
 
-async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
+async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
   const store = memoryStore()
   const keptOpen = { store: async () => store, all: () => [store], remove: async () => {}, close: async () => {} }
   const clock = new VirtualClock()
@@ -113,7 +113,7 @@ async function stateOf({ client }: SetsEnv): Promise<Pick<Ending, 'machines' | '
 }
 
 test('updates all Machines in place and creates or deletes none when stopped after any write', async () => {
-  const { commits, ...undisturbed } = await play()
+  const { commits, ...undisturbed } = await runRollout()
   expect(undisturbed).toMatchObject({
     machines: [
       { version: 'v1.35.0', size: 'large', owner: 'v1.35.0', marks: [] },
@@ -123,7 +123,7 @@ test('updates all Machines in place and creates or deletes none when stopped aft
     violations: [],
   })
   for (const stop of stopsOf(commits, 12)) {
-    const { commits: _, ...ending } = await play(stop)
+    const { commits: _, ...ending } = await runRollout(stop)
     expect(ending, `stopped after write ${stop} of ${commits}`).toEqual(undisturbed)
   }
 })

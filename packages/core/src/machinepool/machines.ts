@@ -187,7 +187,7 @@ async function createMachine(infraMachine: External, scope: MachinePoolScope, io
         namespace: namespace!,
         labels,
         annotations,
-        // Set at creation, so that the Machine controller does not treat it as a stand-alone Machine.
+        // The owner is set at creation, so that the Machine controller does not treat the Machine as a stand-alone one.
         ownerReferences: [controllerReference(machinePool, MachinePool)],
       },
       spec: {

@@ -11,7 +11,7 @@ interface Clone {
   readonly object: UnknownObject
 }
 
-/** Prefixes of the error texts, as upstream's. */
+/** Prefixes of the error texts, the same as upstream's. */
 const Failed: { readonly [reason in CreationFailure['reason']]: string } = {
   BootstrapTemplateCloningFailed: 'failed to create BootstrapConfig: ',
   InfrastructureTemplateCloningFailed: 'failed to create InfraMachine: ',

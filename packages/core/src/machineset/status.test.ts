@@ -79,14 +79,14 @@ describe('ScalingUp', () => {
 describe('Deleting', () => {
   const deletionTimestamp = '2026-01-02T00:00:00Z'
   test.each([
-    ['not', {}, 'False NotDeleting'],
+    ['not being deleted', {}, 'False NotDeleting'],
     [
       'Machines could not be listed',
       { deletionTimestamp, machines: undefined },
       'Unknown InternalError: Please check controller logs for errors',
     ],
     [
-      'Machines could not be listed of a set that stays',
+      'not being deleted, and Machines could not be listed',
       { machines: undefined },
       'Unknown InternalError: Please check controller logs for errors',
     ],

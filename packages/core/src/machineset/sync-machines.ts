@@ -47,7 +47,7 @@ async function syncReferenced(
   if (!external || isDeleting(external.object)) return
   const { kind } = external
   const wanted = wantedMetadata(machineSet)
-  // Done already at creation, unless the process stopped in between.
+  // Has no effect unless the process stopped between the creation of the object and the transfer of its metadata.
   const object = await handOverMetadata(io, kind, external.object, { from: MachineSetManager, to: MetadataManager }, wanted)
   const { name, namespace } = object.metadata
   const intent = { metadata: { name, namespace: namespace!, ...wanted } }

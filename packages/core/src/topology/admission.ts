@@ -230,13 +230,13 @@ async function versionChangeErrors(
   if (pendingHooks(old).has('AfterClusterUpgrade')) {
     return rejected('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
   }
-  const unsettled = [
+  const problems = [
     ...(await controlPlaneProblems(old, request.reader)),
     ...(await workerProblems(old, request.reader)),
     ...(await poolProblems(old, request.reader)),
   ]
-  if (unsettled.length === 0) return []
-  return rejected(`version cannot be changed: ${unsettled.length === 1 ? unsettled[0] : `[${unsettled.join(', ')}]`}`)
+  if (problems.length === 0) return []
+  return rejected(`version cannot be changed: ${problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`}`)
 }
 
 /** Parses a version as leniently as upstream; `undefined` when it is invalid. */
@@ -270,7 +270,7 @@ async function controlPlaneProblems(old: Cluster, reader: Reader): Promise<strin
   return isUpgrading(object, contract) ? ['control plane is still completing a previous upgrade'] : []
 }
 
-/** Returns the MachineDeployments that have not reached that version. */
+/** Names the MachineDeployments that have not reached the Cluster's previous version. */
 async function workerProblems(old: Cluster, reader: Reader): Promise<string[]> {
   const { name, namespace } = old.metadata
   const { version } = old.spec.topology!
@@ -288,7 +288,7 @@ async function workerProblems(old: Cluster, reader: Reader): Promise<string[]> {
   return [`there are still MachineDeployments completing a previous upgrade: [${upgrading.sort().join(', ')}]`]
 }
 
-/** Returns the MachinePools that have not reached that version. */
+/** Names the MachinePools that have not reached the Cluster's previous version. */
 async function poolProblems(old: Cluster, reader: Reader): Promise<string[]> {
   const { name, namespace } = old.metadata
   const { version } = old.spec.topology!

@@ -40,7 +40,7 @@ async function callAfterControlPlaneInitialized(scope: TopologyScope, cluster: C
   const own = memory.of(cluster)
   if (!pendingHooks(cluster).has(name) || !isTrue(cluster, ClusterConditions.ControlPlaneInitialized.type)) return
   if (!own.initializedCalled) {
-    // Read live: with a stale Cluster the hook could be called twice.
+    // A stale Cluster from the cache could cause a second call of the hook.
     const live = await context.client.get(Cluster, keyOf(cluster), { signal: context.signal })
     if (!pendingHooks(live).has(name)) return
     scope.recordAnswer(await memory.hooks.call(AfterControlPlaneInitialized, scope.cluster, {}, context))

@@ -72,7 +72,7 @@ export async function reconcileTopology(key: ObjectKey, context: ReconcileContex
   let error: unknown
   try {
     if (isDeleting(cluster) && !paused) await allowDeletion(scope)
-    else if (!paused) await settle(scope)
+    else if (!paused) await applyTopology(scope)
   } catch (err) {
     error = err
   }
@@ -90,7 +90,7 @@ async function allowDeletion(scope: TopologyScope): Promise<void> {
   await scope.change({ annotations: { [OkToDeleteAnnotation]: '' } })
 }
 
-async function settle(scope: TopologyScope): Promise<void> {
+async function applyTopology(scope: TopologyScope): Promise<void> {
   const { context } = scope
   const clusterClass = await observeClass(scope.cluster, context)
   const cluster = withTerminalErrors(() => checkedVariables(scope.cluster, clusterClass))
@@ -142,7 +142,7 @@ async function patchedState(
   return desired
 }
 
-/** Records an event for ignored parts of patches, which are not an error, as upstream. */
+/** Records an event for ignored parts of patches. As upstream, ignored parts are not an error. */
 function reportIgnored({ cluster, context, memory }: TopologyScope, ignored: readonly string[]): void {
   const text = ignored.join('; ')
   const own = memory.of(cluster)
@@ -161,7 +161,7 @@ async function applyState(
   await applyInfrastructureCluster(applier, desired, current)
 
   if (controlPlane.state === 'starting') {
-    // Marked before the version is written: a crash in between must not lose the hooks that follow. See startWasInterrupted.
+    // The pending hooks are recorded before the version is written, so that a crash in between does not lose them. See startWasInterrupted.
     await scope.change({
       add: hooksOfStep(controlPlane.version, plan),
       annotations: { [ClusterTopologyUpgradeStepAnnotation]: controlPlane.version },
@@ -252,7 +252,10 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
   await orAbsent(commitChanges(context.client, Cluster, before, after, options))
 }
 
-/** A retry request is honoured once a reconcile has called, or passed, every hook that has a record; a failed call counts. */
+/**
+ * A retry request is honoured once a reconcile has called every hook that has a record, or found that it does not block. A failed call
+ * counts as a call.
+ */
 function isHonoured({ cluster, failed, notBlocking, blocking }: TopologyScope, error: unknown): boolean {
   if (error === undefined) return true
   const reached = [failed, ...blocking].map((one) => one?.hook)

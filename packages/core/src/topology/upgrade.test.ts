@@ -138,10 +138,10 @@ const worker = (name: string, more: Partial<WorkerTopology> = {}): WorkerTopolog
 })
 
 /** Formats `a:v1.34.1 taking, b:…` for workers with the given control plane. */
-function play(more: Partial<UpgradeFacts>, workers: WorkerTopology[], concurrency = 1): string {
+function versionsText(more: Partial<UpgradeFacts>, workers: WorkerTopology[], concurrency = 1): string {
   const given = facts({ controlPlane: at('v1.34.1'), plan: done, pending: new Set(['AfterClusterUpgrade']), ...more })
   const decision = controlPlaneVersion(given)
-  if (decision.kind === 'call') throw new Error(`asks for ${decision.hook}`)
+  if (decision.kind === 'call') throw new Error(`${decision.hook} must be called first`)
   return workerVersions(given, decision, workers, { concurrency })
     .map(({ name, version, state }) => `${name}:${version} ${state}`)
     .join(', ')
@@ -149,40 +149,42 @@ function play(more: Partial<UpgradeFacts>, workers: WorkerTopology[], concurrenc
 
 describe('worker versions', () => {
   test('one at a time', () => {
-    expect(play({}, [worker('a'), worker('b')])).toBe('a:v1.34.1 taking, b:v1.33.2 pending')
+    expect(versionsText({}, [worker('a'), worker('b')])).toBe('a:v1.34.1 taking, b:v1.33.2 pending')
   })
   test('as many at once as the annotation allows', () => {
-    expect(play({}, [worker('a'), worker('b'), worker('c')], 2)).toBe('a:v1.34.1 taking, b:v1.34.1 taking, c:v1.33.2 pending')
+    expect(versionsText({}, [worker('a'), worker('b'), worker('c')], 2)).toBe(
+      'a:v1.34.1 taking, b:v1.34.1 taking, c:v1.33.2 pending',
+    )
   })
   test('one that still replaces its Machines counts against the limit', () => {
     const a = worker('a', { current: 'v1.34.1', upgrading: true })
-    expect(play({ anyWorkerUpgrading: true, plan: { controlPlane: [], workers: [] } }, [a, worker('b')])).toBe(
+    expect(versionsText({ anyWorkerUpgrading: true, plan: { controlPlane: [], workers: [] } }, [a, worker('b')])).toBe(
       'a:v1.34.1 settled, b:v1.33.2 pending',
     )
   })
   test('skips a deferred one', () => {
-    expect(play({}, [worker('a', { defer: true }), worker('b')])).toBe('a:v1.33.2 deferred, b:v1.34.1 taking')
+    expect(versionsText({}, [worker('a', { defer: true }), worker('b')])).toBe('a:v1.33.2 deferred, b:v1.34.1 taking')
   })
   test('hold-upgrade-sequence defers all that follow', () => {
-    expect(play({}, [worker('a'), worker('b', { hold: true }), worker('c')], 3)).toBe(
+    expect(versionsText({}, [worker('a'), worker('b', { hold: true }), worker('c')], 3)).toBe(
       'a:v1.34.1 taking, b:v1.33.2 deferred, c:v1.33.2 deferred',
     )
   })
   test('workers are neither upgraded nor created while AfterControlPlaneUpgrade blocks', () => {
     const blocked = { pending: started, answers: new Map([['AfterControlPlaneUpgrade', 'blocked'] as const]) }
-    expect(play(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
+    expect(versionsText(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
       'a:v1.33.2 pending, new:v1.34.1 pendingCreate',
     )
   })
   test('workers are neither upgraded nor created while BeforeWorkersUpgrade blocks', () => {
     const pending = new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'])
     const blocked = { pending, answers: new Map([['BeforeWorkersUpgrade', 'blocked'] as const]) }
-    expect(play(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
+    expect(versionsText(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
       'a:v1.33.2 pending, new:v1.34.1 pendingCreate',
     )
   })
   test('workers wait while the control plane upgrades', () => {
-    expect(play({ controlPlane: at('v1.34.1', { upgrading: true }) }, [worker('a')])).toBe('a:v1.33.2 pending')
+    expect(versionsText({ controlPlane: at('v1.34.1', { upgrading: true }) }, [worker('a')])).toBe('a:v1.33.2 pending')
   })
 })
 

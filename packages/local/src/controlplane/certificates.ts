@@ -77,7 +77,7 @@ export async function ensureCertificates(
           data: secretData({ 'tls.crt': made.certificate, 'tls.key': made.key }),
         })
       } catch (err) {
-        // Created concurrently: the existing one is used.
+        // Another client has created the Secret meanwhile: its certificate is used.
         if (isReason(err, 'AlreadyExists')) return io.client.get(Secret, key)
         throw err
       }

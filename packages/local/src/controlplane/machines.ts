@@ -56,7 +56,7 @@ export async function partsOf(
   const { infrastructureRef, bootstrap } = machine.spec
   const { namespace } = machine.metadata
   const infrastructureKind = referencedKind(infrastructureRef, io)
-  // Only for the cache: their changes reach the control plane through the status of the Machine.
+  // The watch only fills the cache: changes of these objects reach the control plane through the status of the Machine.
   await io.watch(infrastructureKind, () => [])
   return {
     machine,

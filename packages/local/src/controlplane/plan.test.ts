@@ -49,59 +49,59 @@ describe('the next step', () => {
     ['of a new control plane needs no preflight', { certificatesAvailable: false }, 'create: first control plane machine'],
     ['of a complete control plane is none', { machines: three }, 'rest'],
     [
-      'up waits for a Machine to become healthy',
+      'of a scale-up waits for a Machine to become healthy',
       { machines: [aMachine('m1', { healthy: false })] },
       'hold * waiting for control plane components to become healthy',
     ],
     [
-      'up, after a remediation, creates the replacement while the etcd members have a quorum',
+      'of a scale-up after a remediation creates the replacement while the etcd members have a quorum',
       { replicas: 5, isRemediating: true, machines: [...three, aMachine('m4', { healthy: false })] },
       'create: 4 Machines < 5 replicas',
     ],
     [
-      'up, after a remediation, waits for the quorum that the replacement could cost',
+      'of a scale-up after a remediation waits for the quorum that the replacement could cost',
       { isRemediating: true, machines: [aMachine('m1'), aMachine('m2', { healthy: false })] },
       'hold * waiting for etcd cluster to become healthy',
     ],
     [
-      'up, after a remediation, waits for a healthy Machine',
+      'of a scale-up after a remediation waits for a healthy Machine',
       { isRemediating: true, machines: [aMachine('m1', { healthy: false }), aMachine('m2', { healthy: false })] },
       'hold * waiting for control plane components to become healthy * waiting for etcd cluster to become healthy',
     ],
     [
-      'up waits for a Machine to be deleted',
+      'of a scale-up waits for a Machine to be deleted',
       { machines: [aMachine('m1', { deleting: true, healthy: false })] },
       'hold * waiting for a control plane Machine to complete deletion',
     ],
     [
-      'up waits for certificates',
+      'of a scale-up waits for certificates',
       { machines: [aMachine('m1')], certificatesAvailable: false },
       'hold * cluster certificates are missing or unknown',
     ],
     [
-      'up waits for a pending version',
+      'of a scale-up waits for a pending version',
       { machines: [aMachine('m1')], pendingVersion: 'v1.37.0' },
       'hold * waiting for a version upgrade to v1.37.0 to be propagated',
     ],
-    ['up', { machines: [aMachine('m1')] }, 'create: 1 Machines < 3 replicas'],
-    ['down deletes the oldest', { machines: three, replicas: 1 }, 'delete m1: 3 Machines > 1 replicas'],
+    ['of a scale-up creates a Machine', { machines: [aMachine('m1')] }, 'create: 1 Machines < 3 replicas'],
+    ['of a scale-down deletes the oldest', { machines: three, replicas: 1 }, 'delete m1: 3 Machines > 1 replicas'],
     [
-      'down deletes a Machine that a user marked',
+      'of a scale-down deletes a Machine that a user marked',
       { machines: [three[0]!, three[1]!, aMachine('m3', { deleteFirst: true })], replicas: 1 },
       'delete m3: 3 Machines > 1 replicas',
     ],
     [
-      'down does not need certificates',
+      'of a scale-down does not need certificates',
       { machines: three, replicas: 1, certificatesAvailable: false },
       'delete m1: 3 Machines > 1 replicas',
     ],
     [
-      'down waits for the remaining Machines to become healthy',
+      'of a scale-down waits for the remaining Machines to become healthy',
       { machines: [three[0]!, three[1]!, aMachine('m3', { healthy: false })], replicas: 1 },
       'hold * waiting for control plane components to become healthy',
     ],
     [
-      'down does not wait for the Machine to delete',
+      'of a scale-down does not wait for the Machine to delete',
       { machines: [aMachine('m1', { healthy: false }), three[1]!, three[2]!], replicas: 1 },
       'delete m1: 3 Machines > 1 replicas',
     ],
@@ -146,12 +146,12 @@ describe('the next step', () => {
       'hold * waiting for control plane components to become healthy',
     ],
     [
-      'waits while a Machine is being updated',
+      'is to wait while a Machine is being updated',
       { machines: [aMachine('m1', { update: 'running' }), aMachine('m2', old)], replicas: 5 },
       'hold * waiting for in-place update of Machine m1 to complete',
     ],
     [
-      'continues an interrupted update',
+      'continues an interrupted update first',
       {
         machines: [aMachine('m1', { ...old, update: 'begun' }), aMachine('m2', { healthy: false })],
         certificatesAvailable: false,
@@ -159,7 +159,7 @@ describe('the next step', () => {
       'resume m1',
     ],
     [
-      'waits for a Machine with an update that is being deleted',
+      'is to wait for the deletion of a Machine that has an interrupted update',
       { machines: [aMachine('m1', { ...old, update: 'begun', deleting: true }), three[1]!, three[2]!] },
       'hold * waiting for in-place update of Machine m1 to complete',
     ],
@@ -221,7 +221,7 @@ function after(
 }
 
 /** Performs planned steps until there are none; new Machines are healthy at once. Returns one line per step. */
-function play(controlPlane: ControlPlane): { steps: string[]; controlPlane: ControlPlane } {
+function performSteps(controlPlane: ControlPlane): { steps: string[]; controlPlane: ControlPlane } {
   const steps: string[] = []
   let serial = controlPlane.machines.length
   while (steps.length < 100) {
@@ -235,14 +235,14 @@ function play(controlPlane: ControlPlane): { steps: string[]; controlPlane: Cont
 }
 
 test('a control plane scales 1, 3, 5, 1 over three failure domains', () => {
-  const story: string[] = []
+  const lines: string[] = []
   let controlPlane = aControlPlane({ failureDomains: ['a', 'b', 'c'] })
   for (const replicas of [1, 3, 5, 1]) {
-    const played = play({ ...controlPlane, replicas })
-    story.push(`to ${replicas}`, ...played.steps.map((step) => `  ${step}`))
-    controlPlane = played.controlPlane
+    const result = performSteps({ ...controlPlane, replicas })
+    lines.push(`to ${replicas}`, ...result.steps.map((step) => `  ${step}`))
+    controlPlane = result.controlPlane
   }
-  expect(`\n${story.join('\n')}`).toMatchInlineSnapshot(`
+  expect(`\n${lines.join('\n')}`).toMatchInlineSnapshot(`
     "
     to 1
       0 create in a: first control plane machine
@@ -262,7 +262,9 @@ test('a control plane scales 1, 3, 5, 1 over three failure domains', () => {
 
 test('a new version replaces one Machine at a time, creating before deleting', () => {
   const machines = three.map((machine, i) => ({ ...machine, ...old, failureDomain: ['a', 'b', 'c'][i] }))
-  expect(`\n${play(aControlPlane({ machines, failureDomains: ['a', 'b', 'c'] })).steps.join('\n')}`).toMatchInlineSnapshot(`
+  expect(
+    `\n${performSteps(aControlPlane({ machines, failureDomains: ['a', 'b', 'c'] })).steps.join('\n')}`,
+  ).toMatchInlineSnapshot(`
     "
     3 create in a: Machines m1, m2, m3 not up-to-date
     4 delete m1: Machines m1, m2, m3 not up-to-date
@@ -275,7 +277,7 @@ test('a new version replaces one Machine at a time, creating before deleting', (
 
 test('an in-place upgrade creates the surge Machine, updates the others, and deletes the last old one', () => {
   const machines = three.map((machine) => ({ ...machine, ...updatable }))
-  expect(`\n${play(aControlPlane({ machines })).steps.join('\n')}`).toMatchInlineSnapshot(`
+  expect(`\n${performSteps(aControlPlane({ machines })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
     3 create: Machines m1, m2, m3 not up-to-date
     4 update m1: Machines m1, m2, m3 not up-to-date
@@ -283,13 +285,13 @@ test('an in-place upgrade creates the surge Machine, updates the others, and del
     4 delete m3: Machine m3 not up-to-date"
   `)
   const [one] = machines
-  expect(`\n${play(aControlPlane({ machines, maxSurge: 0 })).steps.join('\n')}`).toMatchInlineSnapshot(`
+  expect(`\n${performSteps(aControlPlane({ machines, maxSurge: 0 })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
     3 update m1: Machines m1, m2, m3 not up-to-date
     3 update m2: Machines m2, m3 not up-to-date
     3 update m3: Machine m3 not up-to-date"
   `)
-  expect(play(aControlPlane({ machines: [one!], replicas: 1 })).steps).toEqual([
+  expect(performSteps(aControlPlane({ machines: [one!], replicas: 1 })).steps).toEqual([
     '1 create: Machine m1 not up-to-date',
     '2 delete m1: Machine m1 not up-to-date',
   ])
@@ -309,7 +311,7 @@ test('a rollout keeps between replicas - 1 and replicas + surge Machines, and en
       const machines = Array.from({ length: before }, (_, i) =>
         aMachine(`m${i + 1}`, { ...outdated[i], failureDomain: domains[i % (domains.length || 1)] }),
       )
-      const { steps, controlPlane: end } = play(aControlPlane({ replicas, maxSurge, machines, failureDomains: domains }))
+      const { steps, controlPlane: end } = performSteps(aControlPlane({ replicas, maxSurge, machines, failureDomains: domains }))
       for (const step of steps) {
         expect(Number.parseInt(step, 10)).toBeLessThanOrEqual(Math.max(before, replicas + maxSurge))
         expect(Number.parseInt(step, 10)).toBeGreaterThanOrEqual(Math.min(before, replicas - 1))

@@ -79,7 +79,7 @@ export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[]
   }
   return [
     available(scope),
-    // Not reported before certificates were read.
+    // The condition is not reported before certificates were read.
     ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailable(scope)]),
     initialized(scope),
     rollingOut(scope),

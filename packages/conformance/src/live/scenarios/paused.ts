@@ -24,13 +24,14 @@ const annotation = { [PausedAnnotation]: '' }
 
 export async function paused(bench: Bench): Promise<void> {
   const { InfraCluster, ControlPlane } = bench.target
-  // A provider that has not started also does not report the pause. So the driver first waits until the provider writes an object.
+  // A provider that has not started writes nothing either. So the driver first waits until the provider writes an object.
   await createCluster(bench, unpaused)
   for (const { kind } of [InfraCluster!, ...(ControlPlane ? [ControlPlane] : [])]) {
     await bench.until(`the provider writes ${kind.kind} ${unpaused}`, () => isWritten(bench.recording.object(kind, unpaused)))
   }
 
-  // Both pauses, before anything is provisioned. Core does not set the owner of objects of a paused Cluster.
+  // Before anything is provisioned, one Cluster is paused, and the InfraCluster of another has the annotation. Core does not set the owner
+  // of objects of a paused Cluster.
   const cluster = await createCluster(bench, name, { paused: true })
   const metadata = { labels: labels(), ownerReferences: [ownerOf(cluster, Cluster)] }
   for (const kind of [InfraCluster!.kind, controlPlaneKind(bench)]) await bench.patch(kind, name, { metadata })

@@ -208,7 +208,7 @@ async function createMachine(
         [ClusterNameLabel]: machinePool.spec.clusterName,
         [MachinePoolNameLabel]: labelValue(machinePool.metadata.name),
       },
-      // Not as controller: that is the Machine, if core creates one.
+      // The pool is not the controller: core may create a Machine, which becomes the controller.
       ownerReferences: [ownerReference(pool, LocalMachinePool)],
     },
     spec: {
