@@ -11,7 +11,7 @@ import { runTests } from './tests.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Environment tests of the local provider that do not run for both contracts in `npm test`. */
-const localFiles = ['controlplane/remediation', 'infrastructure/machinepool/machinepool'].map(
+const localFiles = ['local', 'controlplane/in-place', 'controlplane/remediation', 'infrastructure/machinepool/machinepool'].map(
   (name) => `packages/local/src/${name}.env.test.ts`,
 )
 

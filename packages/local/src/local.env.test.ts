@@ -1,9 +1,11 @@
-/** The whole provider with core's Cluster and Machine controllers, on the virtual clock. */
+/**
+ * The whole provider with core's Cluster and Machine controllers, on the virtual clock. `npm run interop -- old-contract` repeats it by contract
+ * v1beta1.
+ */
 import { Cluster, coreKinds, Machine } from '@capstan/api'
 import { listen, memoryStore, type Store } from '@capstan/apiserver'
 import { createClusterCache, createClusterController, createMachineController } from '@capstan/core'
 import {
-  admissionOf,
   ConfigMap,
   createClient,
   draft,
@@ -33,8 +35,6 @@ import { LocalMachine, LocalMachineTemplate } from './kinds/local-machine.ts'
 import { createWorkloads, type Workloads } from './workload/workloads.ts'
 
 const kinds = [...coreKinds, ...localKinds]
-/** Server options for a store in which the kinds are installed. */
-const installed = { kinds: [], admission: admissionOf(kinds) }
 
 interface World extends TestEnv {
   readonly workloads: Workloads
@@ -85,10 +85,10 @@ function keptStores() {
 async function aWorld(options: Partial<TestEnvOptions> & { stores?: ReturnType<typeof keptStores> } = {}): Promise<World> {
   const { stores = keptStores(), ...more } = options
   let workloads!: Workloads
+  const log = options.log ?? silent
   const env = await testEnv({
     kinds,
     controllers: ({ clock, random }) => {
-      const log = options.log ?? silent
       workloads = createWorkloads({ ...stores, clock, random, log })
       const clusters = createClusterCache({
         clock,
@@ -99,13 +99,9 @@ async function aWorld(options: Partial<TestEnvOptions> & { stores?: ReturnType<t
           return createClient(await workloads.whenStarted(servername!))
         },
       })
-      return [
-        clusters.controller,
-        createClusterController({ clusters }),
-        createMachineController({ clusters }),
-        ...localControllers({ workloads, endpoint: { host: '127.0.0.1', port: 6443 } }),
-      ] as never
+      return [clusters.controller, createClusterController({ clusters }), createMachineController({ clusters })] as never
     },
+    providers: () => localControllers({ workloads, endpoint: { host: '127.0.0.1', port: 6443 } }),
     ...more,
   })
   const world = { ...env, workloads }
@@ -467,7 +463,7 @@ test('a paused cluster is reachable after a restart', async () => {
   await world.advance(seconds(5))
   await end(open.pop()!)
 
-  const again = await aWorld({ ...installed, stores, store, clock })
+  const again = await aWorld({ isInstalled: true, stores, store, clock })
   await again.settle()
   expect(await nodes(again)).toHaveLength(1)
 })
@@ -521,13 +517,13 @@ test('creates each object once, however early the process was stopped', async ()
   const newStore = await installedStore()
   for (let writes = 0; ; writes++) {
     const [stores, store, clock] = [keptStores(), await newStore(), new VirtualClock()]
-    const world = await aWorld({ ...installed, stores, store, clock, between: cutOffAfter(writes) })
+    const world = await aWorld({ isInstalled: true, stores, store, clock, between: cutOffAfter(writes) })
     await createCluster(world)
     await world.settle()
     const finished = (await shown(world)).join() === 'Running in a v1.35.0'
     await end(open.pop()!)
 
-    const again = await aWorld({ ...installed, stores, store, clock, seed: 2 })
+    const again = await aWorld({ isInstalled: true, stores, store, clock, seed: 2 })
     await again.advance(seconds(30))
     expect([writes, ...(await shown(again))]).toEqual([writes, 'Running in a v1.35.0'])
     const [machine] = await machines(again)
@@ -554,11 +550,11 @@ test.each([4, 11, 17, 23, 30, 38, 47])('a rollout that is stopped at write %d co
   await before.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
   await end(open.pop()!)
 
-  const stopped = await aWorld({ ...installed, stores, store, clock, between: cutOffAfter(writes) })
+  const stopped = await aWorld({ isInstalled: true, stores, store, clock, between: cutOffAfter(writes) })
   await stopped.advance(seconds(20))
   await end(open.pop()!)
 
-  const again = await aWorld({ ...installed, stores, store, clock, seed: 2 })
+  const again = await aWorld({ isInstalled: true, stores, store, clock, seed: 2 })
   const counts = await followMachines(again, () => Promise.resolve(), 'v1.36.0')
   expect(counts).toMatch(/3\/3$/)
   expect(counts).not.toMatch(/\/[0125-9]/)

@@ -24,7 +24,7 @@ interface Moved {
   readonly now: string
   readonly before: string
   toOld?(value: Any, object: Any): unknown
-  toNew?(value: Any): unknown
+  toNew?(value: Any, object: Any): unknown
   /** The schema of the field in contract v1beta1; by default it is the same. */
   schema?(now: JSONSchema): JSONSchema
 }
@@ -77,7 +77,7 @@ const byEndOfKind: readonly (readonly [RegExp, readonly Moved[]])[] = [
         before: 'status.unavailableReplicas',
         // Only the spec says how many there should be; a test that reports the count also sets the spec.
         toOld: (available: number, { spec, status }: Any) => (spec?.replicas ?? status?.replicas ?? available) - available,
-        toNew: () => undefined,
+        toNew: (unavailable: number, { spec, status }: Any) => (spec?.replicas ?? status?.replicas ?? unavailable) - unavailable,
       },
       ...['nodeDrainTimeout', 'nodeVolumeDetachTimeout', 'nodeDeletionTimeout'].map(timeout),
       ...['readinessGates', 'taints'].map((name) => ({

@@ -16,16 +16,22 @@ import { oldTwins, speakingOld, testContract } from './contract-twin.ts'
 import { realHost } from './real-host.ts'
 import { advance, type Busy, createTraffic, settle } from './settle.ts'
 
+type Controllers =
+  | readonly Controller[]
+  | ((env: { client: Client; clock: VirtualClock; random: Random }) => readonly Controller[])
+
 export interface TestEnvOptions {
   /** Kinds to install as CustomResourceDefinitions. */
   readonly kinds: readonly DeclaredKind[]
-  readonly controllers?:
-    | readonly Controller[]
-    | ((env: { client: Client; clock: VirtualClock; random: Random }) => readonly Controller[])
+  readonly controllers?: Controllers
+  /** Controllers of providers, in a manager of their own: they speak the contract of this environment. Created after `controllers`. */
+  readonly providers?: Controllers
   /** Admission in addition to that of the kinds. */
   readonly admission?: readonly Admission[]
   /** Store of an earlier environment, to continue with its objects. */
   readonly store?: Store
+  /** The kinds are in the store already. */
+  readonly isInstalled?: boolean
   readonly clock?: VirtualClock
   readonly seed?: number
   /** Turns of the event loop for which `settle` waits without progress. Use a small number for tests with blocked requests or watches. */
@@ -64,7 +70,7 @@ export interface Host {
   /** Called once the kinds are served. */
   installed?(): Promise<void>
   /** Returns whether informers are up to date, for servers whose store is not accessible. */
-  isCaughtUp?(manager: Manager): Promise<boolean>
+  isCaughtUp?(managers: readonly Manager[]): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -93,29 +99,33 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const { client, store } = host
 
   const traffic = createTraffic()
-  await installKinds(client, kinds, { clock, random, conversion: host.conversion })
+  if (!options.isInstalled) await installKinds(client, kinds, { clock, random, conversion: host.conversion })
   await host.installed?.()
 
   const between = options.between ?? ((transport: Transport) => transport)
-  const controllersClient = createClient(between(traffic.count(host.transport())))
-  const { controllers = [] } = options
-  const manager = createManager({
-    client: controllersClient,
-    clock,
-    random,
-    log,
-    controllers: typeof controllers === 'function' ? controllers({ client: controllersClient, clock, random }) : controllers,
-  })
+  const connect = () => between(traffic.count(host.transport()))
+  const managerOf = (controllers: Controllers, transport: Transport): Manager => {
+    const client = createClient(transport)
+    return createManager({
+      client,
+      clock,
+      random,
+      log,
+      controllers: typeof controllers === 'function' ? controllers({ client, clock, random }) : controllers,
+    })
+  }
+  const manager = managerOf(options.controllers ?? [], connect())
+  const managers = [manager, ...(options.providers ? [managerOf(options.providers, asTest(connect()))] : [])]
   const closing = new AbortController()
   const busy: Busy = {
     closed: closing.signal,
-    managers: () => [manager],
+    managers: () => managers,
     stores: () => (host.isCaughtUp ? [] : [store]),
     traffic,
-    ...(host.isCaughtUp ? { isCaughtUp: () => host.isCaughtUp!(manager) } : {}),
+    ...(host.isCaughtUp ? { isCaughtUp: () => host.isCaughtUp!(managers) } : {}),
     ...(options.patience === undefined ? {} : { patience: options.patience }),
   }
-  await manager.start()
+  await Promise.all(managers.map((one) => one.start()))
   await settle(busy)
 
   return {
@@ -128,7 +138,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     advance: (ms) => advance(clock, ms, busy),
     async close() {
       closing.abort()
-      await manager.stop()
+      await Promise.all(managers.map((one) => one.stop()))
       await host.close()
     },
   }

@@ -1,13 +1,28 @@
 /** A whole management cluster on the virtual clock: API server, core and local provider, with readable lines of their changes. */
 import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
-import type { Client, Logger } from '@capstan/kube'
-import { createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
+import type { Client, Logger, Transport } from '@capstan/kube'
+import { admissionOf, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import type { HookCall, Line, Plane, PlaneOptions, Stores } from '@capstan/lab'
-import { createPlane, createProviders, followStory, lineOf, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
+import {
+  connectWorkload,
+  coreControllers,
+  createHooks,
+  createPlane,
+  createProviders,
+  followStory,
+  lineOf,
+  memoryStores,
+  ownConversion,
+  ownWebhooks,
+  providerAdmission,
+  ProviderNames,
+} from '@capstan/lab'
 import { coreKinds, type Hook } from '@capstan/api'
 import type { Store } from '@capstan/apiserver'
-import { createManager, installKinds } from '@capstan/controller'
-import { localKinds } from '@capstan/local'
+import { createManager, installKinds, type Manager } from '@capstan/controller'
+import { createApiServer } from '@capstan/kubernetes-kinds'
+import { createWorkloads, localControllers, localKinds } from '@capstan/local'
+import { oldTwins, speakingOld, testContract } from './contract-twin.ts'
 import { realHost } from './real-host.ts'
 import { advance, type Busy, createTraffic, settle, type Traffic } from './settle.ts'
 
@@ -79,8 +94,11 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
   }
   // As in `testEnv`. A real server does not have the objects of existing stores.
   const kubeconfig = options.stores ? undefined : process.env.CAPSTAN_TEST_KUBECONFIG
-  const { plane, isCaughtUp } =
-    kubeconfig === undefined ? { plane: await createPlane(planeOptions) } : await planeOn(kubeconfig, planeOptions, traffic)
+  const { plane, managers, isCaughtUp } = await (kubeconfig !== undefined
+    ? planeOn(kubeconfig, planeOptions, traffic)
+    : testContract() === 'v1beta1'
+      ? oldPlane(planeOptions)
+      : newPlane(planeOptions))
   const following = new AbortController()
   const followed = followStory(plane.client, {
     clock,
@@ -89,7 +107,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     report: reportLine,
   })
   const busy: Busy = {
-    managers: () => [plane.manager],
+    managers: () => managers,
     stores: () => (isCaughtUp ? [] : stores.all()),
     traffic,
     closed: following.signal,
@@ -119,12 +137,77 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
   }
 }
 
+interface RunningPlane {
+  readonly plane: Plane
+  readonly managers: readonly Manager[]
+  isCaughtUp?(): Promise<boolean>
+}
+
+async function newPlane(options: PlaneOptions): Promise<RunningPlane> {
+  const plane = await createPlane(options)
+  return { plane, managers: [plane.manager] }
+}
+
+/** The same management cluster, with a local provider of contract v1beta1 in a manager of its own: core's client is not translated. */
+async function oldPlane(options: PlaneOptions): Promise<RunningPlane> {
+  const { stores, clock, random, log, endpoint, reach } = options
+  const local = oldTwins(localKinds)
+  const kinds = [...coreKinds, ...local]
+  const server = createApiServer({
+    store: await stores.store('management'),
+    clock,
+    random,
+    log,
+    admission: [
+      ...providerAdmission(options.providerHooks).filter(({ kind }) => !localKinds.some((one) => one === kind)),
+      ...admissionOf(local),
+    ],
+    webhooks: ownWebhooks(kinds, () => coreClient),
+  })
+  await server.ready
+  const asProvider = (transport: Transport) => speakingOld(transport, localKinds)
+  const connect = async () => {
+    const inProcess = server.transport({ agent: 'capstan' })
+    return reach ? await reach(server, inProcess) : inProcess
+  }
+  const coreClient = createClient(await connect())
+  await installKinds(createClient(server.transport()), kinds, { clock, random, conversion: ownConversion })
+  const workloads = createWorkloads({
+    openStore: (name) => stores.store(name),
+    removeStore: (name) => stores.remove(name),
+    clock,
+    random,
+    log,
+  })
+  const hooks = createHooks({ ...options, client: coreClient })
+  const common = { clock, random, log }
+  const core = createManager({
+    ...common,
+    client: coreClient,
+    controllers: coreControllers({ ...common, connect: connectWorkload(workloads, { clock, random, endpoint }), hooks }),
+  })
+  const provider = createManager({
+    ...common,
+    client: createClient(asProvider(await connect())),
+    controllers: localControllers({ workloads, endpoint, updates: hooks.runtime }),
+  })
+  await Promise.all([core.start(), provider.start()])
+  const plane: Plane = {
+    server,
+    client: createClient(asProvider(server.transport({ agent: 'capstan' }))),
+    manager: core,
+    workloads,
+    async close() {
+      await Promise.all([core.stop(), provider.stop()])
+      await workloads.close()
+      await server.close()
+    },
+  }
+  return { plane, managers: [core, provider] }
+}
+
 /** The same management cluster on a real API server, with simulated workload clusters. */
-async function planeOn(
-  kubeconfig: string,
-  options: PlaneOptions,
-  traffic: Traffic,
-): Promise<{ plane: Plane; isCaughtUp: () => Promise<boolean> }> {
+async function planeOn(kubeconfig: string, options: PlaneOptions, traffic: Traffic): Promise<RunningPlane> {
   const { clock, random, log } = options
   const host = await realHost({
     kubeconfig,
@@ -149,7 +232,7 @@ async function planeOn(
       await host.close()
     },
   }
-  return { plane, isCaughtUp: () => host.isCaughtUp!(manager) }
+  return { plane, managers: [manager], isCaughtUp: () => host.isCaughtUp!([manager]) }
 }
 
 /**

@@ -63,17 +63,19 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
       await Promise.all(kinds.map((kind) => served(client, kind)))
       if (admission.length > 0) await webhooks.configure()
     },
-    async isCaughtUp(manager: Manager) {
+    async isCaughtUp(managers: readonly Manager[]) {
       const { metadata } = await client.list(Namespace, { limit: 1 })
       if (metadata.resourceVersion === compared) return true
       const areEqual = await Promise.all(
-        manager.informers().map(async (informer) => {
-          const { items } = await client.list(informer.kind)
-          for (const item of items) newest = Math.max(newest, Number(item.metadata.resourceVersion))
-          const isKnown = (item: KubeObject) =>
-            informer.get(keyOf(item))?.metadata.resourceVersion === item.metadata.resourceVersion
-          return items.length === informer.size && items.every(isKnown)
-        }),
+        managers
+          .flatMap((manager) => manager.informers())
+          .map(async (informer) => {
+            const { items } = await client.list(informer.kind)
+            for (const item of items) newest = Math.max(newest, Number(item.metadata.resourceVersion))
+            const isKnown = (item: KubeObject) =>
+              informer.get(keyOf(item))?.metadata.resourceVersion === item.metadata.resourceVersion
+            return items.length === informer.size && items.every(isKnown)
+          }),
       )
       if (areEqual.includes(false)) return false
       compared = metadata.resourceVersion

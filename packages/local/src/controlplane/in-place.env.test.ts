@@ -1,4 +1,7 @@
-/** In-place updates of control plane Machines, in a whole management cluster on the virtual clock. */
+/**
+ * In-place updates of control plane Machines, in a whole management cluster on the virtual clock. `npm run interop -- old-contract` repeats it by
+ * contract v1beta1.
+ */
 import {
   CanUpdateMachine,
   Cluster,
