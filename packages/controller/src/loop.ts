@@ -301,12 +301,26 @@ export class Loop {
     else log.error('Reconciler error', { err: failure })
   }
 
+  /**
+   * Drops keys of objects that the event filter excludes. Objects of kinds that a reconcile watches need not have the label themselves, and
+   * those of all other objects are watched as well.
+   */
+  #filtered(map: MapFunction): MapFunction {
+    const { eventFilter, informers } = this.#options
+    if (!eventFilter) return map
+    return (object, cache) =>
+      map(object, cache).filter((key) => {
+        const target = informers.find(this.controller.for)?.get(key)
+        return target !== undefined && eventFilter(target)
+      })
+  }
+
   /** A reconcile waits until the kind is listed, at most for its own time limit: the kind may never be served. */
   async #watch(kind: Kind, map: MapFunction, signal: AbortSignal): Promise<void> {
     const name = `${resourceName(kind)}/${kind.version}`
     const known = this.#watched.get(name)
     if (known && this.#options.informers.find(kind)?.isSynced) return
-    const listed = known ?? this.#follow(kind, map)
+    const listed = known ?? this.#follow(kind, this.#filtered(map))
     this.#watched.set(name, listed)
     await unlessAborted(listed, signal)
   }

@@ -6,6 +6,7 @@ import {
   isReason,
   keyText,
   Namespace,
+  Secret,
   seededRandom,
   silent,
   systemClock,
@@ -105,6 +106,38 @@ test('an event filter decides by the new object, and by the last state of a dele
   await client.delete(ConfigMap, { namespace: 'one', name: 'other' })
   while (reconciled.length < 3) await new Promise((resolve) => setImmediate(resolve))
   expect(reconciled).toEqual(['one/mine', 'one/other', 'one/other'])
+})
+
+test('an event filter limits the objects that changes of kinds watched by a reconcile lead to', async () => {
+  const reconciled: string[] = []
+  const maps = controller({
+    name: 'maps',
+    for: ConfigMap,
+    async reconcile(key, io) {
+      reconciled.push(keyText(key))
+      await io.watch(Secret, ({ metadata }) => [{ namespace: metadata.namespace!, name: metadata.name }])
+      return proceed()
+    },
+  })
+  const manager = createManager({
+    client,
+    clock: systemClock,
+    random: seededRandom(1),
+    log: silent,
+    controllers: [maps],
+    eventFilter: ({ metadata }) => metadata.labels?.mine === 'yes',
+  })
+  closing.push(() => manager.stop())
+  await manager.start()
+  await create('one', 'other')
+  await create('one', 'mine', { mine: 'yes' })
+  const until = async (count: number) => {
+    while (reconciled.length < count) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await until(1)
+  for (const name of ['other', 'mine']) await client.create(Secret, { metadata: { namespace: 'one', name } })
+  await until(2)
+  expect(reconciled).toEqual(['one/mine', 'one/mine'])
 })
 
 test('after the sync period every object is reconciled again, until the manager stops', async () => {
