@@ -191,6 +191,15 @@ export const explained: readonly Explained[] = [
       (/^Machine(Set)? /.test(object) && /^status\.deprecated\.v1beta1\.conditions\[(Machines)?Ready\]/.test(path)),
   },
   {
+    what: 'Addresses that the API server rejects',
+    reason:
+      'upstream writes conditions and the provider ID, then a status that the API server rejects because of more than 256 or of invalid addresses, and retries without end',
+    seen: '`InfrastructureReady` of a Machine names what is wrong with `status.addresses` of the infrastructure machine; until that changes, a Machine is not provisioned, or keeps its addresses, and the rest of its status is written',
+    // No case shows it: Machine, Node, Cluster and events of upstream depend on how far its attempts get.
+    cases: [],
+    matches: () => false,
+  },
+  {
     what: 'Invalid variables of topologies',
     reason: "upstream's defaulting webhook rejects them; Capstan's validates them together with everything else",
     seen: 'the same text, with `validation.cluster.cluster.x-k8s.io` as the name of the webhook',

@@ -2,6 +2,7 @@
 import { Cluster, Machine, MachinePool } from '@capstan/api'
 import { type DeclaredKind, minutes, type Transport } from '@capstan/kube'
 import {
+  aMachine,
   aMachinePool,
   type CoreEnv,
   conditionText,
@@ -62,6 +63,9 @@ const provisioned = { initialization: { provisioned: true } }
 /** 900 KB in fields that no contract has. */
 const junk = () => Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`junk${i}`, 'x'.repeat(1000)]))
 
+const repeated = <T>(count: number, entry: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => entry(i))
+const ref = (name: string) => ({ apiGroup: 'infra.example.com', kind: 'DevMachine', name })
+
 /** Deletes and recreates the object, then deletes it. */
 async function disappear(kind: DeclaredKind, name: string, times: number): Promise<void> {
   const { spec = {} } = (await env.get(kind, name)) as { spec?: object }
@@ -104,7 +108,6 @@ describe('an infrastructure machine', () => {
   test.each([
     ['initialization is a list', { status: { initialization: ['provisioned'] } }],
     ['provisioned is a string', { status: { initialization: { provisioned: 'true' } } }],
-    ['addresses are a number', { status: { ...provisioned, addresses: 7 } }],
     ['conditions are a string', { status: { ...provisioned, conditions: 'Ready' } }],
     ['providerID is an object', { spec: { providerID: { id: 'x' } }, status: provisioned }],
   ])('whose %s leads to a condition, and affects no other Machine', async (_, body) => {
@@ -115,7 +118,7 @@ describe('an infrastructure machine', () => {
       spec: {
         clusterName: 'demo',
         bootstrap: { dataSecretName: 'data' },
-        infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevMachine', name: 'm' },
+        infrastructureRef: ref('m'),
       },
     })
     const work = await writesOf(() => env.patch(DevMachine, 'm', body))
@@ -123,6 +126,63 @@ describe('an infrastructure machine', () => {
     expect(conditionText(await machine(), 'InfrastructureReady')).toMatch(/^False NotReady: /)
     await env.provisionMachine('other')
     expect(conditionText(await env.get(Machine, 'other'), 'InfrastructureReady')).toMatch(/^True/)
+  })
+
+  const address = (text: string, type = 'InternalIP') => ({ type, address: text })
+  const many = repeated(10_000, (i) => address(`10.0.0.${i}`))
+
+  test.each([
+    ['10,000 addresses', many, ': expected at most 256 entries, got 10000'],
+    ['an address of an unknown type', [address('a'), address('b', 'Pigeon')], '[1].type: expected one of Hostname, '],
+    ['a long address', [address('x'.repeat(257))], '[0].address: expected a string of 1 to 256 characters, got 257 characters'],
+    [
+      'an address that is a number',
+      [{ type: 'Hostname', address: 7 }],
+      '[0].address: expected a string of 1 to 256 characters, got number',
+    ],
+    ['addresses that are a number', 7, ': expected a list, got number'],
+  ])('with %s is not provisioned until they are valid, and a condition has the reason', async (_, addresses, message) => {
+    await env.provisionCluster()
+    await env.create(DevConfig, 'm')
+    await env.create(DevMachine, 'm', { spec: { providerID: 'dev:///m' } })
+    await env.create(Machine, 'm', {
+      spec: { ...aMachine().spec, bootstrap: { dataSecretName: 'data' }, infrastructureRef: ref('m') },
+    })
+    const work = await writesOf(() => env.patch(DevMachine, 'm', { status: { ...provisioned, addresses } }))
+    expect(work.writes).toBeLessThan(10)
+    expect(conditionText(await machine(), 'InfrastructureReady')).toContain(
+      `False NotReady: DevMachine default/m breaks the contract: status.addresses${message}`,
+    )
+    expect((await machine()).status?.initialization?.infrastructureProvisioned).toBeUndefined()
+    await env.patch(DevMachine, 'm', { status: { addresses: [address('10.0.0.1')] } })
+    expect(conditionText(await machine(), 'InfrastructureReady')).toBe('True Ready')
+    expect((await machine()).status?.addresses).toEqual([address('10.0.0.1')])
+  })
+
+  test('that reports 10,000 addresses later keeps the earlier ones, and its Machine reports other changes', async () => {
+    await env.provisionCluster()
+    await env.provisionMachine('m')
+    await env.patch(DevMachine, 'm', { status: { addresses: [address('10.0.0.1')] } })
+    const work = await writesOf(async () => {
+      await env.patch(DevMachine, 'm', { status: { addresses: many } })
+      expect(conditionText(await machine(), 'InfrastructureReady')).toBe(
+        'True Ready: DevMachine default/m breaks the contract: status.addresses: expected at most 256 entries, got 10000',
+      )
+      expect(conditionText(await machine(), 'Available')).toBe('True Available')
+      const Ready = {
+        type: 'Ready',
+        status: 'False',
+        reason: 'Broken',
+        message: 'no',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      }
+      await env.patch(DevMachine, 'm', { status: { conditions: [Ready] } })
+    })
+    expect(work.writes).toBeLessThan(10)
+    expect((await machine()).status?.addresses).toEqual([address('10.0.0.1')])
+    expect(conditionText(await machine(), 'InfrastructureReady')).toMatch(
+      /^False Broken: DevMachine default\/m breaks the contract/,
+    )
   })
 
   test('that repeatedly disappears and returns leads to a condition, and to a proportional number of writes', async () => {
@@ -142,7 +202,7 @@ describe('an infrastructure machine', () => {
         spec: {
           clusterName: 'demo',
           bootstrap: { dataSecretName: 'data' },
-          infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevMachine', name: 'same' },
+          infrastructureRef: ref('same'),
         },
       })
       await env.patch(DevMachine, 'same', { status: provisioned })
@@ -199,7 +259,6 @@ async function aCluster(): Promise<void> {
   await env.create(DevControlPlane, 'demo')
   await env.settle()
 }
-const repeated = <T>(count: number, entry: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => entry(i))
 const initialized = { initialization: { controlPlaneInitialized: true } }
 
 // Upstream: a field of the wrong type is an error of the reconcile, and the milestone is not reached.

@@ -17,6 +17,7 @@ import {
   providerIDsOf,
 } from './infra-machine-pool.ts'
 import { failureDomainsOf, InfraClusterContract } from './infra-cluster.ts'
+import { addressesOf } from './infra-machine.ts'
 
 const crd = (labels: { [key: string]: string }) =>
   ({ apiVersion: '', kind: '', metadata: { name: 'foos.example.com', labels } }) as never
@@ -104,6 +105,28 @@ test.each([
   ['no objects', ['a'], 'expected entries with a name'],
 ])('failure domains with %s are an error', (_, failureDomains, message) => {
   expect(() => failureDomainsOf({ status: { failureDomains } }, 'v1beta2')).toThrow(`status.failureDomains: ${message}`)
+})
+
+describe('addresses', () => {
+  const address = { type: 'InternalIP', address: '10.0.0.1' }
+  test('are those of the infrastructure machine, if it reports any', () => {
+    expect(addressesOf({ status: { addresses: [address] } }, 'v1beta2')).toEqual([address])
+    expect(addressesOf({ status: { addresses: Array(256).fill(address) } }, 'v1beta1')).toHaveLength(256)
+    expect(addressesOf({}, 'v1beta2')).toBeUndefined()
+  })
+
+  test.each([
+    ['a number', 7, ': expected a list, got number'],
+    ['more than 256', Array(257).fill(address), ': expected at most 256 entries, got 257'],
+    ['null as an address', [null], '[0].type: expected one of Hostname, ExternalIP, InternalIP, ExternalDNS, InternalDNS'],
+    [
+      'an empty address',
+      [address, { ...address, address: '' }],
+      '[1].address: expected a string of 1 to 256 characters, got 0 characters',
+    ],
+  ])('with %s are an error', (_, addresses, message) => {
+    expect(() => addressesOf({ status: { addresses } }, 'v1beta2')).toThrow(`status.addresses${message}`)
+  })
 })
 
 describe('a control plane', () => {

@@ -1,7 +1,7 @@
 /** Contract of the infrastructure of a Machine. Upstream: internal/contract/infrastructure_machine.go, v1.14. */
 import type { MachineAddress } from '../core/v1beta2/machine.ts'
 import { failureFields, templateFields } from './common.ts'
-import { field } from './field.ts'
+import { type ContractVersion, field, readField } from './field.ts'
 
 export const InfraMachineContract = {
   provisioned: field<boolean>(
@@ -31,4 +31,30 @@ export const InfraMachineTemplateContract = {
     'status.capacity',
     'Capacity of the hosts of the template, for the cluster autoscaler.',
   ),
+}
+
+/** Limits of `Machine.status.addresses`. */
+const maxAddresses = 256
+const maxAddressLength = 256
+const addressTypes: readonly unknown[] = ['Hostname', 'ExternalIP', 'InternalIP', 'ExternalDNS', 'InternalDNS']
+
+/**
+ * Returns the addresses of the host; `undefined` when it reports none.
+ *
+ * @throws TypeError when they violate the limits of `Machine.status.addresses`: the API server would reject the whole status
+ */
+export function addressesOf(infraMachine: object, contract: ContractVersion): MachineAddress[] | undefined {
+  const path = InfraMachineContract.addresses.paths[contract]
+  const list: unknown = readField(infraMachine, InfraMachineContract.addresses, contract)
+  if (list === undefined) return undefined
+  if (!Array.isArray(list)) throw new TypeError(`${path}: expected a list, got ${typeof list}`)
+  if (list.length > maxAddresses) throw new TypeError(`${path}: expected at most ${maxAddresses} entries, got ${list.length}`)
+  for (const [index, entry] of list.entries()) {
+    const { type, address } = (entry ?? {}) as { type?: unknown; address?: unknown }
+    if (!addressTypes.includes(type)) throw new TypeError(`${path}[${index}].type: expected one of ${addressTypes.join(', ')}`)
+    if (typeof address === 'string' && address.length > 0 && address.length <= maxAddressLength) continue
+    const got = typeof address === 'string' ? `${address.length} characters` : typeof address
+    throw new TypeError(`${path}[${index}].address: expected a string of 1 to ${maxAddressLength} characters, got ${got}`)
+  }
+  return list
 }

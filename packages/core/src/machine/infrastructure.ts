@@ -1,9 +1,10 @@
-import { InfraMachineContract, MachineConditions } from '@capstan/api'
+import { addressesOf, InfraMachineContract, type MachineAddress, MachineConditions } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
-import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
+import { isDeleting, messageOf, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { mirrored } from '../external/mirrored.ts'
-import { read, readTyped } from '../external/observed.ts'
+import type { External } from '../external/get.ts'
+import { readTyped } from '../external/observed.ts'
 import { observeReference } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
 
@@ -29,10 +30,7 @@ export const infrastructure: MachinePhase = async (scope, io) => {
   if (!providerID) return wait(`${ref.kind} ${ref.name} to report spec.providerID`)
 
   const status = (machine.status ??= {})
-  const addresses = read(external, InfraMachineContract.addresses)
-  if (addresses !== undefined && !Array.isArray(addresses)) {
-    throw new TypeError(`${InfraMachineContract.addresses.paths[external.contract]}: expected a list, got ${typeof addresses}`)
-  }
+  const addresses = readAddresses(scope, external)
   if (addresses) status.addresses = addresses
   // Upstream: the deprecated spec field still wins when a provider sets it.
   const chosen = readTyped(external, InfraMachineContract.specFailureDomain, 'string')
@@ -46,12 +44,23 @@ export const infrastructure: MachinePhase = async (scope, io) => {
   return proceed()
 }
 
+/** @throws TerminalError when addresses are invalid: a retry does not help, and a change of the object enqueues the Machine */
+function readAddresses(scope: MachineScope, { object, contract }: External): MachineAddress[] | undefined {
+  try {
+    return addressesOf(object, contract)
+  } catch (err) {
+    const { kind, metadata } = object
+    scope.invalid = `${kind} ${metadata.namespace}/${metadata.name} breaks the contract: ${messageOf(err)}`
+    throw new TerminalError(scope.invalid)
+  }
+}
+
 /** Returns the InfrastructureReady condition. Pure. */
 export function infrastructureReady(scope: MachineScope): NewCondition {
-  const { machine, infrastructure } = scope
+  const { machine, infrastructure, invalid } = scope
   const { kind } = machine.spec.infrastructureRef
   const unexpected = isDeleting(machine) ? '' : ' while the Machine still exists'
-  return mirrored(infrastructure, {
+  const condition = mirrored(infrastructure, {
     kind,
     as: MachineConditions.InfrastructureReady,
     source: 'Ready',
@@ -59,6 +68,7 @@ export function infrastructureReady(scope: MachineScope): NewCondition {
     reached: wasProvisioned(scope),
     deleted: wasProvisioned(scope) ? `${kind} has been deleted${unexpected}` : undefined,
   })
+  return invalid === undefined ? condition : { ...condition, message: invalid }
 }
 
 const wasProvisioned = ({ machine }: MachineScope): boolean => machine.status?.initialization?.infrastructureProvisioned === true
