@@ -1,5 +1,5 @@
 /** Generates docs/reference/contracts.md: the rules of the provider contracts, from their declarations. */
-import { type CoreRule, coreRules, isChecked, linkOf, Levels, type PageName, type Rule, rules } from '@capstan/conformance'
+import { coreRules, isChecked, linkOf, Levels, type PageName, type Rule, rules, twinCases } from '@capstan/conformance'
 import { coreProofs, familyOf, unproved } from '../packages/conformance/src/core-rules/proofs.suite.ts'
 import { warning } from './gen-pages.ts'
 
@@ -44,19 +44,23 @@ function coreSection(): string[] {
     '## Core',
     '',
     'What core does for providers. "Core will …" of the book counts as MUST. The tests play a provider of each contract version; their names begin with the rule.',
+    'Cases of [core-twin](../../interop/README.md#core-beside-upstreams-core) compare the same with upstream’s core.',
     '',
-    ...coreRules.flatMap((rule: CoreRule) => [
+    ...coreRules.flatMap((rule) => [
       `### ${rule.id}`,
       '',
       `**${rule.level}** ${rule.sentence}`,
       '',
       `- Upstream: ${rule.pages.map((page) => `[${page}](${linkOf(rule, page)})`).join(', ')}, section "${rule.section}".`,
       `- Applies to: contract ${rule.versions.join(' and ')}.`,
-      `- Proved by: ${(proofs.get(rule.id) ?? []).map((file) => `\`packages/${file}\``).join(', ')}.`,
+      `- Proved by: ${listed((proofs.get(rule.id) ?? []).map((file) => `packages/${file}`))}.`,
+      ...(twinCases[rule.id] ? [`- Cases of core-twin: ${listed(twinCases[rule.id]!)}.`] : []),
       '',
     ]),
   ]
 }
+
+const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')
 
 const sectionOf = (title: string, of: readonly Rule[]): string[] => [`## ${title}`, '', ...of.flatMap(entryOf)]
 

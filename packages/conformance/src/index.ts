@@ -1,4 +1,5 @@
 export * from './core-rules/core-rules.ts'
+export * from './core-rules/twin-cases.ts'
 export * from './lint.ts'
 export * from './manifests.ts'
 export * from './rule.ts'

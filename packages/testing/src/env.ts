@@ -6,7 +6,7 @@ import type { Store } from '@capstan/apiserver'
 import type { ApiServer, ApiServerOptions } from '@capstan/kubernetes-kinds'
 import { memoryStore } from '@capstan/apiserver'
 import { createApiServer } from '@capstan/kubernetes-kinds'
-import type { Controller, Manager } from '@capstan/controller'
+import type { Controller, Manager, ManagerOptions } from '@capstan/controller'
 import { createManager, installKinds } from '@capstan/controller'
 import type { Admission, Client, DeclaredKind, Logger, Random, Transport, WebhookClientConfig } from '@capstan/kube'
 import { admissionOf, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
@@ -37,6 +37,8 @@ export interface TestEnvOptions {
   /** Turns of the event loop for which `settle` waits without progress. Use a small number for tests with blocked requests or watches. */
   readonly patience?: number
   readonly log?: Logger
+  /** The objects that the controllers reconcile; by default all. */
+  readonly limits?: Pick<ManagerOptions, 'namespace' | 'eventFilter'>
   /** Wraps the transport between the controllers and the server, for example with faults. */
   readonly between?: (transport: Transport) => Transport
   /** The contract that providers among the kinds speak; see `contract-twin.ts`. By default that of this run of the tests. */
@@ -111,6 +113,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
       clock,
       random,
       log,
+      ...options.limits,
       controllers: typeof controllers === 'function' ? controllers({ client, clock, random }) : controllers,
     })
   }

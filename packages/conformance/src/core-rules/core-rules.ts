@@ -1,6 +1,6 @@
 /**
  * Rules of the contracts that bind core: what the pages of the contracts promise to providers. The pages state most of them as "core will
- * …", which counts as MUST. Each rule is proved by `testRule` with its id, for each of its contract versions; `proofs.test.ts` reports
+ * …", which counts as MUST; what every provider SHOULD do binds core, the core provider, as well. No MAY binds core. Each rule is proved by `testRule` with its id, for each of its contract versions; `proofs.test.ts` reports
  * rules without a proof.
  */
 import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
@@ -23,20 +23,24 @@ const every: readonly ContractName[] = ['InfraCluster', 'InfraMachine', 'InfraMa
 const both = ContractVersions
 const old: readonly ContractVersion[] = ['v1beta1']
 
-const must = <const Id extends string>(
-  id: Id,
-  pages: ContractName | readonly ContractName[],
-  section: string,
-  sentence: string,
-  versions = both,
-) => ({
-  id,
-  level: 'MUST' as Level,
-  pages: typeof pages === 'string' ? [pages] : pages,
-  section,
-  versions,
-  sentence,
-})
+const ruleOf =
+  (level: Level) =>
+  <const Id extends string>(
+    id: Id,
+    pages: ContractName | readonly ContractName[],
+    section: string,
+    sentence: string,
+    versions = both,
+  ) => ({
+    id,
+    level,
+    pages: typeof pages === 'string' ? [pages] : pages,
+    section,
+    versions,
+    sentence,
+  })
+const must = ruleOf('MUST')
+const should = ruleOf('SHOULD')
 
 const workflow = {
   InfraCluster: 'Normal resource',
@@ -48,6 +52,12 @@ const workflow = {
 
 const failures = (id: string) =>
   `Core copies failureReason and failureMessage of the ${id} to status.deprecated.v1beta1 of its owner, and nothing else follows from them.`
+
+const pausing = (kind: string, owner: string) =>
+  `While ${owner} is paused, core reports Paused, and neither writes to the ${kind} nor copies from it.`
+
+const legacyConditions = (kind: string, owner: string, type: string) =>
+  `Core copies a condition Ready of contract v1beta1, severity included, from the ${kind} to ${type} in status.deprecated.v1beta1 of the ${owner}.`
 
 const dryRun = (kind: string) =>
   `Before core replaces ${kind}s of a topology, it applies the change in a dry run with the annotation topology.cluster.x-k8s.io/dry-run, which no stored object has.`
@@ -70,6 +80,18 @@ export const coreRules = [
     ['InfraCluster', 'ControlPlane'],
     'All resources: API group',
     'Without a topology, core writes nothing to the objects but owner references and the label of the Cluster.',
+  ),
+  must(
+    'core.rbac-aggregation',
+    every,
+    'All resources: API group',
+    'Core has the permissions of all ClusterRoles with the label cluster.x-k8s.io/aggregate-to-manager: "true".',
+  ),
+  should(
+    'core.watch-filter',
+    ['BootstrapConfig', 'ControlPlane'],
+    'Support for running multiple instances',
+    'With the flags --namespace and --watch-filter, core reconciles only objects of the namespace, and with this value in the label cluster.x-k8s.io/watch-filter.',
   ),
 
   must(
@@ -102,6 +124,12 @@ export const coreRules = [
     'InfraCluster: conditions',
     'Core copies the condition Ready of the InfraCluster to InfrastructureReady of the Cluster, and uses defaults for absent fields.',
   ),
+  must(
+    'core.infra-cluster.legacy-conditions',
+    'InfraCluster',
+    'InfraCluster: conditions',
+    legacyConditions('InfraCluster', 'Cluster', 'InfrastructureReady'),
+  ),
   must('core.infra-cluster.terminal-failures', 'InfraCluster', 'InfraCluster: terminal failures', failures('InfraCluster')),
   must(
     'core.infra-cluster.externally-managed',
@@ -109,6 +137,7 @@ export const coreRules = [
     'Externally managed infrastructure',
     'Core follows an InfraCluster with the annotation cluster.x-k8s.io/managed-by as any other.',
   ),
+  should('core.infra-cluster.pausing', 'InfraCluster', 'InfraCluster: pausing', pausing('InfraCluster', 'the Cluster')),
 
   must(
     'core.infra-machine.owner',
@@ -154,6 +183,12 @@ export const coreRules = [
     'Core copies the condition Ready of the InfraMachine to InfrastructureReady of the Machine, and uses defaults for absent fields.',
   ),
   must(
+    'core.infra-machine.legacy-conditions',
+    'InfraMachine',
+    'InfraMachine: conditions',
+    legacyConditions('InfraMachine', 'Machine', 'InfrastructureReady'),
+  ),
+  must(
     'core.infra-machine.terminal-failures',
     'InfraMachine',
     'InfraMachine: terminal failures',
@@ -165,6 +200,12 @@ export const coreRules = [
     'InfraMachine',
     'InfraMachineTemplate: support for SSA dry run',
     dryRun('InfraMachineTemplate'),
+  ),
+  should(
+    'core.infra-machine.pausing',
+    'InfraMachine',
+    'InfraMachine: pausing',
+    pausing('InfraMachine', 'the Cluster or the Machine'),
   ),
 
   must(
@@ -192,6 +233,12 @@ export const coreRules = [
     'Core reports an initialized InfraMachinePool in status.initialization.infrastructureProvisioned of the MachinePool, with provider IDs and replicas at the same time.',
   ),
   must(
+    'core.infra-machine-pool.conditions',
+    'InfraMachinePool',
+    'InfraMachinePool: conditions',
+    `${legacyConditions('InfraMachinePool', 'MachinePool', 'InfrastructureReady')} As upstream, it has not implemented that of status.conditions yet.`,
+  ),
+  must(
     'core.infra-machine-pool.terminal-failures',
     'InfraMachinePool',
     'InfraMachinePool: terminal failures',
@@ -208,6 +255,12 @@ export const coreRules = [
     'InfraMachinePool',
     'InfraMachinePool: instances',
     'Core uses neither status.instances nor spec.providerID of the InfraMachinePool.',
+  ),
+  should(
+    'core.infra-machine-pool.pausing',
+    'InfraMachinePool',
+    'InfraMachinePool: pausing',
+    pausing('InfraMachinePool', 'the Cluster or the MachinePool'),
   ),
 
   must(
@@ -235,6 +288,12 @@ export const coreRules = [
     'Core copies the condition Ready of the BootstrapConfig to BootstrapConfigReady of the Machine, and uses defaults for absent fields.',
   ),
   must(
+    'core.bootstrap-config.legacy-conditions',
+    'BootstrapConfig',
+    'BootstrapConfig: conditions',
+    legacyConditions('BootstrapConfig', 'Machine', 'BootstrapReady'),
+  ),
+  must(
     'core.bootstrap-config.terminal-failures',
     'BootstrapConfig',
     'BootstrapConfig: terminal failures',
@@ -251,6 +310,12 @@ export const coreRules = [
     'BootstrapConfig',
     'Taint Nodes at creation',
     'Core removes the taint node.cluster.x-k8s.io/uninitialized from a Node with the write that first sets its labels.',
+  ),
+  should(
+    'core.bootstrap-config.pausing',
+    'BootstrapConfig',
+    'BootstrapConfig: pausing',
+    pausing('BootstrapConfig', 'the Cluster or the Machine'),
   ),
 
   must(
@@ -278,6 +343,18 @@ export const coreRules = [
     'In a topology, core writes metadata, template, readiness gates and timeouts of Machines to spec.machineTemplate of the control plane, by the contract of its version, and changes them without a new template.',
   ),
   must(
+    'core.control-plane.node-taints',
+    'ControlPlane',
+    'ControlPlane: machines',
+    'Core adds the taints of a Machine to its Node, and removes only those.',
+  ),
+  must(
+    'core.control-plane.external-managed',
+    'ControlPlane',
+    'ControlPlane: machines',
+    'Core deletes the Node of a Machine although the cluster has no control plane Machines, if status.externalManagedControlPlane is true.',
+  ),
+  must(
     'core.metadata-propagation',
     'ControlPlane',
     'Metadata propagation',
@@ -296,16 +373,34 @@ export const coreRules = [
     'Core copies status.versions to status.controlPlane of the Cluster.',
   ),
   must(
+    'core.control-plane.skew',
+    'ControlPlane',
+    'ControlPlane: version',
+    'In a topology, core upgrades workers once the control plane has the version of its spec in status.versions, or, without that field, in status.version.',
+  ),
+  must(
     'core.control-plane.initialization',
     'ControlPlane',
     'ControlPlane: initialization completed',
     'Core reports an initialized control plane in status.initialization.controlPlaneInitialized and in the condition ControlPlaneInitialized of the Cluster.',
   ),
   must(
+    'core.in-place-update',
+    'ControlPlane',
+    'ControlPlane: in-place updates',
+    'Core calls UpdateMachine for a Machine with the annotation of an in-place update and the pending hook UpdateMachine, and removes the annotations when the update is done.',
+  ),
+  must(
     'core.control-plane.conditions',
     'ControlPlane',
     'ControlPlane: conditions',
     'Core copies the condition Available to ControlPlaneAvailable of the Cluster, and includes RollingOut, ScalingUp and ScalingDown in its own.',
+  ),
+  must(
+    'core.control-plane.legacy-conditions',
+    'ControlPlane',
+    'ControlPlane: conditions',
+    legacyConditions('ControlPlane', 'Cluster', 'ControlPlaneReady'),
   ),
   must('core.control-plane.terminal-failures', 'ControlPlane', 'ControlPlane: terminal failures', failures('ControlPlane')),
   must(
@@ -314,6 +409,7 @@ export const coreRules = [
     'Cluster kubeconfig management',
     'Core connects to the workload cluster with the Secret <cluster>-kubeconfig.',
   ),
+  should('core.control-plane.pausing', 'ControlPlane', 'ControlPlane: pausing', pausing('ControlPlane', 'the Cluster')),
 ] as const satisfies readonly CoreRule[]
 
 export type CoreRuleId = (typeof coreRules)[number]['id']

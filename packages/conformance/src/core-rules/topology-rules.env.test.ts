@@ -12,6 +12,7 @@ import { type ApiRequest, type DeclaredKind, seconds, StatusError, type UnknownO
 import {
   type CoreEnv,
   coreEnv,
+  DevCluster,
   DevClusterTemplate,
   DevConfig,
   DevConfigTemplate,
@@ -173,6 +174,41 @@ testRule(
         machineTemplate: { metadata: { labels: { tier: 'silver' } }, spec: { deletion: { nodeDrainTimeoutSeconds: 40 } } },
       },
     })
+  },
+  topologyEnv,
+)
+
+testRule(
+  'core.control-plane.skew',
+  async (env) => {
+    await aTopology(env)
+    // No Machines: the MachineDeployment is upgraded as soon as it has the version.
+    await patchTopology(env, { workers: { machineDeployments: [{ class: 'default', name: 'md', replicas: 0 }] } })
+    const reports = (status: object) =>
+      env.patch(DevControlPlane, controlPlane.metadata.name, {
+        status: { initialization: { controlPlaneInitialized: true }, ...counts, ...status },
+      })
+    const counts = { replicas: 1, readyReplicas: 1, availableReplicas: 1, upToDateReplicas: 1 }
+    const controlPlane = await only(env, DevControlPlane)
+    const infrastructure = await only(env, DevCluster)
+    const controlPlaneEndpoint = { host: 'api.example.com', port: 6443 }
+    const status = { initialization: { provisioned: true } }
+    await env.patch(DevCluster, infrastructure.metadata.name, { spec: { controlPlaneEndpoint }, status })
+    const versionOf = (object: UnknownObject) => (object as any).spec.version
+    const workers = async () => ((await only(env, MachineDeployment as DeclaredKind)) as any).spec.template.spec.version
+    const upgrade = async (from: string, to: string, before: object, after: object) => {
+      await reports(before)
+      await patchTopology(env, { version: to })
+      await env.advance(seconds(60))
+      expect([versionOf(await only(env, DevControlPlane)), await workers()]).toEqual([to, from])
+      await reports(after)
+      await env.advance(seconds(60))
+      expect(await workers()).toBe(to)
+    }
+    const version = (name: string) => ({ version: name })
+    await upgrade('v1.34.0', 'v1.35.0', version('v1.34.0'), version('v1.35.0'))
+    const versions = (name: string) => ({ versions: [{ version: name, replicas: 1 }], version: 'v1.36.0' })
+    await upgrade('v1.35.0', 'v1.36.0', versions('v1.35.0'), versions('v1.36.0'))
   },
   topologyEnv,
 )

@@ -1,0 +1,53 @@
+/** Cases of `interop/core-twin` that compare what a rule says with upstream's core. */
+import type { CoreRuleId } from './core-rules.ts'
+
+const states = ['true', 'false', 'unknown', 'true-without-reason', 'false-without-reason', 'nonsense']
+const infrastructureReady = ['cluster-infrastructure-ready', 'cluster-old-infrastructure-ready'].flatMap((name) =>
+  states.map((state) => `${name}-${state}`),
+)
+const controlPlaneAvailable = states.map((state) => `cluster-control-plane-available-${state}`)
+const machineInfrastructure = ['true', 'false', 'unknown', 'nonsense'].map((state) => `machine-infrastructure-${state}`)
+
+export const twinCases: { readonly [id in CoreRuleId]?: readonly string[] } = {
+  'core.contract-version': ['cluster-old-infrastructure-ready-true', 'topology-old-contract'],
+  'core.crd-name': ['cluster-unknown-kind'],
+  'core.no-mutations': ['cluster-late-providers'],
+  'core.infra-cluster.owner': ['cluster-late-providers', 'cluster-other-owner'],
+  'core.infra-cluster.endpoint': ['cluster-endpoint-changes'],
+  'core.infra-cluster.failure-domains': ['cluster-failure-domains'],
+  'core.infra-cluster.initialization': ['cluster-late-providers', 'cluster-milestones-taken-back'],
+  'core.infra-cluster.conditions': infrastructureReady,
+  'core.infra-cluster.legacy-conditions': infrastructureReady,
+  'core.infra-cluster.terminal-failures': ['cluster-failure'],
+  'core.infra-cluster.pausing': ['cluster-paused', 'cluster-paused-by-annotation', 'cluster-paused-infrastructure'],
+  'core.infra-machine.owner': ['machine-late-providers', 'owners-infrastructure-controlled'],
+  'core.infra-machine.provider-id': ['machine-late-providers'],
+  'core.infra-machine.failure-domain': ['machine-failure-domain'],
+  'core.infra-machine.spec-failure-domain': ['machine-failure-domain'],
+  'core.infra-machine.addresses': ['machine-addresses'],
+  'core.infra-machine.initialization': ['machine-late-providers', 'machine-infrastructure-taken-back'],
+  'core.infra-machine.conditions': machineInfrastructure,
+  'core.infra-machine.legacy-conditions': machineInfrastructure,
+  'core.infra-machine.terminal-failures': ['machine-infrastructure-failure'],
+  'core.infra-machine.dry-run': ['topology-rotates-worker-machines', 'topology-rotates-control-plane-machines'],
+  'core.infra-machine.pausing': ['machine-paused', 'machine-paused-references'],
+  'core.infra-machine-pool.owner': ['machinepool-life', 'machinepool-late'],
+  'core.infra-machine-pool.initialization': ['machinepool-life', 'machinepool-taken-back'],
+  'core.infra-machine-pool.pausing': ['machinepool-paused'],
+  'core.bootstrap-config.owner': ['machine-late-providers', 'owners-bootstrap-controlled'],
+  'core.bootstrap-config.data-secret': ['machine-late-providers'],
+  'core.bootstrap-config.initialization': ['machine-late-providers'],
+  'core.bootstrap-config.dry-run': ['topology-rotates-configs'],
+  'core.bootstrap-config.pausing': ['machine-paused', 'machine-paused-references'],
+  'core.control-plane.owner': ['cluster-late-providers'],
+  'core.control-plane.replicas': ['cluster-control-plane-replicas'],
+  'core.control-plane.machine-template': ['topology-machine-fields-of-class', 'topology-machine-fields-of-cluster'],
+  'core.control-plane.node-taints': ['machine-taints'],
+  'core.metadata-propagation': ['machinedeployment-in-place', 'topology-metadata'],
+  'core.in-place-propagation': ['machinedeployment-in-place'],
+  'core.control-plane.skew': ['topology-upgrade', 'topology-upgrade-stuck'],
+  'core.control-plane.initialization': ['cluster-late-providers', 'cluster-milestones-taken-back'],
+  'core.control-plane.conditions': controlPlaneAvailable,
+  'core.control-plane.kubeconfig': ['unreachable-kubeconfig-missing', 'unreachable-kubeconfig-nonsense'],
+  'core.control-plane.pausing': ['cluster-paused', 'cluster-paused-by-annotation'],
+}
