@@ -26,21 +26,21 @@ interface Step {
 
 /** Expected output of each suggested command, by the text that `npm start` prints with it. */
 const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'endless'> & { after?: readonly Step[] }>> = {
-  'what there is': {
+  'list its objects': {
     expect:
       /cluster\.cluster\.x-k8s\.io\/demo[\s\S]*machinedeployment\.cluster\.x-k8s\.io\/demo-steady[\s\S]*machinepool\.cluster\.x-k8s\.io\/demo-pool\s[\s\S]*machine\.cluster\.x-k8s\.io\/demo-/,
   },
-  'how it stands, condition by condition': { expect: /Type:\s+TopologyReconciled/ },
-  'what happens next (Ctrl-C ends it)': { expect: /^NAME\s+CLUSTER/, timeoutMs: 3000, endless: true },
-  'wait until it serves': { expect: /cluster\.cluster\.x-k8s\.io\/demo condition met/ },
-  'the workload cluster and its nodes': {
+  'show its conditions': { expect: /Type:\s+TopologyReconciled/ },
+  'watch its Machines (Ctrl-C stops the watch)': { expect: /^NAME\s+CLUSTER/, timeoutMs: 3000, endless: true },
+  'wait until it is Available': { expect: /cluster\.cluster\.x-k8s\.io\/demo condition met/ },
+  'list the Nodes of the workload cluster': {
     expect: (out) => (lines(out).filter((line) => / Ready /.test(line)).length === 5 ? undefined : 'expected five Ready nodes'),
   },
-  'scale the workers that the topology leaves free': {
+  'scale workers whose replicas the topology does not set': {
     expect: /machinedeployment\.cluster\.x-k8s\.io\/demo-elastic scaled/,
     after: [waitFor('{.status.availableReplicas}=3', 'machinedeployment/demo-elastic')],
   },
-  'scale the workers that the topology manages': {
+  'scale workers whose replicas the topology sets': {
     expect: /cluster\.cluster\.x-k8s\.io\/demo patched/,
     after: [waitFor('{.status.availableReplicas}=2', 'machinedeployment/demo-steady')],
   },
@@ -57,7 +57,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
       },
     ],
   },
-  'a second cluster of the same class': {
+  'create a second Cluster of the same class': {
     expect: /cluster\.cluster\.x-k8s\.io\/second (created|serverside-applied)/,
     after: [
       {
@@ -67,7 +67,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
       },
     ],
   },
-  'delete it, hooks, machines and all': {
+  'delete it with its Machines': {
     expect: /cluster\.cluster\.x-k8s\.io "demo" deleted/,
     timeoutMs: 60_000,
     after: [

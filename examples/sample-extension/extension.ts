@@ -24,7 +24,7 @@ export function sampleExtension(): Extension {
       }),
 
       on(AfterControlPlaneInitialized, { name: 'after-control-plane-initialized' }, ({ request, log }) => {
-        log.info('Control plane answers', { cluster: request.cluster.metadata.name })
+        log.info('Control plane is initialized', { cluster: request.cluster.metadata.name })
         return proceedNow()
       }),
 

@@ -26,7 +26,7 @@ export interface Access {
 /** Certificates that expire within this time are renewed at the start. */
 const Margin = hours(24 * 30)
 
-/** They are valid from a day before: a clock that was ahead at the start may be set right while the server runs. */
+/** Certificates are valid from one day before their creation, because a clock that is ahead may be corrected while the server runs. */
 const backdate = hours(24)
 
 /** Loads the certificates in `folder`; creates missing and expiring ones. Without a folder they exist as long as the process. */
@@ -81,7 +81,7 @@ export async function openSigningKey(folder: string | undefined): Promise<string
   return made
 }
 
-/** The pair in two files. One that is not valid now, or of which only one file was written before a crash, is replaced. */
+/** Returns the pair of certificate and key in two files. Replaces a pair that is not valid now or incomplete after a crash. */
 async function kept(
   clock: Clock,
   path: string,
@@ -106,8 +106,10 @@ async function read(path: string): Promise<CertifiedKey | undefined> {
 }
 
 /**
- * Writes the kubeconfig of the server's owner, readable only by the owner since it contains a key. @param ca what clients trust, where
- * the serving certificate is not of the authority. @throws Error naming the file
+ * Writes the kubeconfig of the server's owner, readable only by the owner since it contains a key.
+ *
+ * @param ca certificates that clients trust, if another authority issued the serving certificate
+ * @throws Error naming the file
  */
 export async function writeKubeconfig(
   path: string,

@@ -10,9 +10,9 @@ export interface DataFolder {
   readonly pki: string
   /** Access to the management API for kubectl. */
   readonly kubeconfig: string
-  /** The port that was taken first, so that kubeconfigs stay valid. */
+  /** File with the port of the first start, so that kubeconfigs stay valid. */
   readonly port: string
-  /** The process that runs on the folder: its pid and URL, for the error of a second one. */
+  /** File with pid and URL of the process that uses the folder, for the error of a second process. */
   readonly owner: string
 }
 

@@ -15,12 +15,12 @@ const DemoClass = { namespace: 'default', name: 'demo' } as const
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 
-/** Changes of the demo so that an extension's hooks are called. */
+/** Changes of the demo objects that make core call the hooks of an extension. */
 export interface DemoChanges {
-  /** Added to those of the class. */
+  /** Patches that are added to those of the class. */
   readonly patches: NonNullable<ClusterClass['spec']['patches']>
   readonly upgrade?: NonNullable<ClusterClass['spec']['upgrade']>
-  /** Machines are replaced or updated in place without surge. */
+  /** Whether maxSurge is 0, so that no Machine is created before another one is deleted or updated in place. */
   readonly noSurge: { readonly workers: boolean; readonly controlPlane: boolean }
 }
 
@@ -40,13 +40,13 @@ export async function bringUpDemo(client: Client, signal: AbortSignal, changes =
   await accepted(client, signal)
   if (await orAbsent(client.get(Cluster, DemoCluster))) return
   await applyFile(client, 'cluster.yaml', (object) => {
-    // The least that can do without one.
+    // The smallest number with which a control plane can be rolled out without surge.
     if (changes.noSurge.controlPlane) (object as unknown as Cluster).spec.topology!.controlPlane!.replicas = 3
     return object
   })
 }
 
-/** The class as the file has it, with these changes and no others. Templates stay: they cannot change. */
+/** Applies the class of the file with these changes; earlier changes are removed. Templates are immutable and not applied. */
 export const applyDemoClass = (client: Client, changes: DemoChanges): Promise<void> =>
   applyFile(client, 'class.yaml', (object) => (object.kind === 'ClusterClass' ? changedClass(object, changes) : undefined))
 
@@ -59,7 +59,7 @@ function changedClass(object: Manifest, { patches, upgrade, noSurge }: DemoChang
   return object
 }
 
-/** Waits until the class is reconciled, which shortens the output: a Cluster may also be created before. */
+/** Waits until the class is reconciled. This is not required, but avoids lines about a Cluster that waits for its class. */
 const accepted = (client: Client, signal: AbortSignal): Promise<void> =>
   untilTrue(client, ClusterClass, DemoClass, 'VariablesReady', signal)
 
@@ -109,9 +109,9 @@ const manifest = (name: string): string => fileURLToPath(new URL(name, demoFolde
 export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   return [
-    { command: `${kubectl} api-resources --categories cluster-api`, what: 'the kinds of Cluster API' },
-    { command: `${kubectl} apply -f ${manifest('class.yaml')}`, what: 'a ClusterClass and its templates' },
-    { command: `${kubectl} apply -f ${manifest('cluster.yaml')}`, what: 'a Cluster of that class' },
+    { command: `${kubectl} api-resources --categories cluster-api`, what: 'list the kinds of Cluster API' },
+    { command: `${kubectl} apply -f ${manifest('class.yaml')}`, what: 'create a ClusterClass and its templates' },
+    { command: `${kubectl} apply -f ${manifest('cluster.yaml')}`, what: 'create a Cluster of that class' },
     { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, what: 'wait until it is Available' },
     { command: `${kubectl} get clusters,machinedeployments,machinepools,machines`, what: 'list its objects' },
     { command: `${kubectl} delete cluster demo`, what: 'delete it' },
@@ -122,27 +122,27 @@ export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
 export function suggestions(kubeconfig: string, capstan: string): readonly Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   return [
-    { command: `${kubectl} get clusters,machinedeployments,machinepools,machines`, what: 'what there is' },
-    { command: `${kubectl} describe cluster demo`, what: 'how it stands, condition by condition' },
-    { command: `${kubectl} get machines -w`, what: 'what happens next (Ctrl-C ends it)' },
-    { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, what: 'wait until it serves' },
+    { command: `${kubectl} get clusters,machinedeployments,machinepools,machines`, what: 'list its objects' },
+    { command: `${kubectl} describe cluster demo`, what: 'show its conditions' },
+    { command: `${kubectl} get machines -w`, what: 'watch its Machines (Ctrl-C stops the watch)' },
+    { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, what: 'wait until it is Available' },
     {
       command: `${capstan} kubeconfig demo --kubeconfig ${kubeconfig} > demo.kubeconfig && kubectl --kubeconfig demo.kubeconfig get nodes`,
-      what: 'the workload cluster and its nodes',
+      what: 'list the Nodes of the workload cluster',
     },
     {
       command: `${kubectl} scale machinedeployment demo-elastic --replicas=3`,
-      what: 'scale the workers that the topology leaves free',
+      what: 'scale workers whose replicas the topology does not set',
     },
     {
       command: `${kubectl} patch cluster demo --type=json -p '[{"op":"replace","path":"/spec/topology/workers/machineDeployments/0/replicas","value":2}]'`,
-      what: 'scale the workers that the topology manages',
+      what: 'scale workers whose replicas the topology sets',
     },
     {
       command: `${kubectl} patch cluster demo --type=merge -p '{"spec":{"topology":{"version":"v1.36.1"}}}'`,
       what: 'upgrade: control plane first, then workers, hooks in between',
     },
-    { command: `${kubectl} apply -f ${manifest('second-cluster.yaml')}`, what: 'a second cluster of the same class' },
-    { command: `${kubectl} delete cluster demo`, what: 'delete it, hooks, machines and all' },
+    { command: `${kubectl} apply -f ${manifest('second-cluster.yaml')}`, what: 'create a second Cluster of the same class' },
+    { command: `${kubectl} delete cluster demo`, what: 'delete it with its Machines' },
   ]
 }

@@ -8,7 +8,7 @@ export async function publishAuthority(client: Client, secret: ObjectKey, bundle
   await client.apply(Secret, { metadata: secret, data }, { fieldManager, force: true })
 }
 
-/** The annotation of an ExtensionConfig that has the authority filled in, now and whenever it is renewed. */
+/** Returns the annotation with which core copies the authority from the Secret to `caBundle`, now and after each renewal. */
 export const authorityFrom = ({ namespace, name }: ObjectKey): { readonly [InjectCAFromSecretAnnotation]: string } => ({
   [InjectCAFromSecretAnnotation]: `${namespace}/${name}`,
 })

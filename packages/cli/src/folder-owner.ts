@@ -28,7 +28,7 @@ export async function recordOwner(folder: DataFolder, owner: FolderOwner): Promi
   return () => rm(folder.owner, { force: true })
 }
 
-/** The record; undefined while the owner is still starting. One left behind by a killed process is never read: its lock is free. */
+/** Returns the record; undefined while the owner is still starting. The record of a killed process is never read, because its lock is free. */
 async function readOwner(folder: DataFolder): Promise<FolderOwner | undefined> {
   try {
     return JSON.parse(await readFile(folder.owner, 'utf8')) as FolderOwner

@@ -12,7 +12,7 @@ export interface RecordOptions {
   recordHooks?: string
 }
 
-/** Adds the flag that has calls recorded. */
+/** Adds the flag --record-hooks. */
 export const withRecordHooks = (command: Command): Command =>
   command.addOption(new Option('--record-hooks <file>', 'record each call of a runtime hook to a tape, without secrets'))
 

@@ -21,7 +21,7 @@ export interface Terminal {
   write(text: string): void
 }
 
-/** Error for invalid use: printed with its hint, exit code 2. */
+/** Error for invalid usage: printed with its hint, exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
   readonly hint: string | undefined
@@ -32,10 +32,10 @@ export class UsageError extends Error {
   }
 }
 
-/** Exit codes, stable: 0 done, 1 failed, 2 wrong use, 130 interrupted. */
+/** Exit codes, stable: 0 done, 1 failed, 2 wrong usage, 130 interrupted. */
 export const ExitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
-/** Resolves when the user has had enough. */
+/** Resolves on Ctrl-C or SIGTERM. */
 export const untilInterrupted = ({ signal }: Pick<Io, 'signal'>): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve()

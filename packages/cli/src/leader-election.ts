@@ -31,7 +31,7 @@ const leaseOf = (providers: readonly ProviderName[]): string =>
   providers.includes('core') ? CoreLease : `capstan-${[...providers].sort().join('-')}`
 /** Default namespace of the Lease of upstream's core manager. */
 const CoreNamespace = 'capi-system'
-/** Upstream's identities are `<host>_<uuid>`, and no host has an underscore in its name. */
+/** Identities of Capstan's managers. Upstream's are `<host>_<uuid>`, and host names contain no underscore. */
 const OurIdentity = /^capstan_[^_]*_[^_]*$/
 
 export interface LeaderElectionFlags {
@@ -50,7 +50,7 @@ export function withLeaderElection(command: Command): Command {
     new Option(`${flag} <duration>`, description).argParser(duration).default(milliseconds, durationText(milliseconds))
   return command
     .addOption(
-      // As upstream also in Go's form, `--leader-elect=false`.
+      // Go's form `--leader-elect=false` is also accepted.
       new Option(
         '--leader-elect [bool]',
         'run the controllers only while this manager holds the Lease, so that several managers can run',
@@ -66,11 +66,11 @@ export function withLeaderElection(command: Command): Command {
     .addOption(
       term('--leader-elect-renew-deadline', 'time after which a leader that cannot renew its Lease stops', renewDeadline),
     )
-    .addOption(term('--leader-elect-retry-period', 'how long a manager waits between two attempts', retryPeriod))
+    .addOption(term('--leader-elect-retry-period', 'time between two attempts to acquire or renew the Lease', retryPeriod))
     .addOption(
       new Option(
         '--leader-elect-shards <n>',
-        'divide the namespaces among this many Leases, which the managers share, instead of one leader; the same for all of them',
+        'divide the namespaces among this number of Leases, which the managers share, instead of one leader; all managers need the same number',
       ).argParser(shardCount),
     )
 }
@@ -110,7 +110,7 @@ export function leaderElection(
   }
 }
 
-/** More would only mean more requests for Leases. */
+/** Maximum number of shards: more would only cause more requests for Leases. */
 const MostShards = 60
 
 export function shardCount(text: string): number {
@@ -134,10 +134,10 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
 }
 
 /**
- * Two core managers would undo one another's work. Upstream's is at work when it renews its Lease; one that it has left behind is
- * watched for as long as it would hold.
+ * Rejects a start beside upstream's core manager, because both would change the same objects. Upstream's manager is active if it renews its
+ * Lease. If the Lease seems to have expired, this function observes it for its duration.
  *
- * @throws UsageError while upstream's core manager leads, in whatever namespace
+ * @throws UsageError while upstream's core manager leads, in any namespace
  */
 export async function rejectBesideUpstream(
   client: Client,
@@ -146,7 +146,7 @@ export async function rejectBesideUpstream(
   const found = await heldByUpstream(client, signal)
   let renewing = found.find((lease) => Math.abs(clock.now() - renewedAt(lease)) < durationOf(lease))
   if (!renewing && found.length > 0) {
-    // Its clock may be wrong: only renewals count.
+    // The clock of the other machine may be wrong, so renewals are observed instead of comparing times.
     await sleep(clock, largest(found.map(durationOf)), signal)
     const before = new Map(found.map((lease) => [lease.metadata.uid, lease.spec?.renewTime]))
     const later = await heldByUpstream(client, signal)

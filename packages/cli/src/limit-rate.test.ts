@@ -31,7 +31,7 @@ test('sends a burst at once, and later requests at the rate, in order', async ()
   expect(sent).toEqual([0, 0, 100, 200, 300])
 })
 
-test('time without requests fills the burst again, and no further', async () => {
+test('time without requests restores the burst, but not more than it', async () => {
   const { client, sent, pass } = setup()
   for (let i = 0; i < 2; i++) void client.list(ConfigMap)
   await pass(10_000)

@@ -2,28 +2,28 @@
 import { type Clock, sleep, type Transport } from '@capstan/kube'
 
 export interface Rate {
-  /** Requests a second, over time. */
+  /** Average number of requests per second. */
   readonly qps: number
-  /** Requests that may be sent at once. */
+  /** Number of requests that can be sent at once. */
   readonly burst: number
 }
 
 /** Delays requests beyond the rate, in order. */
 export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clock): Transport {
-  /** Requests that may be sent at once, as of `at`. */
+  /** Number of requests that can be sent at once, as of `at`. */
   let tokens = burst
   let at = clock.elapsed()
   const turn = async (signal: AbortSignal | undefined): Promise<void> => {
     const now = clock.elapsed()
     tokens = Math.min(burst, tokens + ((now - at) / 1000) * qps)
     at = now
-    // Below zero it is a debt: later requests wait longer.
+    // A negative number counts waiting requests: later ones wait longer.
     tokens -= 1
     if (tokens < 0) await sleep(clock, Math.ceil((-tokens / qps) * 1000), signal)
   }
   return {
     async send(request, signal) {
-      // A Lease that is renewed late is lost. Upstream: leader election has a client of its own.
+      // Requests for Leases are not delayed, because a Lease that is renewed late is lost. Upstream: leader election has its own client.
       if (request.group !== 'coordination.k8s.io') await turn(signal)
       return transport.send(request, signal)
     },

@@ -82,7 +82,7 @@ function withCauses(err: unknown): unknown {
   }
 }
 
-/** Objects are never dumped; should one get here, its data stays out. */
+/** Formats an object by kind and name. Objects should not be logged; if one is, its data stays out of the log. */
 const withoutSecrets = (value: unknown): unknown => {
   const { kind, metadata } = value as { kind?: string; metadata?: { namespace?: string; name?: string } }
   return kind && metadata ? `${kind} ${metadata.namespace ?? ''}/${metadata.name}` : value

@@ -27,7 +27,7 @@ export async function withManagement<T>(
   if (!existsSync(path)) {
     throw new UsageError(
       `there is no kubeconfig ${path}`,
-      'Name the management cluster with --kubeconfig or $KUBECONFIG, or run this in the folder of a plane: `capstan up`, `capstan dev`.',
+      'Name the management cluster with --kubeconfig or $KUBECONFIG, or run this in the folder in which `capstan up` or `capstan dev` runs.',
     )
   }
   const transport = httpsTransport(await loadKubeconfig(path), { clock: systemClock, random: systemRandom, userAgent: 'capstan' })

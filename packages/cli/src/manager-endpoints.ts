@@ -26,7 +26,7 @@ export const withEndpoints = (command: Command): Command =>
     .addOption(
       new Option(
         '--diagnostics-address <address>',
-        'address of metrics, such as :8443: over HTTPS, for those whom the API server authenticates and authorizes',
+        'address of metrics over HTTPS, such as :8443; the API server authenticates and authorizes requests',
       ).argParser(address),
     )
     .addOption(
@@ -38,16 +38,16 @@ export const withEndpoints = (command: Command): Command =>
     .addOption(
       portOption(
         '--diagnostics-port <n>',
-        'port of health and metrics on loopback, unless an address is given; 0 takes any',
+        'port of health and metrics on loopback, unless an address is given; 0 selects a free port',
       ).default(8080),
     )
     .addOption(
-      new Option('--tls-min-version <version>', 'oldest TLS of webhooks and diagnostics')
+      new Option('--tls-min-version <version>', 'minimum TLS version of webhooks and diagnostics')
         .choices(['VersionTLS12', 'VersionTLS13'])
         .default('VersionTLS12'),
     )
 
-/** `:8443` is every address, as in Go. */
+/** Parses an address. As in Go, `:8443` means all addresses of the machine. */
 function address(text: string): Address {
   const [, host, port] = /^(?:\[([^\]]+)\]|[^:]*):(\d{1,5})$/.exec(text) ?? []
   if (port === undefined || Number(port) > 65535)

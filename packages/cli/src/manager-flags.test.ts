@@ -116,7 +116,7 @@ test.each([
   expect(await ended(['manager', flag, value])).toMatchObject({ code: 2, err: expect.stringMatching(why) })
 })
 
-test('empty limits are none; a watch filter matches the label exactly', () => {
+test('empty flags do not limit watches; a watch filter matches the label exactly', () => {
   expect(watchLimits({ namespace: '', watchFilter: '' })).toEqual({})
   const { namespace, eventFilter } = watchLimits({ namespace: 'one', watchFilter: 'mine' })
   const labelled = (labels?: { [name: string]: string }) =>

@@ -11,7 +11,7 @@ export interface WatchFlags {
   readonly watchFilter: string
 }
 
-/** Adds `--namespace` and `--watch-filter`; empty is everything, as upstream. */
+/** Adds `--namespace` and `--watch-filter`; an empty value selects everything, as upstream. */
 export const withWatchLimits = (command: Command): Command =>
   command
     .addOption(
@@ -86,34 +86,34 @@ type Tuned = keyof typeof controllersOfFlag
 export function withTuning(command: Command): Command {
   for (const name of Object.keys(controllersOfFlag))
     command.addOption(
-      new Option(`--${name}-concurrency <n>`, `objects that the ${name} controller reconciles at once (default: 10)`).argParser(
-        positive,
-      ),
+      new Option(
+        `--${name}-concurrency <n>`,
+        `number of objects that the ${name} controller reconciles concurrently (default: 10)`,
+      ).argParser(positive),
     )
   return command
     .addOption(
       new Option(
         '--sync-period <duration>',
-        'reconcile every object this often although nothing has changed (default: never)',
+        'interval at which every object is reconciled even if nothing has changed (default: never)',
       ).argParser(duration),
     )
     .addOption(
-      new Option('--kube-api-qps <n>', 'requests to the API server a second, over time (default: no limit)').argParser(
+      new Option('--kube-api-qps <n>', 'average number of requests to the API server per second (default: no limit)').argParser(
         positiveNumber,
       ),
     )
     .addOption(
-      new Option(
-        '--kube-api-burst <n>',
-        'requests that may be sent at once before --kube-api-qps counts (default: 200)',
-      ).argParser(positive),
+      new Option('--kube-api-burst <n>', 'number of requests that can exceed --kube-api-qps in a burst (default: 200)').argParser(
+        positive,
+      ),
     )
     .addOption(
-      new Option('--feature-gates <name=bool,…>', `switches of upstream's features; ${switchable.join(', ')} can be off`)
+      new Option('--feature-gates <name=bool,…>', `upstream's feature gates; ${switchable.join(', ')} can be disabled`)
         .argParser(featureGates)
         .default({}, 'all on'),
     )
-    .addOption(new Option('-v, --v <level>', 'verbosity: from 4 on debug lines are logged').argParser(verbosity))
+    .addOption(new Option('-v, --v <level>', 'log verbosity; 4 and higher log debug lines').argParser(verbosity))
 }
 
 /** Returns the controllers with the concurrency of the flags. */
@@ -189,7 +189,7 @@ function verbosity(text: string): number {
   return Number(text)
 }
 
-/** Reason: flags, without dashes. Upstream's core manager v1.14 has them, this manager does not. */
+/** Flags (without dashes) of upstream's core manager v1.14 that this manager does not have, by reason. */
 const rejected: { readonly [why: string]: string } = {
   'use --log-level': 'vmodule',
   'requests to workload clusters are not limited by rate': 'clustercache-client-qps clustercache-client-burst',
@@ -204,7 +204,7 @@ const rejected: { readonly [why: string]: string } = {
   'cipher suites are those of Node.js, see --tls-min-version': 'tls-cipher-suites',
 }
 
-/** Hidden options that fail with the reason: to ignore one would change what the operator asked for. */
+/** Hidden options that fail with the reason, because ignoring a flag would silently change the requested behaviour. */
 export const rejectedManagerFlags = (): Option[] =>
   Object.entries(rejected).flatMap(([why, names]) =>
     names.split(' ').map((name) => {

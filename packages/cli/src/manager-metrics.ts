@@ -1,4 +1,6 @@
-/** Process and client metrics of a manager, with the names of client-go and prom-client, in addition to those of its controllers. */
+/**
+ * Process and client metrics of a manager, with the names of client-go and prom-client. Metrics of controllers are in `@capstan/controller`.
+ */
 import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'
 
 export interface RequestCounter {

@@ -122,7 +122,7 @@ const conversions = async (client: Client) => {
 test.each([
   ['a stopped manager', (_: Client, stop: () => Promise<void>) => stop()],
   ['--remove-webhooks', (client: Client) => removeManagerWebhooks(client, ['core'])],
-])('%s returns conversion to the Service of the manifests, which can be applied then', async (_, end) => {
+])('%s returns conversion to the Service of the manifests, and the manifests can then be applied', async (_, end) => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
@@ -151,7 +151,7 @@ test('a stopped manager leaves conversion to the manager that has taken it over'
   await server.close()
 })
 
-test('removes both webhook configurations of a provider and no other, also when they are gone', async () => {
+test('removes both webhook configurations of a provider and no other, also when they no longer exist', async () => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
@@ -162,7 +162,7 @@ test('removes both webhook configurations of a provider and no other, also when 
     await removeManagerWebhooks(client, ['core'])
     expect(await configurationNames(client), `time ${times}`).toEqual(['other', 'other'])
   }
-  // Writes are not rejected any more without a manager.
+  // Without the configurations, a write succeeds although no manager runs.
   await client.delete(MutatingWebhookConfiguration, { name: 'other' })
   await client.delete(ValidatingWebhookConfiguration, { name: 'other' })
   await client.create(ConfigMap, { metadata: { name: 'a', namespace: 'default' } })

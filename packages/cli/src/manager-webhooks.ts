@@ -37,8 +37,8 @@ export interface WebhookFlags {
 /** Adds the flags; upstream's names where it has them. */
 export const withWebhooks = (command: Command): Command =>
   command
-    .addOption(portOption('--webhook-port <n>', 'port that serves webhooks; 0 takes any (default: none are served)'))
-    .option('--no-webhooks', 'go on without webhooks at an API server that checks less without them')
+    .addOption(portOption('--webhook-port <n>', 'port that serves webhooks; 0 selects a free port (default: no webhooks)'))
+    .option('--no-webhooks', 'run without webhooks, although the API server then validates less')
     .addOption(new Option('--webhook-host <address>', 'address that webhooks are served on').default('127.0.0.1'))
     .option(
       '--remove-webhooks',
@@ -70,19 +70,19 @@ function namespacedName(text: string): ObjectKey & { readonly namespace: string 
   return { namespace, name }
 }
 
-/** @throws UsageError when the flags do not go together */
+/** @throws UsageError when flags contradict each other or are missing */
 export function wantsWebhooks(flags: WebhookFlags, leaderElect: boolean): boolean {
   if (flags.webhooks === false && flags.webhookPort !== undefined)
-    throw new UsageError('--no-webhooks and --webhook-port are two answers to one question: give one')
+    throw new UsageError('--no-webhooks and --webhook-port exclude each other: give one')
   if (flags.webhookPort === undefined) {
     const lonely = flags.webhookUrl ?? flags.webhookCertDir ?? flags.webhookCertSecret ?? flags.webhookService
     if (lonely !== undefined) throw new UsageError('--webhook-url, --webhook-service and --webhook-cert-… need --webhook-port')
     return false
   }
   if (flags.webhookUrl !== undefined && flags.webhookService !== undefined)
-    throw new UsageError('--webhook-url and --webhook-service are two answers to one question: give one')
+    throw new UsageError('--webhook-url and --webhook-service exclude each other: give one')
   if (flags.webhookCertDir !== undefined && flags.webhookCertSecret !== undefined)
-    throw new UsageError('--webhook-cert-dir and --webhook-cert-secret are two answers to one question: give one')
+    throw new UsageError('--webhook-cert-dir and --webhook-cert-secret exclude each other: give one')
   if (flags.webhookUrl !== undefined && !/^https:\/\/[^/]/.test(flags.webhookUrl))
     throw new UsageError(`--webhook-url ${flags.webhookUrl}: must be a URL with https`)
   if (leaderElect && flags.webhookCertDir === undefined && flags.webhookCertSecret === undefined)
@@ -94,7 +94,7 @@ export function wantsWebhooks(flags: WebhookFlags, leaderElect: boolean): boolea
 
 export interface ManagerWebhooks {
   readonly url: string
-  /** For the definitions of kinds in several versions. */
+  /** Conversion webhook for the CustomResourceDefinitions of kinds with several versions. */
   readonly conversion: WebhookClientConfig
   /** Configures the webhooks. Call it after the kinds were installed. */
   configure(): Promise<void>
@@ -109,17 +109,17 @@ export interface ManagerWebhooksOptions {
   readonly client: Client
   readonly providers: readonly ProviderName[]
   readonly admissions: readonly Admission[]
-  /** What admission and conversion read; the client when absent. */
+  /** Reader that admission and conversion use; default: the client. */
   readonly reader?: Reader
-  /** Oldest version of TLS that clients may use. */
+  /** Minimum TLS version of clients. */
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly clock: Clock
   readonly log: Logger
   /** Whether this is the only manager. */
   readonly isAlone: boolean
-  /** Whether this manager renews what managers share. */
+  /** Whether this manager leads, so that it renews the shared certificate. */
   leads(): boolean
-  /** Has the definitions name the authorities that sign from now on. */
+  /** Writes new certificate authorities into the conversion of the CustomResourceDefinitions. */
   reinstall(conversion: WebhookClientConfig): Promise<void>
 }
 

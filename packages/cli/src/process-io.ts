@@ -5,26 +5,27 @@ import type { Io } from './io.ts'
 const MostToStop = seconds(1.5)
 
 /**
- * The world as the running process has it: its streams, its environment, its signals. For programs' entries only. A command that has not
- * ended 1.5 seconds after a signal, or that receives a second one, is ended by it: `process.exit` would wait for blocked file system calls.
+ * Returns the I/O of the running process: its streams, environment and signals. Only entry points of programs use it. A command that does
+ * not end within 1.5 seconds after a signal, or that receives a second one, is killed by that signal: `process.exit` would wait for blocked
+ * file system calls.
  */
 export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'> = withoutWaiting): Io {
   const { stdout, stderr, env, pid, cwd } = running
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     const end = () => {
-      // Without listeners a signal ends the process.
+      // A signal without listeners ends the process.
       running.removeAllListeners(signal)
       running.kill(pid, signal)
     }
     running.on(signal, () => {
-      // A second Ctrl-C means now.
+      // A second Ctrl-C ends the command at once.
       if (interrupted.signal.aborted) return end()
       clock.schedule(MostToStop, end)
       interrupted.abort(signal)
     })
   }
-  // A reader that went away (`capstan up | head`) is a reason to stop, not to crash.
+  // A closed pipe (`capstan up | head`) stops the command without an error.
   stdout.on('error', (err: NodeJS.ErrnoException) => {
     if (err.code === 'EPIPE') interrupted.abort('EPIPE')
     else throw err
@@ -32,7 +33,7 @@ export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'
   return {
     out: (line) => void stdout.write(`${line}\n`),
     err: (line) => void stderr.write(`${line}\n`),
-    // A dumb terminal cannot move its cursor: it gets plain lines.
+    // A dumb terminal cannot move its cursor, so plain lines are printed.
     terminal:
       stdout.isTTY && env.TERM !== 'dumb'
         ? {

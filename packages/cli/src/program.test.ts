@@ -102,7 +102,7 @@ describe('backup and restore', () => {
   const data = join(folder, 'data')
   const file = join(folder, 'state.backup')
 
-  test('bring the state of a folder into another', async () => {
+  test('copy the state of a folder to another one', async () => {
     const stores = await openDurable(join(data, 'db'), { clock: systemClock })
     const store = await stores.store('management')
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } } as unknown as KubeObject
@@ -124,7 +124,7 @@ describe('backup and restore', () => {
     expect(restored.out).toMatch(/; revisions continue 1000000000 higher$/)
   })
 
-  test('name the file that they cannot use', async () => {
+  test('report the file that they cannot use', async () => {
     writeFileSync(file, 'something else')
     for (const argv of [
       ['backup', 'check', file],

@@ -8,7 +8,7 @@ import { versions } from './versions.ts'
 
 type MakeCommand = (io: Io, finish: (code: number) => void) => CommandType
 
-/** Each command with how to load it: starting one does not wait for the modules of the others. */
+/** Functions that load each command, so that a command starts without loading the modules of the others. */
 const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   up: async () => (await import('./commands/up.ts')).upCommand,
   new: async () => (await import('./commands/new.ts')).newCommand,
@@ -46,7 +46,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   const finish = (result: number) => {
     code = result
   }
-  // Completions are those of the whole tree.
+  // Completion needs all commands.
   const names =
     argv[0] !== undefined && argv[0] !== 'completion' && Object.hasOwn(commands, argv[0]) ? [argv[0]] : Object.keys(commands)
   for (const name of names) {

@@ -5,8 +5,8 @@ import { UsageError } from './io.ts'
 
 const reasons: { readonly [code: string]: string } = {
   ENOENT: 'there is no such file',
-  EISDIR: 'that is a folder',
-  EACCES: 'it may not be read',
+  EISDIR: 'it is a folder',
+  EACCES: 'reading it is not permitted',
 }
 
 /** Reads a file. `given` is its flag and name for messages, such as `--ca ca.crt`. @throws UsageError */

@@ -43,7 +43,7 @@ describe('README.md', () => {
   const uses: Readonly<Record<string, () => Promise<void>>> = {
     'lint config/crd': async () => expect((await ended(['lint', join(root, 'config/crd')])).code).toBe(0),
     'envtest bin/envtest': async () => expect((await ended(['envtest', join(folder, 'envtest')])).code).toBe(0),
-    // Started before the tests.
+    // This server was started before the tests.
     'apiserver --kubeconfig FILE': async () => expect(await server.line(/ready/)).toContain(kubeconfig),
     'manager --kubeconfig FILE --webhook-port 0': async () => {
       const manager = start(['manager', '--kubeconfig', kubeconfig, '--webhook-port', '0'])

@@ -1,4 +1,4 @@
-/** Keeps the port of a listener across restarts, because kubeconfigs contain its address. */
+/** Keeps the port of a listener across restarts, because kubeconfigs contain it. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Listener, ListenOptions } from '@capstan/apiserver'

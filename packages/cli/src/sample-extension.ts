@@ -26,7 +26,7 @@ export interface SampleExtensionOptions {
 
 const program = fileURLToPath(new URL('../../../examples/sample-extension/main.ts', import.meta.url))
 
-/** Where the plane keeps the authority that the extension's certificate is verified with. */
+/** Secret in the management cluster with the authority that signs the extension's certificate. */
 const authoritySecret = { namespace: 'default', name: 'sample-extension-ca' }
 
 /** Resolves when the extension serves. @throws Error when it ends or is not ready within 10 s */
@@ -68,7 +68,7 @@ export async function registerSampleExtension(client: Client, { url }: SampleExt
   )
 }
 
-/** Both files at once, as Kubernetes does it with the contents of a Secret. */
+/** Replaces both files atomically, as Kubernetes does for a mounted Secret. */
 function replaceFiles(folder: string, { certificate, key }: CertifiedKey): void {
   const version = mkdtempSync(join(folder, '..version-'))
   writeFileSync(join(version, 'tls.crt'), certificate)
@@ -88,8 +88,8 @@ function startProgram(
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const flags = ['--webhook-host', '127.0.0.1', '--webhook-port', '0', '--webhook-cert-dir', folder]
   const quiet = ['--health-addr', '0', '--diagnostics-address', '0', '--log-level', 'warn', '--with-parent']
-  // Nothing is written to it: its standard input ends when this process does, however that happens. Ctrl-C is for this process
-  // only: the extension must answer until the plane has stopped.
+  // Its standard input ends with this process, even if this process is killed; then the extension exits (--with-parent). The extension is
+  // detached so that it does not receive Ctrl-C: it must respond until the management cluster has stopped.
   const child = spawn(process.execPath, [program, ...flags, ...quiet], { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
   const exited = new Promise<string>((resolve) => {
     child.once('error', (err) => resolve(err.message))
@@ -104,7 +104,7 @@ function startProgram(
   return new Promise((resolve, reject) => {
     const timer = clock.schedule(seconds(10), () => {
       child.kill('SIGKILL')
-      reject(new Error('Cannot start the sample extension: it said nothing for 10 s'))
+      reject(new Error('Cannot start the sample extension: it printed nothing for 10 s'))
     })
     void exited.then((why) => {
       timer.cancel()

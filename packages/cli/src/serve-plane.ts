@@ -15,16 +15,16 @@ export interface ServePlaneOptions {
   readonly random: Random
   readonly log: Logger
   readonly stores: Stores
-  /** Where certificates are kept; absent: for as long as the process. */
+  /** Folder of the certificates; absent: in memory, until the process ends. */
   readonly pki: string | undefined
-  /** File that remembers the port, so that kubeconfigs of clusters stay valid over restarts. */
+  /** File that stores the port, so that kubeconfigs of clusters stay valid after restarts. */
   readonly portFile: string | undefined
   /** Port requested by the user. Default: the port of the last start, or 6443. 0 means any free port. */
   readonly port: number | undefined
   /** File to write the owner's kubeconfig to. */
   readonly kubeconfig: string
   readonly onHookCall?: (call: HookCall) => void
-  /** How extensions are reached, where not over HTTPS. */
+  /** Transport for calls of extensions; default: HTTPS. */
   readonly hookTransport?: HookTransport
   readonly onCall?: CallObserver
   /** Hooks that other providers have declared. */
@@ -44,7 +44,7 @@ const UsualPort = 6443
 /** Time that requests have to end when the servers stop. */
 const GraceOfRequests = seconds(1)
 
-/** @throws Error naming the port when it is taken */
+/** Starts the servers. @throws Error naming the port when it is in use */
 export async function servePlane(options: ServePlaneOptions): Promise<ServedPlane> {
   const { clock, random, log, stores } = options
   const access = await openAccess(clock, options.pki, {

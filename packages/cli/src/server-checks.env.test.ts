@@ -12,7 +12,7 @@ afterEach(async () => {
 })
 const { signal } = new AbortController()
 
-/** With the admission of the providers, as `capstan up` has it, or without. */
+/** Starts a server with the admission of the providers, like `capstan up`, or without. */
 async function aServer(checks: boolean): Promise<Client> {
   const admission = checks ? providerAdmission() : []
   const io = { clock: systemClock, random: seededRandom(1) }
@@ -46,7 +46,7 @@ test('a manager without webhooks names providers without validation, and needs -
   const options = { client, providers: ['core'] as const, server: 'https://host:6443', log, signal }
   await expect(rejectUnchecked({ ...options, isAccepted: false })).rejects.toMatchObject({
     name: 'UsageError',
-    message: expect.stringMatching(/^https:\/\/host:6443 does not check objects of core, .*immutable fields change/),
+    message: expect.stringMatching(/^https:\/\/host:6443 does not check objects of core, .*immutable fields can change/),
     hint: expect.stringContaining('--no-webhooks'),
   })
   expect(warnings).toEqual([])

@@ -16,7 +16,7 @@ import { UsageError } from './io.ts'
 
 interface Probe {
   readonly kind: DeclaredKind
-  /** Fits the schema, and no admission of the provider lets it in. */
+  /** An object that matches the schema, but that the provider's admission rejects. */
   readonly object: Input<KubeObject>
   /** Expected rejection by admission. */
   readonly rejection: RegExp
@@ -56,7 +56,10 @@ export async function uncheckedProviders(
   return unchecked
 }
 
-/** Creates an object of a provider, in a dry run, that its admission must reject. `answer` is the error text; empty when the object was accepted. */
+/**
+ * Creates an object of a provider, in a dry run, that its admission must reject. `answer` is the error text; empty when the server accepted
+ * the object.
+ */
 export async function probe(
   client: Client,
   provider: ProviderName,
@@ -104,20 +107,20 @@ export interface CheckOptions {
   readonly signal: AbortSignal
 }
 
-/** Reports missing validation by a server without webhooks. @throws UsageError unless the user has accepted it with the flag */
+/** Reports objects that the server does not validate. @throws UsageError unless the user accepts that with --no-webhooks */
 export async function rejectUnchecked({ client, providers, isAccepted, server, log, signal }: CheckOptions): Promise<void> {
   const unchecked = await uncheckedProviders(client, providers, signal)
   if (unchecked.length === 0) return
   const missing = [
     'defaults that depend on other fields are set late, by the controllers',
-    'objects that no schema rejects are accepted: immutable fields change, versions are skipped, variables do not fit their class',
+    'objects that no schema rejects are accepted: immutable fields can change, versions can be skipped, variables can violate their class',
     'only the stored version of each kind is served',
   ]
   const what = `${server} does not check objects of ${unchecked.join(' and ')}, and this manager serves no webhooks`
   if (!isAccepted)
     throw new UsageError(
       `${what}: ${missing.join('; ')}.`,
-      'Serve webhooks with --webhook-port 0, at an address that the API server reaches (--webhook-host, --webhook-url), or go on without them: --no-webhooks.',
+      'Serve webhooks with --webhook-port 0, at an address that the API server reaches (--webhook-host, --webhook-url), or run without them: --no-webhooks.',
     )
   log.warn(`The API server ${what.slice(server.length + 1)}`, { server, unchecked: missing.join('; ') })
 }

@@ -16,10 +16,13 @@ const needed = ['child_process', 'cluster', 'crypto', 'dns', 'fs/promises', 'htt
 const NewSpace = 8 * 1024 * 1024
 /** Idle HTTP/1.1 parsers that are kept for later connections. */
 const IdleParsers = 16
-/** Milliseconds without a garbage collection that count as idle, after the start or after half of many connections have been closed. */
+/**
+ * Milliseconds without a garbage collection after which the process counts as idle: after the start, or when half of at least `Many`
+ * connections were closed.
+ */
 const ShortRest = 1000
 const Many = 64
-/** The same at all other times. */
+/** The same, at all other times. */
 const Rest = 30_000
 /** Heap growth that justifies a collection while idle. */
 const Worthwhile = 12 * 1024 * 1024
@@ -27,18 +30,18 @@ const Worthwhile = 12 * 1024 * 1024
 const LargestAtRest = 192 * 1024 * 1024
 
 /**
- * Makes V8 collect garbage before its size reaches that of the live objects, instead of several times that. The cost is not measurable:
- * most stored data is text, which the collector does not scan.
+ * Makes V8 collect garbage before there is as much of it as live data. By default V8 lets it grow to several times that. The cost is not
+ * measurable: most stored data is text, which the collector does not scan.
  */
 export function keepHeapSmall(): void {
   for (const name of needed) process.getBuiltinModule(name)
-  // An idle parser has only 10 KB, but keeps memory pages of its closed connection from being released.
+  // An idle parser has only 10 KB, but prevents the release of memory pages of its closed connection.
   setMaxIdleHTTPParsers(IdleParsers)
   setFlagsFromString('--heap-growing-percent=35')
-  // Releases the memory of a compilation when it ends. By default its thread, one of four with memory of their own, does so when it is
-  // idle.
+  // Releases the memory of a compilation at its end. By default the compiler thread does so when it is idle; each of the four threads has
+  // its own memory.
   setFlagsFromString('--no-maglev-destroy-on-background')
-  // V8's default, for the modules that are loaded at the start.
+  // V8's default factor, so that loading the modules at the start is not slowed down.
   let factor = 2
   const growBy = (next: number) => {
     if (next === factor) return
@@ -95,12 +98,12 @@ function whenAtRest(collect: () => void): { disturbed(): void } {
 const connections = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
 
 /**
- * Makes V8 collect all garbage and return the memory, which it otherwise keeps for the next load. Byte code stays, but optimized code is
- * dropped, so that the next thousand requests take one and a half times as long. That is acceptable after a start, but not between bursts.
+ * Makes V8 collect all garbage and return the memory, which V8 otherwise keeps for later. Byte code is kept, but optimized code is dropped:
+ * the next thousand requests take one and a half times as long. This is acceptable after a start, but not between bursts of requests.
  */
 function collectAll(): void {
-  // Small buffers share a piece of memory, and the last one that was taken lies at the very end: with another one instead, all that is
-  // free below it can be given back as well.
+  // Node's small buffers share a pool, and the newest pool is at the end of the memory. Allocating a new pool lets V8 return the free
+  // memory below the old one.
   for (let piece = 0; piece < 5; piece++) Buffer.allocUnsafe(Buffer.poolSize / 4)
   setFlagsFromString('--no-flush-bytecode')
   setFlagsFromString('--expose-gc')

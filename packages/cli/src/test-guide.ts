@@ -4,8 +4,8 @@
  * followed by a file name saves the block as that file; `text` is the expected output, of the running program if the step before saved a
  * file or started a program, otherwise of the last command. Numbers may differ. A block of any other form is an error.
  *
- * A page may also name commands in its prose. The words of each of them are part of a command that runs, or the test of the page lists it with the reason
- * why it is not run.
+ * A page may also contain commands in its prose. Each of them must be part of a command that was executed, or be listed in `notRun` of the
+ * page's test, with the reason.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,13 +21,16 @@ export type GuideStep =
   | { readonly kind: 'start'; readonly command: string }
   | { readonly kind: 'stop'; readonly command: string }
   | { readonly kind: 'save'; readonly file: string; readonly text: string }
-  /** `of`: the command of the output. */
+  /** `of`: whether the last command or the running program printed the lines. */
   | { readonly kind: 'expect'; readonly of: 'command' | 'background'; readonly lines: readonly string[] }
 
 /** The text behind the opening fence, and the lines of the block. */
 const fence = /^ *```(.*)\n([^]*?)^ *```$/gm
 
-/** Commands in the prose of a page: code with a program, a subcommand and more. Without more, it is the name of a command. */
+/**
+ * Returns the commands in the prose of a page: code with a program, a subcommand and further words. Shorter code is only the name of a
+ * command.
+ */
 export const commandsInProse = (path: string): string[] =>
   [
     ...readFileSync(path, 'utf8')
@@ -53,7 +56,7 @@ export function guideSteps(path: string): GuideStep[] {
   return steps
 }
 
-/** Removes parts of an output line that differ from run to run: numbers, column alignment, and the leading time. */
+/** Removes the parts of an output line that differ from run to run: numbers, column alignment, and the leading time. */
 export const withoutNumbers = (line: string): string =>
   line
     .replace(/^\s*\d+\.\ds {2}/, '')
@@ -61,14 +64,14 @@ export const withoutNumbers = (line: string): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
-/** The environment that npm and vitest set differs from that of a terminal. */
+/** The environment without the variables that npm and vitest set, as in a terminal. */
 const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST|^KUBECONFIG$/i.test(name)),
 )
 
 export interface RunningCommand {
   readonly child: ChildProcess
-  /** All that it has printed. */
+  /** The printed lines. */
   readonly lines: readonly string[]
   /** Its exit code. */
   readonly ended: Promise<number>
@@ -76,7 +79,7 @@ export interface RunningCommand {
   line(like: string): Promise<string>
 }
 
-/** A command line in its shell, with all that it prints. */
+/** Starts a command line in a shell, and collects its output. */
 export function startCommand(command: string, folder: string, more: NodeJS.ProcessEnv = {}): RunningCommand {
   const child = spawn('sh', ['-c', command], {
     cwd: folder,
@@ -114,7 +117,7 @@ export function startCommand(command: string, folder: string, more: NodeJS.Proce
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** Those of the programs that the machine lacks. */
+/** Returns the programs that are not installed on the machine. */
 export const missingPrograms = (names: readonly string[]): string[] =>
   names.filter((name) => {
     try {
@@ -126,23 +129,23 @@ export const missingPrograms = (names: readonly string[]): string[] =>
   })
 
 interface Started extends RunningCommand {
-  /** As the page has it. */
+  /** The command as written in the page. */
   readonly command: string
 }
 
 export interface GuideOptions {
-  /** Programs without which the page cannot be followed. */
+  /** Programs that the page requires. */
   readonly programs: readonly string[]
-  /** Why commands of the page are not run, by the command. */
+  /** Commands of the page that are not executed, with the reason. */
   readonly notRun?: { readonly [command: string]: string }
-  /** For readers without a checkout: npm and npx take the packages from the registry of `npm run interop -- programs`. */
+  /** The page is for readers without a checkout: npm and npx use the packages in the registry of `npm run interop -- programs`. */
   readonly fromRegistry?: true
   /** clusterctl finds upstream's release in the folder of `npm run interop -- programs`. */
   readonly withUpstream?: true
 }
 
 /**
- * Runs a guide of docs/guides, from its first command to its last, in `folder`. Only this differs from what a reader does: the page's
+ * Runs a guide of docs/guides, from its first command to its last, in `folder`. The differences from a reader's machine are: the page's
  * ports may be in use on this machine, so programs listen on free ports, which replace the page's ports; `npx @capstan/cli` is the
  * command of the checkout, unless the page is for readers without one; npm installs global packages below `folder`, and npx does not ask
  * before it installs.
@@ -152,9 +155,9 @@ export class GuideRun {
   readonly #options: GuideOptions
   readonly #running: Started[] = []
   readonly #env: { [name: string]: string }
-  /** By the ports of the page. */
+  /** Ports of this run by the port in the page. */
   readonly #ports = new Map<string, string>()
-  /** Commands that ran, and those of `notRun` that were met. */
+  /** Executed commands, and commands of `notRun` that the page contains. */
   readonly #ran: string[] = []
   readonly #left = new Set<string>()
 
@@ -174,7 +177,7 @@ export class GuideRun {
       ...goCaches(),
     }
     if (options.fromRegistry) this.#env.NPM_CONFIG_USERCONFIG = process.env.CAPSTAN_NPMRC!
-    // A checkout to write to.
+    // Links to the checkout, so that commands write to `folder` instead of it.
     else for (const name of ['config', 'examples', 'packages', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
     if (options.withUpstream) {
       mkdirSync(join(folder, '.config/cluster-api'), { recursive: true })
@@ -196,7 +199,7 @@ export class GuideRun {
         for (const like of step.lines) expect(printed).toContain(withoutNumbers(like))
       }
     }
-    // Ctrl-C, the last one first: it may need the others.
+    // Stops programs with Ctrl-C, the last one first, because it may need the others.
     for (const { child, ended } of this.#running.splice(0).reverse()) {
       process.kill(-child.pid!, 'SIGINT')
       await ended
@@ -283,7 +286,7 @@ export class GuideRun {
   }
 }
 
-/** Modules and compiled packages of Go, which are below the home folder otherwise. */
+/** Folders of Go's modules and compiled packages, which would otherwise be below the home folder of the test. */
 const goCaches = (): { [name: string]: string } => ({
   GOMODCACHE: process.env.GOMODCACHE ?? join(process.env.GOPATH ?? join(homedir(), 'go'), 'pkg/mod'),
   GOCACHE: process.env.GOCACHE ?? join(homedir(), '.cache/go-build'),
@@ -307,9 +310,9 @@ export function testGuide(page: string, options: GuideOptions): void {
     ...(withUpstream && process.env.CAPSTAN_UPSTREAM === undefined ? ['release of upstream of npm run interop -- programs'] : []),
   ]
   const reason = missing.length > 0 ? ` (not run: there is no ${missing.join(', no ')})` : ''
-  // A first build in Go compiles client-go.
+  // The first build with Go compiles client-go.
   const timeout = programs.includes('go') ? 900_000 : 180_000
-  test.skipIf(missing.length > 0)(`docs/guides/${page} does what it says${reason}`, { timeout }, async ({ signal }) => {
+  test.skipIf(missing.length > 0)(`docs/guides/${page} works as written${reason}`, { timeout }, async ({ signal }) => {
     const folder = mkdtempSync(join(tmpdir(), 'capstan-guide-'))
     const guide = new GuideRun(folder, options)
     signal.addEventListener('abort', () => guide.kill())

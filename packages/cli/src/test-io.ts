@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Io } from './io.ts'
 import { run } from './program.ts'
 
-/** A folder without data folder, so that tests do not read the state of the checkout. */
+/** Working directory without a `.capstan` folder, so that tests do not read the state of the checkout. */
 const emptyFolder = mkdtempSync(join(tmpdir(), 'capstan-cwd-'))
 process.once('exit', () => rmSync(emptyFolder, { recursive: true, force: true }))
 
@@ -16,7 +16,7 @@ export interface Started {
   readonly done: Promise<number>
   /** Resolves when a line of standard output matches. @throws when the command ends without one */
   line(pattern: RegExp): Promise<string>
-  /** Ctrl-C, and the exit code. */
+  /** Sends Ctrl-C; resolves with the exit code. */
   interrupt(): Promise<number>
 }
 

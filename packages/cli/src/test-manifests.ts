@@ -19,7 +19,7 @@ export interface ManifestJudge {
   close(): Promise<void>
 }
 
-/** A plane with Cluster API, and as much of cert-manager as manifests use. */
+/** A management cluster with Cluster API and the kinds of cert-manager that manifests use. */
 export async function manifestJudge(): Promise<ManifestJudge> {
   const endpoint = { host: '127.0.0.1', port: 1 }
   const plane = await createPlane({
@@ -35,7 +35,7 @@ export async function manifestJudge(): Promise<ManifestJudge> {
       const accepted: string[] = []
       for (const file of readdirSync(folder).sort()) {
         for (const object of manifestsIn(join(folder, file))) {
-          // The others are in it.
+          // Namespaces are created, because later objects need them.
           const dryRun = object.kind !== 'Namespace'
           const created = await plane.client.create(kindOf(object), object as never, { dryRun, fieldValidation: 'Strict' })
           accepted.push(`${created.kind} ${created.metadata.namespace ?? '-'}/${created.metadata.name}`)

@@ -11,7 +11,7 @@ import {
   unknownKind,
 } from '@capstan/kube'
 
-/** A record with its object. */
+/** The record of a waiting hook, with its object. */
 export interface Waiting extends WaitingHook {
   readonly namespace: string
   /** Name of the object's Cluster; empty when unknown. */
@@ -24,11 +24,14 @@ export interface WaitingObjects {
   /** Sorted by namespace, Cluster and object; the Cluster itself comes first. */
   readonly waiting: readonly Waiting[]
   readonly clusters: number
-  /** Kinds that could not be read, a sentence each. */
+  /** One sentence for each kind that could not be read. */
   readonly unread: readonly string[]
 }
 
-/** Objects of Cluster API and of all its providers: their definitions have the label of their provider. Only metadata is read. */
+/**
+ * Lists waiting Clusters, Machines and objects of providers, whose CustomResourceDefinitions have the label of the provider. Reads only
+ * metadata.
+ */
 export async function waitingObjects(
   client: Client,
   { namespace, signal }: { namespace?: string | undefined; signal: AbortSignal },
@@ -38,9 +41,9 @@ export async function waitingObjects(
     try {
       return await reading
     } catch (err) {
-      // The user may lack some permissions, and a kind may just be removed.
+      // The user may lack permissions, and a kind may have been removed meanwhile.
       if (!isReason(err, 'Forbidden', 'NotFound')) throw err
-      unread.push(`${what} are left out: ${err.message}`)
+      unread.push(`${what} are not listed: ${err.message}`)
       return []
     }
   }

@@ -10,7 +10,7 @@ const aClass = (observedGeneration: number, status = 'True') => ({
   status: { observedGeneration, conditions: [{ type: 'VariablesReady', status }] },
 })
 
-/** Reads with this in the cache; the server answers with the request. */
+/** Reads an object that may be in the cache. Returns its uid: `cached`, or the verb and resource of the request to the server. */
 async function read(kind: Kind, cached: object | undefined) {
   const client = createClient({
     send: ({ plural, verb }: ApiRequest) => Promise.resolve({ metadata: { uid: `${verb} ${plural}` } }),
@@ -30,6 +30,6 @@ test.each<[string, Kind, object | undefined, string]>([
   ['a definition in the cache', CustomResourceDefinition as Kind, aClass(1), 'cached'],
   ['a definition that is not in the cache', CustomResourceDefinition as Kind, undefined, 'get customresourcedefinitions'],
   ['an object of another kind', Cluster as Kind, aClass(2), 'get clusters'],
-])('%s is read where it is current', async (_, kind, cached, from) => {
+])('%s is read from the cache only if it is current there', async (_, kind, cached, from) => {
   expect(await read(kind, cached)).toBe(from)
 })

@@ -5,17 +5,17 @@ import { type Client, CustomResourceDefinition, isTrue, type Kind, type KubeObje
 
 /** Kinds that are read from the informers, with a condition of the cached object. */
 const cachedKinds: readonly { readonly kind: Kind; isUsable(object: KubeObject): boolean }[] = [
-  // Every write of a Cluster needs its class twice. One that was not reconciled since its last change is about to change again.
+  // Every write of a Cluster needs its class twice. The status of a class that was not reconciled since its last change is outdated.
   { kind: ClusterClass as Kind, isUsable: (object) => isReconciled(object as ClusterClass) },
-  // kube-apiserver converts every change into every served version, whether or not a client reads it.
+  // Conversion needs definitions, and kube-apiserver converts every change into every served version.
   { kind: CustomResourceDefinition as Kind, isUsable: () => true },
 ]
 
 /**
- * Reads ClusterClasses and CustomResourceDefinitions from the informers of the manager, and everything else, and what they do not have,
- * from the API server.
+ * Creates a reader that reads ClusterClasses and CustomResourceDefinitions from the informers of the manager. Objects that are not in them,
+ * and objects of other kinds, are read from the API server.
  *
- * @param informers empty while there is no manager
+ * @param informers empty until the manager is created
  */
 export const webhookReader = (client: Client, informers: () => readonly Informer[]): Reader => ({
   async get(kind, key, options) {

@@ -49,7 +49,7 @@ test('managers that start together serve one certificate, trusted before it is s
   expect(certificate.checkIssued(new X509Certificate(Buffer.from(data!['ca.crt']!, 'base64')))).toBe(true)
 })
 
-test('a manager that is called by its address has that in the certificate', async () => {
+test('the certificate of a manager that is called by its IP address contains the address', async () => {
   const env = await environment()
   await manager(env, true, { dnsNames: [], ipAddresses: ['127.0.0.1'] })
   const { data } = await env.client.get(Secret, secret)
@@ -57,7 +57,7 @@ test('a manager that is called by its address has that in the certificate', asyn
   expect(certificate.subjectAltName).toBe('IP Address:127.0.0.1')
 })
 
-test('the leader renews after two thirds of its life, and others follow; the authority before stays trusted', async () => {
+test('the leader renews the certificate after two thirds of its validity, and others use the new one; the earlier authority stays trusted', async () => {
   const env = await environment()
   const leader = await manager(env, true)
   const other = await manager(env, false)
@@ -69,7 +69,7 @@ test('the leader renews after two thirds of its life, and others follow; the aut
   expect(other).toEqual(leader)
 })
 
-test('other managers than the leader renew no valid certificate, but create a missing one', async () => {
+test('managers that do not lead never renew a valid certificate, but create a missing one', async () => {
   const env = await environment()
   const seen = await manager(env, false)
   await env.advance(hours(24 * 89))

@@ -33,7 +33,7 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
     } else if (command !== 'npm run image') {
       const here = command
         .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
-        // Of what was never published.
+        // The packages may not be published yet.
         .replace('new provider', 'new provider --link')
         .replace('../acme', project)
       const { ended, lines } = startCommand(here, folder)

@@ -21,11 +21,11 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
   let folder = root
   let background: RunningCommand | undefined
   let last: readonly string[] = []
-  /** Ports of a machine on which much else runs. */
+  /** The ports of the page may be in use on this machine. */
   let port = '9443'
   const judge = await manifestJudge()
 
-  /** A command of the page as it is run here. */
+  /** Runs a command of the page, adapted to this test. */
   const run = async (command: string): Promise<void> => {
     const [, to] = /^cd (.+)$/.exec(command) ?? []
     if (to !== undefined) {
@@ -36,7 +36,7 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
     else if (!notHere.includes(command)) {
       const here = command
         .replace(/^npx @capstan\/cli new/, `${process.execPath} packages/cli/bin/capstan.js new`)
-        // Of what was never published.
+        // The packages may not be published yet.
         .replace('new extension', 'new extension --link')
         .replace('../billing', project)
         .replace(':9443', `:${port}`)

@@ -3,7 +3,7 @@
  * pkg/controlplane/apiserver/aggregator.go, v1.36.
  */
 
-/** Priority of a group, and of its version. */
+/** Priorities of an API group and of one of its versions. */
 export interface Priority {
   readonly group: number
   readonly version: number

@@ -15,8 +15,8 @@ test.each([
   ],
   [
     ['a.x'],
-    `${head}failed to call extension handler "a.x": not called, because the last 5 calls did not get through: ${refused}`,
-    `not called on a.x: the last 5 calls did not get through: ${refused}`,
+    `${head}failed to call extension handler "a.x": not called, because the last 5 calls failed: ${refused}`,
+    `not called on a.x: the last 5 calls failed: ${refused}`,
   ],
   [
     ['a.x'],

@@ -5,7 +5,7 @@ import { oldTwins } from './contract-twin.ts'
 
 const twins = new Map(oldTwins(localKinds as readonly DeclaredKind[]).map((kind) => [kind.kind, kind]))
 
-/** The type of a field in the twin's schema; `undefined` when there is none. */
+/** Returns the type of a field in the twin's schema; `undefined` if the field does not exist. */
 const typeOf = (kind: string, path: string): string | undefined =>
   path.split('.').reduce<JSONSchema | undefined>((at, name) => at?.properties?.[name], twins.get(kind)!.schema)?.type
 

@@ -1,9 +1,9 @@
 /**
- * Twins of a test's providers that speak contract v1beta1. A test plays its providers by contract v1beta2; with twins, the provider's
- * kinds claim contract v1beta1, and the test's client is translated on the way to the API server and back. Core reads and writes the
- * API server directly, so it sees contract v1beta1 only.
+ * Twins of the provider kinds of a test, for contract v1beta1. A test acts as a provider of contract v1beta2. With twins, the kinds have the
+ * label of contract v1beta1, and the requests of the test's client are translated, as are their responses. Core's requests are not, so core
+ * sees only contract v1beta1.
  *
- * The translation is written out here rather than taken from `@capstan/api/contract`, which is under test.
+ * This file does not use `@capstan/api/contract`, because that module is under test.
  * Upstream: docs/book/src/developer/providers/contracts, v1.14, "Compatibility with the deprecated v1beta1 contract".
  */
 import type { ContractVersion } from '@capstan/api/contract'
@@ -12,20 +12,20 @@ import type { DeclaredKind, JSONSchema, KubeObject, Transport, WatchEvent } from
 const newLabel = 'cluster.x-k8s.io/v1beta2'
 const oldLabel = 'cluster.x-k8s.io/v1beta1'
 
-/** The contract that the providers of tests speak: `v1beta1` in the second run of core's environment tests (`npm run interop -- old-contract`). */
+/** Contract version of the providers in tests: `v1beta1` in the second run of core's environment tests (`npm run interop -- old-contract`). */
 export const testContract = (): ContractVersion => (process.env.CAPSTAN_TEST_CONTRACT === 'v1beta1' ? 'v1beta1' : 'v1beta2')
 
-/** Whether a kind belongs to a provider that speaks contract v1beta2: Cluster API's own kinds have the label, too. */
+/** Whether a kind belongs to a provider of contract v1beta2. Cluster API's own kinds have the label, too, and are excluded. */
 const isProvider = ({ group, labels }: DeclaredKind): boolean =>
   labels?.[newLabel] !== undefined && labels[oldLabel] === undefined && !/(^|\.)cluster\.x-k8s\.io$/.test(group)
 
-/** A field that contract v1beta1 has elsewhere, or in another form. */
+/** A field that has another path or type in contract v1beta1. */
 interface Moved {
   readonly now: string
   readonly before: string
   toOld?(value: Any, object: Any): unknown
   toNew?(value: Any, object: Any): unknown
-  /** The schema of the field in contract v1beta1; by default it is the same. */
+  /** The schema of the field in contract v1beta1; default: the same schema. */
   schema?(now: JSONSchema): JSONSchema
 }
 
@@ -43,7 +43,7 @@ const withoutUndefined = (object: Record<string, unknown>) =>
 const failureDomains: Moved = {
   now: 'status.failureDomains',
   before: 'status.failureDomains',
-  // A number is of the wrong type in both.
+  // A value of another type is invalid in both contracts, and is not converted.
   toOld: (list: Any) => (Array.isArray(list) ? Object.fromEntries(list.map(({ name, ...domain }) => [name, domain])) : list),
   toNew: (map: Any) => Object.entries(map).map(([name, domain]) => ({ name, ...(domain as object) })),
   schema: ({ items }) => {
@@ -75,7 +75,7 @@ const byEndOfKind: readonly (readonly [RegExp, readonly Moved[]])[] = [
       {
         now: 'status.availableReplicas',
         before: 'status.unavailableReplicas',
-        // Only the spec says how many there should be; a test that reports the count also sets the spec.
+        // v1beta1 has the number of unavailable replicas instead, which also depends on the spec.
         toOld: (available: number, { spec, status }: Any) => (spec?.replicas ?? status?.replicas ?? available) - available,
         toNew: (unavailable: number, { spec, status }: Any) => (spec?.replicas ?? status?.replicas ?? unavailable) - unavailable,
       },
@@ -103,7 +103,7 @@ const infrastructureRef = (kinds: readonly DeclaredKind[]): Moved => ({
   }),
 })
 
-/** Takes the value at the path out of the object, with parents that it leaves empty. */
+/** Removes the value at the path, and parents that become empty. Returns the value. */
 function take(object: Any, path: readonly string[]): unknown {
   const [name, ...rest] = path
   const value = object?.[name!]
@@ -137,11 +137,11 @@ function translated(object: Any, moves: readonly Moved[], to: ContractVersion): 
   return draft
 }
 
-/** Whether the body has fields of an object: a JSON patch and DeleteOptions have none. */
+/** Whether the body contains an object or a part of one, unlike JSON patches and DeleteOptions. */
 const hasFields = (verb: string, patchType: string | undefined): boolean =>
   verb === 'create' || verb === 'update' || (verb === 'patch' && patchType !== 'application/json-patch+json')
 
-/** The moves of each kind of a provider. */
+/** The moved fields of a provider's kind. */
 const movesOf = (kind: DeclaredKind, kinds: readonly DeclaredKind[]): readonly Moved[] => [
   ...(byEndOfKind.find(([end]) => end.test(kind.kind))?.[1] ?? []),
   ...(kind.kind.endsWith('ControlPlane') ? [infrastructureRef(kinds)] : []),
@@ -155,7 +155,7 @@ function oldSchema(schema: JSONSchema, moves: readonly Moved[]): JSONSchema {
     const names = inSchema(now)
     const field = take(draft, names)
     if (field === undefined) continue
-    // Parents whose fields have all moved, and which may not require them any more.
+    // The parents must not require the moved field, or a minimum number of fields.
     for (let end = names.length - 2; end > 0; end -= 2) {
       const parent = names.slice(0, end).reduce((at, name) => at?.[name], draft)
       if (!parent) continue
@@ -196,11 +196,11 @@ function oldTwin(kind: DeclaredKind, kinds: readonly DeclaredKind[]): DeclaredKi
   }
 }
 
-/** The kinds; those of providers claim contract v1beta1 and have its fields. */
+/** Returns the kinds; those of providers have the label and the fields of contract v1beta1. */
 export const oldTwins = (kinds: readonly DeclaredKind[]): DeclaredKind[] =>
   kinds.map((kind) => (isProvider(kind) ? oldTwin(kind, kinds) : kind))
 
-/** The transport of a test that plays providers by contract v1beta2 while their kinds are twins of contract v1beta1. */
+/** Translates the requests of a test, which uses contract v1beta2, for kinds that are twins of contract v1beta1. */
 export function speakingOld(transport: Transport, kinds: readonly DeclaredKind[]): Transport {
   const providers = kinds.filter(isProvider)
   const moves = new Map(providers.map((kind) => [`${kind.plural}.${kind.group}`, movesOf(kind, providers)]))

@@ -91,7 +91,7 @@ export async function coreEnv(
     between: (transport) => abortable(between(transport)),
   })
   const { client } = env
-  /** Waits until keys that used up their rate limit during preparation are no longer limited. */
+  /** Advances the clock until the rate limit no longer delays keys that were reconciled often during preparation. */
   const calm = () => env.advance(seconds(30))
   const key = (name: string): ObjectKey => ({ namespace: 'default', name })
 

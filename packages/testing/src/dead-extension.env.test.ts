@@ -14,7 +14,7 @@ let stores: ReturnType<typeof memoryStores>
 let clock: VirtualClock
 let mode: Mode
 let called: string[]
-/** Ends hanging calls, as their timeouts would. */
+/** Functions that end hanging calls, as timeouts would. */
 let hanging: (() => void)[]
 beforeEach(() => {
   hanging = []
@@ -105,7 +105,7 @@ describe('a restarted manager with one extension that', () => {
 
     mode = dead
     await start()
-    // The discovery timeout. After that the extension only refuses connections: waiting for a timeout takes real time here.
+    // The timeout of discovery. Afterwards the extension refuses connections, because each further timeout would take real time here.
     await env.advance(seconds(10))
     mode = 'refuses'
     await clusterIn('default')
@@ -181,7 +181,7 @@ test('a namespace whose labels leave the selector releases its Clusters at once'
   await env.settle()
   mode = 'refuses'
   await clusterIn('guarded')
-  // Until the backoff is several minutes.
+  // Afterwards the backoff is several minutes.
   await env.advance(minutes(10))
   expect(await condition('guarded', 'TopologyReconciled')).toMatch(/^False ReconcileFailed: /)
   await label(null)

@@ -1,4 +1,4 @@
-/** The deletion protection of dependents as a webhook: the users for which it is called, and deletions without a manager. */
+/** Deletion protection of dependents by a webhook: the users for which it is called, and deletions while no manager runs. */
 import { Cluster, coreKinds, Machine, OkToDeleteAnnotation } from '@capstan/api'
 import type { WebhookTransport } from '@capstan/apiserver'
 import { configureWebhooks, webhookHandler } from '@capstan/controller'

@@ -41,7 +41,7 @@ export interface TestEnvOptions {
   readonly limits?: Pick<ManagerOptions, 'namespace' | 'eventFilter'>
   /** Wraps the transport between the controllers and the server, for example with faults. */
   readonly between?: (transport: Transport) => Transport
-  /** The contract that providers among the kinds speak; see `contract-twin.ts`. By default that of this run of the tests. */
+  /** The contract version of the providers' kinds; see `contract-twin.ts`. Default: that of this test run. */
   readonly contract?: ContractVersion
 }
 

@@ -33,13 +33,13 @@ interface FailingInput {
   readonly runtime?: HookScript
   /** Changes the manifests of the demo. */
   readonly change?: (manifests: Manifests) => void
-  /** Before the demo is created. */
+  /** Called before the demo is created. */
   readonly before?: (env: PlaneEnv) => Promise<unknown>
-  /** One minute after the demo was created. */
+  /** Called one minute after the demo was created. */
   readonly later?: (env: PlaneEnv) => Promise<unknown>
-  /** Writes of one call of a blocking hook: the controllers record until when it blocks. */
+  /** Number of writes for each call of a blocking hook, which record until when it blocks. */
   readonly writesPerCall?: number
-  /** Most writes of the attempts in half an hour: the controllers create objects, then delete them after a failure. Default 0. */
+  /** Maximum number of writes of retries in half an hour, which create objects and delete them after a failure. Default: 0. */
   readonly writesOfRetries?: number
 }
 
@@ -52,7 +52,7 @@ async function createAll(env: PlaneEnv, manifests: Manifests): Promise<void> {
 
 const user = { name: 'user', groups: ['system:masters'], agent: 'kubectl' }
 
-/** Creates an object of a kind that only the server knows. */
+/** Creates an object of a kind that is not declared in this project. */
 const create = (env: PlaneEnv, group: string, plural: string, body: object, namespace?: string) =>
   env.plane.server.engine.execute(
     { verb: 'create', group, version: 'v1', plural, body, ...(namespace === undefined ? {} : { namespace }) },
@@ -234,7 +234,7 @@ const inputs: readonly FailingInput[] = [
     later: (env) => env.client.delete(LocalMachineTemplate, { namespace: 'default', name: 'demo-worker' }),
   },
 
-  // Objects that are in the way
+  // Existing objects with conflicting names
   {
     name: 'an infrastructure cluster of the same name that belongs to another Cluster',
     before: (env) => env.client.create(LocalCluster, { metadata: { ...demo, ownerReferences: [otherOwner] }, spec: {} }),
@@ -445,16 +445,16 @@ const inputs: readonly FailingInput[] = [
   },
 ]
 
-/** Requests of the controllers that change something, Events apart. */
+/** Writes of the controllers, without Events. */
 interface Writes {
   readonly reach: (transport: Transport) => Transport
-  /** Those that the server stored. */
+  /** Writes that the server stored. */
   stored: string[]
-  /** Those that it rejected. */
+  /** Writes that the server rejected. */
   rejected: string[]
 }
 
-/** Ends a loop that writes without waiting: the clock of the test would never advance. */
+/** Number of writes after which the test fails: controllers that write in a loop would keep the test's clock from advancing. */
 const MostWrites = 600
 
 function countWrites(): Writes {
@@ -486,7 +486,7 @@ function countWrites(): Writes {
 let env: PlaneEnv
 afterEach(() => env.close())
 
-/** Number of objects that the controllers make, and the conditions of all of them. */
+/** Returns the number of objects that the controllers created, and all conditions. */
 async function objects(): Promise<{ count: number; conditions: string[] }> {
   const lists = await Promise.all([...manifestKinds.values()].map((kind) => env.client.list(kind as typeof Cluster, {})))
   const items = lists.flatMap((list) => list.items)
@@ -499,7 +499,7 @@ async function objects(): Promise<{ count: number; conditions: string[] }> {
   return { count: items.length, conditions }
 }
 
-describe('the controllers come to rest after', () => {
+describe('the controllers stop writing after', () => {
   for (const { name, runtime = {}, change, before, later, writesPerCall = 0, writesOfRetries = 0 } of inputs)
     test(name, async () => {
       const writes = countWrites()
@@ -516,7 +516,7 @@ describe('the controllers come to rest after', () => {
       await env.advance(minutes(30))
       const calls = (30 * 60) / 30
       expect(writes.stored.length).toBeLessThanOrEqual(writesPerCall * calls + writesOfRetries)
-      // The longest backoff is 1000 seconds: each failing object is tried once or twice more.
+      // The longest backoff is 1000 seconds, so each failing object is retried once or twice in this time.
       expect(writes.rejected.length).toBeLessThan(20)
       const then = await objects()
       expect(then.count).toBe(first.count)

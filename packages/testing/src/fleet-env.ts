@@ -16,7 +16,7 @@ import { type Busy, createTraffic, settle } from './settle.ts'
 export interface FleetEnvOptions {
   /** Handler for all extensions; it runs independently of the managers. */
   readonly extensions: FetchHandler
-  /** Managers use leader election; without it, two started managers both reconcile. */
+  /** Whether managers use leader election. Without it, all started managers reconcile. */
   readonly leaderElection?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Deletions that do not start with the Cluster do not bypass BeforeClusterDelete. */
+/** BeforeClusterDelete also blocks deletions that begin with another object than the Cluster, such as its namespace. */
 import { Cluster, Machine, MachineDeployment } from '@capstan/api'
 import { type Kind, Namespace, seconds } from '@capstan/kube'
 import { LocalCluster, LocalControlPlane, LocalMachine } from '@capstan/local'

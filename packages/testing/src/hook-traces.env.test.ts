@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest'
 import { key, LifecycleHooks, type Plot, play, type Story } from './hook-traces/story.ts'
 
 const names = LifecycleHooks.map(({ name }) => name)
-/** Called once for each step of the upgrade; the others once in a Cluster's life. */
+/** Hooks that are called once for each step of the upgrade. The others are called once in a Cluster's life. */
 const perStep = ['BeforeControlPlaneUpgrade', 'AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']
 
 /** Returns the number of calls of a hook for each version. */
@@ -181,7 +181,7 @@ describe('a blocking handler', async () => {
   })
 })
 
-/** Kills the first calling process `writes` after its hook was allowed to proceed; at once for 0. */
+/** Kills the first process that calls the hook: at once for 0, otherwise this number of writes after the hook allowed it to proceed. */
 const killed = (writes: number): NonNullable<Plot['answer']> => {
   return ({ nth, by }) => {
     if (nth === 1) by.kill(writes)
@@ -226,14 +226,14 @@ describe.each<[what: string, plot: Plot, calls: (hook: string) => unknown]>([
   test.each(names)('%s', (hook) => expect(callsOf(story, hook)).toEqual(calls(hook)))
 })
 
-/** Waits until a removed hook is not called in the next step. */
+/** Expected number of calls of a hook that is removed: one, and for AfterControlPlaneInitialized, which fails until then, any number. */
 function untilGone(hook: string): unknown {
   return hook === 'AfterControlPlaneInitialized' ? [expect.any(Number)] : [1]
 }
 
 describe('a process that is stopped some writes after a hook has allowed to proceed, and restarted', () => {
-  // The writes after each hook up to the next one, so that all writes of the Cluster's life are covered. By default a sample is tried;
-  // CAPSTAN_STOPS=8 tries every eighth write, 1 tries all of them.
+  // Numbers of writes after a hook. There are at most 90 writes between two hooks, so all writes of the Cluster's life can be covered. By
+  // default this is a sample; CAPSTAN_STOPS=8 selects every eighth write, 1 all of them.
   const longest = 90
   const every = Number(process.env.CAPSTAN_STOPS)
   const stops = every ? Array.from({ length: Math.ceil(longest / every) }, (_, i) => i * every + 1) : [1, 2, 4, 9, 33]

@@ -1,4 +1,4 @@
-/** When upgrade hooks are called for a managed cluster whose control plane an extension updates in place. */
+/** The time at which upgrade hooks are called for a Cluster whose control plane an extension updates in place. */
 import {
   type CanUpdateMachine,
   Cluster,

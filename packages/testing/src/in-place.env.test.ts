@@ -38,7 +38,7 @@ const updatesVersions: HookScript = {
 
 const byMoving = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
 
-/** The demo with three steady workers, of which one may be unavailable, without elastic ones and the pool. */
+/** Creates the demo with three workers in `steady` (maxUnavailable: 1), without `elastic` and the MachinePool. */
 async function aRunningCluster(script: HookScript, stores?: PlaneEnvOptions['stores']): Promise<void> {
   env = await planeEnv({ runtime: scriptedRuntime(script), ...(stores ? { stores } : {}) })
   await createFrom(env.client, new URL('class.yaml', demo))
@@ -167,7 +167,7 @@ test('a worker whose update fails blocks the others until it continues or is del
   expect((await deployment()).status).toMatchObject({ replicas: 3, availableReplicas: 2, upToDateReplicas: 0 })
   expect(conditionText(await deployment(), 'Available')).toBe('True Available')
 
-  // Users who do not want to wait delete it: another one is created in the new set.
+  // A user who does not want to wait can delete the Machine: the new MachineSet creates another one.
   await env.client.delete(Machine, { namespace: 'default', name: stuck[0]!.metadata.name })
   isFull = false
   await env.advance(seconds(300))

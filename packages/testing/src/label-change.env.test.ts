@@ -1,4 +1,4 @@
-/** A provider that serves a second version of its kinds, and names it in the label of its contract, while Clusters run. */
+/** A provider begins to serve a second version of its kinds, and names it in its contract label, while Clusters run. */
 import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { CustomResourceDefinition, type DeclaredKind, getCondition, type Kind, resourceName, seconds } from '@capstan/kube'
 import {
@@ -44,7 +44,7 @@ async function replaceable(): Promise<string[]> {
   return all.flat().toSorted()
 }
 
-/** Serves v1beta1 beside v1alpha1, with the same schema, and claims it for contract v1beta2. */
+/** Also serves v1beta1, with the schema of v1alpha1, and names it in the label of contract v1beta2. */
 async function serveSecondVersion(): Promise<void> {
   for (const kind of localKinds as readonly DeclaredKind[]) {
     const key = { name: resourceName(kind) }
@@ -55,7 +55,7 @@ async function serveSecondVersion(): Promise<void> {
     }
     await env.client.patch(CustomResourceDefinition, key, { type: 'merge', body })
   }
-  // The controllers look at their objects again.
+  // Makes the controllers reconcile their objects again.
   const metadata = { annotations: { 'example.com/touched': '' } }
   for (const kind of [ClusterClass, Cluster] as unknown as Kind[]) {
     await env.client.patch(kind, demo, { type: 'merge', body: { metadata } })
@@ -115,7 +115,7 @@ test('a provider that changes to contract v1beta2 keeps its Machines, and core r
   expect(after.status?.phase).toBe('Running')
   expect(after.status?.conditions).toEqual(before.status?.conditions)
 
-  // A second Machine: status.ready, which the test's client still writes, does not count any more.
+  // Core no longer reads status.ready, which the test's client still writes for a second Machine.
   await core.create(DevMachine, 'm2')
   await core.create(DevConfig, 'm2')
   await core.create(Machine, 'm2', { spec: aMachine({ metadata: { name: 'm2' } }).spec })

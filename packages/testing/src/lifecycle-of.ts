@@ -23,9 +23,9 @@ export interface LifecycleOptions {
   /** The initial version. Default: v1.34.0. `upgrade` takes each minor version up to `to`, by default v1.36.0. */
   readonly from?: string
   readonly to?: string
-  /** Control plane Machines. Default: 1. The local provider updates some of several in place if the extension can. */
+  /** Number of control plane Machines. Default: 1. With several, the local provider updates some in place if the extension can. */
   readonly controlPlane?: number
-  /** Worker Machines before `scale`, which adds one. Default: 1. */
+  /** Number of worker Machines before `scale`, which adds one. Default: 1. */
   readonly workers?: number
   /** Settings of the ExtensionConfig, which has the name of the extension. */
   readonly settings?: { readonly [name: string]: string }
@@ -81,7 +81,7 @@ export async function lifecycleOf(
   const report = callReporter((text) => env.report(text, subject))
   const env = await planeEnv({
     clock,
-    // Stores of its own, so that it never uses a real server.
+    // With its own stores, the environment never uses a real server.
     stores: memoryStores(),
     hookTransport: options.between?.(transport) ?? transport,
     onCall(call) {

@@ -35,7 +35,7 @@ async function live(env: PlaneEnv): Promise<void> {
       { op: 'replace', path: `${steady}/replicas`, value: 2 },
       // Otherwise the Machine to delete first is chosen randomly.
       { op: 'add', path: `${steady}/deletion`, value: { order: 'Oldest' } },
-      // To none: of two equally old machines, the one to delete first depends on their random names.
+      // Scales to zero, because the Machine that is deleted first of two equally old ones depends on their random names.
       { op: 'replace', path: '/spec/topology/workers/machinePools/0/replicas', value: 0 },
     ],
   })

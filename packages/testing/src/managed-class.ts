@@ -18,7 +18,7 @@ const infrastructure = 'infrastructure.capstan.dev/v1alpha1'
 const controlPlane = 'controlplane.capstan.dev/v1alpha1'
 const bootstrap = 'bootstrap.capstan.dev/v1alpha1'
 
-/** Creates the class with its templates. Its Machines take half a second, so that events have an order. */
+/** Creates the class with its templates. Its Machines start after half a second, so that the order of events is fixed. */
 export async function createManagedClass(client: Client, wanted: ManagedClass): Promise<void> {
   const { name, namespace } = wanted
   const template = async (kind: string, of: string, spec: object) => {

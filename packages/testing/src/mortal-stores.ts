@@ -1,4 +1,4 @@
-/** Stores of a process that dies after a number of commits: later commits have no effect, and no event reaches the process. */
+/** Stores of a process that is killed after a number of commits: later commits have no effect, and no event reaches the process. */
 import type { Change, Store, Write } from '@capstan/apiserver'
 import type { Stores } from '@capstan/lab'
 

@@ -43,7 +43,7 @@ export interface RunningProvider {
   close(): Promise<void>
 }
 
-export interface ProviderMeans {
+export interface ProviderContext {
   readonly client: Client
   readonly clock: Clock
   readonly random: Random
@@ -53,10 +53,10 @@ export interface ProviderMeans {
 export interface ProviderEnvOptions {
   readonly kinds: readonly DeclaredKind[]
   /** Called at the start and at each restart. */
-  start(means: ProviderMeans): RunningProvider
+  start(context: ProviderContext): RunningProvider
   /** Wraps the transport between the provider and the API server. */
   readonly between?: (transport: Transport) => Transport
-  /** The contract that the kinds claim; see `contract-twin.ts`. Requests of the provider are translated to it. Default: v1beta2. */
+  /** The contract version of the kinds; see `contract-twin.ts`. Requests of the provider are translated to it. Default: v1beta2. */
   readonly contract?: ContractVersion
 }
 
@@ -67,7 +67,7 @@ export interface ProviderEnv {
   readonly clock: VirtualClock
   /** Stops the provider and starts it again; core continues. */
   restart(): Promise<void>
-  /** Lets time pass until the promise is settled. @throws when it is not after `most` milliseconds of virtual time */
+  /** Advances the clock until the promise settles. @throws when it does not settle within `most` milliseconds of virtual time */
   during<T>(work: Promise<T>, most: number): Promise<T>
   advance(ms: number): Promise<void>
   settle(): Promise<void>
@@ -85,7 +85,7 @@ export function localProvider(): Pick<ProviderEnvOptions, 'kinds' | 'start'> {
   const stores = memoryStores()
   return {
     kinds: localKinds,
-    start: (means) => createProviders({ ...means, names: ['local'], stores, endpoint }),
+    start: (context) => createProviders({ ...context, names: ['local'], stores, endpoint }),
   }
 }
 
@@ -109,7 +109,7 @@ export async function providerEnv({
     random,
     log,
     admission: [
-      // Kinds of contract v1beta1 bring an admission of their own.
+      // Twins of contract v1beta1 have their own admission, which replaces that of the local provider.
       ...providerAdmission().filter(({ kind }) => !isOld || !isLocal(kind)),
       ...admissionOf(kinds.filter((kind) => !isLocal(kind))),
     ],
@@ -143,14 +143,14 @@ export async function providerEnv({
     traffic,
   }
   const startProvider = async () => {
-    const means = {
+    const context = {
       client: createClient(asProvider(traffic.count(between(server.transport({ agent: 'provider' }))))),
       clock,
       random,
       log,
     }
-    const running = start(means)
-    const manager = createManager({ ...means, controllers: running.controllers })
+    const running = start(context)
+    const manager = createManager({ ...context, controllers: running.controllers })
     provider = { running, manager }
     await manager.start()
   }

@@ -91,7 +91,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
 
 const outOfSight = new Proxy({} as ApiServer, {
   get() {
-    throw new Error('This test looks into the embedded API server: it cannot run on a real one')
+    throw new Error('This test reads the state of the embedded API server: it cannot run on a real one')
   },
 })
 
@@ -109,7 +109,7 @@ async function served(client: Client, kind: Kind): Promise<void> {
 
 const builtIn: readonly Kind[] = [Secret, ConfigMap, Event, Lease, Node]
 /** Objects that a server creates by itself. */
-const furniture: { readonly [kind: string]: RegExp } = {
+const ownObjects: { readonly [kind: string]: RegExp } = {
   Namespace: /^(default|kube-.*)$/,
   ConfigMap: /^(kube-root-ca\.crt|kube-.*|extension-apiserver-authentication)$/,
   Lease: /^apiserver-/,
@@ -118,7 +118,7 @@ const furniture: { readonly [kind: string]: RegExp } = {
 /** Deletes all objects, also those with finalizers; keeps the CRDs. */
 async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
   const remove = async (kind: Kind, { metadata: { name, namespace, finalizers = [] } }: KubeObject) => {
-    if (furniture[kind.kind]?.test(name) || namespace === 'kube-system') return
+    if (ownObjects[kind.kind]?.test(name) || namespace === 'kube-system') return
     const key = { name, ...(namespace === undefined ? {} : { namespace }) }
     if (finalizers.length > 0)
       await orAbsent(client.patch(kind, key, { type: 'merge', body: { metadata: { finalizers: null } } }))
@@ -126,7 +126,7 @@ async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
   }
   const all = [...kinds, ...builtIn, Namespace as Kind]
   await Promise.all(all.map(async (kind) => Promise.all((await client.list(kind)).items.map((object) => remove(kind, object)))))
-  while ((await client.list(Namespace)).items.some(({ metadata }) => !furniture.Namespace!.test(metadata.name)))
+  while ((await client.list(Namespace)).items.some(({ metadata }) => !ownObjects.Namespace!.test(metadata.name)))
     await new Promise((resolve) => void setTimeout(resolve, 100))
 }
 

@@ -1,4 +1,6 @@
-/** Retry requests of users: every controller handles a request once, and the annotation is removed, also around a kill of the process. */
+/**
+ * Retry requests of users: every controller handles a request once, and the annotation is removed, even if the process is killed meanwhile.
+ */
 import { type CanUpdateMachineSet, Cluster, type RequestOf, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
 import { seconds, VirtualClock } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'

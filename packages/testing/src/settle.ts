@@ -10,7 +10,7 @@ import { resourceName } from '@capstan/kube'
 /** Work that may be pending. */
 export interface Busy {
   /**
-   * How long without progress until pending work is assumed to wait for virtual time; tests with blocked requests use little. In one
+   * Time without progress after which pending work is assumed to wait for virtual time; tests with blocked requests use a small value. In one
    * process it counts turns of the event loop, about a millisecond each (default 1,000). With an external server, which may wait for a CPU,
    * it counts real milliseconds (default one minute, at least two seconds): one turn may read every list from it.
    */
@@ -58,7 +58,7 @@ export function createTraffic(): Traffic {
   }
 }
 
-/** Idle turns of the event loop after which the work is done. */
+/** Number of idle turns of the event loop after which the work counts as done. */
 const QuietTurns = 2
 const PatienceInProcess = 1000
 const PatienceElsewhere = 60_000

@@ -16,7 +16,7 @@ const demo = new URL('../../lab/demo/', import.meta.url)
 
 interface Step {
   readonly act: (client: Client) => Promise<unknown>
-  /** How long to wait afterwards. */
+  /** Virtual time after the step, in milliseconds. */
   readonly wait: number
 }
 
@@ -101,7 +101,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
       step++
       continue
     }
-    // Restarted on a new clock; the step is repeated.
+    // The process was stopped: it is restarted with a new clock, and the step is repeated.
     collect(env)
     stores.bury()
     await env?.close()

@@ -1,4 +1,7 @@
-/** Records a Cluster's life on a tape: the extension's responses can be reproduced, and core can be run again without the extension. */
+/**
+ * Records a Cluster's life on a tape, then compares the extension's responses with the tape, and runs core with the tape instead of the
+ * extension.
+ */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneInitialized,
@@ -34,7 +37,7 @@ import { expect, test } from 'vitest'
 import { sampleExtension } from '../../../examples/sample-extension/extension.ts'
 import { lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 
-/** The sample extension, with patches, and with hooks that block more than once. */
+/** The sample extension, extended by patches and by hooks that block several times. */
 function busyExtension(): Extension {
   const asked = new Map<string, number>()
   const times = (count: number, seconds: number, message: string) => {

@@ -30,7 +30,7 @@ export function flag(text: string): boolean {
   throw new InvalidArgumentError('expected true or false.')
 }
 
-/** Upstream: --service-cluster-ip-range. Of two ranges, one of each family, Services here have the one of IPv4. */
+/** Upstream: --service-cluster-ip-range. Of two ranges, one for IPv4 and one for IPv6, the IPv4 range is used. */
 export function clusterRange(text: string): string {
   const range = text.split(',').find((one) => !one.includes(':')) ?? text
   try {
@@ -51,7 +51,7 @@ export function portRange(text: string): string {
   }
 }
 
-/** A duration as Go writes it, none below zero. @returns milliseconds */
+/** Parses a duration in Go's format that is not negative. @returns milliseconds */
 export function duration(text: string): number {
   try {
     const milliseconds = parseDuration(text)
@@ -62,7 +62,7 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('expected a duration such as 90s or 1h0m0s.')
 }
 
-/** A whole number, none below zero. */
+/** Parses a whole number that is not negative. */
 export function count(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('expected a whole number, not below zero.')
@@ -97,7 +97,7 @@ export function jwksUri(text: string): string {
 }
 
 export interface ApiSwitch {
-  /** `apps/v1`, `v1`, or `api/all` and its kin. */
+  /** `apps/v1`, `v1`, or a name for several versions such as `api/all`. */
   readonly version: string
   readonly isOn: boolean
 }
@@ -110,7 +110,7 @@ export const apiSwitches = (text: string): ApiSwitch[] =>
   })
 
 /**
- * Validates --runtime-config: served versions cannot be disabled and others cannot be enabled; naming their actual state is allowed.
+ * Validates --runtime-config: served versions cannot be disabled and others cannot be enabled; a switch to the actual state is accepted.
  *
  * @param served versions of groups
  * @throws UsageError
@@ -166,7 +166,8 @@ function stateOf(flag: string, plugin: string): NonNullable<ReturnType<typeof ad
 }
 
 /**
- * Evaluates --enable-admission-plugins and --disable-admission-plugins together. Plugins that rely on controllers run in any case.
+ * Evaluates --enable-admission-plugins and --disable-admission-plugins together. Plugins that rely on controllers are enabled by default, as
+ * upstream's.
  *
  * @throws Error when a plugin is to be on and off
  */
@@ -194,7 +195,7 @@ export type EnabledControllers = { readonly [name in ControllerName]: boolean }
 
 export const knownControllers: readonly string[] = Object.keys(controllerNames)
 
-/** Upstream: --controllers of kube-controller-manager. `*` is all, `-x` all but x when `*` is there, too. */
+/** Upstream: --controllers of kube-controller-manager. `*` enables all controllers; `*,-x` all except x. */
 export function controllers(text: string): EnabledControllers {
   const wanted = list(text)
   const unknown = wanted.find((name) => name !== '*' && !knownControllers.includes(name.replace(/^-/, '')))

@@ -107,7 +107,7 @@ interface Options {
   v: LogLevel
 }
 
-/** `capstan apiserver`: the embedded API server alone. Flags are kube-apiserver's where they mean the same. */
+/** `capstan apiserver`: the embedded API server alone. It has the flags of kube-apiserver where their meaning is the same. */
 export function apiserverCommand(io: Io, finish: (code: number) => void): Command {
   const idle: string[] = []
   const command = new Command('apiserver')
@@ -169,7 +169,7 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
     .addOption(
       new Option(
         '--controllers <names>',
-        `controllers of the server: a list of ${knownControllers.join(', ')}; * is all, -NAME not that one`,
+        `controllers of the server: a list of ${knownControllers.join(', ')}; * enables all, -NAME disables one`,
       )
         .argParser(controllers)
         .default(controllers('*'), '*'),
@@ -212,7 +212,7 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
     .addOption(
       new Option(
         '--etcd-compaction-interval <duration>',
-        'age up to which watches and lists can start in the past; 0 keeps as much history as fits',
+        'maximum age of a revision at which watches and lists can start; 0 removes this limit',
       )
         .argParser(duration)
         .default(parseDuration('5m'), '5m'),
@@ -369,7 +369,7 @@ async function trustedBy({ rootCaFile, tlsCertFile }: Options, access: Access): 
 }
 
 function warningsOf({ bindAddress, authorizationMode }: Options): string[] {
-  const everything = ', and everyone who is authenticated may do everything, see --authorization-mode'
+  const everything = ', and every authenticated user has all permissions, see --authorization-mode'
   const may = authorizationMode.includes('AlwaysAllow') ? everything : ''
   return [
     ...(isLoopback(bindAddress) ? [] : [`listening on ${bindAddress}: other machines can reach this server${may}`]),
@@ -414,7 +414,7 @@ function limitsOf(options: Options): Limits {
   return { maxRequestsInflight, maxMutatingRequestsInflight, priorityAndFairness, requestTimeout, minRequestTimeout }
 }
 
-/** Opens the stores; in memory when no flag names a place. */
+/** Opens the stores; in memory when no flag names a folder. */
 async function openStores(
   clock: Clock,
   log: Logger,

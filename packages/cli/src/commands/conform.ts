@@ -46,7 +46,7 @@ interface Options extends AccessFlags {
   readonly report?: readonly string[]
 }
 
-/** `capstan conform`: tests a running provider against the contracts with the life of clusters. */
+/** `capstan conform`: tests a running provider against the contracts: creates, changes, upgrades and deletes Clusters. */
 export function conformCommand(io: Io, finish: (code: number) => void): Command {
   return withAccess(new Command('conform'))
     .description('Test a running provider against the provider contracts, on any API server')
@@ -108,7 +108,7 @@ async function run(options: Options, io: Io): Promise<ConformReport> {
       throw err
     })
     if (!target.InfraMachine) {
-      throw new UsageError(`no InfraMachine goes with ${options.infrastructure}`, 'Name its kind with --machine.')
+      throw new UsageError(`no InfraMachine kind belongs to ${options.infrastructure}`, 'Name its kind with --machine.')
     }
     const log = createLogger(io, 'error', 'text')
     const stopCore = options.core === 'own' ? await startOwnCore({ client, clock, random, log, signal }) : async () => {}
@@ -147,7 +147,7 @@ const namesOf = (options: Options): TargetNames => {
   return Object.fromEntries(Object.entries(names).filter(([, name]) => name !== undefined))
 }
 
-/** @throws UsageError for a name that is no rule and no group */
+/** @throws UsageError for a name that is neither a rule nor a group */
 function chosenRules({ only, skip = [] }: Options): Rule[] {
   const isOf =
     (name: string) =>

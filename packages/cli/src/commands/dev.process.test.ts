@@ -69,7 +69,7 @@ async function answerOf(url: string, hook = 'BeforeClusterCreate'): Promise<{ ha
   return JSON.parse(out) as Awaited<ReturnType<typeof answerOf>>
 }
 
-/** Processes start slowly where much else runs. */
+/** Processes start slowly on a busy machine. */
 const patient = { timeout: 60_000 }
 
 describe('a saved file', patient, () => {
@@ -85,7 +85,7 @@ describe('a saved file', patient, () => {
     expect(await answerOf(url)).toMatchObject({ handler: 'second', response: { message: 'two', retryAfterSeconds: 7 } })
     await command.line(/ExtensionConfig quota: discovered, handlers: second$/)
 
-    // As editors do that never leave half a file behind.
+    // Some editors write a new file and rename it, so that no incomplete file is visible.
     save(extension({ answer: 'proceedNow(`three`)', name: 'third' }), 'extension.ts.new')
     renameSync(join(folder, 'extension.ts.new'), join(folder, 'extension.ts'))
     await command.line(/reloaded after \d+ ms, handlers: third/)
@@ -103,7 +103,7 @@ describe('a saved file', patient, () => {
     await command.line(/not loaded: Cannot find module '.*rules\.ts' imported from .*extension\.ts/)
     expect((await answerOf(url)).response.message).toBe('three')
 
-    // A new module is a change, too, and so is one that it imports.
+    // A new module, and a module that it imports, also trigger a reload.
     save(extension({ answer: 'proceedNow(rule)', name: 'fourth' }).replace('\n', "\nimport { rule } from './lib/rules.ts'\n"))
     mkdirSync(join(folder, 'lib'))
     save("export const rule = 'four'\n", 'lib/rules.ts')
@@ -195,7 +195,7 @@ test('a new project with every hook runs the lifecycle of a cluster', patient, a
   await client.patch(Cluster, key, { type: 'merge', body })
   await command.line(/Cluster default\/demo: upgraded to v1\.38\.1/)
 
-  // The variables of a class are discovered again, too.
+  // The variables of the ClusterClass are also discovered again.
   const source = readFileSync(join(folder, 'extension.ts'), 'utf8')
   save(source.replace("default: 'eu1'", "default: 'us1'"))
   await command.line(/reloaded/)

@@ -153,15 +153,15 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
 /** Suggested commands while the extension runs, in a useful order. */
 function tries(capstan: string, hook: string, url: string, authority: string, kubeconfig: string, demo: boolean): Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
-  const call = { command: `${capstan} hooks call ${url} ${hook} --ca ${authority}`, what: 'one call, as core would make it' }
+  const call = { command: `${capstan} hooks call ${url} ${hook} --ca ${authority}`, what: 'call the hook once, as core does' }
   if (!demo) return [call]
   return [
     call,
-    { command: `${capstan} hooks waiting --kubeconfig ${kubeconfig}`, what: 'what the cluster waits for' },
-    { command: `${kubectl} get cluster demo -o yaml`, what: 'the cluster, with its conditions' },
+    { command: `${capstan} hooks waiting --kubeconfig ${kubeconfig}`, what: 'list the hooks that block the Cluster' },
+    { command: `${kubectl} get cluster demo -o yaml`, what: 'show the Cluster with its conditions' },
     {
       command: `${kubectl} patch cluster demo --type=merge -p '{"spec":{"topology":{"version":"v1.36.1"}}}'`,
-      what: 'upgrade it: hooks before and after each step',
+      what: 'upgrade it; hooks are called before and after each step',
     },
     { command: `${kubectl} delete cluster demo`, what: 'delete it' },
   ]

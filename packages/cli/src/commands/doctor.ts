@@ -16,18 +16,20 @@ interface Options extends AccessFlags {
   readonly output: 'table' | 'json'
 }
 
-/** `capstan doctor`: reports what a management cluster lacks for `capstan manager`. */
+/** `capstan doctor`: checks the preconditions of `capstan manager` in a management cluster. */
 export const doctorCommand = (io: Io, finish: (code: number) => void): Command =>
   withAccess(new Command('doctor'))
-    .description('List what a management cluster lacks for the manager: rights, kinds, versions, certificates, webhooks')
+    .description(
+      'Check that a management cluster has what the manager needs: permissions, kinds, versions, certificates, webhooks',
+    )
     .addOption(
-      new Option('--providers <names>', 'which providers the manager is to run, separated by commas')
+      new Option('--providers <names>', 'providers that the manager runs, separated by commas')
         .argParser(providerNames)
         .default([...ProviderNames], ProviderNames.join(',')),
     )
     .option('--leader-elect-namespace <namespace>', 'namespace of the Lease', 'capi-system')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
-    .addHelpText('after', '\nExit code 1 when there is an error among the findings, 2 on wrong use.')
+    .addHelpText('after', '\nExit code 1 when a finding is an error, 2 on wrong usage.')
     .action(async (options: Options) => {
       const { access } = await managementAccess(options, io.env)
       const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'capstan' })
@@ -48,7 +50,10 @@ export const doctorCommand = (io: Io, finish: (code: number) => void): Command =
       }
     })
 
-/** Reads the version with the credentials of the user, because a server may reject anonymous requests. The version is no resource, so the transport has no request for it. */
+/**
+ * Reads the version with the credentials of the user, because a server may reject anonymous requests. `Transport` supports only requests
+ * for resources, and the version is not a resource.
+ */
 async function kubernetesVersion(access: ClusterAccess): Promise<string> {
   const { server, ca, servername, insecure, certificate, key, tokenFile, basic } = access
   const identity = certificate !== undefined && key !== undefined ? { cert: certificate, key } : {}

@@ -195,7 +195,7 @@ describe('invalid values are reported with their flag and exit code 2', () => {
   test.each([
     [[...call, '--ca', absent], `--ca ${absent}: there is no such file`],
     [[...call, '--client-cert', absent, '--client-key', absent], `--client-cert ${absent}: there is no such file`],
-    [[...call, '--fixture', folder], `--fixture ${folder}: that is a folder`],
+    [[...call, '--fixture', folder], `--fixture ${folder}: it is a folder`],
     [[...call, '--fixture', broken], `--fixture ${broken}: it is neither YAML nor JSON: `],
     [
       [...call, '--fixture', other],
@@ -204,17 +204,17 @@ describe('invalid values are reported with their flag and exit code 2', () => {
     [[...call, '--ca', broken], `--ca ${broken}: it has no certificate in PEM`],
     [
       [...call, '--client-cert', broken, '--client-key', other],
-      `--client-cert ${broken} and --client-key ${other} are no certificate`,
+      `--client-cert ${broken} and --client-key ${other} are not a certificate`,
     ],
-    [[...call, '--timeout', 'soon'], "argument 'soon' is invalid. expected seconds, up to 30 as core has them."],
-    [[...call, '--timeout', '0'], "argument '0' is invalid. expected seconds, up to 30 as core has them."],
+    [[...call, '--timeout', 'soon'], "argument 'soon' is invalid. expected a number of seconds above 0, at most 30."],
+    [[...call, '--timeout', '0'], "argument '0' is invalid. expected a number of seconds above 0, at most 30."],
     [
       ['call', 'http://127.0.0.1', 'BeforeClusterCreate'],
-      'http://127.0.0.1 is no URL with https\nHooks are called over HTTPS only',
+      'http://127.0.0.1 is not a URL with https\nHooks are called over HTTPS only',
     ],
-    [['call', '127.0.0.1:9443', 'BeforeClusterCreate'], '127.0.0.1:9443 is no URL with https'],
+    [['call', '127.0.0.1:9443', 'BeforeClusterCreate'], '127.0.0.1:9443 is not a URL with https'],
     [['replay', absent, '--url', 'https://127.0.0.1:1'], `tape ${absent}: there is no such file`],
-    [['replay', broken, '--url', 'https://127.0.0.1:1'], `tape ${broken}: it is no tape: `],
+    [['replay', broken, '--url', 'https://127.0.0.1:1'], `tape ${broken}: not a tape: `],
     [['waiting', '--kubeconfig', absent], `there is no kubeconfig ${absent}\nName the management cluster with --kubeconfig`],
     [['preflight', '--kubeconfig', absent], `there is no kubeconfig ${absent}\n`],
     [
@@ -276,7 +276,7 @@ describe('tapes', () => {
     for (const flag of ['--record-hooks', '--replay-hooks']) {
       const { code, out, err } = await ended(['up', '--memory', '--port', '0', flag, file])
       expect({ code, out }).toEqual({ code: 2, out: '' })
-      expect(err).toContain(`${file}: it is no tape`)
+      expect(err).toContain(`${file}: not a tape`)
     }
     expect(readFileSync(file, 'utf8')).toBe('notes\n')
   })
@@ -410,7 +410,7 @@ test('capstan hooks catalog prints the catalog of a release, and reports violati
   writeFileSync(kept, printed)
   writeFileSync(changed, printed.replace('"hostname"', '"host"').replace('v0.1.0', 'v0.0.9'))
   const since = (...files: string[]) => ended(['hooks', 'catalog', ...ofProvider, ...files.flatMap((file) => ['--since', file])])
-  expect(await since(kept)).toEqual({ code: 0, out: 'this release keeps what v0.1.0 promised', err: '' })
+  expect(await since(kept)).toEqual({ code: 0, out: 'this release is compatible with v0.1.0', err: '' })
   expect(await since(kept, changed)).toEqual({
     code: 1,
     out: 'Rule #1: hooks.provider.example.com/v1beta1, Hook=BeforeHostProvision: request.host is gone: that needs a new version',
@@ -446,7 +446,7 @@ describe('with a management cluster', () => {
       spec: { paused: true, infrastructureRef: { apiGroup: 'infrastructure.capstan.dev', kind: 'LocalCluster', name: 'demo' } },
     })
     const { out } = await hooks('waiting')
-    expect(out.split('\n')[0]).toMatch(/^NAMESPACE +CLUSTER +HOOK +HANDLER +SINCE +ASKED AGAIN IN +CALLS +MESSAGE$/)
+    expect(out.split('\n')[0]).toMatch(/^NAMESPACE +CLUSTER +HOOK +HANDLER +SINCE +NEXT CALL IN +CALLS +MESSAGE$/)
     expect(out.split('\n')[1]).toMatch(/^default +demo +BeforeClusterCreate +gate\.x +\d+h +backing off +3 +quota$/)
     expect(JSON.parse((await hooks('waiting', '-o', 'json')).out)).toEqual({
       namespace: 'default',
@@ -580,7 +580,7 @@ describe('with a management cluster', () => {
       code: 0,
       out: expect.stringMatching(/^inventory\.x +deprecated +.* is deprecated since v0\.2\.0$/m),
     })
-    // It would block the Clusters of other tests.
+    // The ExtensionConfig would block the Clusters of other tests.
     await client.delete(ExtensionConfig, { name: 'x' })
   })
 

@@ -19,7 +19,7 @@ const write = (file: string, text: string): string => {
   return join(folder, file)
 }
 
-/** A BootstrapConfig that keeps the rules, as controller-gen writes it: without contract labels. */
+/** A CustomResourceDefinition of a BootstrapConfig that satisfies the rules, as controller-gen writes it: without contract labels. */
 const config = (kind: string, schema: string, labels = '') => `---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -47,13 +47,13 @@ const template =
 const label = 'labels: {cluster.x-k8s.io/v1beta2: v1}'
 const sources = (labels = '') => config('FooConfig', status, labels) + config('FooConfigTemplate', template, labels)
 
-test('the CustomResourceDefinitions of the local provider keep every rule', async () => {
+test('the CustomResourceDefinitions of the local provider satisfy every rule', async () => {
   const { code, out } = await ended(['lint', join(repository, 'config/crd'), '--level', 'MAY'])
   expect(out).toMatch(/^No findings: 10 kinds, \d+ rules checked/)
   expect(code).toBe(0)
 })
 
-test('a broken MUST is printed with field, rule and edit, and exits with 1', async () => {
+test('a violated MUST rule is printed with field, rule and correction, and exits with 1', async () => {
   const file = write('components.yaml', sources(label).replace('dataSecretName', 'secretName'))
   const { code, out } = await ended(['lint', file])
   expect(code).toBe(1)
@@ -72,7 +72,7 @@ test('a broken MUST is printed with field, rule and edit, and exits with 1', asy
   expect((await ended(['lint', file, '--why'])).out).toContain('  why   Core copies the name to the Machine')
 })
 
-test('findings below MUST exit with 0, and --level chooses which are shown', async () => {
+test('findings below MUST exit with 0, and --level selects the printed findings', async () => {
   const file = write(
     'crd.yaml',
     sources('labels: {cluster.x-k8s.io/v1beta1: v1}').replace('initialization:', 'ready: {type: boolean}, initialization:'),

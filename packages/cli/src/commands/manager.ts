@@ -71,7 +71,7 @@ interface Options
   logLevel: LogLevel
 }
 
-/** `capstan manager`: the controllers against any API server. */
+/** `capstan manager`: runs the controllers against any API server. */
 export function managerCommand(io: Io, finish: (code: number) => void): Command {
   const command = withEndpoints(
     withProviderHooks(
@@ -84,16 +84,16 @@ export function managerCommand(io: Io, finish: (code: number) => void): Command 
   )
     .description('Run the controllers against any Kubernetes API server')
     .addOption(
-      new Option('--providers <names>', 'which providers to run, separated by commas')
+      new Option('--providers <names>', 'providers to run, separated by commas')
         .argParser(providerNames)
         .default([...ProviderNames], ProviderNames.join(',')),
     )
-    .option('--no-install-crds', 'expect the CustomResourceDefinitions to be there')
+    .option('--no-install-crds', 'do not install the CustomResourceDefinitions, which must exist already')
     .addOption(dataOption('folder for simulated workload clusters of the local provider (default: memory only)'))
     .addOption(
       portOption(
         '--workload-port <n>',
-        'port that serves the simulated workload clusters; 0 takes any (default: the one used before)',
+        'port that serves the simulated workload clusters; 0 selects a free port (default: the port used before)',
       ),
     )
     .addOption(
@@ -103,14 +103,15 @@ export function managerCommand(io: Io, finish: (code: number) => void): Command 
       ).default(host),
     )
     .addOption(
-      new Option('--logging-format <format>', "pino's JSON lines, or lines as Kubernetes' components write them")
+      new Option(
+        '--logging-format <format>',
+        "format of logs: pino's JSON lines, or JSON or text like that of Kubernetes' components",
+      )
         .choices(['pino', 'json', 'text'])
         .default('pino'),
     )
     .addOption(
-      new Option('--log-level <level>', 'least important lines to log')
-        .choices(['debug', 'info', 'warn', 'error'])
-        .default('info'),
+      new Option('--log-level <level>', 'lowest level to log').choices(['debug', 'info', 'warn', 'error']).default('info'),
     )
     .action(async (options: Options) => {
       await (options.removeWebhooks ? removeConfigurations(options, io) : manage(options, io))
@@ -151,7 +152,7 @@ async function manage(options: Options, io: Io): Promise<void> {
   const closing: (() => Promise<void>)[] = [async () => reach.close(), () => recording.close(), () => stores.close()]
   try {
     if (options.providers.includes('core')) await rejectBesideUpstream(client, { clock, signal: io.signal })
-    // A pod is in its namespace, and may have no right to read it.
+    // The namespace of a pod exists, and the pod may have no permission to read it.
     if (election && !(isInCluster && election.namespace === access.namespace))
       await ensureNamespace(client, election.namespace, io.signal)
     let endpointFor: ListenOptions['endpointFor'] = () => undefined
@@ -223,7 +224,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       controllers,
       ...watchLimits(options),
       ...(options.syncPeriod === undefined ? {} : { syncPeriod: options.syncPeriod }),
-      // Definitions are the leader's business: a manager of another version that only waits must not change them.
+      // Only the leader installs CustomResourceDefinitions: a waiting manager of another version must not change them.
       ...(election ? { leaderElection: { ...election, prepare } } : {}),
     })
     manager = running

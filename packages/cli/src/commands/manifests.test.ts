@@ -79,7 +79,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     const { args } = deployment.spec.template.spec.containers[0]!
     const kubeconfig = join(folder, 'none')
     const { code, err } = await ended([...args.map((arg) => arg.replace('$(POD_IP)', '127.0.0.1')), '--kubeconfig', kubeconfig])
-    // All flags were accepted; only reading the file fails.
+    // This error shows that all flags were accepted: only the kubeconfig cannot be read.
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(`Cannot read kubeconfig ${kubeconfig}`) })
   })
 

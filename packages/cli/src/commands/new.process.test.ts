@@ -19,7 +19,7 @@ const everyHook = hookCatalog.filter(({ singleton }) => !singleton).map(({ name 
 const create = (name: string, ...flags: string[]) =>
   ended(['new', 'extension', name, '--link', '--dir', join(root, name), ...flags])
 
-/** Starting programs takes its time where much else runs. */
+/** Programs start slowly on a busy machine. */
 const patient = { timeout: 120_000 }
 
 /** Runs a program in a project as its author would, without the environment variables of the npm that runs this test. */

@@ -23,7 +23,7 @@ interface Options {
   link?: true
 }
 
-/** `capstan new …`: something to begin with. */
+/** `capstan new …`: creates projects and certificates. */
 export const newCommand = (io: Io): Command => {
   const make = new Command('new').description('Create a new project')
   make
@@ -54,7 +54,7 @@ export const newCommand = (io: Io): Command => {
         .argParser(kindsNamed)
         .default(new Set(['cluster', 'machine']), 'cluster,machine'),
     )
-    .option('--domain <domain>', 'end of its API groups (default: the name below example.com)')
+    .option('--domain <domain>', 'DNS suffix of its API groups (default: NAME.example.com)')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .option('--link', 'depend on the folders of this checkout of Capstan instead of on published packages')
     .action((name: string, options: ProviderOptions) => newProvider(name, options, io))
@@ -115,7 +115,7 @@ async function newProvider(name: string, options: ProviderOptions, io: Io): Prom
   await report(name, resolve(options.dir ?? name), files, ['npm start -- --kubeconfig FILE'], options, io)
 }
 
-/** Writes the files, and prints what to do next. */
+/** Writes the files, and prints the next steps. */
 async function report(
   name: string,
   folder: string,

@@ -37,7 +37,7 @@ interface Options extends ProviderHooksOptions, RecordOptions, HookClientOptions
   replayHooks?: string
 }
 
-/** `capstan up`: a whole management plane in this process, and with `--demo` a cluster on it. */
+/** `capstan up`: runs a whole management cluster in this process, and with `--demo` a Cluster on it. */
 export const upCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withHookClientCertificate(withRecordHooks(new Command('up'))))
     .description('Start a management cluster in this process: API server, core provider and local provider')
@@ -103,7 +103,7 @@ async function up(options: Options, io: Io): Promise<number> {
     closing.unshift(() => served.close())
     if (!options.memory) closing.unshift(await recordOwner(folder, { pid: io.pid, url }))
     report({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${url}` })
-    // At a restart the ExtensionConfig still has the URL of the extension that ended with the last process.
+    // After a restart, the ExtensionConfig still has the URL of the extension process that ended with the previous run.
     const isStarting = ({ event, subject }: Line) =>
       options.demo && !extension && event === 'ExtensionNotDiscovered' && subject === 'ExtensionConfig sample'
     const ready = watchReady(plane, clock, signal, story, (line) => {

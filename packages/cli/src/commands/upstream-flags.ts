@@ -4,7 +4,7 @@
  */
 import { InvalidArgumentError, Option } from 'commander'
 
-/** Why: which. */
+/** Flags by the reason why they have no effect. */
 const idle: { readonly [why: string]: string } = {
   'the server stores its state itself, see --data':
     'etcd-cafile etcd-certfile etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-keyfile ' +
@@ -45,7 +45,7 @@ const idle: { readonly [why: string]: string } = {
     'feature-gates emulation-forward-compatible runtime-config-emulation-forward-compatible',
 }
 
-/** Why not: which. */
+/** Flags by the reason why they are rejected. */
 const rejected: { readonly [why: string]: string } = {
   'see --enable-admission-plugins and --disable-admission-plugins': 'admission-control',
   'no admission plugin of this server has a configuration': 'admission-control-config-file',
@@ -65,7 +65,7 @@ const rejected: { readonly [why: string]: string } = {
 const entriesOf = (table: { readonly [why: string]: string }) =>
   Object.entries(table).flatMap(([why, flags]) => flags.split(' ').map((name) => ({ name, why })))
 
-/** By name, without dashes. */
+/** Reasons by the name of the flag, without dashes. */
 export const idleFlags: ReadonlyMap<string, string> = new Map(entriesOf(idle).map(({ name, why }) => [name, why]))
 export const rejectedFlags: ReadonlyMap<string, string> = new Map(entriesOf(rejected).map(({ name, why }) => [name, why]))
 

@@ -31,7 +31,9 @@ interface Options extends ManagementOptions {
 /** `capstan xray KIND/NAME`: explains what core reads from a provider's object, and the consequences. */
 export const xrayCommand = (io: Io): Command =>
   withKubeconfig(new Command('xray'))
-    .description('Show what core reads from one object of a provider: contract version, each path, and what it concludes')
+    .description(
+      'Show what core reads from one object of a provider: contract version, each path, and the values that core copied',
+    )
     .argument('<object>', 'KIND/NAME, where KIND may be followed by its group: LocalMachine.infrastructure.capstan.dev/demo')
     .option('-n, --namespace <namespace>', 'namespace of the object', 'default')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
@@ -78,7 +80,7 @@ async function providerKind(client: Client, name: string, signal: AbortSignal): 
   if (!kind || kind.isTemplate) {
     throw new UsageError(
       `${name} is no kind of a provider contract`,
-      'Contracts: InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig, ControlPlane; templates have nothing that core copies.',
+      'Contracts: InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig, ControlPlane; core copies no fields from templates.',
     )
   }
   return kind

@@ -23,8 +23,9 @@ export interface OwnCoreOptions {
 }
 
 /**
- * Starts core. @returns stops it, and removes the kinds that it installed
+ * Starts core.
  *
+ * @returns a function that stops core and removes the kinds that were installed
  * @throws UsageError while upstream's core manager leads
  */
 export async function startOwnCore({ client, clock, random, log, signal }: OwnCoreOptions): Promise<() => Promise<void>> {
@@ -40,7 +41,7 @@ export async function startOwnCore({ client, clock, random, log, signal }: OwnCo
     random,
     log,
     stores: memoryStores(),
-    // No workload cluster is simulated here: all are connected over HTTPS.
+    // This process simulates no workload clusters: core connects to all of them over HTTPS.
     endpoint: { host: '', port: 0 },
   })
   const controllers = [...providers.controllers, ...lateDefaults(providerAdmission(), coreKinds)]

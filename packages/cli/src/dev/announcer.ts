@@ -23,7 +23,7 @@ export interface AnnouncerOptions {
 export class Announcer {
   readonly #options: AnnouncerOptions
   #announcing = new AbortController()
-  /** Stays: handlers are registered under it. */
+  /** Name of the first load. It never changes, because handlers are registered under it. */
   #name: string | undefined
   #loads = 0
   #ready = false
@@ -32,7 +32,7 @@ export class Announcer {
     this.#options = options
   }
 
-  /** Steps in progress for one version of the extension. */
+  /** Updates the management cluster for a newly loaded extension. Aborts the update for the previous one. */
   announce(extension: RunningExtension): void {
     this.#announcing.abort()
     this.#announcing = new AbortController()

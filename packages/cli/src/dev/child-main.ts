@@ -38,7 +38,7 @@ async function load(file: string): Promise<void> {
       try {
         return next(specifier, context)
       } catch (err) {
-        // The file may be created later.
+        // The file is watched, because it may be created later.
         if (specifier.startsWith('.') && context.parentURL) seen(new URL(specifier, context.parentURL).href)
         throw err
       }

@@ -10,7 +10,7 @@ import type { AnnouncedHandler, FromChild, ToChild } from './protocol.ts'
 export interface RunningExtension {
   readonly name: string
   readonly handlers: readonly AnnouncedHandler[]
-  /** Its modules, those of packages left out. */
+  /** The files of its modules, without those of packages. */
   readonly files: readonly string[]
   /** Handles a request. @throws Error when the process ends before the response */
   handle(request: Request): Promise<Response>
@@ -20,7 +20,7 @@ export interface RunningExtension {
   retire(patience?: number): Promise<void>
 }
 
-/** The module is not an extension. */
+/** Error for a module that cannot be loaded as an extension. */
 export class LoadRefused extends Error {
   override readonly name = 'LoadRefused'
   readonly files: readonly string[]
@@ -39,7 +39,7 @@ export interface ExtensionProcessOptions {
   printed(line: string): void
 }
 
-/** Longer than any handler may take. */
+/** Longer than the timeout of any handler. */
 const longestCall = seconds(31)
 const longestLoad = seconds(10)
 const longestEnd = seconds(2)

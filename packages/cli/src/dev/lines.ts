@@ -35,20 +35,20 @@ export class HookLines {
 
   lineOf(call: HookCall): Line | undefined {
     const line = lineOf(call)
-    if (!inEveryPass.has(call.hook)) return line
+    if (!inEveryReconcile.has(call.hook)) return line
     const question = `${call.hook} ${line.subject}`
     if (this.#reported.get(question) === line.text) return undefined
     this.#reported.set(question, line.text)
     return line
   }
 
-  /** Later responses belong to another process. */
+  /** Forgets printed responses, because later responses are those of another process. */
   forget(): void {
     this.#reported.clear()
   }
 }
 
-const inEveryPass: ReadonlySet<string> = new Set(
+const inEveryReconcile: ReadonlySet<string> = new Set(
   [GeneratePatches, ValidateTopology, DiscoverVariables, GenerateUpgradePlan].map(({ name }) => name),
 )
 

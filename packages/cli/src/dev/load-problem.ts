@@ -4,8 +4,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { messageOf } from '@capstan/kube'
 
 /**
- * Returns the message of `err` behind the file, relative to `folder`, and the line. Some syntax errors name no place: then the file is
- * `lastRead`, the module that was read last. Stacks differ by kind of error, but their first place in a file of the user is the right one.
+ * Returns `file:line: message` for `err`, with the file relative to `folder`. The position is the first one in the stack that is in a file
+ * of the user. The stack of some syntax errors contains no position: then the file is `lastRead`, the module that was read last.
  */
 export function loadProblem(err: unknown, folder: string, lastRead?: string): string {
   const message = messageOf(err)

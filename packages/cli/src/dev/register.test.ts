@@ -17,7 +17,7 @@ test('hooks that are called for every Cluster need no change of the class', () =
 
 test('variables without a patch add no patch', () => expect(changes('vars DiscoverVariables')).toEqual(nothing))
 
-test('each handler of topology mutation is named by a patch, and the one of upgrade plans by the class', () => {
+test('a patch names each handler of topology mutation, and the class names the handler of upgrade plans', () => {
   const handlers = [
     'a GeneratePatches',
     'b GeneratePatches',

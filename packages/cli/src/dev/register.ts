@@ -18,16 +18,16 @@ export interface Served {
 /** A new value triggers discovery of the server's handlers and of its class variables at once. */
 const LoadAnnotation = 'runtime.capstan.dev/dev-load'
 
-/** Where the plane keeps the authority that the extension's certificate is verified with. */
+/** Secret in the management cluster with the authority that signs the extension's certificate. */
 const authoritySecret = { namespace: 'default', name: 'capstan-dev-extension-ca' }
 
 const fieldManager = 'capstan-dev'
 
-/** Has the plane trust these authorities, PEM, when it calls the extension. */
+/** Publishes these authorities (PEM), so that core trusts them when it calls the extension. */
 export const trust = (client: Client, bundle: string): Promise<void> =>
   publishAuthority(client, authoritySecret, bundle, fieldManager)
 
-/** Resolves when its handlers are the ones that the plane calls. */
+/** Registers the extension. Resolves when core has discovered its handlers. */
 export async function register(client: Client, served: Served, signal: AbortSignal): Promise<void> {
   const { name, url, settings, handlers, load } = served
   const wanted = fingerprint(handlers)

@@ -18,15 +18,15 @@ export interface ReloaderOptions {
   /** @throws LoadRefused */
   load(signal: AbortSignal): Promise<RunningExtension>
   onReload(reload: Reload): void
-  /** Which files matter from now on. */
+  /** Sets the files that are watched from now on. */
   watch(files: readonly string[]): void
 }
 
 /** Editors write a file in several steps, and users save several files at once: a reload starts after this time without a change. */
 const Quiet = 40
-/** Longest delay of a reload, for a folder whose files change all the time. */
+/** Maximum delay of a reload while files change continuously. */
 const LongestWait = 200
-/** An extension that ends its own process is not started in a hot loop. */
+/** Delay before an extension that has ended its own process is started again, so that restarts are not a busy loop. */
 const AfterEnd = seconds(1)
 const AtTheEnd = seconds(1)
 

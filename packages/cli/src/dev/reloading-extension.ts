@@ -25,7 +25,7 @@ export interface ReloadingExtension {
   readonly url: string
   /** Loads for the first time. */
   start(): void
-  /** These files matter, too. */
+  /** Watches these files as well. */
   watch(files: readonly string[]): void
   /** Lets calls in flight finish, for a limited time. */
   close(): Promise<void>

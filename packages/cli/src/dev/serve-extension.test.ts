@@ -4,7 +4,7 @@ import { VirtualClock } from '@capstan/kube'
 import { expect, test, vi } from 'vitest'
 import { serveExtension } from './serve-extension.ts'
 
-/** The certificate that a client gets to see. */
+/** Returns the certificate that the server presents. */
 function certificateAt(url: string): Promise<X509Certificate> {
   const { hostname: host, port } = new URL(url)
   return new Promise((resolve, reject) => {
@@ -28,7 +28,7 @@ test('an extension under development is served with a certificate that is renewe
     const first = await certificateAt(server.url)
     expect(first.checkIP('127.0.0.1')).toBe('127.0.0.1')
     clock.step(Date.parse(first.validTo))
-    // A new key is made in a thread.
+    // The key is generated in another thread.
     const second = await vi.waitFor(async () => {
       const served = await certificateAt(server.url)
       expect(served.serialNumber).not.toBe(first.serialNumber)

@@ -3,7 +3,7 @@ import { type FSWatcher, watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 export interface FolderWatch {
-  /** From now on the folders of these files are watched, too. */
+  /** Also watches the folders of these files. */
   add(files: readonly string[]): void
   close(): void
 }
@@ -11,7 +11,7 @@ export interface FolderWatch {
 /** Watches whole folders, because editors replace files, and missing files may be created. */
 export function watchFolders(changed: (file: string) => void): FolderWatch {
   const watchers = new Map<string, FSWatcher>()
-  /** Folders that something is looked for in, and that are not there. */
+  /** Folders of watched files that do not exist. */
   const missing = new Set<string>()
 
   const watchOne = (folder: string): void => {
@@ -24,13 +24,13 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
         if (missing.delete(file) || matters(name)) changed(file)
       })
     } catch {
-      // Its creation is noticed in the nearest existing parent folder.
+      // The nearest existing parent folder is watched instead, to notice the creation.
       missing.add(folder)
       if (dirname(folder) !== folder) watchOne(dirname(folder))
       return
     }
     watchers.set(folder, watcher)
-    // Removed, and possibly recreated since.
+    // The folder was removed, and may exist again.
     watcher.on('error', () => {
       watcher.close()
       watchers.delete(folder)

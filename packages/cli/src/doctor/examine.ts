@@ -283,12 +283,12 @@ async function conversionProblems(
 const writesFail = 'writes are rejected'
 const otherVersionsFail = 'requests for other versions than the stored one fail'
 const servedByPods = (provider: ProviderName): string =>
-  `Check that the Pods of the ${provider} provider are ready, and that the Service of its webhooks leads to them.`
+  `Check that the Pods of the ${provider} provider are ready, and that the Service of its webhooks selects them.`
 
 /** Problems of the authorities that API servers trust. */
 export function authorityProblems(subject: string, { caBundle }: WebhookClientConfig, now: number): Omit<Finding, 'area'>[] {
   const remedy =
-    'Start capstan manager with --webhook-port: it makes and renews the certificate. See --webhook-cert-dir for one of yours.'
+    'Start capstan manager with --webhook-port: it creates and renews the certificate. To use your own certificate, see --webhook-cert-dir.'
   const problem = (severity: Severity, text: string) => [{ severity, subject, problem: text, remedy }]
   if (caBundle === undefined || caBundle === '')
     return problem('warning', 'has no caBundle: API servers trust only the authorities of their machine')

@@ -11,7 +11,7 @@ import { ExitCodes, untilInterrupted } from '../io.ts'
 import { etcdCommand, etcdHelp, type EtcdOptions } from './etcd-flags.ts'
 import { StatePath, type StatePlace } from './state-place.ts'
 
-/** Behaves as this version of etcd where it behaves as etcd at all. */
+/** Version of etcd whose command line and endpoints this program imitates. */
 const version = '3.6.8'
 
 /** Runs until it is stopped; resolves with the exit code. */

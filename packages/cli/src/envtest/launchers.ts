@@ -10,7 +10,7 @@ const launcherNames = ['etcd', 'kube-apiserver'] as const
 const mark = '# Written by `capstan envtest`'
 
 export interface LauncherProgram {
-  /** The Node that runs it. */
+  /** Path of the Node program that runs the launcher. */
   readonly node: string
   /** `bin/envtest.js`. */
   readonly entry: string

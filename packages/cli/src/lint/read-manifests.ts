@@ -136,7 +136,7 @@ function patched(manifest: Manifest, labels: Readonly<Record<string, unknown>>, 
   return { ...manifest, object: { ...manifest.object, metadata, spec } }
 }
 
-/** Removes duplicates: of a CustomResourceDefinition that is in the sources and in a built file, keeps the one with more labels. */
+/** Removes duplicates: if a CustomResourceDefinition is both in the sources and in a built file, keeps the one with more labels. */
 function withoutDuplicates(manifests: readonly Manifest[]): Manifest[] {
   const best = new Map<string, Manifest>()
   for (const manifest of manifests.filter(isCrd)) {

@@ -25,7 +25,7 @@ export interface Manifest {
   readonly [field: string]: unknown
 }
 
-/** Every object, in the order in which they can be applied. */
+/** Returns all objects, in an order in which they can be applied. */
 export function components(options: ManifestOptions): Manifest[] {
   const { provider, certificates } = options
   const { namespace, prefix, label } = providerNames[provider]
@@ -152,7 +152,7 @@ function clusterRoles(options: ManifestOptions): Manifest[] {
   ]
 }
 
-/** The role that lets core work on the local provider's kinds. */
+/** The role with core's permissions for the local provider's kinds. */
 export function coreRoleForLocal(): Manifest {
   return role('ClusterRole', 'capstan-local-capi-manager-role', localRulesForCore(), {
     labels: { 'cluster.x-k8s.io/aggregate-to-manager': 'true', 'cluster.x-k8s.io/provider': providerNames.local.label },

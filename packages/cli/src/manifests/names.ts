@@ -3,7 +3,7 @@ import { ConvertPath } from '@capstan/controller'
 import type { WebhookClientConfig } from '@capstan/kube'
 import type { ProviderName } from '@capstan/lab'
 
-/** Names of a provider's objects. Upstream's for core, so that tools which look for them find ours. */
+/** Names of a provider's objects. Core has upstream's names, so that tools find its objects. */
 interface Names {
   readonly namespace: string
   readonly prefix: string

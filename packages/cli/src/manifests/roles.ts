@@ -19,7 +19,7 @@ const rule = (apiGroups: string[], resources: string[], verbs: string[], resourc
   ...(resourceNames ? { resourceNames } : {}),
 })
 
-/** Status, and the right to name an object as an owner whose deletion waits (admission plugin OwnerReferencesPermissionEnforcement). */
+/** Permissions for the status, and for owner references with blockOwnerDeletion (admission plugin OwnerReferencesPermissionEnforcement). */
 const subresources = (group: string, resources: string[]): PolicyRule[] => [
   rule(
     [group],
@@ -33,13 +33,13 @@ const subresources = (group: string, resources: string[]): PolicyRule[] => [
   ),
 ]
 
-/** For the diagnostics endpoint. */
+/** Reviews of the users that read the diagnostics endpoint. */
 const reviews = [
   rule(['authentication.k8s.io'], ['tokenreviews'], ['create']),
   rule(['authorization.k8s.io'], ['subjectaccessreviews'], ['create']),
 ]
 
-/** The manager installs its own definitions and configures its own webhooks, with the authority of its certificate. */
+/** Permissions to install CustomResourceDefinitions and webhook configurations, with the authority of the manager's certificate. */
 const installing = (provider: ProviderName): PolicyRule[] => [
   rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['get', ...watching]),
   rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['patch'], providerKinds[provider].map(resourceName)),

@@ -7,9 +7,9 @@ export interface FakeTerminal extends Terminal {
   rows: number
   /** Makes the window narrower, which wraps existing lines. The cursor must be on an empty last line. */
   narrow(columns: number): void
-  /** Everything on the screen and above it, without colours. */
+  /** The text on the screen and the text scrolled off it, without colours. */
   text(): string
-  /** All that was written, as it came. */
+  /** All written text, with control sequences. */
   raw(): string
 }
 

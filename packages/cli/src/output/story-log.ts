@@ -2,7 +2,7 @@
 import { type LogFields, type Logger, messageOf, silent } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 
-/** A reconcile that failed has its reason in the conditions of its object, and hooks have lines of their own. */
+/** Messages that the story already contains: the conditions of an object show why its reconcile failed, and hooks have their own lines. */
 const shownElsewhere: ReadonlySet<string> = new Set(['Reconciler error'])
 
 /** Logs each error as a line; equal consecutive errors of one object once, since retries repeat them. */
@@ -16,7 +16,7 @@ export function storyLog(report: (line: Line) => void): Logger {
       const subject = subjectOf({ ...bound, ...fields })
       const text = err === undefined ? message : `${message}: ${messageOf(err)}`
       if (last.get(subject) === text) return
-      // A process that runs for months meets many objects.
+      // Limits the memory of a process that runs for months.
       if (last.size >= 1000) last.clear()
       last.set(subject, text)
       report({ subject, event: 'Failed', text })

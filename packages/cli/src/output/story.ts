@@ -37,7 +37,7 @@ export function createStory(io: Io, format: 'text' | 'json', clock: Clock, start
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)}s`.padStart(7)
 const nothing = () => {}
 
-/** Most characters of an event that a person reads in a line; the whole text is in the condition, and in the JSON story. */
+/** Maximum length of an event's text in a line. The condition and the JSON output contain the whole text. */
 const LongestText = 2000
 const readable = (text: string): string => shortened(oneLine(text), LongestText)
 
@@ -131,7 +131,7 @@ function liveLines(states: readonly ClusterState[], { columns, rows }: Terminal)
   return lines.map((line) => cut(line, columns - 1))
 }
 
-/** Text with one look. */
+/** Text with one style. */
 interface Span {
   readonly text: string
   readonly color?: keyof typeof colors

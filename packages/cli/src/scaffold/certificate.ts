@@ -12,8 +12,9 @@ export interface SelfMade {
 }
 
 /**
- * Creates a certificate authority, whose key is discarded, and a certificate for the Service that it signs. `before` are earlier authorities
- * (PEM) that stay trusted while Pods serve their certificates.
+ * Creates a certificate authority and a certificate for the Service; the key of the authority is discarded.
+ *
+ * @param before earlier authorities (PEM), which stay trusted while Pods still serve their certificates
  */
 export async function selfMade(name: string, namespace: string, clock: Clock, before = ''): Promise<SelfMade> {
   const authority = await makeAuthority(clock, { commonName: name })

@@ -10,16 +10,16 @@ export interface NewExtension {
   readonly name: string
   readonly hooks: readonly Hook[]
   readonly certificates: 'cert-manager' | SelfMade
-  /** Which version of a package to depend on, or where it is; absent: not at all. */
+  /** Returns the version or location of a package in package.json; `undefined` removes the dependency. */
   dependency(name: string, version: string): string | undefined
-  /** Of this tool. */
+  /** Version of this tool. */
   readonly version: string
 }
 
 export interface ProjectFile {
   readonly path: string
   readonly text: string
-  /** For its owner only. */
+  /** The file is readable only by its owner. */
   readonly secret?: true
 }
 
@@ -86,7 +86,7 @@ const fileNameOf = ({ name }: Hook): string => name.replace(/(?<=.)[A-Z]/g, (let
 
 const declaration = /^export const (\w+) = /m
 
-/** In one file with the extension that has it. */
+/** Removes `export` from a handler that is in the same file as the extension. */
 const notExported = (module: string): string => module.replace(declaration, 'const $1 = ')
 
 function withHandlers(extension: string, modules: readonly string[]): string {
@@ -95,7 +95,7 @@ function withHandlers(extension: string, modules: readonly string[]): string {
   return extension.replace('handlers: []', line.length < 80 ? line : `handlers: [\n    ${handlers.join(',\n    ')},\n  ]`)
 }
 
-/** `const { requiredLabel = '' } = settings` */
+/** Returns the names of the settings that a handler reads, as in `const { requiredLabel = '' } = settings`. */
 const settingsReadBy = (module: string): string[] =>
   [...module.matchAll(/const \{ (\w+) = '' \} = settings$/gm)].map(([, name]) => name!)
 

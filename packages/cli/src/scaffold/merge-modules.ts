@@ -1,4 +1,4 @@
-/** Several modules as one: imports together at the top, everything else below, in order. Pure. */
+/** Merges modules into one: all imports at the top, then the other lines in order. Pure. */
 export function mergeModules(modules: readonly string[]): string {
   const named = new Map<string, Set<string>>()
   const others = new Set<string>()

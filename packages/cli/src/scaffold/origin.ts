@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The checkout that this tool runs from, if it does. */
+/** Returns the root of the checkout from which this tool runs; `undefined` if it was installed. */
 export function checkout(): string | undefined {
   const root = fileURLToPath(new URL('../../../..', import.meta.url))
   const manifest = join(root, 'package.json')
@@ -13,8 +13,9 @@ export function checkout(): string | undefined {
 }
 
 /**
- * Returns the version or the place that a project depends on: published versions or, with the root of a checkout, its folders, so that
- * changes of the checkout can be tried before they are published. Programs for other machines than this one are left out then.
+ * Returns a function for the version or location of a package in a project's package.json. Without `root` these are published versions. With
+ * the root of a checkout they are its folders, so that changes can be tried before they are published; packages that are not installed there,
+ * such as Node for another platform, are left out.
  */
 export function dependencyFrom(root: string | undefined): (name: string, version: string) => string | undefined {
   if (root === undefined) return (_name, version) => version

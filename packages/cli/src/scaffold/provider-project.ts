@@ -10,14 +10,14 @@ export type ProviderKindName = (typeof providerKindNames)[number]
 export interface NewProvider {
   readonly name: string
   readonly kinds: ReadonlySet<ProviderKindName>
-  /** Its API groups end with it. */
+  /** DNS suffix of its API groups. */
   readonly domain: string
   dependency(name: string, version: string): string | undefined
-  /** Of this tool. */
+  /** Version of this tool. */
   readonly version: string
 }
 
-/** `my-cloud`: `MyCloud`, with which the names of the kinds begin. */
+/** Returns the prefix of the names of kinds: `MyCloud` for `my-cloud`. */
 export const kindPrefix = (name: string): string =>
   name
     .split('-')
@@ -28,7 +28,7 @@ export const kindPrefix = (name: string): string =>
 export function checkProviderName(name: string): void {
   const object = { group: '', kind: 'Namespace' }
   const problems = dnsLabelProblems(`${name}-system`)
-  // Kinds begin with a letter, and their names end with at most 25 characters more.
+  // The name of a kind begins with a letter, and adds up to 25 characters to this name.
   if (!/^[a-z][a-z0-9-]*$/.test(name) || name.length > 30)
     problems.push('must begin with a letter and have at most 30 characters')
   const errors = problems.map((problem) => invalid('metadata.name', name, problem))
@@ -53,7 +53,7 @@ export function providerProject(templates: Templates, provider: NewProvider): Pr
     })
 }
 
-/** Without the lines and documents of kinds that the provider does not have. */
+/** Removes the lines and documents of kinds that the provider does not have. */
 function linesOf(path: string, text: string, kinds: ReadonlySet<ProviderKindName>): string {
   if (path === 'examples.yaml' && !kinds.has('machinepool')) return `${text.split('\n---\n').slice(0, 2).join('\n---\n')}\n`
   return text.replace(/^(.*?) \/\/ (machinepool|controlplane)\n/gm, (_, line: string, kind: ProviderKindName) =>

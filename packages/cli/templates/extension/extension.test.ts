@@ -4,9 +4,9 @@ import { callHook, fixture } from '@capstan/extension'
 import { lifecycleOf } from '@capstan/testing'
 import { extension } from './extension.ts'
 
-// Core asks again and again about the same state: each handler has an answer every time, and the same one.
+// Core calls handlers repeatedly for the same state, so each handler must return the same response every time.
 for (const { hook, name } of extension.handlers) {
-  test(`${name} answers a valid ${hook.name}Request, twice the same`, async () => {
+  test(`${name} returns the same response to a valid ${hook.name}Request twice`, async () => {
     const call = (): Promise<{ status?: string }> => callHook(extension, hook, fixture(hook), { handler: name })
     const answer = await call()
     assert.equal(answer.status, 'Success')

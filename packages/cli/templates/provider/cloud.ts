@@ -1,18 +1,18 @@
 /**
- * The infrastructure that this provider manages. Replace `memoryCloud` by calls of your own API, and keep it for tests. Each call is made
- * again and again, also after a restart: it must find what an earlier one made.
+ * The infrastructure that this provider manages. Replace `memoryCloud` by calls of your own API, and keep it for tests. Calls are
+ * repeated, also after a restart: each must find the resources that an earlier call created.
  */
 export interface Cloud {
-  /** Makes the network of a Cluster unless it is there. */
+  /** Creates the network of a Cluster unless it exists. */
   ensureNetwork(cluster: string): Promise<Network>
   deleteNetwork(cluster: string): Promise<void>
-  /** Makes an instance unless it is there. `bootstrapData` is what it runs when it boots: a secret. */
+  /** Creates an instance unless it exists. `bootstrapData`, which the instance runs when it boots, is a secret. */
   ensureInstance(name: string, bootstrapData: string): Promise<Instance>
   deleteInstance(name: string): Promise<void>
-  /** Makes a group of instances, or changes its size. */
+  /** Creates a group of instances, or changes its size. */
   ensureGroup(name: string, replicas: number): Promise<readonly Instance[]>
   deleteGroup(name: string): Promise<void>
-  /** Makes a control plane, or upgrades it. */
+  /** Creates a control plane, or upgrades it. */
   ensureControlPlane(cluster: string, version: string): Promise<void>
   deleteControlPlane(cluster: string): Promise<void>
 }
@@ -29,7 +29,7 @@ export interface Instance {
   readonly address: string
 }
 
-/** Everything exists as soon as it is asked for. */
+/** A simulated cloud in which every resource exists immediately. */
 export function memoryCloud(): Cloud {
   const instance = (name: string): Instance => ({
     providerID: `sample:///${name}`,

@@ -88,7 +88,7 @@ export const controlPlaneController = (cloud: Cloud): Controller =>
     }),
   })
 
-/** The authority of the Cluster and the kubeconfig for core, made once. Replace them by those of your control plane. */
+/** Creates Secrets with the authority of the Cluster and a kubeconfig for core. Replace them by those of your control plane. */
 async function ensureSecrets(object: SampleControlPlane, cluster: Cluster, io: ReconcileContext): Promise<void> {
   const { name, namespace } = cluster.metadata
   if (await orAbsent(io.client.get(Secret, { namespace: namespace!, name: `${name}-kubeconfig` }, { signal: io.signal }))) return
@@ -123,7 +123,7 @@ async function ensureSecrets(object: SampleControlPlane, cluster: Cluster, io: R
     try {
       await io.client.create(Secret, secret, { signal: io.signal })
     } catch (err) {
-      // One that a user brought is used as it is.
+      // A Secret that the user has created is kept.
       if (!isReason(err, 'AlreadyExists')) throw err
     }
   }

@@ -1,4 +1,4 @@
-/** What the kinds of this provider share: pieces of schema, and the frame in which each of them is reconciled. */
+/** Parts that the kinds of this provider share: schemas, and the steps of a reconcile. */
 import { Cluster, ClusterNameLabel, ConditionOrder, pausedCondition } from '@capstan/api'
 import {
   type Cache,
@@ -30,13 +30,13 @@ import {
 /** Labels of the CustomResourceDefinitions: API version v1alpha1 implements contract v1beta2. */
 export const labels = { 'cluster.x-k8s.io/provider': 'sample', 'cluster.x-k8s.io/v1beta2': 'v1alpha1' }
 
-/** On every object of this provider until what it stands for is gone. */
+/** Finalizer of every object of this provider; removed when the infrastructure of the object is deleted. */
 export const finalizer = 'sample.example.com/provider'
 
 export const endpoint = () =>
   s.object({ host: s.string({ minLength: 1, maxLength: 512 }), port: s.int32({ minimum: 1, maximum: 65535 }) })
 
-/** `spec` of a template: metadata and spec of the objects that core makes from it. */
+/** `spec` of a template: metadata and spec of the objects that core creates from it. */
 export const templateOf = <T>(spec: Schema<T>) =>
   s.object({
     template: s.object({
@@ -46,14 +46,14 @@ export const templateOf = <T>(spec: Schema<T>) =>
   })
 
 export const Conditions = conditionTypes({
-  /** Mirrored by core. */
+  /** Core copies this condition to the object that refers to the provider's object. */
   Ready: ['Ready', 'Waiting', 'Deleting'],
   Paused: ['Paused', 'NotPaused'],
 })
 
 type ProviderObject = KubeObject & { status?: { conditions?: Condition[] } }
 
-/** The object of core that owns one of this provider, and its Cluster. */
+/** The owner of a provider's object, such as a Machine, and its Cluster. */
 export interface Related<Owner> {
   readonly owner: Owner
   readonly cluster: Cluster
@@ -63,15 +63,15 @@ export interface Reconciler<T extends ProviderObject, Owner extends KubeObject> 
   readonly kind: Kind<T>
   readonly ownerKind: Kind<Owner>
   clusterNameOf(owner: Owner): string
-  /** Leaves the object alone, whatever else is the case. */
+  /** Returns whether the object is not reconciled at all. */
   skip?(object: T): boolean
-  /** Brings the object towards its spec, and writes on it what was found. Returns what it waits for, if anything. */
+  /** Creates or updates the infrastructure, and sets the observed state in the object. Returns the reason to wait, if there is one. */
   provision(object: T, related: Related<Owner>, io: ReconcileContext): Promise<string | undefined>
-  /** Removes what the object stands for. */
+  /** Deletes the infrastructure of the object. */
   remove(object: T, io: ReconcileContext): Promise<void>
 }
 
-/** Reconciles one object: nothing happens without an owner, nor while it is paused. */
+/** Reconciles one object. Objects without an owner and paused objects are not changed. */
 export const reconcileWith =
   <T extends ProviderObject, Owner extends KubeObject>(of: Reconciler<T, Owner>) =>
   (key: ObjectKey, io: ReconcileContext): Promise<Outcome> =>
@@ -131,20 +131,20 @@ export const byCluster = <T extends KubeObject>(kind: Kind<T>): Index<T> => ({
   },
 })
 
-/** A change of a Cluster concerns the objects that carry its label. */
+/** Reconciles the objects with the label of a Cluster when the Cluster changes. */
 export const ofCluster =
   <T extends KubeObject>(index: Index<T>): MapFunction<Cluster> =>
   ({ metadata }, cache) =>
     cache.byIndex(index, `${metadata.namespace}/${metadata.name}`).map(keyOf)
 
-/** Fields of a Cluster that matter to this provider. */
+/** Selects changes of the Cluster fields that this provider uses. */
 export const clusterMatters = whenChanged(({ spec, status }: Cluster) => [
   spec.paused,
   spec.controlPlaneEndpoint,
   status?.initialization,
 ])
 
-/** The object that core refers to, when it is of this kind. */
+/** Returns the key of the referenced object, if it is of this kind. */
 export const referenced = (
   { metadata }: KubeObject,
   { group, kind }: Kind,

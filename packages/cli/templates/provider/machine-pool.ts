@@ -66,7 +66,7 @@ export const machinePoolController = (cloud: Cloud): Controller =>
       watches(
         MachinePool,
         (pool) => referenced(pool, SampleMachinePool, pool.spec.template.spec.infrastructureRef),
-        // Not the list that core copies into it.
+        // Core copies the list of provider IDs into the MachinePool: this change needs no reconcile.
         whenChanged(({ spec }: MachinePool) => [spec.replicas, spec.template]),
       ),
     ],

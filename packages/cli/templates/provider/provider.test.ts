@@ -9,7 +9,7 @@ import { memoryCloud } from './cloud.ts'
 import { controllers, kinds } from './provider.ts'
 
 // The same scenarios as `npx @capstan/cli conform`, with core in this process and on a virtual clock.
-test('the provider keeps the rules of the contracts', async () => {
+test('the provider satisfies the rules of the contracts', async () => {
   const env = await providerEnv({ kinds, start: () => ({ controllers: controllers(memoryCloud()), close: async () => {} }) })
   const { signal } = new AbortController()
   const examples = parseAllDocuments(readFileSync(new URL('examples.yaml', import.meta.url), 'utf8'))

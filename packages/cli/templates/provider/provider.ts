@@ -1,4 +1,4 @@
-/** Everything that this provider is made of: its kinds, and the controllers that a manager runs. */
+/** The kinds of this provider, and the controllers that a manager runs. */
 import type { Controller } from '@capstan/controller'
 import type { DeclaredKind } from '@capstan/kube'
 import type { Cloud } from './cloud.ts'

@@ -52,14 +52,14 @@ export const on = <H extends Hook>(
 export function defineExtension(extension: Extension): Extension {
   const paths = new Set<string>()
   for (const { hook, name, timeoutSeconds, failurePolicy, handle } of extension.handlers) {
-    const problems = typeof name === 'string' ? dnsLabelProblems(name) : ['must be a text']
+    const problems = typeof name === 'string' ? dnsLabelProblems(name) : ['must be a string']
     if (problems.length > 0) throw new TypeError(`handler name ${name} is not valid: ${problems.join('; ')}`)
     if (typeof handle !== 'function') throw new TypeError(`handler ${name} must be a function: on(hook, options, handle)`)
-    // Untyped code can pass any value. Core would reject all handlers because of it.
+    // Untyped code can pass any value. Core would reject all handlers of the extension because of an invalid one.
     if (failurePolicy !== undefined && failurePolicy !== 'Ignore' && failurePolicy !== 'Fail') {
       throw new TypeError(`handler ${name} failurePolicy ${String(failurePolicy)} must equal "Ignore" or "Fail"`)
     }
-    if (hook.singleton) throw new TypeError(`Cannot handle ${hook.name}: every extension server answers it by itself`)
+    if (hook.singleton) throw new TypeError(`Cannot handle ${hook.name}: the extension server itself responds to it`)
     if (timeoutSeconds !== undefined && (!Number.isInteger(timeoutSeconds) || timeoutSeconds < 1 || timeoutSeconds > 30)) {
       throw new TypeError(`handler ${name} timeoutSeconds ${timeoutSeconds} must be between 1 and 30`)
     }

@@ -32,7 +32,7 @@ const encoded = (patchType: PatchFormat, document: Json): EncodedPatch => {
   const text = JSON.stringify(document, (_, value: unknown) => {
     // The integer may have been rounded when it was parsed, for example in a list that the patch repeats.
     if (!Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value as number) > 2 ** 64) return value
-    throw new TypeError(`${String(value)} is an integer beyond what JavaScript holds exactly`)
+    throw new TypeError(`${String(value)} is an integer that JavaScript cannot represent exactly`)
   })
   return { patchType, patch: Buffer.from(text).toString('base64') }
 }

@@ -60,8 +60,8 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
         const edited = covered.length === 0 ? undefined : patchBetween(from!, withChanges(from!, spec, covered), format)
         return edited ? [[patch, edited]] : []
       } catch (err) {
-        // A difference that cannot be expressed is not covered: the machine is then replaced.
-        log.warn('Cannot answer with a patch', { of, format, err })
+        // Without a patch the changes are not covered, and core replaces the machine.
+        log.warn('Cannot express the changes as a patch', { of, format, err })
         return []
       }
     })

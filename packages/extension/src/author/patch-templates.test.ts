@@ -206,7 +206,7 @@ describe('the response is a failure', () => {
     const odd = draft(request)
     odd.items[1]!.object['spec'] = { template: 'none' }
     expect(await patchesOf([template({ type: LocalMachineTemplate }, () => undefined)], {}, odd)).toBe(
-      `${where}: not as the type says: spec.template: Invalid value: "string": spec.template in body must be of type object: "string"`,
+      `${where}: does not match its type: spec.template: Invalid value: "string": spec.template in body must be of type object: "string"`,
     )
   })
 

@@ -20,13 +20,13 @@ test('Discovery: the server answers it, from the handlers', () => {
   type Answer = hooks.ResponseOf<typeof hooks.Discovery>
   const handler = { name: 'a', requestHook: { apiVersion: 'v', hook: 'h' }, timeoutSeconds: 1, failurePolicy: 'Ignore' } as const
   const fine: Answer = { status: 'Success', handlers: [handler] }
-  // @ts-expect-error there is no such failure policy
+  // @ts-expect-error unknown failure policy
   const policy: Answer = { status: 'Success', handlers: [{ ...handler, failurePolicy: 'Maybe' }] }
-  // @ts-expect-error the proposal's name of the list
+  // @ts-expect-error name of the list in the proposal
   const items: Answer = { status: 'Success', items: [] }
-  // @ts-expect-error a status is missing
+  // @ts-expect-error the status is missing
   const nothing: Answer = { handlers: [] }
-  // @ts-expect-error Discovery cannot be held
+  // @ts-expect-error Discovery cannot block
   on(hooks.Discovery, one, () => holdFor(1, ''))
   expect([fine, policy, items, nothing]).toHaveLength(4)
 })
@@ -35,25 +35,25 @@ test('BeforeClusterCreate', () => {
   on(hooks.BeforeClusterCreate, one, () => proceedNow())
   on(hooks.BeforeClusterCreate, one, () => fail('no'))
   on(hooks.BeforeClusterCreate, one, async ({ request }) => holdFor(1, request.cluster.metadata.name))
-  // @ts-expect-error it has nothing to give
+  // @ts-expect-error the hook has no content
   on(hooks.BeforeClusterCreate, one, () => proceedWith({ items: [] }))
-  // @ts-expect-error an answer is made, not written
+  // @ts-expect-error a response must be made by a function such as proceedNow
   on(hooks.BeforeClusterCreate, one, () => ({ status: 'Success' }))
-  // @ts-expect-error an answer there must be
+  // @ts-expect-error a handler must return a response
   on(hooks.BeforeClusterCreate, one, () => undefined)
-  // @ts-expect-error it carries no version
+  // @ts-expect-error the request has no version
   on(hooks.BeforeClusterCreate, one, ({ request }) => proceedNow(request.kubernetesVersion))
 })
 
 test('AfterControlPlaneInitialized', () => {
   on(hooks.AfterControlPlaneInitialized, one, () => proceedNow('hello'))
-  // @ts-expect-error it cannot be held
+  // @ts-expect-error the hook cannot block
   on(hooks.AfterControlPlaneInitialized, one, () => holdFor(1, ''))
-  // @ts-expect-error nor by one that takes its time
+  // @ts-expect-error an asynchronous handler cannot block either
   on(hooks.AfterControlPlaneInitialized, one, async () => holdFor(1, ''))
-  // @ts-expect-error it has nothing to give
+  // @ts-expect-error the hook has no content
   on(hooks.AfterControlPlaneInitialized, one, () => proceedWith({ retryAfterSeconds: 5 }))
-  // @ts-expect-error it carries no version
+  // @ts-expect-error the request has no version
   on(hooks.AfterControlPlaneInitialized, one, ({ request }) => proceedNow(request.kubernetesVersion))
 })
 
@@ -62,111 +62,111 @@ test('BeforeClusterUpgrade', () => {
     holdFor(1, `${request.fromKubernetesVersion} ${request.toKubernetesVersion}`),
   )
   on(hooks.BeforeClusterUpgrade, one, ({ request }) => proceedNow(request.workersUpgrades?.[0]?.version))
-  // @ts-expect-error it has nothing to give
+  // @ts-expect-error the hook has no content
   on(hooks.BeforeClusterUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error it carries two versions, by their names
+  // @ts-expect-error the request has two versions, with other names
   on(hooks.BeforeClusterUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
 })
 
 test('BeforeControlPlaneUpgrade', () => {
   on(hooks.BeforeControlPlaneUpgrade, one, ({ request }) => holdFor(1, request.toKubernetesVersion))
-  // @ts-expect-error it has nothing to give
+  // @ts-expect-error the hook has no content
   on(hooks.BeforeControlPlaneUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error it carries two versions, by their names
+  // @ts-expect-error the request has two versions, with other names
   on(hooks.BeforeControlPlaneUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
 })
 
 test('AfterControlPlaneUpgrade', () => {
   on(hooks.AfterControlPlaneUpgrade, one, ({ request }) => holdFor(1, request.kubernetesVersion))
-  // @ts-expect-error it has nothing to give
+  // @ts-expect-error the hook has no content
   on(hooks.AfterControlPlaneUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error it carries the version that was reached
+  // @ts-expect-error the request has only the reached version
   on(hooks.AfterControlPlaneUpgrade, one, ({ request }) => proceedNow(request.toKubernetesVersion))
 })
 
 test('BeforeWorkersUpgrade', () => {
   on(hooks.BeforeWorkersUpgrade, one, ({ request }) => holdFor(1, request.toKubernetesVersion))
-  // @ts-expect-error it has nothing to give
+  // @ts-expect-error the hook has no content
   on(hooks.BeforeWorkersUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error it carries two versions, by their names
+  // @ts-expect-error the request has two versions, with other names
   on(hooks.BeforeWorkersUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
 })
 
 test('AfterWorkersUpgrade', () => {
   on(hooks.AfterWorkersUpgrade, one, ({ request }) => holdFor(1, request.kubernetesVersion))
-  // @ts-expect-error it has nothing to give
+  // @ts-expect-error the hook has no content
   on(hooks.AfterWorkersUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error it carries the version that was reached
+  // @ts-expect-error the request has only the reached version
   on(hooks.AfterWorkersUpgrade, one, ({ request }) => proceedNow(request.toKubernetesVersion))
 })
 
 test('AfterClusterUpgrade', () => {
   on(hooks.AfterClusterUpgrade, one, ({ request }) => holdFor(1, request.kubernetesVersion))
-  // @ts-expect-error it has nothing to give
+  // @ts-expect-error the hook has no content
   on(hooks.AfterClusterUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error nothing is left to be upgraded
+  // @ts-expect-error the request has no further upgrades
   on(hooks.AfterClusterUpgrade, one, ({ request }) => proceedNow(request.workersUpgrades))
 })
 
 test('BeforeClusterDelete', () => {
   on(hooks.BeforeClusterDelete, one, () => holdFor(1, ''))
-  // @ts-expect-error it has nothing to give
+  // @ts-expect-error the hook has no content
   on(hooks.BeforeClusterDelete, one, () => proceedWith({ items: [] }))
-  // @ts-expect-error it carries no version
+  // @ts-expect-error the request has no version
   on(hooks.BeforeClusterDelete, one, ({ request }) => proceedNow(request.kubernetesVersion))
 })
 
 test('GenerateUpgradePlan', () => {
   on(hooks.GenerateUpgradePlan, one, () => proceedWith(steps))
   on(hooks.GenerateUpgradePlan, one, () => proceedNow())
-  // @ts-expect-error it cannot be held
+  // @ts-expect-error the hook cannot block
   on(hooks.GenerateUpgradePlan, one, () => holdFor(1, ''))
   // @ts-expect-error versions are objects
   on(hooks.GenerateUpgradePlan, one, () => proceedWith({ controlPlaneUpgrades: ['v1.34.0'] }))
-  // @ts-expect-error there is no such field beside the one that there is
+  // @ts-expect-error unknown field beside a known one
   on(hooks.GenerateUpgradePlan, one, () => proceedWith({ workersUpgrades: [], machinePoolUpgrades: [] }))
-  // @ts-expect-error the versions now are those of control plane and workers
+  // @ts-expect-error the current versions are those of control plane and workers
   on(hooks.GenerateUpgradePlan, one, ({ request }) => proceedNow(request.fromKubernetesVersion))
 })
 
 test('GeneratePatches', () => {
   on(hooks.GeneratePatches, one, () => proceedWith({ items: [item] }))
   on(hooks.GeneratePatches, one, async () => (Math.abs(1) ? proceedWith({ items: [item] }) : fail('no')))
-  // @ts-expect-error it cannot be held
+  // @ts-expect-error the hook cannot block
   on(hooks.GeneratePatches, one, () => holdFor(1, ''))
-  // @ts-expect-error a patch is text, not operations
+  // @ts-expect-error a patch is a string, not a list of operations
   on(hooks.GeneratePatches, one, () => proceedWith({ items: [{ uid: 'u', patchType: 'JSONPatch', patch: [] }] }))
-  // @ts-expect-error there is no such type of patch
+  // @ts-expect-error unknown patch type
   on(hooks.GeneratePatches, one, () => proceedWith({ items: [{ uid: 'u', patchType: 'Strategic', patch: '' }] }))
-  // @ts-expect-error a patch belongs to a template
+  // @ts-expect-error an item needs the uid of a template
   on(hooks.GeneratePatches, one, () => proceedWith({ items: [patch] }))
-  // @ts-expect-error there is no such field beside the one that there is
+  // @ts-expect-error unknown field beside a known one
   on(hooks.GeneratePatches, one, () => proceedWith({ items: [], patches: [] }))
-  // @ts-expect-error nor in an item
+  // @ts-expect-error unknown field in an item
   on(hooks.GeneratePatches, one, async () => proceedWith({ items: [{ uid: 'u', patchType: 'JSONPatch', patch: '', type: '' }] }))
 })
 
 test('ValidateTopology', () => {
   on(hooks.ValidateTopology, one, ({ request }) => fail(request.items[0]?.holderReference.fieldPath ?? ''))
-  // @ts-expect-error it cannot be held
+  // @ts-expect-error the hook cannot block
   on(hooks.ValidateTopology, one, () => holdFor(1, ''))
-  // @ts-expect-error it has nothing to give
+  // @ts-expect-error the hook has no content
   on(hooks.ValidateTopology, one, () => proceedWith({ items: [item] }))
-  // @ts-expect-error its templates have no uid
+  // @ts-expect-error items of the request have no uid
   on(hooks.ValidateTopology, one, ({ request }) => fail(request.items[0].uid))
 })
 
 test('DiscoverVariables', () => {
   on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a', required: true, schema: text }] }))
-  // @ts-expect-error it cannot be held
+  // @ts-expect-error the hook cannot block
   on(hooks.DiscoverVariables, one, () => holdFor(1, ''))
-  // @ts-expect-error a variable has a schema
+  // @ts-expect-error a variable needs a schema
   on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a' }] }))
-  // @ts-expect-error the name of the field before v1.13
+  // @ts-expect-error name of the field before v1.13
   on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a', metadata: {}, schema: text }] }))
-  // @ts-expect-error there is no such type
+  // @ts-expect-error unknown type
   on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a', schema: typeless }] }))
-  // @ts-expect-error it carries no Cluster
+  // @ts-expect-error the request has no Cluster
   on(hooks.DiscoverVariables, one, ({ request }) => fail(request.cluster.metadata.name))
 })
 
@@ -174,13 +174,13 @@ test('CanUpdateMachine', () => {
   on(hooks.CanUpdateMachine, one, () =>
     proceedWith({ machinePatch: patch, infrastructureMachinePatch: patch, bootstrapConfigPatch: patch }),
   )
-  // @ts-expect-error it cannot be held
+  // @ts-expect-error the hook cannot block
   on(hooks.CanUpdateMachine, one, () => holdFor(1, ''))
-  // @ts-expect-error there is no such type of patch
+  // @ts-expect-error unknown patch type
   on(hooks.CanUpdateMachine, one, () => proceedWith({ machinePatch: { patchType: 'Other', patch: '' } }))
-  // @ts-expect-error that is of CanUpdateMachineSet
+  // @ts-expect-error a field of CanUpdateMachineSet
   on(hooks.CanUpdateMachine, one, () => proceedWith({ machinePatch: patch, machineSetPatch: patch }))
-  // @ts-expect-error that is of CanUpdateMachineSet
+  // @ts-expect-error a field of CanUpdateMachineSet
   on(hooks.CanUpdateMachine, one, ({ request }) => fail(request.current.machineSet.metadata.name))
 })
 
@@ -188,19 +188,19 @@ test('CanUpdateMachineSet', () => {
   on(hooks.CanUpdateMachineSet, one, () =>
     proceedWith({ machineSetPatch: patch, infrastructureMachineTemplatePatch: patch, bootstrapConfigTemplatePatch: patch }),
   )
-  // @ts-expect-error it cannot be held
+  // @ts-expect-error the hook cannot block
   on(hooks.CanUpdateMachineSet, one, () => holdFor(1, ''))
-  // @ts-expect-error a patch is text, not operations
+  // @ts-expect-error a patch is a string, not a list of operations
   on(hooks.CanUpdateMachineSet, one, () => proceedWith({ machineSetPatch: { patchType: 'JSONPatch', patch: [] } }))
-  // @ts-expect-error that is of CanUpdateMachine
+  // @ts-expect-error a field of CanUpdateMachine
   on(hooks.CanUpdateMachineSet, one, () => proceedWith({ machineSetPatch: patch, infrastructureMachinePatch: patch }))
 })
 
 test('UpdateMachine', () => {
   on(hooks.UpdateMachine, one, ({ request }) => holdFor(1, request.desired.machine.metadata.name))
-  // @ts-expect-error it has nothing to give
+  // @ts-expect-error the hook has no content
   on(hooks.UpdateMachine, one, () => proceedWith({ machinePatch: patch }))
-  // @ts-expect-error what is desired is all that it carries
+  // @ts-expect-error the request has only the desired objects
   on(hooks.UpdateMachine, one, ({ request }) => fail(request.current.machine.metadata.name))
 })
 
@@ -229,18 +229,18 @@ test('every hook is in this file', () => {
 test('the type of a separate response names its hook', () => {
   const answer: AnswerOf<typeof hooks.GeneratePatches> = proceedWith({ items: [item] })
   on(hooks.GeneratePatches, one, () => answer)
-  // @ts-expect-error not for this one
+  // @ts-expect-error the response is for another hook
   on(hooks.GenerateUpgradePlan, one, () => answer)
 })
 
-test('callers get requests and responses of the hook, too', () => {
+test('requests and responses of callers have the types of the hook', () => {
   type Called = ReturnType<typeof callHook<typeof hooks.GenerateUpgradePlan>>
   expectTypeOf<Awaited<Called>['controlPlaneUpgrades']>().toExtend<{ version: string }[] | undefined>()
   expectTypeOf<CallInput<typeof hooks.BeforeClusterCreate>>().not.toHaveProperty('kind')
   const calls = (extension: Extension, client: RuntimeClient, cluster: hooks.Cluster) => [
-    // @ts-expect-error its versions are missing
+    // @ts-expect-error the versions of the request are missing
     callHook(extension, hooks.BeforeClusterUpgrade, { cluster }),
-    // @ts-expect-error it does not block
+    // @ts-expect-error the hook does not block
     client.callAll(hooks.AfterControlPlaneInitialized, cluster, { cluster }).then(({ retryAfterSeconds }) => retryAfterSeconds),
   ]
   expect(calls).toBeTypeOf('function')

@@ -96,7 +96,7 @@ export function walkTemplates<Item extends Walked, Rule extends TemplateRule>(
     })
 }
 
-/** Without names of holders: those of objects that do not exist yet differ from call to call. */
+/** Omits names of holders, because the names of objects that do not exist yet differ from call to call. */
 function nameOf({ object, holderReference: { kind, fieldPath } }: Walked, variables: Variables): string {
   const role = rolesOfWorkers.get(kind)
   const topologyName = role === undefined ? '' : variables.string(`builtin.${role}.topologyName`, '')
@@ -120,5 +120,5 @@ const isHeldBy = ({ holder = {} }: TemplateSelector<KubeObject>, reference: Hold
 function assertType({ type }: TemplateSelector<KubeObject>, object: UnknownObject, name: string): void {
   const schema = (type as DeclaredKind | undefined)?.schema
   const problem = schema && structural(schema).validateSchema(object)[0]
-  if (problem) throw new Error(`${name}: not as the type says: ${problem.field}: ${problem.text}`)
+  if (problem) throw new Error(`${name}: does not match its type: ${problem.field}: ${problem.text}`)
 }

@@ -38,7 +38,7 @@ export const validateTemplates =
     return problems.size === 0 ? proceedNow() : fail([...problems].join('; '))
   }
 
-/** Returns the problems of a rule; an error that it throws is one, too. */
+/** Returns the problems that a rule reports, or the error that it throws as a problem. */
 async function problemsOf(act: () => TemplateProblems | Promise<TemplateProblems>): Promise<string[]> {
   try {
     const problems = (await act()) ?? []

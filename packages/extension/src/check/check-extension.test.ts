@@ -124,7 +124,7 @@ test.each<[string, Handler, string]>([
       const { spec } = object as { spec: { args?: string[] } }
       return { args: [...(spec.args ?? []), '--x'] }
     }),
-    'GeneratePatches of patches: it changes again what it has changed already: LocalClusterTemplate of Cluster demo.spec.args[1]: nothing after its first answer, "--x" after its second (the fixture)',
+    'GeneratePatches of patches: it changes its own result again: LocalClusterTemplate of Cluster demo.spec.args[1]: nothing after its first response, "--x" after its second (the fixture)',
   ],
   [
     'an operation that applies only once',
@@ -143,7 +143,7 @@ test.each<[string, Handler, string]>([
       const { version } = request.current.machine.spec
       return proceedWith({ machinePatch: { patchType: 'JSONMergePatch', patch: json({ spec: { version: `${version}+1` } }) } })
     }),
-    'CanUpdateMachine of can: it changes again what it has changed already: current.machine.spec.version: "v1.34.0+1" after its first answer, "v1.34.0+1+1" after its second (the fixture)',
+    'CanUpdateMachine of can: it changes its own result again: current.machine.spec.version: "v1.34.0+1" after its first response, "v1.34.0+1+1" after its second (the fixture)',
   ],
   [
     'a handler that changes its request',
@@ -151,7 +151,7 @@ test.each<[string, Handler, string]>([
       request.cluster.metadata.labels = { mine: 'now' }
       return proceedNow()
     }),
-    'BeforeClusterCreate of gate: it changes the request that it is given, at cluster.metadata.labels.mine, cluster.metadata.labels.team: what it reads there later is not what core sent (the fixture)',
+    'BeforeClusterCreate of gate: it modifies its request, at cluster.metadata.labels.mine, cluster.metadata.labels.team: afterwards it no longer contains the values from core (the fixture)',
   ],
   [
     'a handler that throws',
@@ -163,7 +163,7 @@ test.each<[string, Handler, string]>([
     on(GeneratePatches, { name: 'patches' }, () =>
       proceedWith({ items: [{ uid: 'no', patchType: 'JSONPatch', patch: json([]) }] }),
     ),
-    'GeneratePatches of patches: core does not take its answer: items[0] of the response: the request has no item with uid "no" (the fixture)',
+    'GeneratePatches of patches: core rejects its response: items[0] of the response: the request has no item with uid "no" (the fixture)',
   ],
 ])('%s is reported', async (_, handler, sentence) => {
   calls = 0
@@ -192,7 +192,7 @@ test("uses the author's settings and requests, too", async () => {
   expect(findings).toMatchObject([{ kind: 'retry', hook: 'BeforeClusterCreate', handler: 'gate', from: 'line 4 of calls.tape' }])
 })
 
-test('names a handler without derivable request, unless requests are given', async () => {
+test('reports a handler for which no request can be derived, unless requests are given', async () => {
   const Provision = defineHook({
     name: 'Provision',
     group: 'hooks.example.com',
@@ -244,12 +244,12 @@ describe('in several processes', () => {
       ['process', 'day', 'at another time'],
       ['process', 'zone', 'in another time zone and language'],
       ['process', 'language', 'in another time zone and language'],
-      ['process', 'chance', 'where nothing is changed: it depends on chance or on the process'],
+      ['process', 'chance', 'without any change: it depends on randomness or on the process'],
     ])
     expect(processes).toBe(6)
   })
 
-  test('a deterministic extension needs two processes, even if it prints', async () => {
+  test('checks a deterministic extension in two processes, even if it prints to stdout', async () => {
     const report = await checkModule(module(`console.log('hello')\n${extension(gate('good', 'proceedNow()'))}`))
     expect(checkText(report)).toBe(
       '1 handler called with 2 requests in 2 processes: deterministic and idempotent, as far as these calls show',
@@ -259,7 +259,7 @@ describe('in several processes', () => {
   test.each([
     ['does not load', 'throw new Error("no database")', /^Cannot check .*extension-\d+\.ts: no database$/],
     ['ends the process', 'process.exit(3)', /the process ended early \(exit code 3\)/],
-  ])('a module that %s is named', async (_, text, message) => {
+  ])('the error for a module that %s names the file', async (_, text, message) => {
     await expect(checkModule(module(text))).rejects.toThrow(message)
   })
 })

@@ -34,7 +34,7 @@ export async function checkExtension(
   return reportOf(probed, findingsOf(probed.observations), 1)
 }
 
-/** Differences of the second process. */
+/** Differences between the environments of the second and the first process. */
 const changes = {
   // Another day, hour, minute and second.
   time: { shiftMs: ((400 * 24 + 7) * 3600 + 13 * 60 + 29) * 1000 + 123 },
@@ -44,10 +44,10 @@ const changes = {
 
 /** Single differences of the environment, to find the cause of a finding. */
 const suspects: readonly (readonly [why: string, Surroundings])[] = [
-  ['where nothing is changed: it depends on chance or on the process', {}],
+  ['without any change: it depends on randomness or on the process', {}],
   ['at another time', changes.time],
   ['in another time zone and language', changes.place],
-  ['with another seed for hashes', changes.seed],
+  ['with another hash seed', changes.seed],
 ]
 
 /**

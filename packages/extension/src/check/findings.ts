@@ -57,7 +57,12 @@ export const processFindings = (
       if (!difference) return []
       const text = differenceText(difference, ['in one', 'in the other'])
       return [
-        finding(observation, 'process', `another process answers differently (${why(observation)}): ${text}`, difference.path),
+        finding(
+          observation,
+          'process',
+          `another process returns a different response (${why(observation)}): ${text}`,
+          difference.path,
+        ),
       ]
     }),
   )
@@ -67,13 +72,13 @@ function findingsIn(observation: Observation): Finding[] {
   const found: Finding[] = []
   if ('problem' in first) {
     const [kind, what] =
-      first.problem === 'Threw' ? (['threw', 'it throws'] as const) : (['refused', 'core does not take its answer'] as const)
+      first.problem === 'Threw' ? (['threw', 'it throws'] as const) : (['refused', 'core rejects its response'] as const)
     found.push(finding(observation, kind, `${what}: ${first.message}`))
   }
   appendAll(found, fromTwice(observation), fromOrder(observation), fromPatched(observation))
   if (mutated.length > 0) {
     const where = mutated.slice(0, 3).join(', ')
-    const text = `it changes the request that it is given, at ${where}: what it reads there later is not what core sent`
+    const text = `it modifies its request, at ${where}: afterwards it no longer contains the values from core`
     found.push(finding(observation, 'mutates', text))
   }
   return found
@@ -140,8 +145,8 @@ function fromPatched(observation: Observation): Finding[] {
   const after = outcome(again, patched.result)
   const [difference] = differences(before, after)
   if (!difference) return []
-  const text = differenceText(difference, ['after its first answer', 'after its second'])
-  return [finding(observation, 'not-idempotent', `it changes again what it has changed already: ${text}`, difference.path)]
+  const text = differenceText(difference, ['after its first response', 'after its second response'])
+  return [finding(observation, 'not-idempotent', `it changes its own result again: ${text}`, difference.path)]
 }
 
 const finding = ({ hook, handler, from }: Observation, kind: FindingKind, text: string, path?: string): Finding => ({

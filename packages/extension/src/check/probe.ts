@@ -69,11 +69,11 @@ export async function probe(extension: Extension, { settings, requests = [], clo
   }
   const cases = casesOf(extension, settings, requests)
   const first = await each(cases, (one) => ask(one, one.request))
-  // Results that depend on the millisecond differ from here on.
+  // Responses that depend on the current time in milliseconds differ after this.
   await sleep(clock, 5)
   const second = await each(cases, (one) => ask(one, one.request))
   const reordered = await each(cases, async (one) => {
-    const other = turnedRound(one.request)
+    const other = reversedRequest(one.request)
     return other && ask(one, other)
   })
   const patched = await each(cases, async (one, index) => {
@@ -117,7 +117,7 @@ function casesOf({ handlers }: Extension, settings: ProbeOptions['settings'], re
   return [{ hook: Discovery, handler: '', from: 'the fixture', request: {} }, ...known]
 }
 
-/** Empty where no valid request can be derived from the declaration of another provider. */
+/** Returns the fixture of a hook; empty if no valid request can be derived from the declaration of another provider. */
 function fixturesOf(hook: Hook): object[] {
   try {
     return [fixture(hook) as object]
@@ -146,20 +146,20 @@ const watchedBy = (handler: Handler, mutated: Map<string, readonly string[]>): H
 })
 
 /** Returns the request with reversed lists of items and variables and reversed object members, whose order has no meaning. */
-function turnedRound(request: object): object | undefined {
+function reversedRequest(request: object): object | undefined {
   const { items, variables } = request as { items?: unknown; variables?: unknown }
   if (!Array.isArray(items) && !Array.isArray(variables)) return undefined
-  return backwards(request, true) as object
+  return reversed(request, true) as object
 }
 
-function backwards(value: unknown, isTop = false): unknown {
-  if (Array.isArray(value)) return value.map((item) => backwards(item))
+function reversed(value: unknown, isTop = false): unknown {
+  if (Array.isArray(value)) return value.map((item) => reversed(item))
   if (!isRecord(value)) return value
-  const turned: Record<string, unknown> = {}
+  const result: Record<string, unknown> = {}
   for (const key of Object.keys(value).reverse()) {
     const member = value[key]
     const isUnordered = Array.isArray(member) && (key === 'variables' || (isTop && key === 'items'))
-    setMember(turned, key, isUnordered ? member.map((item) => backwards(item)).reverse() : backwards(member))
+    setMember(result, key, isUnordered ? member.map((item) => reversed(item)).reverse() : reversed(member))
   }
-  return turned
+  return result
 }

@@ -18,7 +18,7 @@ function aBreaker() {
 }
 
 describe('an unresponsive server', () => {
-  const refused = 'not called, because the last 3 calls did not get through: connection refused'
+  const refused = 'not called, because the last 3 calls failed: connection refused'
 
   it('is not called after some consecutive failures', async () => {
     const { breaker, call } = aBreaker()
@@ -100,7 +100,7 @@ describe('concurrent calls', () => {
     const third = call(up)
     await Promise.resolve()
     wait(patience)
-    expect(await third).toBe('not called, because 2 calls are under way')
+    expect(await third).toBe('not called, because 2 calls are in progress')
     gate.resolve('late')
     expect(await Promise.all(first)).toEqual(['late', 'late'])
     expect(await call(up)).toBe('fine')

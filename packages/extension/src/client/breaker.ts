@@ -94,10 +94,7 @@ export class Breaker {
   #assertCallable(): void {
     const { state } = this
     if (state === 'closed' || (state === 'half-open' && !this.#isTrying)) return
-    throw new HookFailed(
-      'unavailable',
-      `not called, because the last ${this.#limits.failures} calls did not get through: ${this.#last}`,
-    )
+    throw new HookFailed('unavailable', `not called, because the last ${this.#limits.failures} calls failed: ${this.#last}`)
   }
 
   #noteFailure(err: unknown): void {
@@ -126,7 +123,7 @@ export class Breaker {
         resolve()
       })
       const aborted = leave(() => reject(signal!.reason))
-      const full = `not called, because ${this.#limits.inFlight} calls are under way`
+      const full = `not called, because ${this.#limits.inFlight} calls are in progress`
       const timer = this.#clock.schedule(
         patience,
         leave(() => reject(new HookFailed('unavailable', full))),

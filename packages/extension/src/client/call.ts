@@ -19,7 +19,7 @@ export interface Call {
   readonly request: object
 }
 
-interface CallMeans {
+interface CallContext {
   readonly transport: HookTransport
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
@@ -34,7 +34,7 @@ interface CallMeans {
 /** Calls a handler and returns the decoded response, which may have status Failure. @throws HookFailed */
 export async function callHandler(
   { hook, target, timeoutSeconds, request }: Call,
-  { transport, clock, signal, headers, onStatus, onAttempt }: CallMeans,
+  { transport, clock, signal, headers, onStatus, onAttempt }: CallContext,
 ): Promise<Record<string, unknown>> {
   const url = new URL(target.url)
   const timeout = durationText(seconds(timeoutSeconds))

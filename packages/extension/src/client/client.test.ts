@@ -299,7 +299,7 @@ describe('failure policy Ignore', () => {
     await new Promise(setImmediate)
     clock.step(clock.now() + 3000)
     expect((await Promise.all(calls)).filter((failure) => failure !== 'no failure')).toEqual([
-      { code: 'unavailable', message: `${gateOf('a')}not called, because 64 calls are under way` },
+      { code: 'unavailable', message: `${gateOf('a')}not called, because 64 calls are in progress` },
     ])
   })
 

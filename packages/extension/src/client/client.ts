@@ -37,7 +37,7 @@ export interface ExtensionClient extends RuntimeClient {
   unregister(extensionConfig: string): void
   /**
    * Records that the handlers of an ExtensionConfig are unknown because its server was never reached: hooks for objects that it selects
-   * fail with its name until it is released. Upstream: blocks everything at the start, and ignores it later.
+   * fail with its name until it is released. Upstream blocks all hooks at the start, and ignores the ExtensionConfig later.
    */
   quarantine(config: ExtensionConfig, problem: string): void
   release(extensionConfig: string): void

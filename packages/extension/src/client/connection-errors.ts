@@ -3,12 +3,12 @@ import { isIP, isIPv6 } from 'node:net'
 import { NoAnswer } from './hook-failed.ts'
 import type { HookProblem } from './hook-problems.ts'
 
-/** The server certainly did not process the call, so it can be repeated. */
+/** Error for a call that the server certainly did not process, so that it can be repeated. */
 export class NotHandled extends Error {
   override readonly name = 'NotHandled'
   /** The error to report when there is no other attempt. */
   readonly reason: Error
-  /** Most attempts for the call, including this one. */
+  /** Maximum number of attempts for the call, including this one. */
   readonly tries: number
 
   constructor(reason: Error, tries: number) {
@@ -21,7 +21,7 @@ export class NotHandled extends Error {
 type NodeError = NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }
 
 /** Returns the error with Go's text. @param url the URL of the call */
-export function asGoSaysIt(err: NodeError, url: URL): Error {
+export function goError(err: NodeError, url: URL): Error {
   const port = url.port === '' ? (url.protocol === 'http:' ? '80' : '443') : url.port
   const known = knownErrors[err.code ?? ''] ?? (err.code?.startsWith('HPE_') ? malformed(err) : undefined)
   if (!known) return err
@@ -31,13 +31,13 @@ export function asGoSaysIt(err: NodeError, url: URL): Error {
 }
 
 /** Returns the error of a connection through a proxy, which names the proxy before the tunnel exists. Upstream: Transport.dialConn. */
-export function asGoSaysItOfProxy(err: NodeError, proxy: URL, url: URL): Error {
+export function goProxyError(err: NodeError, proxy: URL, url: URL): Error {
   if (err.code === 'ERR_PROXY_TUNNEL') {
     const [, status] = /: HTTP\/1\.\d \d+ (.+)$/.exec(err.message) ?? []
     return new NoAnswer('Unreachable', status ?? 'unexpected EOF', { cause: err })
   }
-  if (err.syscall !== 'connect' && err.syscall !== 'getaddrinfo') return asGoSaysIt(err, url)
-  const translated = asGoSaysIt(err, proxy)
+  if (err.syscall !== 'connect' && err.syscall !== 'getaddrinfo') return goError(err, url)
+  const translated = goError(err, proxy)
   return translated instanceof NoAnswer
     ? new NoAnswer(translated.problem, `proxyconnect tcp: ${translated.message}`, { cause: err })
     : translated

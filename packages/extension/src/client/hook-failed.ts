@@ -6,7 +6,7 @@ import type { HookProblem } from './hook-problems.ts'
  * - `not-registered`, `wrong-hook`: the handler does not exist
  * - `namespace`: the namespace of the object could not be read, or the handler does not select it
  * - `bad-url`: the ExtensionConfig has no valid address
- * - `unavailable`: not called, because earlier calls failed or too many are in progress
+ * - `unavailable`: the handler was not called, because earlier calls failed or too many are in progress
  * - `unreachable`: no connection, or a TLS error
  * - `timeout`: no response in time
  * - `bad-status`: a response with another status code than 200

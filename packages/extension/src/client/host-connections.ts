@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { type Clock, seconds } from '@capstan/kube'
 import type { Target } from './client-config.ts'
-import { asGoSaysIt, asGoSaysItOfProxy } from './connection-errors.ts'
+import { goError, goProxyError } from './connection-errors.ts'
 import { NoAnswer } from './hook-failed.ts'
 import { exchangeHttp1 } from './http1-exchange.ts'
 import { type Http2Connection, openHttp2 } from './http2-connection.ts'
@@ -20,7 +20,7 @@ export interface Exchange {
   readonly signal: AbortSignal
 }
 
-interface ConnectionMeans {
+interface HostConnectionOptions {
   readonly client?: { readonly certificate: string; readonly key: string } | undefined
   readonly lookup?: LookupFunction | undefined
   /** URL of the proxy for the host. */
@@ -31,8 +31,8 @@ interface ConnectionMeans {
 }
 
 /**
- * Connections to a host: calls share few HTTP/2 connections; HTTP/1.1 needs one for each call in flight. Once retired it accepts no new
- * calls, and closes after the last one.
+ * Connections to a host: calls share few HTTP/2 connections; HTTP/1.1 needs one for each call in progress. After `retire` the object
+ * accepts no new calls, and closes its connections after the last call.
  */
 export class HostConnections {
   readonly #agent: HostAgent
@@ -46,7 +46,7 @@ export class HostConnections {
   #calls = 0
   #retired = false
 
-  constructor({ url, ca }: Target, { client, lookup, proxy, protocols, clock }: ConnectionMeans) {
+  constructor({ url, ca }: Target, { client, lookup, proxy, protocols, clock }: HostConnectionOptions) {
     // Node accepts a CA bundle without certificates, which would trust no server. Upstream: k8s.io/client-go/transport, rootCertPool.
     if (ca !== undefined && !/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(ca))
       throw new NoAnswer('CABundle', 'unable to load root certificates: unable to parse bytes as PEM block')
@@ -113,10 +113,10 @@ export class HostConnections {
     let emptiest: Http2Connection | undefined
     for (const connection of this.#http2) {
       if (!connection.isOpen) this.#http2.delete(connection)
-      else if (connection.hasRoom && (!emptiest || connection.calls < emptiest.calls)) emptiest = connection
+      else if (connection.acceptsCalls && (!emptiest || connection.calls < emptiest.calls)) emptiest = connection
     }
-    if (emptiest && emptiest.calls >= crowd) this.#connectAhead()
-    // HTTP/1.1 while such connections exist. Later the server may have been replaced.
+    if (emptiest && emptiest.calls >= manyCalls) this.#connectAhead()
+    // HTTP/1.1 connections are used while they exist. Afterwards the protocol is negotiated again: the server may have been replaced.
     return emptiest ?? (this.#agent.hasSockets ? 'http/1.1' : undefined)
   }
 
@@ -127,7 +127,7 @@ export class HostConnections {
     return this.#begin().wait(signal)
   }
 
-  /** No caller awaits this connection yet. */
+  /** Opens another connection for later calls; no caller waits for it. */
   #connectAhead(): void {
     const now = this.#clock.elapsed()
     if (this.#attempt || now - this.#triedAhead < longestShared) return
@@ -154,9 +154,9 @@ export class HostConnections {
 
   async #open(opened: (socket: Duplex) => void): Promise<void> {
     const socket = await this.#secureSocket(opened).catch((err: Error) => {
-      throw this.#proxy ? asGoSaysItOfProxy(err, this.#proxy, this.#url) : asGoSaysIt(err, this.#url)
+      throw this.#proxy ? goProxyError(err, this.#proxy, this.#url) : goError(err, this.#url)
     })
-    // Errors before the socket is used concern no caller.
+    // Without a listener, an error of a socket that no call uses yet would end the process.
     socket.on('error', () => {})
     if (socket.alpnProtocol !== 'h2') return this.#agent.give(socket)
     this.#http2.add(await openHttp2(socket, this.#url, this.#clock))
@@ -193,12 +193,12 @@ export class HostConnections {
 const idleTimeout = seconds(90)
 
 /**
- * Calls on a connection from which on another one is opened. With a single connection, client and server process long batches of calls in
- * turns, and each waits while the other works.
+ * Number of calls in progress on every connection at which another connection is opened. With a single connection, client and server
+ * process long batches of calls in turns, and each waits while the other works.
  */
-const crowd = 8
+const manyCalls = 8
 
-/** Longest time for which callers join a pending attempt: otherwise they would keep a hanging one alive forever. */
+/** Maximum age of a pending attempt that further callers join. Without this limit they would keep a hanging attempt alive forever. */
 const longestShared = seconds(10)
 
 /** An attempt to connect. It is aborted when no caller waits for it any more. */
@@ -234,7 +234,7 @@ class Attempt {
   }
 }
 
-/** Keeps connections of HTTP/1.1, the first of which was opened before its protocol was negotiated. */
+/** Agent for HTTP/1.1. Its first connection is a socket that was opened to negotiate the protocol. */
 class HostAgent extends Agent {
   #given: TLSSocket | undefined
 
@@ -260,7 +260,10 @@ class HostAgent extends Agent {
     return given ?? super.createConnection(...args)
   }
 
-  /** Connections differ in their port only. Node's name for them contains the certificate authorities, and is computed again for each call. */
+  /**
+   * The port identifies the connections of this agent. Node's default key contains the certificate authorities, and is computed for each
+   * call.
+   */
   override getName({ port }: { port?: number | string | null } = {}): string {
     return String(port)
   }

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type Agent, request } from 'node:https'
 import type { Socket } from 'node:net'
-import { asGoSaysIt, NotHandled, unexpectedEnd } from './connection-errors.ts'
+import { goError, NotHandled, unexpectedEnd } from './connection-errors.ts'
 import type { Exchange } from './host-connections.ts'
 import type { HttpAnswer } from './transport.ts'
 
@@ -21,7 +21,7 @@ export const exchangeHttp1 = (
       agent,
       headers: { ...headers, 'content-type': 'application/json', 'content-length': payload.length },
     })
-    // Not as the `signal` option, with which a call takes a twentieth longer.
+    // The `signal` option of `request` would make each call 5 % slower.
     const abort = () => outgoing.destroy(signal.reason as Error)
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
@@ -35,7 +35,7 @@ export const exchangeHttp1 = (
     })
     outgoing.on('error', (err: NodeJS.ErrnoException) => {
       if (signal.aborted) return reject(signal.reason)
-      const translated = asGoSaysIt(err, url)
+      const translated = goError(err, url)
       // A written request may have been processed. Upstream: net/http, shouldRetryRequest, for requests that are not idempotent.
       const { socket } = outgoing
       const isUnsent = outgoing.reusedSocket && (!socket || sentBefore.get(socket) === socket.bytesWritten)
@@ -49,7 +49,7 @@ async function* bodyOf(incoming: IncomingMessage, url: URL): AsyncGenerator<Uint
   try {
     for await (const chunk of incoming) yield chunk as Uint8Array
   } catch (err) {
-    throw brokenOff.has((err as NodeJS.ErrnoException).code ?? '') ? unexpectedEnd(err) : asGoSaysIt(err as Error, url)
+    throw brokenOff.has((err as NodeJS.ErrnoException).code ?? '') ? unexpectedEnd(err) : goError(err as Error, url)
   }
 }
 

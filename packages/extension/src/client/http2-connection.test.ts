@@ -90,14 +90,14 @@ const outcome = (url: string) =>
   post(url).catch((err: Error) => (err instanceof NoAnswer ? `${err.problem}: ${err.message}` : String(err)))
 
 describe('calls share a connection', () => {
-  it('also when they start while it is being opened', async () => {
+  it('that is still being opened', async () => {
     const seen = await server()
     expect(new Set(await Promise.all(Array.from({ length: 8 }, () => post(seen.url))))).toEqual(new Set(['200 fine']))
     expect(await post(seen.url)).toBe('200 fine')
     expect(seen).toMatchObject({ made: 1, calls: 9 })
   })
 
-  it('and open another in the background from eight calls in flight', async () => {
+  it('and open another one in the background when eight calls are in progress', async () => {
     const held: (() => void)[] = []
     const seen = await server((stream) => held.push(() => ok(stream)))
     const answers: Promise<string>[] = []
@@ -116,7 +116,7 @@ describe('calls share a connection', () => {
     expect(new Set(await Promise.all(answers))).toEqual(new Set(['200 fine']))
   })
 
-  it('even if no other can be opened, without continuous attempts', async () => {
+  it('if no other connection can be opened, without trying that continuously', async () => {
     let came = 0
     const seen = await server()
     const only = (socket: Socket) => (came++ === 0 ? relay(socket, Number(new URL(seen.url).port)) : void socket.destroy())
@@ -133,7 +133,7 @@ describe('calls share a connection', () => {
     await until(() => came === 3)
   })
 
-  it("up to the server's limit, and open another beyond", async () => {
+  it("up to the server's limit of streams, and open another one beyond it", async () => {
     let atOnce = 0
     const held: (() => void)[] = []
     const seen = await server(
@@ -150,7 +150,7 @@ describe('calls share a connection', () => {
     expect(await answers).toEqual(Array.from({ length: 5 }, () => '200 fine'))
   })
 
-  it('of any length', async () => {
+  it('for requests of any length', async () => {
     const seen = await server((stream, _, body) => {
       stream.respond({ ':status': 200 })
       stream.end(String(body.length))
@@ -208,7 +208,7 @@ describe('calls share a connection', () => {
     const passed = () => (clock.nextDue! - start) / seconds(30)
     while (seen.open === 1) {
       clock.step(clock.nextDue!)
-      // In between, the server answers pings.
+      // Meanwhile the server answers pings.
       await until(() => seen.open === 0 || passed() % 1 === 0)
       if (clock.now() - start < seconds(90)) expect(seen.open).toBe(1)
       for (let i = 0; i < 5; i++) await turn()

@@ -2,16 +2,19 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants as http2 } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { type Clock, seconds, type Timer } from '@capstan/kube'
-import { asGoSaysIt, goneAway, NotHandled, unexpectedEnd } from './connection-errors.ts'
+import { goError, goneAway, NotHandled, unexpectedEnd } from './connection-errors.ts'
 import { NoAnswer } from './hook-failed.ts'
 import { http2Body } from './http2-body.ts'
 import type { Exchange } from './host-connections.ts'
 import type { HttpAnswer } from './transport.ts'
 
-/** After `silent` without data the server gets a ping, which it must answer within `answer`. An idle connection is kept for `idle`. */
+/**
+ * After `silent` without data the client sends a ping, which the server must answer within `answer`. A connection without calls is closed
+ * after `idle`.
+ */
 const patience = { silent: seconds(30), answer: seconds(15), idle: seconds(90) }
 
-/** Most attempts for a call that servers did not start to process. */
+/** Maximum number of attempts for a call that servers did not start to process. */
 const maxTries = 6
 
 /** Flow-control window of a stream: bytes of a response that may be unread. */
@@ -26,7 +29,7 @@ const settings = { enablePush: false, initialWindowSize: streamWindow, maxHeader
  * @throws Error that describes the server's response instead
  */
 export async function openHttp2(socket: TLSSocket, url: URL, clock: Clock): Promise<Http2Connection> {
-  // The request limit counts until requests are sent, whatever their length; readers bound the responses.
+  // In megabytes. Node counts unsent request data, too, so the limit must allow several long requests. Readers limit the responses.
   const session = connect(url.origin, { createConnection: () => socket, settings, maxSessionMemory: 1024 })
   const connection = new Http2Connection(session, socket, clock)
   await new Promise<void>((resolve, reject) => {
@@ -80,8 +83,8 @@ export class Http2Connection {
     return !this.#session.closed && !this.#session.destroyed
   }
 
-  /** Whether another call may start. One call is always accepted, even if the server allows none: it waits. */
-  get hasRoom(): boolean {
+  /** Whether another call may start. One call is always accepted: if the server allows no streams, the call waits. */
+  get acceptsCalls(): boolean {
     return this.isOpen && (this.#streams === 0 || this.#streams < this.#maxStreams)
   }
 
@@ -139,7 +142,7 @@ export class Http2Connection {
     if (this.#goaway && (err === null || err.code === 'ERR_HTTP2_SESSION_ERROR')) {
       return goneAway(this.#goaway.code, err)
     }
-    return err === null ? unexpectedEnd() : asGoSaysIt(err, url)
+    return err === null ? unexpectedEnd() : goError(err, url)
   }
 
   #whyUnanswered(stream: ClientHttp2Stream, url: URL): Error {

@@ -11,26 +11,26 @@ const hookLabels = ['group', 'version', 'hook'] as const
 export function callMetrics(registry: Registry): CallObserver {
   const requests = new Counter({
     name: 'capi_runtime_sdk_requests_total',
-    help: 'Calls of extension servers, by HTTP status and by what the response says.',
+    help: 'Calls of extension servers, by HTTP status and status of the response.',
     labelNames: ['code', 'host', ...hookLabels, 'status'],
     registers: [registry],
   })
   const duration = new Histogram({
     name: 'capi_runtime_sdk_request_duration_seconds',
-    help: 'How long calls of extension servers took.',
+    help: 'Duration of calls of extension servers.',
     labelNames: ['host', ...hookLabels],
     buckets: [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60],
     registers: [registry],
   })
   const handlers = new Counter({
     name: 'capstan_runtime_sdk_handler_requests_total',
-    help: 'Calls by handler, by the version that it registered for, and by how they ended.',
+    help: 'Calls by handler, registered hook version and outcome.',
     labelNames: ['extension_config', 'handler', 'announced_version', 'hook', 'outcome'],
     registers: [registry],
   })
   const handlerDuration = new Histogram({
     name: 'capstan_runtime_sdk_handler_request_duration_seconds',
-    help: 'How long calls took, by handler.',
+    help: 'Duration of calls, by handler.',
     labelNames: ['extension_config', 'handler', 'hook'],
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30],
     registers: [registry],
@@ -43,7 +43,7 @@ export function callMetrics(registry: Registry): CallObserver {
   })
   const deprecated = new Counter({
     name: 'capstan_runtime_sdk_deprecated_requests_total',
-    help: 'Calls of handlers that registered for a version which is deprecated.',
+    help: 'Calls of handlers that registered for a deprecated version.',
     labelNames: ['extension_config', 'handler', 'announced_version', 'hook'],
     registers: [registry],
   })

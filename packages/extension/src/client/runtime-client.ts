@@ -7,7 +7,7 @@ import type { HookFailed } from './hook-failed.ts'
 export type CallInput<H extends Hook> = Omit<RequestOf<H>, 'apiVersion' | 'kind' | 'settings'>
 
 export interface RuntimeClient {
-  /** True once every ExtensionConfig has been tried after the start: before, "no handler" is not reliable. */
+  /** Whether discovery was tried for every ExtensionConfig since the start. Before that, "no handler" is not reliable. */
   readonly ready: boolean
   /** Names (`handler.extensionconfig`) registered for the hook that match the object's namespace, in the order of calling. */
   handlersFor(hook: Hook, forObject: KubeObject): Promise<readonly string[]>

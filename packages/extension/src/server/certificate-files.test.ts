@@ -111,8 +111,8 @@ describe('certificates in files', () => {
 
   it.each<[string, () => void, RegExp]>([
     ['a key of another certificate', () => writeFileSync(files().key, pairs[1]!.key), /the key in .*tls\.key does not belong to/],
-    ['no key', () => writeFileSync(files().key, 'secret nonsense'), /tls\.key holds no private key$/],
-    ['no certificate', () => writeFileSync(files().certificate, 'nonsense'), /tls\.crt holds no certificate$/],
+    ['no key', () => writeFileSync(files().key, 'secret nonsense'), /tls\.key contains no private key$/],
+    ['no certificate', () => writeFileSync(files().certificate, 'nonsense'), /tls\.crt contains no certificate$/],
     ['no file', () => rmSync(files().certificate), /ENOENT/],
   ])('stay in use when there is %s, which is logged', async (_, spoil, reason) => {
     write(pairs[0]!)

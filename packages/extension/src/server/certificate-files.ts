@@ -52,7 +52,7 @@ function assertPair(certificate: string, key: string, files: ClientFiles): void 
   try {
     fits = leaf.checkPrivateKey(createPrivateKey(key))
   } catch {
-    throw new Error(`${files.key} holds no private key`)
+    throw new Error(`${files.key} contains no private key`)
   }
   if (!fits) throw new Error(`the key in ${files.key} does not belong to the certificate in ${files.certificate}`)
 }
@@ -61,6 +61,6 @@ function assertCertificates(text: string, file: string): X509Certificate {
   try {
     return new X509Certificate(text)
   } catch {
-    throw new Error(`${file} holds no certificate`)
+    throw new Error(`${file} contains no certificate`)
   }
 }

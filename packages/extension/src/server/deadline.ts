@@ -18,7 +18,7 @@ export function deadlineOf(gone: AbortSignal, timeout: string | null, clock: Clo
   const limit = durationOf(timeout) ?? longest
   const expired = new AbortController()
   const timer = clock.schedule(limit, () =>
-    expired.abort(new DOMException(`the caller waits ${durationText(limit)} and no longer`, 'TimeoutError')),
+    expired.abort(new DOMException(`the caller's timeout of ${durationText(limit)} has expired`, 'TimeoutError')),
   )
   return {
     signal: AbortSignal.any([gone, expired.signal]),

@@ -39,23 +39,23 @@ export class FlagError extends Error {
 const defaultFolder = join(tmpdir(), 'k8s-webhook-server', 'serving-certs')
 
 export const flagsUsage = `  --webhook-host ADDRESS         address to listen on (all)
-  --webhook-port N               port to listen on; 0 takes any (9443)
-  --webhook-cert-dir DIR         folder of the certificate, read again when it changes (${defaultFolder})
+  --webhook-port N               port to listen on; 0 selects a free port (9443)
+  --webhook-cert-dir DIR         folder of the certificate, which is reloaded when it changes (${defaultFolder})
   --webhook-cert-name FILE       certificate in that folder, PEM (tls.crt)
   --webhook-key-name FILE        its key in that folder, PEM (tls.key)
-  --webhook-client-ca-name FILE  authorities in that folder, PEM: only clients with a certificate of theirs may call
+  --webhook-client-ca-name FILE  authorities in that folder, PEM: requires client certificates that they signed
   --health-addr ADDRESS          address of /healthz and /readyz, over HTTP; 0 disables them (:9440)
   --diagnostics-address ADDRESS  address of /metrics, over HTTPS with the same certificate; 0 disables it (:8443)
   --insecure-diagnostics         /metrics over HTTP
   --tls-min-version VERSION      VersionTLS12 or VersionTLS13 (VersionTLS12)
   --tls-cipher-suites NAMES      separated by commas, for TLS 1.2 (those of Node)
-  --shutdown-delay-duration D    after SIGTERM, how long the server still accepts calls while /readyz fails, so that clients
-                                 stop calling it (0s)
-  --graceful-shutdown-timeout D  after SIGTERM, how long calls in progress may take to end (30s)
+  --shutdown-delay-duration D    after SIGTERM, time for which the server still accepts calls while /readyz fails, so that
+                                 clients can stop calling it (0s)
+  --graceful-shutdown-timeout D  after SIGTERM, time that calls in progress have to end (30s)
   --log-level LEVEL              ${LogLevels.join(', ')} (info)
-  --dev                          for development: a certificate of its own, on 127.0.0.1 at any port; the line of JSON on
-                                 standard output has the caBundle for the ExtensionConfig
-  --with-parent                  end when standard input ends
+  --dev                          for development: generates a certificate, listens on 127.0.0.1 at a free port, and prints
+                                 a JSON line with the caBundle for the ExtensionConfig to standard output
+  --with-parent                  exit when standard input ends
   --help
 `
 

@@ -53,7 +53,7 @@ const defaultPatience: Patience = { handshake: seconds(10), headers: seconds(32)
 
 const MaxHeaderBytes = 64 * 1024
 const MaxConnections = 2000
-/** Time for sending written responses before connections are closed. */
+/** Maximum time for sending the last responses before connections are closed. */
 const lastWords = seconds(1)
 /** Most concurrent streams of a connection, as upstream. */
 const MaxStreams = 250
@@ -115,7 +115,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   let closing: Promise<void> | undefined
   server.on('request', (incoming, outgoing) => {
     underWay++
-    // The client sends the next call elsewhere. HTTP/2 uses GOAWAY for that.
+    // The client then sends its next call on another connection. HTTP/2 has GOAWAY for this.
     if (closing && incoming.httpVersionMajor === 1) outgoing.setHeader('connection', 'close')
     void respond(handle, incoming, outgoing, { patience, clock, log }).finally(() => {
       if (--underWay === 0) done?.()
@@ -131,7 +131,6 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   const close = async (grace: number): Promise<void> => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     const leaving = Promise.all([...sessions].map(leave))
-    // Closes idle HTTP/1.1 connections.
     if ('closeIdleConnections' in server) (server.closeIdleConnections as () => void)()
     const answered = new Promise<void>((resolve) => {
       done = resolve
@@ -226,7 +225,7 @@ async function respond(
   let isAnswered = false
   const closed = new Promise<void>((resolve) => {
     outgoing.on('close', () => {
-      if (!isAnswered) gone.abort(new Error('the caller went away'))
+      if (!isAnswered) gone.abort(new Error('the client disconnected'))
       resolve()
     })
   })

@@ -30,7 +30,7 @@ export interface OwnCertificate {
 }
 
 const defaultValidity = { authority: hours(24 * 365), serving: hours(24 * 30) }
-/** Maximum time until all clients have a bundle, or all servers use a new certificate. */
+/** Maximum time until all clients use a published bundle, or all servers a new certificate. */
 const Spread = minutes(10)
 const Retry = minutes(1)
 

@@ -74,7 +74,7 @@ export interface RunningExtension {
   close(): Promise<void>
 }
 
-export interface StartMeans extends Omit<RunOptions, 'args'> {
+export interface StartOptions extends Omit<RunOptions, 'args'> {
   readonly log: Logger
   readonly clock: Clock
 }
@@ -83,7 +83,7 @@ export interface StartMeans extends Omit<RunOptions, 'args'> {
 export async function startExtension(
   extension: Extension,
   flags: ExtensionFlags,
-  { log, clock, tracer, limits }: StartMeans,
+  { log, clock, tracer, limits }: StartOptions,
 ): Promise<RunningExtension> {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

@@ -58,7 +58,7 @@ describe("the caller's timeout", () => {
     clock.step(clock.now() + 1)
     expect(signals[0]!.reason).toMatchObject({ name: 'TimeoutError' })
     const response = await answer
-    expect([response.status, await response.text()]).toEqual([504, 'handler "gate" was not done in time\n'])
+    expect([response.status, await response.text()]).toEqual([504, 'handler "gate" did not respond in time\n'])
     expect(served).toEqual([{ hook: 'BeforeClusterCreate', handler: 'gate', status: 'Timeout', took: limit }])
   })
 
@@ -141,7 +141,7 @@ describe('concurrent calls over the limit', () => {
     const second = await call()
     expect([second.status, await second.text()]).toEqual([
       503,
-      'handler "gate" was not called: the requests under way are too large together\n',
+      'handler "gate" was not called: the request bodies in progress exceed the memory budget\n',
     ])
     ends[0]!()
     expect((await first).status).toBe(200)

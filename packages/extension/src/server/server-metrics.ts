@@ -6,13 +6,13 @@ import type { ServedCall } from './server.ts'
 export function servedCallMetrics(registry: Registry): (call: ServedCall) => void {
   const requests = new Counter({
     name: 'capstan_extension_requests_total',
-    help: 'Calls by handler and by how they ended.',
+    help: 'Calls by handler and outcome.',
     labelNames: ['hook', 'handler', 'status'],
     registers: [registry],
   })
   const duration = new Histogram({
     name: 'capstan_extension_request_duration_seconds',
-    help: 'How long calls took, from their headers to their answer.',
+    help: 'Duration of calls, from the request headers to the response.',
     labelNames: ['hook', 'handler'],
     buckets: [0.001, 0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30],
     registers: [registry],
@@ -27,7 +27,7 @@ export function servedCallMetrics(registry: Registry): (call: ServedCall) => voi
 export function certificateMetric(registry: Registry, expiry: () => number): void {
   new Gauge({
     name: 'capstan_extension_certificate_expiry_timestamp_seconds',
-    help: 'When the serving certificate expires, in seconds since the epoch.',
+    help: 'Expiry of the serving certificate, in seconds since the epoch.',
     registers: [registry],
     collect() {
       this.set(expiry() / 1000)

@@ -142,7 +142,7 @@ describe('defineExtension rejects', () => {
   test.each([
     ['a name that is not a DNS label', [handler('My.Handler')], 'handler name My.Handler is not valid'],
     ['a timeout over 30 seconds', [handler('a', { timeoutSeconds: 31 })], 'handler a timeoutSeconds 31 must be between 1 and 30'],
-    ['no name', [handler(undefined as never)], 'handler name undefined is not valid: must be a text'],
+    ['no name', [handler(undefined as never)], 'handler name undefined is not valid: must be a string'],
     ['no function', [on(BeforeClusterCreate, { name: 'a' }, undefined as never)], 'handler a must be a function'],
     [
       'an unknown failure policy',

@@ -5,10 +5,10 @@ import type { Clock, Logger } from '@capstan/kube'
 import { isRecord, messageOf, silent, systemClock } from '@capstan/kube'
 import type { Tracer } from '@opentelemetry/api'
 import { type Answer, holdFor } from '../author/answer.ts'
-import { NoRoom, readBytes, TooLong } from '../wire/body.ts'
+import { BudgetExceeded, readBytes, TooLong } from '../wire/body.ts'
 import { type Deadline, deadlineOf } from './deadline.ts'
 import type { Extension, Handler } from '../author/define-extension.ts'
-import { Places } from './places.ts'
+import { CallLimiter } from './call-limiter.ts'
 import { globalTracer, serverSpan } from '../tracing.ts'
 import { decodeWire, maxBodyBytes, missingFields, WireError } from '../wire/wire.ts'
 
@@ -53,7 +53,7 @@ export interface ServedCall {
  */
 export function extensionServer(extension: Extension, options: ServerOptions = {}): FetchHandler {
   const { log = silent, clock = systemClock, tracer = globalTracer(), observe } = options
-  const places = new Places({ ...defaultServerLimits, ...options.limits })
+  const limiter = new CallLimiter({ ...defaultServerLimits, ...options.limits })
   const discovery: Handler = { hook: Discovery, name: '', handle: () => ({ kind: 'proceed' }) }
   const routes = new Map(
     [discovery, ...extension.handlers].map((handler) => [hookPath(handler.hook, handler.name), handler] as const),
@@ -64,7 +64,7 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
   return async (request) => {
     const { pathname, search, searchParams } = new URL(request.url)
     const clean = pathname.replace(/\/{2,}/g, '/')
-    // As Go's mux does.
+    // Redirects to the path without duplicate slashes, as Go's mux does.
     if (clean !== pathname) return new Response(null, { status: 301, headers: { location: clean + search } })
     const handler = routes.get(pathname) ?? routes.get(belowPrefix(pathname, groups))
     if (!handler) return new Response('404 page not found\n', { status: 404 })
@@ -74,7 +74,7 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
       const started = clock.elapsed()
       const deadline = deadlineOf(request.signal, searchParams.get('timeout'), clock)
       const bound = log.child({ hook: hook.name, ...(name === '' ? {} : { handler: name }) })
-      const outcome = await ended(handler, request, { places, deadline, log: bound })
+      const outcome = await ended(handler, request, { limiter, deadline, log: bound })
       deadline.cancel()
 
       const response = responseTo(handler, outcome, handler === discovery ? more : {})
@@ -110,7 +110,7 @@ const statusOf = (end: End): ServedCall['status'] => {
   }
 }
 
-/** Logs one line for each call, without request and response except for the message for users. */
+/** Logs one line for a call: of request and response, only the message for users. */
 function report(end: End, ms: number, log: Logger, level: 'debug' | 'info'): void {
   const status = statusOf(end)
   if (end.kind !== 'answer') {
@@ -142,7 +142,7 @@ function responseTo({ hook, name }: Handler, end: End, more: object): Response {
       return new Response(`${handler} failed\n`, { status: 500 })
     case 'timeout':
     case 'gone':
-      return new Response(`${handler} was not done in time\n`, { status: 504 })
+      return new Response(`${handler} did not respond in time\n`, { status: 504 })
     case 'rejected':
       return new Response(`${handler} was not called: ${end.why}\n`, { status: 503, headers: { 'retry-after': '1' } })
   }
@@ -164,28 +164,29 @@ const announce = ({ hook, name, timeoutSeconds, failurePolicy }: Handler) => ({
   ...(failurePolicy === undefined ? {} : { failurePolicy }),
 })
 
-interface CallMeans {
-  readonly places: Places
+interface CallContext {
+  readonly limiter: CallLimiter
   readonly deadline: Deadline
   readonly log: Logger
 }
 
 /** Reads the request, waits for the concurrency limit and calls the handler, all before the deadline. */
-async function ended(handler: Handler, request: Request, { places, deadline, log }: CallMeans): Promise<End> {
+async function ended(handler: Handler, request: Request, { limiter, deadline, log }: CallContext): Promise<End> {
   const { signal } = deadline
-  const reading = places.read()
+  const reading = limiter.read()
   const run = async (): Promise<End> => {
     let decoded: Record<string, unknown>
     try {
       const body = await readBytes(request.body, maxBodyBytes, (bytes) => reading.take(bytes))
       decoded = requestOf(handler.hook, body)
     } catch (err) {
-      if (err instanceof NoRoom) return { kind: 'rejected', why: 'the requests under way are too large together' }
+      if (err instanceof BudgetExceeded)
+        return { kind: 'rejected', why: 'the request bodies in progress exceed the memory budget' }
       if (err instanceof WireError) return failure(`error unmarshalling request: ${err.message}`)
       return failure(`error reading request: ${err instanceof TooLong ? 'http: request body too large' : messageOf(err)}`)
     }
-    const leave = await places.enter(signal)
-    if (!leave) return { kind: 'rejected', why: 'too many calls are under way' }
+    const leave = await limiter.enter(signal)
+    if (!leave) return { kind: 'rejected', why: 'too many calls are in progress' }
     try {
       return { kind: 'answer', answer: await answerOf(handler, decoded, log, signal), cluster: clusterIn(decoded) }
     } catch (err) {

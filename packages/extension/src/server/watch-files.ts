@@ -30,12 +30,12 @@ export function watchFiles(files: readonly string[], use: (contents: readonly st
       use(contents)
       used = contents
       rejected = ''
-      log.info('Took over files that have changed', { files: paths })
+      log.info('Reloaded changed files', { files: paths })
     } catch (err) {
       const why = `${messageOf(err)} ${contents.join()}`
       if (why === rejected) return
       rejected = why
-      log.warn('Files that have changed cannot be used: the ones before stay in use', { files: paths, reason: messageOf(err) })
+      log.warn('Cannot use changed files: the earlier ones stay in use', { files: paths, reason: messageOf(err) })
     }
   }
   const watchers = [...new Set(paths.map((path) => dirname(path)))].map((folder) => watchFolder(folder, look, log))

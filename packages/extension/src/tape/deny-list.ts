@@ -154,7 +154,7 @@ function textIn(run: string): string | undefined {
   const bytes = Buffer.from(run, 'base64')
   if (!isUtf8(bytes)) return undefined
   const text = bytes.toString()
-  // oxlint-disable-next-line no-control-regex -- what holds these is no text
+  // oxlint-disable-next-line no-control-regex -- control characters indicate binary data
   return /[\0-\x08\x0e-\x1f]/.test(text) ? undefined : text
 }
 

@@ -3,7 +3,7 @@
  */
 import { isRecord, setMember } from '@capstan/kube'
 
-/** Normalizes a value of a request: two requests are alike when the results are equal as JSON. */
+/** Normalizes a value of a request: two requests are considered equal when the results are equal as JSON. */
 export function likeness(value: unknown): unknown {
   if (typeof value === 'string') return likeText(value)
   if (Array.isArray(value)) return value.map(likeness)
@@ -22,7 +22,7 @@ function likeMetadata(metadata: unknown): unknown {
   return likeness({ name, namespace, labels, annotations })
 }
 
-/** Matches UUIDs, times, and suffixes of generated names. */
+/** Replaces UUIDs, times and suffixes of generated names by placeholders. */
 const likeText = (text: string): string =>
   text
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, '<uid>')

@@ -61,15 +61,18 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 /** Error for a request that is not on the tape, with the most similar call and its differences. */
 function notOnTape(url: URL, extensionConfig: string | undefined, request: object, known: readonly Remembered[]): HookFailed {
   const of = extensionConfig === undefined ? '' : ` of ExtensionConfig ${extensionConfig}`
-  const head = `the tape has no answer to ${url.pathname}${of}`
-  if (known.length === 0) return new HookFailed('not-registered', `${head}: there is no call of it`)
+  const head = `the tape has no response for ${url.pathname}${of}`
+  if (known.length === 0) return new HookFailed('not-registered', `${head}: it has no call of this handler`)
   const nearest = known
     .map(({ call }) => ({ call, differing: differences(likeness(call.request), likeness(request)) }))
     .reduce((best, one) => (one.differing.length < best.differing.length ? one : best))
   const [first, ...more] = nearest.differing
   const others = more.length === 0 ? '' : ` (and ${more.length} more)`
   const where = `line ${nearest.call.line}: request.${differenceText(first!, ['there', 'here'])}${others}`
-  return new HookFailed('not-registered', `${head}: the request is not among its ${known.length} calls; nearest is ${where}`)
+  return new HookFailed(
+    'not-registered',
+    `${head}: the request is not among its ${known.length} calls; the most similar one is ${where}`,
+  )
 }
 
 /** The parts of an ExtensionConfig that core needs to call the handlers of a tape. */

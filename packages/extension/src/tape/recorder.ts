@@ -79,10 +79,10 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
         const taped = tapedCall(call)
         const { length } = writeJSON(taped)
         if (bytes + length > maxBytes) stop(`the tape has reached its limit of ${maxBytes} bytes`)
-        else if (pending.length + length > MaxPending) stop('the disk is too slow for what is recorded')
+        else if (pending.length + length > MaxPending) stop('the disk is too slow for the recording')
         else put(taped)
       } catch (err) {
-        // For example a response that is nested too deeply to be redacted: it is not recorded.
+        // For example, the response is nested too deeply to be redacted.
         if (!hasReportedSkip) report(`A call of ${call.hook.name} is not recorded: ${messageOf(err)}`)
         hasReportedSkip = true
       }

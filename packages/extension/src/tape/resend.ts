@@ -51,12 +51,12 @@ export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGene
       }
     }
     const then = call.failure ? { failure: call.failure.problem } : call.response
-    yield { call, took: clock.now() - started, differences: differences(spoken(then!), spoken(now)) }
+    yield { call, took: clock.now() - started, differences: differences(contentOf(then!), contentOf(now)) }
   }
 }
 
 /** Removes apiVersion and kind, which are optional in responses. */
-function spoken(answer: object): object {
+function contentOf(answer: object): object {
   const { apiVersion: _a, kind: _k, ...rest } = answer as { apiVersion?: unknown; kind?: unknown }
   return rest
 }

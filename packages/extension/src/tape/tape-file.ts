@@ -45,7 +45,7 @@ async function wholeBytes(file: FileHandle): Promise<number> {
   const beginning = `{"tape":"${TapeFormat}"`
   // The process was killed while it wrote the first line.
   if (first < 0 && head.toString('utf8', 0, bytesRead).startsWith(beginning.slice(0, bytesRead))) return 0
-  if (first < 0) throw new TapeError('it is no tape: there is no first line')
+  if (first < 0) throw new TapeError('not a tape: the first line is missing')
   parseHeader(head.subarray(0, first).toString())
   return lastLineEnd(file, size)
 }

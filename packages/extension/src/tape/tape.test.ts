@@ -31,7 +31,7 @@ const call = (more: Partial<ObservedCall> = {}): ObservedCall => ({
   ...more,
 })
 
-/** The value, or else any other. */
+/** Generates this value in most cases, otherwise any JSON value. */
 const often = (value: unknown) =>
   fc.oneof({ weight: 12, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: fc.jsonValue() })
 
@@ -121,8 +121,8 @@ describe('a recorder', () => {
     for (let i = 0; i < 5; i++) recorder.observe(call({ request: { text: '  ab'.repeat(1024 * 1024) } }))
     slow.resolve()
     await recorder.close()
-    expect(reports).toEqual(['Calls of hooks are no longer recorded: the disk is too slow for what is recorded'])
-    expect(parseTape(file.text)).toMatchObject({ stopped: 'the disk is too slow for what is recorded' })
+    expect(reports).toEqual(['Calls of hooks are no longer recorded: the disk is too slow for the recording'])
+    expect(parseTape(file.text)).toMatchObject({ stopped: 'the disk is too slow for the recording' })
   })
 
   it('skips a call that cannot be redacted, and continues', async () => {
@@ -156,21 +156,21 @@ describe('a reader', () => {
   })
 
   test.each([
-    ['an empty text', '', 'it is no tape: there is no first line'],
+    ['an empty text', '', 'not a tape: the first line is missing'],
     [
       'a document of another kind',
       '{"kind":"List"}\n',
-      'it is no tape: the first line is not {"tape": "capstan.dev/hook-calls", …}',
+      'not a tape: the first line is not {"tape": "capstan.dev/hook-calls", …}',
     ],
-    ['a text that is not JSON', 'apiVersion: v1\n', 'it is no tape: the first line is not {"tape": "capstan.dev/hook-calls", …}'],
+    ['a text that is not JSON', 'apiVersion: v1\n', 'not a tape: the first line is not {"tape": "capstan.dev/hook-calls", …}'],
     [
       'a newer version',
       header.replace(':1,', ':2,'),
       'it is a tape of version 2, and this release reads versions up to 1: use a newer one',
     ],
-    ['a version that is not a number', header.replace(':1,', ':"1",'), 'version "1" is no version of a tape'],
+    ['a version that is not a number', header.replace(':1,', ':"1",'), 'version "1" is not a version of the tape format'],
     ['a damaged line', `${header}{"group":\n{}\n`, 'line 2 is damaged: expected an object in JSON'],
-    ['a call without its hook', `${header}{"group":"a","version":"v1"}\n`, 'line 2 is no call: expected hook to be a text'],
+    ['a call without its hook', `${header}{"group":"a","version":"v1"}\n`, 'line 2 is not a call: expected hook to be a string'],
   ])('rejects %s', (_, text, message) => expect(() => parseTape(text)).toThrow(message))
 
   test('random lines are read, played and listed as a tape, or rejected', async () => {

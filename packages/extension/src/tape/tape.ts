@@ -48,7 +48,7 @@ export interface Tape {
   readonly calls: readonly (TapedCall & { readonly line: number })[]
   /** Reason why the recording stopped early. */
   readonly stopped?: string
-  /** The last line is incomplete: the recorder was killed while it wrote. */
+  /** Whether the last line is incomplete, because the recorder was killed while it wrote. */
   readonly isTorn: boolean
 }
 
@@ -63,7 +63,7 @@ export function parseTape(text: string): Tape {
   // The text after the last line break is empty, or an incomplete line.
   const last = lines.pop() ?? ''
   const [first] = lines
-  if (first === undefined) throw new TapeError('it is no tape: there is no first line')
+  if (first === undefined) throw new TapeError('not a tape: the first line is missing')
   const header = parseHeader(first)
   const calls: Tape['calls'][number][] = []
   let stopped: string | undefined
@@ -86,11 +86,11 @@ export function parseHeader(line: string): TapeHeader {
     // Thrown below.
   }
   if (!isRecord(header) || header.tape !== TapeFormat) {
-    throw new TapeError(`it is no tape: the first line is not {"tape": "${TapeFormat}", …}`)
+    throw new TapeError(`not a tape: the first line is not {"tape": "${TapeFormat}", …}`)
   }
   const { version } = header
   if (!Number.isInteger(version) || Number(version) < 1)
-    throw new TapeError(`version ${JSON.stringify(version)} is no version of a tape`)
+    throw new TapeError(`version ${JSON.stringify(version)} is not a version of the tape format`)
   if (Number(version) > TapeVersion) {
     throw new TapeError(
       `it is a tape of version ${Number(version)}, and this release reads versions up to ${TapeVersion}: use a newer one`,
@@ -111,19 +111,19 @@ function parseLine(text: string, line: number): Record<string, unknown> {
 
 function callIn(value: Record<string, unknown>, line: number): TapedCall {
   const expect = (isRight: boolean, what: string) => {
-    if (!isRight) throw new TapeError(`line ${line} is no call: expected ${what}`)
+    if (!isRight) throw new TapeError(`line ${line} is not a call: expected ${what}`)
   }
   for (const field of ['group', 'version', 'hook', 'extensionConfig', 'url', 'started'] as const) {
-    expect(typeof value[field] === 'string', `${field} to be a text`)
+    expect(typeof value[field] === 'string', `${field} to be a string`)
   }
   const { url, handler, took, request, response, failure } = value
-  expect(URL.canParse(url as string), 'url to be one')
-  expect(handler === undefined || typeof handler === 'string', 'handler to be a text')
+  expect(URL.canParse(url as string), 'url to be a URL')
+  expect(handler === undefined || typeof handler === 'string', 'handler to be a string')
   expect(typeof took === 'number', 'took to be a number')
   expect(isRecord(request), 'request to be an object')
   expect(isRecord(response) !== isRecord(failure), 'either response or failure')
   for (const field of isRecord(failure) ? ['code', 'problem', 'message'] : []) {
-    expect(typeof (failure as Record<string, unknown>)[field] === 'string', `failure.${field} to be a text`)
+    expect(typeof (failure as Record<string, unknown>)[field] === 'string', `failure.${field} to be a string`)
   }
   return value as unknown as TapedCall
 }

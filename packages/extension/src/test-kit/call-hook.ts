@@ -44,10 +44,10 @@ export async function callHook<H extends Hook>(
   const call = { hook, target, timeoutSeconds: handler?.timeoutSeconds ?? defaultTimeout, request }
   try {
     const response = await callHandler(call, { transport: inProcess(server), clock })
-    assertTaken(hook, request, response, handlers)
+    assertAccepted(hook, request, response, handlers)
     return response as ResponseOf<H>
   } catch (err) {
-    // Tests of a handler show its error, where core sees a 500.
+    // A test needs the error that the handler threw; core sees only status 500.
     if (err instanceof HookFailed && thrown.err !== undefined) {
       throw new HookFailed(err.code, err.message, { cause: thrown.err, problem: err.problem })
     }
@@ -64,8 +64,8 @@ function handlerFor(hook: Hook, handlers: readonly Handler[], name: string | und
   return found
 }
 
-/** Validates what core checks after the schema. */
-function assertTaken(hook: Hook, request: object, response: Record<string, unknown>, all: readonly Handler[]): void {
+/** Applies core's checks beyond the schema. @throws HookFailed */
+function assertAccepted(hook: Hook, request: object, response: Record<string, unknown>, all: readonly Handler[]): void {
   const { status, message = '' } = response as { status?: string; message?: string }
   if (status !== 'Success' && status !== 'Failure') {
     const text = `got unknown response status ${JSON.stringify(status)} with message: ${message}`
@@ -73,7 +73,7 @@ function assertTaken(hook: Hook, request: object, response: Record<string, unkno
   }
   if (status === 'Failure') return
   const { handlers } = response as { handlers?: NonNullable<ResponseOf<typeof Discovery>['handlers']> }
-  // Callers of provider hooks know them.
+  // A manager whose extensions handle hooks of other providers has these hooks in its catalog.
   const ofProviders = new Set(all.map((one) => one.hook).filter(({ group }) => group !== HooksGroup))
   if (hook.singleton) checkDiscovery('test', handlers ?? [], createCatalog([...hookCatalog, ...ofProviders]))
   patchedRequest(hook, request, response)

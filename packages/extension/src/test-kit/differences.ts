@@ -30,7 +30,7 @@ export function differences(before: unknown, after: unknown, path = ''): Differe
 
 /** Formats a difference, such as `message: "a" before, "b" now`. */
 export const differenceText = ({ path, before, after }: Difference, [was, is]: readonly [string, string]): string =>
-  `${path === '' ? 'the answer' : path}: ${formatValue(before)} ${was}, ${formatValue(after)} ${is}`
+  `${path === '' ? 'the response' : path}: ${formatValue(before)} ${was}, ${formatValue(after)} ${is}`
 
 function formatValue(value: unknown): string {
   if (value === undefined) return 'nothing'

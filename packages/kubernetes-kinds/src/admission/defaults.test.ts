@@ -36,12 +36,12 @@ describe('DefaultTolerationSeconds', () => {
     [[other], [other, notReady!, unreachable!]],
     [[own], [own, unreachable!]],
     [[{ operator: 'Exists' }], [{ operator: 'Exists' }]],
-  ])('%j become %j', async (tolerations, expected) => {
+  ])('the tolerations %j become %j', async (tolerations, expected) => {
     const { client } = await testServer()
     expect((await as<Pod>(client.create(pods, aPod({ tolerations })))).spec.tolerations).toEqual(expected)
   })
 
-  test('have the configured toleration seconds', async () => {
+  test('adds tolerations with the configured seconds', async () => {
     const { client } = await testServer({ tolerationSeconds: { notReady: 30, unreachable: 0 } })
     const { tolerations = [] } = (await as<Pod>(client.create(pods, aPod({ tolerations: [] })))).spec
     expect(tolerations.map(({ tolerationSeconds }) => tolerationSeconds)).toEqual([30, 0])

@@ -1,6 +1,6 @@
 /**
  * Merges the tolerations of a pod with those of its RuntimeClass. Upstream: pkg/util/tolerations, which compares each pair. A pod may have
- * 100,000 tolerations, so that this module groups them first.
+ * 100,000 tolerations, so this module groups them first.
  */
 import { stableText } from '@capstan/kube'
 import type { Toleration } from '../kinds/schemas/types.ts'

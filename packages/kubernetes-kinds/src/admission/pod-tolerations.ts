@@ -5,7 +5,7 @@
 import type { Pod, Toleration } from '../kinds/schemas/types.ts'
 import type { Plugin } from '@capstan/apiserver/kinds'
 
-/** Seconds. */
+/** tolerationSeconds of the added tolerations. */
 export interface TolerationSeconds {
   readonly notReady?: number
   readonly unreachable?: number

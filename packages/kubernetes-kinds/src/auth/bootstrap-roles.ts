@@ -1,6 +1,6 @@
 /**
- * Default roles and bindings of RBAC, those of Kubernetes' controllers included: few of these controllers run here, but others may connect
- * with their tokens. `scripts/tools/bootstrap-roles.ts` writes the data from upstream's module (bootstrappolicy, v1.36).
+ * Default roles and bindings of RBAC, including those of Kubernetes' controllers: the controllers that do not run in this server may run
+ * elsewhere and connect with tokens. `scripts/tools/bootstrap-roles.ts` writes the data from upstream's module (bootstrappolicy, v1.36).
  */
 import { readFileSync } from 'node:fs'
 import type { ClusterRole, RoleBinding } from '@capstan/kube'

@@ -72,7 +72,7 @@ function requireRolePermissions(plural: RoleKind, role: Role | ClusterRole, writ
   const deny = (why: string) => forbiddenTo({ group: rbacGroup, plural }, role.metadata.name, why)
   const problem = escalation(write, role.rules ?? [])
   if (problem !== undefined) throw deny(problem)
-  // The rules that it will aggregate are not known yet.
+  // Any rules may be aggregated into this role later, so all permissions are required.
   if ('aggregationRule' in role && role.aggregationRule && escalation(write, everything) !== undefined)
     throw deny('must have cluster-admin privileges to use the aggregationRule')
 }

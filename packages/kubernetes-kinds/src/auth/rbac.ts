@@ -67,7 +67,7 @@ function* grants(store: Store, user: User, namespace: string): Generator<Grant> 
 
 function rulesOf(store: Store, ref: RoleRef, namespace: string): Pick<Grant, 'rules' | 'error'> {
   const role = roleOf(store, ref, namespace)
-  // Upstream reads roles through a cache here, which names the resource in the singular.
+  // Upstream reads roles from a cache, whose error names the resource in the singular.
   const missing = () => notFound({ group: rbacGroup, plural: ref.kind.toLowerCase() }, ref.name).message
   return role ? { rules: role.rules ?? [] } : { rules: [], error: missing() }
 }

@@ -44,7 +44,7 @@ export interface ServiceAccountTokenOptions {
   readonly signingKey?: string
   /** Further keys or certificates that verify tokens, PEM; a text may contain several. */
   readonly verificationKeys?: readonly string[]
-  /** Default audiences of tokens; default: the issuers. */
+  /** Audiences of tokens whose request names none; default: the issuers. */
   readonly audiences?: readonly string[]
   /** Maximum lifetime of tokens in seconds; default: unlimited. */
   readonly maxExpirationSeconds?: number
@@ -61,7 +61,8 @@ export interface BoundObject {
   readonly uid: string
 }
 
-export interface TokenOrder {
+/** Contents of a new token. */
+export interface TokenContents {
   readonly audiences: readonly string[]
   readonly expirationSeconds: number
   /** Age in seconds after which the token should have been renewed. */
@@ -76,7 +77,7 @@ export interface ServiceAccountTokens extends TokenIssuer {
   readonly maxExpirationSeconds: number | undefined
   readonly extendExpiration: boolean
   readonly authenticate: AuthenticateToken
-  issue(account: ServiceAccount, order: TokenOrder): string
+  issue(account: ServiceAccount, contents: TokenContents): string
   /** Token without expiry: valid as long as the Secret that contains it exists. */
   issueForSecret(account: ServiceAccount, secret: string): string
 }

@@ -11,7 +11,7 @@ const APIService = unknownKind({
 
 const scenario = () => testServer({ controllers: { systemObjects: true } })
 
-test('every served group and version has one, which is restored after deletion', async () => {
+test('every served group and version has an APIService, which is restored after deletion', async () => {
   const { client } = await scenario()
   await quiet()
   const names = async () => (await client.list(APIService)).items.map(({ metadata: { name } }) => name)
@@ -23,7 +23,7 @@ test('every served group and version has one, which is restored after deletion',
   expect(await names()).toContain('v1.apps')
 })
 
-test('that of a CustomResourceDefinition is deleted with it', async () => {
+test('the APIService of a CustomResourceDefinition is deleted with it', async () => {
   const { client } = await scenario()
   await quiet()
   expect(await client.get(APIService, { name: 'v1.shop.example.com' })).toMatchObject({
@@ -36,7 +36,7 @@ test('that of a CustomResourceDefinition is deleted with it', async () => {
   await expect(client.get(APIService, { name: 'v1.shop.example.com' })).rejects.toThrow('not found')
 })
 
-test('one with a Service is reported as unavailable', async () => {
+test('an APIService that names a Service is reported as unavailable', async () => {
   const { client } = await scenario()
   const spec = {
     group: 'metrics.example.com',

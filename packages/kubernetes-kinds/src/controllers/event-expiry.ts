@@ -4,7 +4,7 @@ import { type Change, StoreConflict, type Store, type StoreKey } from '@capstan/
 
 interface Due {
   readonly key: StoreKey
-  /** By `Clock.elapsed`. */
+  /** Time of expiry, in milliseconds of `Clock.elapsed`. */
   readonly at: number
 }
 

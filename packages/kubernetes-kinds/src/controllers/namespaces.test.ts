@@ -46,7 +46,7 @@ test('a namespace is deleted with its content, after all finalizers are removed'
   expect(await client.create(Namespace, aNamespace)).toMatchObject({ status: { phase: 'Active' } })
 })
 
-test('the deletion of a namespace reports what remains when the clock is set back', async () => {
+test('the deletion of a namespace reports the remaining objects even if the clock is set back', async () => {
   const { client, clock } = await testServer()
   await client.create(Namespace, aNamespace)
   await client.create(ConfigMap, { metadata: { ...inside('held'), finalizers: ['example.com/hold'] } })

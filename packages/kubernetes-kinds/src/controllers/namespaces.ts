@@ -25,7 +25,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
 
   async function empty(name: string): Promise<void> {
     if (!terminating(name)) return
-    // A rejected deletion must not prevent the deletion of other objects, because it may depend on that.
+    // A rejected deletion must not prevent the deletion of other objects, because it may depend on their deletion.
     const failures: unknown[] = []
     for (const info of stored()) await deleteAll(info, name).catch((err: unknown) => failures.push(err))
     const namespace = terminating(name)

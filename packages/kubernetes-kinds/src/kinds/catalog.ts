@@ -1,7 +1,7 @@
 /**
- * Discovery and OpenAPI data of a real server about the built-in kinds: `schemas/`, written by scripts/tools/builtin-kinds.ts. The single
- * source of their structure, for field validation, discovery, OpenAPI, server-side apply and strategic merge patch. Read on first use, once
- * for all servers of a process.
+ * Discovery and OpenAPI data of a real server about the built-in kinds: `schemas/`, written by scripts/tools/builtin-kinds.ts. Field
+ * validation, discovery, OpenAPI, server-side apply and strategic merge patch are derived from this data. It is read on first use, once for
+ * all servers of a process.
  */
 import { readFileSync } from 'node:fs'
 import type { JSONSchema } from '@capstan/kube'

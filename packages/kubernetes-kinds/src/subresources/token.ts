@@ -13,7 +13,7 @@ import {
   type TokenRequest,
   type UnknownObject,
 } from '@capstan/kube'
-import type { BoundObject, TokenOrder } from '../auth/service-account-tokens.ts'
+import type { BoundObject, TokenContents } from '../auth/service-account-tokens.ts'
 import { tokenRequest } from '../builtin-resources.ts'
 import { kindState } from '../kind-state.ts'
 import {
@@ -100,7 +100,7 @@ type Bound = NonNullable<TokenRequest['spec']['boundObjectRef']>
 
 const plurals: { readonly [kind in BoundObject['kind']]: string } = { Pod: 'pods', Secret: 'secrets', Node: 'nodes' }
 
-function bindingOf(server: ServerContext, account: ServiceAccount, reference: Bound): Pick<TokenOrder, 'bound' | 'node'> {
+function bindingOf(server: ServerContext, account: ServiceAccount, reference: Bound): Pick<TokenContents, 'bound' | 'node'> {
   const { kind = '', apiVersion = '', name = '', uid } = reference
   const { group, version } = parseApiVersion(apiVersion)
   if (group !== '' || !isBindable(kind)) throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`)
@@ -124,7 +124,7 @@ function bindingOf(server: ServerContext, account: ServiceAccount, reference: Bo
 
 const isBindable = (kind: string): kind is BoundObject['kind'] => Object.hasOwn(plurals, kind)
 
-function nodeOf({ store }: ServerContext, name: string): NonNullable<TokenOrder['node']> {
+function nodeOf({ store }: ServerContext, name: string): NonNullable<TokenContents['node']> {
   const node = store.get({ resource: 'nodes', namespace: '', name })
   return node ? { name, uid: node.metadata.uid } : { name }
 }

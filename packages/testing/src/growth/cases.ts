@@ -19,7 +19,7 @@ interface Place {
   readonly growth: Growth
 }
 
-/** A schema may be recursive: fields of the same name are followed twice. */
+/** Maximum number of fields of the same name in a path, since schemas may be recursive. */
 const MostOfOneName = 2
 const MostSteps = 9
 

@@ -13,7 +13,7 @@ import { growOverVerbs } from './verbs.ts'
 import { otherWork } from './work.ts'
 
 const isWhole = process.env.CAPSTAN_GROWTH === 'all'
-/** One of this many cases is part of the sample. */
+/** The sample contains one of this number of cases. */
 const Sampled = 450
 
 test.each(otherWork)('%s', async (name, work) => {

@@ -6,10 +6,10 @@ export const MostPerDoubling = 2.3
 
 const Sizes = [120, 240, 480, 960]
 
-/** Work that adds fewer steps per element has a constant size: its differences are noise. */
+/** Work with fewer added steps per element counts as constant: the differences are noise. */
 const FewSteps = 2
 
-/** Further measurements of work that seems to grow too much. */
+/** Number of further measurements of work that seems to grow too much. */
 const MostRepeated = 3
 
 export interface Grown {
@@ -24,7 +24,7 @@ export interface Grown {
  * grows too much at both doublings is reported.
  */
 export async function measureGrowth(name: string, work: (size: number) => unknown): Promise<Grown> {
-  // Compilation and caching at the first use are not measured.
+  // The first use, with compilation and caching, is not measured.
   await work(Sizes[0]! / 2)
   let grown = grownBy(name, await stepsOf(work))
   // Other work in the process can only add steps: a ratio that is too large is measured again, and the smaller counts are kept.

@@ -1,4 +1,4 @@
-/** Computations that a grown object does not reach, or only after other checks. */
+/** Computations that the grown objects of `cases.ts` do not reach, or reach only after other checks. */
 import {
   applyJsonPatch,
   applyMergePatch,

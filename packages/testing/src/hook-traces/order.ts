@@ -23,19 +23,19 @@ export interface Asked {
 type Rule = readonly [sentence: string, holds: (world: World, asked: Asked) => boolean]
 
 const everything: Rule = [
-  'control plane, workers and infrastructure are there',
+  'control plane, workers and infrastructure exist',
   ({ infrastructure, controlPlane, deployments }) =>
     infrastructure !== undefined && controlPlane !== undefined && deployments.size >= 2,
 ]
 const controlPlaneIs = (which: 'version' | 'from'): Rule => [
-  `the control plane has version "${which}", and no Machine of it another one`,
+  `the control plane and its Machines have version "${which}"`,
   (world, asked) =>
     world.controlPlane?.spec.version === asked[which] &&
     world.controlPlane.status?.version === asked[which] &&
     machinesOf(world, undefined).every(({ spec }) => spec.version === asked[which]),
 ]
 const workersAre = (which: 'version' | 'from'): Rule => [
-  `all workers have version "${which}", and no Machine of them another one`,
+  `all workers and their Machines have version "${which}"`,
   (world, asked) =>
     [...world.deployments].every(
       ([name, { spec }]) =>
@@ -44,22 +44,22 @@ const workersAre = (which: 'version' | 'from'): Rule => [
     ),
 ]
 const nothingNewer: Rule = [
-  'there is no Machine of a version that comes later',
+  'no Machine has a later version',
   (world, { version }) => world.machines.every(({ spec }) => spec.version! <= version),
 ]
-const noLateWorkers: Rule = ['workers that were added meanwhile are not there', ({ deployments }) => !deployments.has('late')]
-const noNewTemplates: Rule = ['templates are those from before', ({ templates }) => templates.length === 5]
+const noLateWorkers: Rule = ['workers that were added meanwhile do not exist', ({ deployments }) => !deployments.has('late')]
+const noNewTemplates: Rule = ['no template was added', ({ templates }) => templates.length === 5]
 const notDeleting: Rule = ['the Cluster is not being deleted', ({ cluster }) => cluster !== undefined && !isDeleting(cluster)]
 
 /** Preconditions of each hook call. */
 const moments: { readonly [hook: string]: readonly Rule[] } = {
   BeforeClusterCreate: [
     [
-      'the Cluster is there, and refers to nothing',
+      'the Cluster exists, without references',
       ({ cluster }) => cluster !== undefined && !cluster.spec.infrastructureRef && !cluster.spec.controlPlaneRef,
     ],
     [
-      'nothing is made for it',
+      'no object was created for it',
       ({ infrastructure, controlPlane, deployments, machines, templates }) =>
         !infrastructure && !controlPlane && deployments.size + machines.length + templates.length === 0,
     ],
@@ -80,13 +80,13 @@ const moments: { readonly [hook: string]: readonly Rule[] } = {
     everything,
     controlPlaneIs('version'),
     workersAre('version'),
-    ['workers that were added meanwhile are there', ({ deployments }) => deployments.has('late')],
+    ['workers that were added meanwhile exist', ({ deployments }) => deployments.has('late')],
     notDeleting,
   ],
   BeforeClusterDelete: [
     everything,
     [
-      'the Cluster is being deleted, and nothing of it yet',
+      'the Cluster is being deleted, but none of its objects',
       ({ cluster, infrastructure, controlPlane, deployments, machines }) =>
         isDeleting(cluster!) &&
         [infrastructure!, controlPlane!, ...deployments.values(), ...machines].every((one) => !isDeleting(one)),
@@ -99,7 +99,7 @@ export class Order {
   readonly violations: string[] = []
   readonly #store: Store
   readonly #passed = new Set<string>()
-  /** Requests whose last response did not allow to proceed. */
+  /** Hooks with versions whose last response blocked. */
   readonly #held = new Set<string>()
   readonly #gone = new Set<string>()
   readonly #end: (() => void)[] = []
@@ -127,7 +127,7 @@ export class Order {
     } else this.#held.add(textOf(asked))
   }
 
-  /** Called when no handler of the hook is left. */
+  /** Called when the last handler of the hook was removed. */
   removed(hook: string): void {
     this.#gone.add(hook)
     for (const question of this.#held) if (question.split(' ')[0] === hook) this.#held.delete(question)
@@ -143,7 +143,7 @@ export class Order {
 
   #needs(what: string, questions: readonly (readonly [hook: string, version: string])[]): void {
     for (const [hook, version] of questions) {
-      if (!this.#mayPass({ hook, version })) this.violations.push(`${what} before ${textOf({ hook, version })} let go`)
+      if (!this.#mayPass({ hook, version })) this.violations.push(`${what} before ${textOf({ hook, version })} allowed it`)
     }
   }
 
@@ -159,7 +159,7 @@ export class Order {
         const [hook = '', version] = question.split(' ')
         // Hooks after the last step block only the next upgrade.
         if (hook === 'AfterClusterUpgrade' || (hook === 'AfterWorkersUpgrade' && version === Last)) continue
-        if (HoldsChanges.has(hook)) this.violations.push(`${what} created while ${question} holds`)
+        if (HoldsChanges.has(hook)) this.violations.push(`${what} created while ${question} blocks`)
       }
     }
     if (kind === (LocalControlPlane as Kind))

@@ -86,7 +86,7 @@ export interface Story {
 export const key = { namespace: 'default', name: 'demo' }
 const configOf = (hook: string) => hook.toLowerCase()
 
-/** Plays a plot to its end. @throws when the cluster does not get there within ten minutes for each part */
+/** Plays a plot to its end. @throws when one of its parts takes more than ten minutes of virtual time */
 export async function play(plot: Plot = {}): Promise<Story> {
   const trace: string[] = []
   const calls = new Map<string, number>()
@@ -189,7 +189,7 @@ export async function play(plot: Plot = {}): Promise<Story> {
   await client.create(Cluster, { metadata: key, spec: { topology } })
   await until('creation', isSettled)
 
-  // Changes made together with the version must wait with it: another template for all workers, and more workers.
+  // The story makes further changes together with the version, which must wait with it: another template for all workers, and more workers.
   const variables = [{ name: 'workerNodeDelay', value: '200ms' }]
   const workers = { machineDeployments: [...topology.workers.machineDeployments, worker('late')] }
   await client.patch(Cluster, key, {

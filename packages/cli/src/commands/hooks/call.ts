@@ -61,7 +61,7 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
       }
     })
 
-/** Of several versions the one that is called: the newest. */
+/** Returns the hook with this name; the newest version if the name contains no version. */
 function hookNamed(text: string, hooks: readonly Hook[]): Hook {
   const wanted = text.toLowerCase()
   const catalog = createCatalog(hooks)
@@ -83,7 +83,7 @@ function validRequest(hook: Hook): object {
 
 function requestIn(file: string, { name }: Hook): object {
   const value = valueGiven(`--fixture ${file}`, file)
-  if (!isRecord(value)) throw new UsageError(`--fixture ${file}: it holds no request: expected an object`)
+  if (!isRecord(value)) throw new UsageError(`--fixture ${file}: it contains no request: expected an object`)
   const { apiVersion: _, kind, ...request } = value
   if (kind !== undefined && kind !== `${name}Request`)
     throw new UsageError(`--fixture ${file}: its kind is ${JSON.stringify(kind)}, and ${name} takes a ${name}Request`)

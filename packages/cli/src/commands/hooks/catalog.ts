@@ -26,7 +26,7 @@ export const catalogCommand = (io: Io, finish: (code: number) => void): Command 
     )
     .action(async ({ date = today(), since = [], ...options }: Options) => {
       const ofProviders = await loadProviderHooks(options)
-      // A provider's catalog has only its own hooks.
+      // With --provider-hooks, the catalog has only the hooks of these modules.
       const hooks = ofProviders.length > 0 ? ofProviders : hookCatalog
       const release = options.release ?? (ofProviders.length > 0 ? 'this release' : `${versions.clusterAPI}.0`)
       const now = releasedCatalog(release, date, hooks)
@@ -34,11 +34,11 @@ export const catalogCommand = (io: Io, finish: (code: number) => void): Command 
       const before = since.map(catalogIn)
       const problems = catalogProblems(createCatalog(hooks), now, before)
       for (const problem of problems) io.out(problem)
-      if (problems.length === 0) io.out(`${release} keeps what ${before.map((one) => one.release).join(', ')} promised`)
+      if (problems.length === 0) io.out(`${release} is compatible with ${before.map((one) => one.release).join(', ')}`)
       finish(problems.length === 0 ? ExitCodes.done : ExitCodes.failed)
     })
 
-/** A line for each hook, so that a change shows where it is. */
+/** Prints each hook on a line of its own, so that a diff shows the changed hook. */
 const catalogText = ({ release, date, hooks }: ReleasedCatalog): string =>
   [
     `{"release":${JSON.stringify(release)},"date":${JSON.stringify(date)},"hooks":[`,
@@ -55,7 +55,7 @@ function catalogIn(file: string): ReleasedCatalog {
     Array.isArray(value.hooks) &&
     value.hooks.every((hook) => isRecord(hook) && isRecord(hook.request) && isRecord(hook.response))
   if (isCatalog) return value as unknown as ReleasedCatalog
-  throw new UsageError(`--since ${file}: it is no catalog`, '`capstan hooks catalog` prints one.')
+  throw new UsageError(`--since ${file}: it is not a catalog`, '`capstan hooks catalog` prints one.')
 }
 
 const today = (): string => timestamp(systemClock.now()).slice(0, 10)

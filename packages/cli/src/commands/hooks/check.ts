@@ -13,7 +13,7 @@ interface Options {
   output: 'text' | 'json'
 }
 
-/** `capstan hooks check MODULE`: whether an extension is deterministic and idempotent, as core relies on. */
+/** `capstan hooks check MODULE`: checks that an extension is deterministic and idempotent, as core requires. */
 export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
   new Command('check')
     .description(

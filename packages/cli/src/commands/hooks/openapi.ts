@@ -9,7 +9,7 @@ interface Options extends ProviderHooksOptions {
   output: 'yaml' | 'json'
 }
 
-/** `capstan hooks openapi`: the OpenAPI document of all hooks, the same byte for byte each time. */
+/** `capstan hooks openapi`: prints the OpenAPI document of all hooks. The output is deterministic. */
 export const openapiCommand = (io: Io): Command =>
   withProviderHooks(new Command('openapi'))
     .description('Print the OpenAPI document of all hooks')

@@ -75,7 +75,7 @@ function targetOf(name: string): Target {
   if (isRecord(value) && typeof value.release === 'string' && Array.isArray(value.hooks)) return value as unknown as Target
   throw new UsageError(
     `--catalog ${name}: it names no hooks`,
-    'Expected the OpenAPI document of a release, or what `capstan hooks catalog` prints.',
+    'Expected the OpenAPI document of a release, or the output of `capstan hooks catalog`.',
   )
 }
 

@@ -73,7 +73,7 @@ function print(io: Io, tape: Tape, resent: readonly Resent[]): void {
       io.out(`line ${call.line}: ${call.hook} of ${shortHandler(call)}: ${differenceText(difference, ['on tape', 'now'])}`)
     }
   }
-  if (tape.isTorn) io.err('capstan: the last line of the tape is not whole, and was left out')
+  if (tape.isTorn) io.err('capstan: the last line of the tape is incomplete and was ignored')
   if (tape.stopped !== undefined) io.err(`capstan: the recording stopped early: ${tape.stopped}`)
 }
 
@@ -94,7 +94,7 @@ function printJson(io: Io, resent: readonly Resent[]): void {
 const byHandler = (resent: readonly Resent[]): Map<string, Resent[]> =>
   Map.groupBy(resent, ({ call }) => `${call.hook}\n${shortHandler(call)}`)
 
-/** Median and 99th percentile of this time and of the tape, in milliseconds. */
+/** Median and 99th percentile of the durations of these calls, and of those on the tape, in milliseconds. */
 const latencies = (calls: readonly Resent[]): number[] =>
   [calls.map(({ took }) => took), calls.map(({ call }) => call.took)].flatMap((all) => [
     percentile(all, 0.5),

@@ -26,7 +26,7 @@ export const withServer = (command: Command): Command =>
 function seconds(text: string): number {
   const value = Number(text)
   if (text.trim() === '' || !(value > 0 && value <= 30))
-    throw new InvalidArgumentError('expected seconds, up to 30 as core has them.')
+    throw new InvalidArgumentError('expected a number of seconds above 0, at most 30.')
   return value
 }
 
@@ -35,7 +35,7 @@ export function serverAt(url: string, { ca }: ServerOptions): ClientConfig {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed?.protocol !== 'https:')
     throw new UsageError(
-      `${url} is no URL with https`,
+      `${url} is not a URL with https`,
       'Hooks are called over HTTPS only: https://127.0.0.1:9443, perhaps with a prefix.',
     )
   return { url, ...(ca === undefined ? {} : { caBundle: Buffer.from(authoritiesIn(ca)).toString('base64') }) }
@@ -62,7 +62,7 @@ function clientOf({ clientCert, clientKey }: ServerOptions): ClientCertificate |
     createSecureContext({ cert: certificate, key })
   } catch (err) {
     throw new UsageError(
-      `--client-cert ${clientCert} and --client-key ${clientKey} are no certificate and its key: ${messageOf(err)}`,
+      `--client-cert ${clientCert} and --client-key ${clientKey} are not a certificate and its key: ${messageOf(err)}`,
     )
   }
   return { certificate, key }

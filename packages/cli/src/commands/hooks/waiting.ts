@@ -40,7 +40,7 @@ export const waitingCommand = (io: Io): Command =>
         String(one.calls),
         one.message,
       ])
-      const heading = ['NAMESPACE', 'CLUSTER', 'HOOK', 'HANDLER', 'SINCE', 'ASKED AGAIN IN', 'CALLS', 'MESSAGE']
+      const heading = ['NAMESPACE', 'CLUSTER', 'HOOK', 'HANDLER', 'SINCE', 'NEXT CALL IN', 'CALLS', 'MESSAGE']
       for (const line of table(heading, rows)) io.out(line)
     })
 
@@ -50,13 +50,13 @@ function handlerOf({ handlers, extensionConfig }: Waiting): string {
   return handlers.join(',') || '<annotation>'
 }
 
-/** Which object waits, where it is not the Cluster. */
+/** Names the waiting object, unless it is the Cluster. */
 function ofWhat({ kind, name }: Waiting): string {
   if (kind === Cluster.kind) return ''
   return kind === Machine.kind ? ` (${name})` : ` (${kind} ${name})`
 }
 
-/** Formats the time of the next call; a failed call is retried with backoff, and an annotation has no calls. */
+/** Formats the time of the next call; a failed call is retried with backoff, and an annotation that blocks causes no calls. */
 function askedAgainIn({ until, handlers, extensionConfig }: Waiting, now: number): string {
   if (until === undefined) return handlers.length > 0 || extensionConfig !== undefined ? 'backing off' : '<none>'
   return ago(Math.max(0, Date.parse(until) - now))

@@ -1,7 +1,7 @@
 import { AfterClusterUpgrade } from '@capstan/api'
 import { on, proceedNow } from '@capstan/extension'
 
-/** The whole Cluster is upgraded. `holdFor(seconds, why)` keeps the next upgrade away. */
+/** Called when the whole Cluster is upgraded. `holdFor(seconds, why)` blocks the next upgrade. */
 export const afterClusterUpgrade = on(AfterClusterUpgrade, { name: 'after-cluster-upgrade' }, ({ request, log }) => {
   log.info('Cluster is upgraded', { version: request.kubernetesVersion })
   return proceedNow()

@@ -1,12 +1,12 @@
 import { AfterControlPlaneInitialized } from '@capstan/api'
 import { on, proceedNow } from '@capstan/extension'
 
-/** The API server of the Cluster answers for the first time: a moment to install what belongs into every Cluster. */
+/** Called when the API server of the Cluster is reachable for the first time. Install here what every Cluster needs. */
 export const afterControlPlaneInitialized = on(
   AfterControlPlaneInitialized,
   { name: 'after-control-plane-initialized' },
   ({ request, log }) => {
-    log.info('Control plane answers', { cluster: request.cluster.metadata.name })
+    log.info('Control plane is initialized', { cluster: request.cluster.metadata.name })
     return proceedNow()
   },
 )

@@ -1,7 +1,7 @@
 import { AfterControlPlaneUpgrade } from '@capstan/api'
 import { on, proceedNow } from '@capstan/extension'
 
-/** After each step of the control plane, before workers follow. `holdFor(seconds, why)` keeps them where they are. */
+/** Called after each upgrade step of the control plane. `holdFor(seconds, why)` blocks the upgrade of the workers. */
 export const afterControlPlaneUpgrade = on(
   AfterControlPlaneUpgrade,
   { name: 'after-control-plane-upgrade' },

@@ -1,7 +1,7 @@
 import { BeforeControlPlaneUpgrade } from '@capstan/api'
 import { on, proceedNow } from '@capstan/extension'
 
-/** Before each step of the control plane. `holdFor(seconds, why)` keeps it where it is. */
+/** Called before each upgrade step of the control plane. `holdFor(seconds, why)` blocks the step. */
 export const beforeControlPlaneUpgrade = on(
   BeforeControlPlaneUpgrade,
   { name: 'before-control-plane-upgrade' },

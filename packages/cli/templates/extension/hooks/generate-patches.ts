@@ -1,7 +1,7 @@
 import { GeneratePatches } from '@capstan/api'
 import { on, patchTemplates, template } from '@capstan/extension'
 
-/** Templates of workers are labelled with the variable `region`. What is changed here is what the answer says. */
+/** Adds a label with the variable `region` to the templates of workers. The response contains the changes as patches. */
 export const generatePatches = on(
   GeneratePatches,
   { name: 'generate-patches' },

@@ -1,7 +1,7 @@
 import { GenerateUpgradePlan } from '@capstan/api'
 import { fail, on, proceedWith } from '@capstan/extension'
 
-/** Every minor version between here and there. Core asks again after each step; workers follow as seldom as they can. */
+/** Plans every minor version up to the new one for the control plane. Core calls again after each step, and adds the steps of the workers. */
 export const generateUpgradePlan = on(GenerateUpgradePlan, { name: 'generate-upgrade-plan' }, ({ request }) => {
   const minorOf = (version: string): number => Number(/^v1\.(\d+)\./.exec(version)?.[1])
   const { fromControlPlaneKubernetesVersion: from, toKubernetesVersion: to } = request

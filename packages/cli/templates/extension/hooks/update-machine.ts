@@ -2,8 +2,8 @@ import { UpdateMachine } from '@capstan/api'
 import { on, proceedNow } from '@capstan/extension'
 
 /**
- * Begin the work at the first call and answer `holdFor(seconds, how far it is)` until it is done: core calls again and again. An
- * answer takes no longer than any other.
+ * Start the work at the first call, and return `holdFor(seconds, progress)` until it is done: core repeats the call. The handler must not
+ * wait for the end of the work.
  */
 export const updateMachine = on(UpdateMachine, { name: 'update-machine' }, ({ request, log }) => {
   const { metadata, spec } = request.desired.machine

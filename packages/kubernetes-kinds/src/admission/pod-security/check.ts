@@ -8,7 +8,7 @@ export interface PodLike {
   readonly spec: PodSpec
 }
 
-/** A violation: its reason in a few words, and the details with names and values. */
+/** A violation: a short reason, and details with names and values. */
 export interface Finding {
   readonly reason: string
   readonly detail: string

@@ -42,11 +42,11 @@ function admitNamespace({ subresource, info, object, old, store, clock, warn }: 
 }
 
 /** Subresources that do not change the containers of a pod. */
-const apart = ['exec', 'attach', 'binding', 'eviction', 'log', 'portforward', 'proxy', 'status']
+const unchecked = ['exec', 'attach', 'binding', 'eviction', 'log', 'portforward', 'proxy', 'status']
 
 function admitPod(write: PluginWrite): void {
   const { subresource, namespace = '', object, old, warn } = write
-  if (subresource !== undefined && apart.includes(subresource)) return
+  if (subresource !== undefined && unchecked.includes(subresource)) return
   const policy = policyOfNamespace(write)
   if (!policy) {
     const text = `failed to lookup namespace ${JSON.stringify(namespace)}`

@@ -52,7 +52,7 @@ export function policyOf(labels: Labels | undefined): { readonly policy: Policy;
     version: enforceVersion.value ?? latest,
   }
   const warn: Standard = { level: warnLevel.value ?? 'privileged', version: warnVersion.value ?? latest }
-  // Upstream: templates of pods that would be rejected cause warnings, unless the labels set a level for warnings.
+  // Upstream: without a label for warnings, the enforced level applies to warnings as well, since only pods, not templates, are rejected.
   const follows = !warnLevel.given && enforceLevel.value !== undefined && enforce.level !== 'privileged'
   if (!follows) return { policy: { enforce, warn }, errors }
   return {

@@ -5,7 +5,7 @@ import { checks, detailsOf, findings, reasonsOf } from './standards.ts'
 
 interface Described {
   readonly annotations?: { readonly [name: string]: string }
-  /** Members of containers `a`, `b`…; default: one without any. */
+  /** Fields of the containers, which are named `a`, `b`, `c`; default: one container without further fields. */
   readonly containers?: readonly object[]
   readonly init?: object
   readonly ephemeral?: object
@@ -225,7 +225,7 @@ test.each<[string, Described, string, string]>([
   ],
 ])('%s (%j) under %s', (_, pod, standard, expected) => expect(verdict(pod, standard)).toBe(expected))
 
-describe('a check has the rules of each version', () => {
+describe('a check applies the rules of the requested version', () => {
   test.each<[string, Level, Described, string, string]>([
     ['allowPrivilegeEscalation != false', 'restricted', { containers: [{}] }, 'v1.7', 'v1.8'],
     ['unrestricted capabilities', 'restricted', {}, 'v1.21', 'v1.22'],

@@ -203,7 +203,7 @@ function limitErrors(field: string, limit: LimitRangeItem): FieldError[] {
       errors.push(invalid(`${field}.${member}[${name}]`, String(value as string), text))
     }
     const [least, most, ratio] = [min[name], max[name], ratios[name]]
-    // Pods must not have defaults, which has its own error.
+    // Limits of pods must not have defaults; another error reports them.
     const [given, request] = isPod ? [] : [limits[name], requests[name]]
     compare('min', least, least, most, `min value ${least} is greater than max value ${most}`)
     compare('defaultRequest', request, least, request, `min value ${least} is greater than default request value ${request}`)

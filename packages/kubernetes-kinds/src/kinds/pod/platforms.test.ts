@@ -122,7 +122,7 @@ describe('sysctls', () => {
     expect(of(more, name)).toEqual(expected.map((text) => `Invalid value: "${name}": ${text}`))
   })
 
-  test('have a name, once', () => {
+  test('need unique and valid names', () => {
     expect(of({}, '', 'a.b', 'a.b', 'A')).toEqual([
       'Required value',
       'Duplicate value: "a.b"',

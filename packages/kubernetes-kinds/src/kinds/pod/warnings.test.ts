@@ -107,7 +107,7 @@ describe('the number of warnings is limited, and the work is linear', () => {
     expect(warnings[0]).toBe(text)
   })
 
-  test('90,000 equal image pull secrets, and 60,000 equal variables', () => {
+  test('also for 90,000 equal image pull secrets and 60,000 variables', () => {
     const imagePullSecrets = Array.from({ length: 90_000 }, () => ({ name: 's' }))
     expect(podWarnings('', template({ imagePullSecrets }))).toHaveLength(1000)
     const env = Array.from({ length: 60_000 }, (_, index) => ({ name: `N${index}` }))
@@ -115,7 +115,7 @@ describe('the number of warnings is limited, and the work is linear', () => {
   })
 })
 
-test('a conflict is found independent of which port has the host address', () => {
+test('finds a conflict of host ports, whichever of the two ports has a host address', () => {
   const [plain, addressed] = [
     { containerPort: 80, hostPort: 80 },
     { containerPort: 80, hostPort: 80, hostIP: '10.0.0.1' },

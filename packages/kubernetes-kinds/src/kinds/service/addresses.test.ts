@@ -43,7 +43,7 @@ describe('ranges', () => {
 })
 
 describe('addresses', () => {
-  test('every Service has its own until the range is full; a deleted Service releases its address', async () => {
+  test('every Service has its own address until the range is full; a deleted Service releases its address', async () => {
     const { create, rejected, remove } = await cluster('10.1.0.0/29')
     const given = []
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) given.push((await create(name)).spec.clusterIP)
@@ -75,7 +75,7 @@ describe('addresses', () => {
     expect((await create('s', spec)).spec.clusterIPs).toEqual(clusterIPs)
   })
 
-  test('one that is requested concurrently is allocated once', async () => {
+  test('an address that is requested concurrently is allocated once', async () => {
     const { rejected } = await cluster()
     const answers = await Promise.all(['a', 'b', 'c'].map((name) => rejected(name, { clusterIP: '10.0.0.9' })))
     expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(1)

@@ -1,30 +1,30 @@
 /** Limits the concurrent calls of an extension server and the memory of their bodies. */
 
-export interface PlaceLimits {
+export interface CallLimits {
   readonly inFlight: number
   readonly bytes: number
 }
 
-export class Places {
-  readonly #limits: PlaceLimits
+export class CallLimiter {
+  readonly #limits: CallLimits
   readonly #waiting = new Set<() => void>()
-  #taken = 0
+  #running = 0
   #bytes = 0
 
-  constructor(limits: PlaceLimits) {
+  constructor(limits: CallLimits) {
     this.#limits = limits
   }
 
   /** Waits until another call may start; returns the function that ends it, or `undefined` when the signal aborts first. */
   async enter(signal: AbortSignal): Promise<(() => void) | undefined> {
     if (signal.aborted) return undefined
-    if (this.#taken < this.#limits.inFlight) this.#taken++
+    if (this.#running < this.#limits.inFlight) this.#running++
     else if (!(await this.#next(signal))) return undefined
     return () => {
       const [first] = this.#waiting
-      // The next waiting call starts, so `#taken` stays.
+      // The next waiting call starts, so `#running` stays.
       if (first) first()
-      else this.#taken--
+      else this.#running--
     }
   }
 
