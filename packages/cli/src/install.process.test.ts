@@ -1,7 +1,7 @@
 /** The guide docs/guides/install.md, from its first command to its last, for a reader without a checkout. */
 import { testGuide } from './test-guide.ts'
 
-const inItsSuite = 'a suite of its own'
+const inItsSuite = 'an interop suite of its own executes it'
 
 testGuide('install.md', {
   programs: ['kubectl', 'clusterctl'],

@@ -3,7 +3,7 @@ import type { Controller } from '@capstan/controller'
 import { type Client, type Clock, isReason, type Kind, type Logger, resourceName, seconds, sleep } from '@capstan/kube'
 import { UsageError } from './io.ts'
 
-/** Managers that start together wait for each other's kinds for this long. */
+/** Time to wait for the kinds of another manager, which may start at the same time. */
 const Patience = seconds(60)
 const Interval = seconds(2)
 
@@ -57,7 +57,7 @@ const watchedKinds = ({ for: reconciled, owns = [], watches = [] }: Controller):
   ...watches.map(({ kind }) => kind),
 ]
 
-/** Any other failure, such as a missing permission, is reported by the informer of the kind. */
+/** Returns whether the server serves the kind. Also true for other errors, such as a missing permission, which the informer reports. */
 async function isServed(client: Client, kind: Kind, options: { namespace?: string; signal: AbortSignal }): Promise<boolean> {
   try {
     await client.list(kind, { ...options, limit: 1, metadataOnly: true })

@@ -157,7 +157,7 @@ export const tokenRequest: ResourceInfo = definitionOf(
   tokenRequests as BuiltinKind,
 )
 
-/** Scale of namespaced and of cluster-scoped resources, which is not a resource either. */
+/** Kind Scale, for namespaced and for cluster-scoped resources. It is not a resource, so it cannot be looked up by name. */
 const scaleIn: { readonly [scope in 'namespace' | 'cluster']: ResourceInfo } = {
   namespace: scaleOfScope(true),
   cluster: scaleOfScope(false),

@@ -140,7 +140,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
     await untilInterrupted(io)
     return ExitCodes.done
   } catch (err) {
-    // Errors after Ctrl-C are consequences of it.
+    // Ctrl-C causes errors of interrupted work, which are not printed.
     if (!io.signal.aborted) throw err
     return ExitCodes.done
   } finally {

@@ -232,7 +232,7 @@ test('calls go through the proxy of the environment, as those of core do', async
   const argv = ['hooks', 'call', 'https://hooks.example.com', 'Discovery']
   const { code, err } = await ended(argv, { HTTPS_PROXY: 'http://127.0.0.1:1' })
   expect(code).toBe(1)
-  // The host name does not resolve, and the proxy need not resolve it.
+  // This is the error of the proxy: no server listens on its port. The host name was not resolved.
   expect(err).toMatch(/^capstan: ConnectionRefused: /)
 })
 
@@ -303,7 +303,7 @@ describe('tapes', () => {
       const different = await replay('--hook', 'BeforeClusterCreate')
       expect(different.code).toBe(1)
       const number = readCalls(tape).findIndex((text) => text.includes('"BeforeClusterCreate","handler"')) + 1
-      // This server has seen the Cluster.
+      // The server blocks each Cluster only once, so this response differs from the tape.
       expect(different.out).toContain(
         `line ${number}: BeforeClusterCreate of before-cluster-create: retryAfterSeconds: 2 on tape, 0 now`,
       )

@@ -220,7 +220,7 @@ describe('manifests', () => {
     expect((await ended(['new', 'certificate', 'Quota'])).code).toBe(2)
   })
 
-  test('of a certificate that is renewed trust the authority of before, and none that is older', async () => {
+  test('of a renewed certificate trust the previous authority, and no older one', async () => {
     const file = join(root, 'renewed.yaml')
     writeFileSync(file, (await ended(['new', 'certificate', 'quota'])).out, { mode: 0o600 })
     const secret = () => manifestsIn(file)[0] as unknown as { data: { [name: string]: string } }

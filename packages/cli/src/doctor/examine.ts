@@ -244,7 +244,7 @@ async function examineWebhooks(
   }
 }
 
-/** Reports a webhook behind a Service that the API server cannot call. Finds nothing if the user may not create the object. */
+/** Reports a webhook behind a Service that the API server cannot call. Returns no findings if the user may not create the object. */
 async function serviceProblems(
   subject: string,
   provider: ProviderName,
@@ -262,7 +262,7 @@ async function serviceProblems(
   ]
 }
 
-/** Problems of conversion behind a Service. Before the first manager, which adds its authority, nothing can convert. */
+/** Problems of conversion behind a Service. These are only warnings until the first manager has started and added its authority. */
 async function conversionProblems(
   provider: ProviderName,
   hasAuthority: boolean,

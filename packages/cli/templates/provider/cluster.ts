@@ -61,7 +61,7 @@ export const clusterController = (cloud: Cloud): Controller =>
       kind: SampleCluster,
       ownerKind: Cluster,
       clusterNameOf: ({ metadata }: Cluster) => metadata.name,
-      // Another system manages it.
+      // Another system manages the infrastructure of this Cluster.
       skip: ({ metadata }) => metadata.annotations?.[ManagedByAnnotation] !== undefined,
       async provision(object) {
         const { host, port, failureDomains } = await cloud.ensureNetwork(keyText(keyOf(object)))

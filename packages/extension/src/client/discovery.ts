@@ -19,7 +19,7 @@ export function checkDiscovery(extensionConfig: string, discovered: readonly Dis
     ...handlerProblems(handler, catalog),
   ])
   if (problems.length > 0) {
-    // As Go formats several errors: each once.
+    // As in Go, equal errors are listed once.
     const each = [...new Set(problems)]
     const text = each.length === 1 ? each[0] : `[${each.join(', ')}]`
     const problem = each.every((one) => one.endsWith(unknownHook)) ? 'UnknownHook' : 'InvalidDiscovery'

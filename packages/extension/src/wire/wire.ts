@@ -67,7 +67,7 @@ class Decoder {
   readonly #bytes: Uint8Array
   readonly #root: JSONSchema
   readonly #struct: string
-  /** Items of a list before a shorter duplicate: Go decodes into the remaining capacity. */
+  /** Items of the longer list that a duplicate key replaced: Go reuses the memory of these items, with their fields. */
   readonly #backing = new WeakMap<unknown[], unknown[]>()
   /** A number beyond float64 without schema, which Go detects only when its value is used. */
   #tooLarge: string | undefined

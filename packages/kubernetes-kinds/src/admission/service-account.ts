@@ -62,7 +62,7 @@ const specOf = (pod: UnknownObject): Fields => {
 
 const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isRecord) : [])
 
-/** @throws StatusError Forbidden when the account does not exist; for `default` only after waiting for it */
+/** Returns the account; waits for `default`. @throws StatusError Forbidden when the account does not exist */
 async function accountOf(write: PluginWrite, name: string): Promise<Account> {
   const { store, clock, namespace = '' } = write
   const key = { resource: 'serviceaccounts', namespace, name }
@@ -72,7 +72,7 @@ async function accountOf(write: PluginWrite, name: string): Promise<Account> {
   throw forbidden(write, `error looking up service account ${namespace}/${name}: ${message}`)
 }
 
-/** Upstream: ten attempts, 100 to 200 ms apart, since a controller creates it after the namespace. */
+/** Time to wait for the account `default`, which a controller creates after the namespace. Upstream: ten attempts, 100 to 200 ms apart. */
 const patience = 1_500
 
 const waitFor = (store: Store, clock: Clock, key: Parameters<Store['get']>[0]): Promise<KubeObject | undefined> =>
@@ -126,7 +126,7 @@ const nameOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 interface SecretUse {
   readonly secret: string
-  /** The referencing part of the pod, as the error message names it. */
+  /** The part of the pod that references the Secret, for the error message. */
   readonly by: string
 }
 

@@ -31,7 +31,7 @@ export const runRootCA = (options: Options, certificate: string): (() => void) =
     }
   })
 
-/** Runs `ensure` for each namespace, and again whenever the object of that name in it changes. */
+/** Runs `ensure` for each namespace, and again when its object with this resource and name changes. */
 function inEveryNamespace(
   { store, clock, log }: Options,
   resource: string,

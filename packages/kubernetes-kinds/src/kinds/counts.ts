@@ -11,7 +11,7 @@ export function nonNegative<T extends object>(field: string, object: T, ...names
   })
 }
 
-/** Errors of status fields that count a part of the number in another field. */
+/** Errors of fields that must not exceed the field `limit`, such as readyReplicas and replicas. */
 export function notAbove<T extends object>(
   field: string,
   object: T,

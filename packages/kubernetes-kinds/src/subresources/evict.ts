@@ -43,7 +43,7 @@ export async function evict(server: ServerContext, context: RequestContext): Pro
   const spared = needsBudget(pod) ? await checkBudget(server, evicting, pod) : undefined
 
   const deletion = deletionOf(deleteOptions)
-  // The budget allows only the eviction of the pod as read, which is not ready.
+  // If the budget allows the eviction only because the pod is not ready, the pod must not change before its deletion.
   const isBound = spared !== undefined && deletion.preconditions?.resourceVersion === undefined
   const { resourceVersion } = pod.metadata
   try {

@@ -77,7 +77,7 @@ function specErrors(spec: StatefulSetSpec, old: StatefulSetSpec | undefined): Fi
     ...(old ? [] : claimErrors(spec)),
     ...nonNegative('spec', spec, 'replicas', 'minReadySeconds'),
     ...(spec.ordinals ? nonNegative('spec.ordinals', spec.ordinals, 'start') : []),
-    // serviceName is immutable, so updates keep names from before the field was validated.
+    // serviceName is immutable, so updates may keep names that older servers did not validate.
     ...(old || serviceName === '' ? [] : problems('spec.serviceName', serviceName, dnsLabelProblems(serviceName))),
     ...requiredSelectorErrors(selector, 'statefulset'),
     ...(isUsable
@@ -87,7 +87,7 @@ function specErrors(spec: StatefulSetSpec, old: StatefulSetSpec | undefined): Fi
   ]
 }
 
-/** Sets apiVersion, kind and defaults of a claim template, as of a whole object. */
+/** Sets apiVersion, kind and defaults of a claim template, as for a complete object. */
 function defaultClaimTemplate(claim: PersistentVolumeClaim): void {
   claim.kind ??= 'PersistentVolumeClaim'
   claim.apiVersion ??= 'v1'

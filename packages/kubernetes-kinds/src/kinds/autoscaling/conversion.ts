@@ -108,10 +108,10 @@ function conditionOf(one: Fields): Fields {
 /** Drops undefined members, as JSON does. */
 const some = (fields: Fields): Fields => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** Fields in Go's order. */
+/** Returns the fields of a reference in Go's order. */
 const referenceOf = ({ kind, name, apiVersion }: Fields): Fields => some({ kind, name, apiVersion })
 
-/** Formats of each metric source; `containerResource` has the same format as `resource`. */
+/** Functions that convert each metric source; `containerResource` is converted like `resource`. */
 type Sources = { readonly [source in 'object' | 'pods' | 'resource' | 'external']: (fields: Fields) => Fields }
 
 const metric =

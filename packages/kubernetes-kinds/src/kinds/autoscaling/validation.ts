@@ -49,7 +49,7 @@ export function specErrors(
   ]
 }
 
-/** Allowed API versions of a reference: any text, a version of any group, or a version of a named group. */
+/** Allowed API versions of a reference. `any` allows any text; `group` does not allow the core group. */
 type AllowedVersion = 'any' | 'group or core' | 'group'
 
 /** Upstream: ReplicationController is the only kind of the core group with a scale, and an update may keep its stored version. */

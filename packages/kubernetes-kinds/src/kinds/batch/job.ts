@@ -51,7 +51,7 @@ export const jobs: BuiltinKind<Job> = {
     // Label that identifies the pods of this job.
     const own = 'batch.kubernetes.io/controller-uid'
     spec.selector = { ...spec.selector, matchLabels: inOrder({ [own]: metadata.uid!, ...spec.selector?.matchLabels })! }
-    // The name of the job becomes a label of the template, where an invalid label value is reported.
+    // The name of the job is now a label of the template. If it is invalid, it is reported there, and not copied to the job.
     if (labelValueProblems(metadata.name).length === 0) labelLikePods(job, metadata.labels)
   },
   warnings: (job, old) => [

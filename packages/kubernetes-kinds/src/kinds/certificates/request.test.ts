@@ -4,7 +4,7 @@ import { certificateProblem, parseSigningRequest } from './request.ts'
 const block = (type: string, body: string) => `-----BEGIN ${type}-----\n${body}\n-----END ${type}-----\n`
 const request = (body: string) => block('CERTIFICATE REQUEST', body)
 
-/** Made with openssl: bodies of requests, by their key. */
+/** Bodies of certificate signing requests by type of key, made with openssl. */
 const bodies = {
   ec: `MIHbMIGBAgEAMB8xDTALBgNVBAoMBGRldnMxDjAMBgNVBAMMBWFsaWNlMFkwEwYH
 KoZIzj0CAQYIKoZIzj0DAQcDQgAEIHjPvALQwMl81z4LdDMwfBvL8bwkWfT0NEHw

@@ -3,7 +3,7 @@ import { type Event, type FieldError, invalid, qualifiedNameProblems, required }
 import { problems } from '../checks.ts'
 import { immutable } from '../same.ts'
 
-/** Validation of both groups; `reporter` is the field name of the reporting controller in the group. */
+/** Validates an Event of the core group or of `events.k8s.io`; `reporter` is the group's field name of the reporting controller. */
 export function commonErrors(event: Event, reporter: string): FieldError[] {
   const { namespace: about = '' } = event.involvedObject
   const { namespace = '' } = event.metadata

@@ -44,8 +44,8 @@ export const templateWarnings = (
 ): string[] => (!template || (old && now.metadata.generation === old.metadata.generation) ? [] : podWarnings(field, template))
 
 /**
- * More than any response shows: the headers of all warnings have at most 4,096 characters (see warning-headers.ts of apiserver), and each
- * warning has more than ten. Without the limit, n equal ports would cause n² warnings.
+ * Maximum number of warnings. A response shows fewer: its warning headers have at most 4,096 characters (see warning-headers.ts of
+ * apiserver), and each warning has more than ten. Without the limit, n equal ports would cause n² warnings.
  */
 const MostWarnings = 1000
 

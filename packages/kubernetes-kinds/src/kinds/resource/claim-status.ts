@@ -43,7 +43,7 @@ const textOf = (id: DeviceId): string => JSON.stringify(idOf(id))
 const devicesOf = ({ allocation }: ResourceClaimStatus): ReadonlySet<string> =>
   new Set((allocation?.devices.results ?? []).map(textOf))
 
-/** Drops the status of devices that are no longer allocated, which their drivers may not have removed. */
+/** Drops the status of devices that are no longer allocated, because drivers may not have removed it. */
 export function dropFreedDevices(status: ResourceClaimStatus, old: ResourceClaimStatus): void {
   const [had, has] = [devicesOf(old), devicesOf(status)]
   const kept = (status.devices ?? []).filter((device) => !had.has(textOf(device)) || has.has(textOf(device)))
