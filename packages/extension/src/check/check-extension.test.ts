@@ -124,7 +124,7 @@ test.each<[string, Handler, string]>([
       const { spec } = object as { spec: { args?: string[] } }
       return { args: [...(spec.args ?? []), '--x'] }
     }),
-    'GeneratePatches of patches: it changes its own result again: LocalClusterTemplate of Cluster demo.spec.args[1]: nothing after its first response, "--x" after its second (the fixture)',
+    'GeneratePatches of patches: it changes its own result again: LocalClusterTemplate of Cluster demo.spec.args[1]: nothing after its first response, "--x" after its second response (the fixture)',
   ],
   [
     'an operation that applies only once',
@@ -143,7 +143,7 @@ test.each<[string, Handler, string]>([
       const { version } = request.current.machine.spec
       return proceedWith({ machinePatch: { patchType: 'JSONMergePatch', patch: json({ spec: { version: `${version}+1` } }) } })
     }),
-    'CanUpdateMachine of can: it changes its own result again: current.machine.spec.version: "v1.34.0+1" after its first response, "v1.34.0+1+1" after its second (the fixture)',
+    'CanUpdateMachine of can: it changes its own result again: current.machine.spec.version: "v1.34.0+1" after its first response, "v1.34.0+1+1" after its second response (the fixture)',
   ],
   [
     'a handler that changes its request',

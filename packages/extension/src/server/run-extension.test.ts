@@ -181,11 +181,11 @@ describe('a running extension', () => {
 
   it('presents a replaced certificate on both ports', async () => {
     await certify('first')
-    let tookOver!: () => void
+    let reloaded!: () => void
     const taken = new Promise<void>((resolve) => {
-      tookOver = resolve
+      reloaded = resolve
     })
-    const log: Logger = { ...silent, info: (message) => message.startsWith('Took over') && tookOver(), child: () => log }
+    const log: Logger = { ...silent, info: (message) => message.startsWith('Reloaded') && reloaded(), child: () => log }
     const { address, metricsURL } = await start([], log)
     expect(await presented(address.url)).toBe('first')
     await certify('second')
