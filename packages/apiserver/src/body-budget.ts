@@ -10,8 +10,8 @@ export interface BodyShare {
 }
 
 /**
- * Budget for the bodies of all requests together. A priority level may use as much as it leaves free, and a user of it half as much. So
- * even if many use their full share, some is left for the next level and for the next user. Exempt requests are never rejected.
+ * Budget for the bodies of all requests together. A priority level may use at most as many bytes as it leaves free; each of its users, at most
+ * half of the bytes that are then free. So a part of the budget is always left for other levels and users. Exempt requests are never rejected.
  */
 export class BodyBudget {
   #left: number

@@ -76,10 +76,10 @@ test('objects and errors arrive unchanged', async () => {
   await expect(connect({}).list(Namespace)).rejects.toMatchObject({ reason: 'Unauthorized' })
 })
 
-test.each<[string, readonly ('any' | 'client' | 'server')[], 'own' | 'foreign', boolean]>([
-  ['for any use', ['any'], 'own', true],
-  ['for any use, of another authority', ['any'], 'foreign', false],
-  ['for servers', ['server'], 'own', false],
+test.each<[string, readonly ('any' | 'client' | 'server')[], 'own' | 'other', boolean]>([
+  ['for any use is accepted', ['any'], 'own', true],
+  ['for any use is rejected when another authority issued it', ['any'], 'other', false],
+  ['for servers only is rejected', ['server'], 'own', false],
 ])('a client certificate %s', async (_, usages, authority, isAccepted) => {
   const { connect } = await start()
   const issuer = authority === 'own' ? ca : await makeAuthority(systemClock, { commonName: 'kubernetes' })

@@ -51,7 +51,7 @@ async function open({ port }: Listener, protocol: 'h2' | 'http/1.1' = 'http/1.1'
 }
 
 /** Reads until the server closes the connection. */
-async function lastWords(socket: TLSSocket): Promise<string> {
+async function readToEnd(socket: TLSSocket): Promise<string> {
   let text = ''
   socket.on('data', (part: Buffer) => {
     text += part.toString('latin1')
@@ -96,18 +96,18 @@ describe('a slow client is disconnected:', () => {
 
   test.each([
     ['headers that never end', 'GET / HTTP/1.1\r\nHost: a\r\nX-A: '],
-    ['a body that is never read and never sent', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n'],
+    ['a body that the client never sends and the handler never reads', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n'],
   ])('%s', async (_, text) => {
     const socket = await open(await start(fine, { timeouts }))
     socket.write(text)
-    await lastWords(socket)
+    await readToEnd(socket)
   })
 
   test('a body that never arrives, after the response was sent', async () => {
     const listener = await start(async () => ({ status: 504, headers: {}, body: 'too slow' }))
     const socket = await open(listener)
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n1')
-    expect(await lastWords(socket)).toMatch(/^HTTP\/1.1 504 [^]*connection: close[^]*too slow$/i)
+    expect(await readToEnd(socket)).toMatch(/^HTTP\/1.1 504 [^]*connection: close[^]*too slow$/i)
 
     const stream = (await session(listener)).request({ ':method': 'POST', ':path': '/' })
     stream.write('1')
@@ -198,7 +198,7 @@ describe('headers that are too large are rejected', () => {
   test('over HTTP/1.1', async () => {
     const socket = await open(await start())
     socket.write(`GET /${long} HTTP/1.1\r\nHost: a\r\n\r\n`)
-    expect(await lastWords(socket)).toMatch(/^HTTP\/1.1 431 Request Header Fields Too Large\r\n/)
+    expect(await readToEnd(socket)).toMatch(/^HTTP\/1.1 431 Request Header Fields Too Large\r\n/)
   })
 
   test('over HTTP/2, while long selectors are accepted', async () => {
@@ -345,7 +345,7 @@ test('the server survives arbitrary bytes', async () => {
   await fc.assert(
     fc.asyncProperty(talk, async ({ protocol, bytes }) => {
       const socket = await open(listener, protocol)
-      const ended = lastWords(socket)
+      const ended = readToEnd(socket)
       socket.end(bytes)
       expect(await ended).not.toMatch(/^HTTP\/1.1 5/)
       stops.length = 1

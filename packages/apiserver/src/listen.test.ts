@@ -38,13 +38,13 @@ afterEach(async () => {
 /** Responds with the sender and the path of the request. */
 const echo =
   (name: string): HttpHandler =>
-  async (asked, identity) => {
-    const { method, url } = asked
+  async (request, identity) => {
+    const { method, url } = request
     const who = identity.kind === 'user' ? `${identity.name}(${identity.groups.join(' ')})` : identity.kind
     return {
       status: 200,
       headers: { 'content-type': 'text/plain' },
-      body: `${name}: ${who} ${method} ${url} ${(await asked.body(100)).toString()}`,
+      body: `${name}: ${who} ${method} ${url} ${(await request.body(100)).toString()}`,
     }
   }
 
@@ -128,7 +128,7 @@ test.each(['HTTP/1.1', 'HTTP/2'])('values of a repeated header may contain comma
 
 test.each([
   ['Node', {}],
-  ['a client that prefers the other one', { ciphers: 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256' }],
+  ['a client that prefers another cipher', { ciphers: 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256' }],
 ])('%s uses the cipher of Go, with and without a server name', async (_, options) => {
   const { listener } = await start()
   for (const servername of ['', 'localhost']) {
@@ -168,7 +168,7 @@ test('a connection to a server that was removed gets an error', async () => {
   }
 })
 
-test('a StatusError of a handler becomes the response, other errors only a code', async () => {
+test('a StatusError of a handler becomes the response, another error a response without its text', async () => {
   const { listener } = await start(({ url }) =>
     Promise.reject(url === '/starting' ? new StatusError('ServiceUnavailable', 'starting') : new TypeError('secret')),
   )
@@ -180,9 +180,9 @@ test('a StatusError of a handler becomes the response, other errors only a code'
 })
 
 test('a body that is too long is rejected after the client has sent it', async () => {
-  const { listener } = await start(async (asked) => {
+  const { listener } = await start(async (request) => {
     try {
-      await asked.body(100)
+      await request.body(100)
       return { status: 200, headers: {}, body: '' }
     } catch (err) {
       return { status: 413, headers: {}, body: (err as Error).name }
@@ -193,10 +193,10 @@ test('a body that is too long is rejected after the client has sent it', async (
 
 describe('a body whose declared length is too long is rejected before the client sends it', () => {
   const tooLong = async () => {
-    const { listener } = await start(async (asked) => ({
+    const { listener } = await start(async (request) => ({
       status: 413,
       headers: {},
-      body: await asked.body(100).then(
+      body: await request.body(100).then(
         () => 'read',
         (err: Error) => err.name,
       ),
@@ -214,7 +214,7 @@ describe('a body whose declared length is too long is rejected before the client
     expect(status).toBe(413)
   })
 
-  test('over HTTP/2, which stays open', async () => {
+  test('over HTTP/2, and the connection stays open', async () => {
     const { listener, ca } = await tooLong()
     const session = connectHTTP2(listener.url, { ca })
     const post = async () => {

@@ -91,7 +91,7 @@ const MaxHeaderBytes = 1024 * 1024
 const MaxConnections = 10_000
 /** TLS contexts cached for API servers other than the default one. A context takes 35 KB of memory and half a millisecond to create. */
 const MaxContexts = 64
-/** Of all requests together; the limit of one request is 3 MiB. */
+/** Budget for the bodies of all requests together; the limit for one request is 3 MiB. */
 const MaxBodyBytes = 256 * 1024 * 1024
 
 /** Interval of HTTP/2 pings. A connection that does not answer them is closed, as Go clients do. */
@@ -267,7 +267,7 @@ class Connections {
 
   context(servername: string, done: (err: Error | null, context?: SecureContext) => void): void {
     const endpoint = this.#endpointFor(servername)
-    if (!endpoint) return done(new Error(`nobody answers for ${servername}`))
+    if (!endpoint) return done(new Error(`there is no API server for the server name ${servername}`))
     this.#contextOf(endpoint).then(
       (context) => done(null, context),
       (err: Error) => {

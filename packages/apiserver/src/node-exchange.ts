@@ -79,11 +79,11 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
     for await (const part of body) {
       if (delivery.gone.aborted) break
       if (res.writableLength + part.length < MaxUntaken) res.write(part)
-      else await taken(part, res, delivery)
+      else await send(part, res, delivery)
     }
     res.end()
   }
-  if (!res.writableFinished && !delivery.gone.aborted) await patiently(res, delivery, (done) => res.once('finish', done))
+  if (!res.writableFinished && !delivery.gone.aborted) await withinTimeout(res, delivery, (done) => res.once('finish', done))
   // A client that gets an early response need not send the rest of its body.
   if (isUnread && 'stream' in req) (res as unknown as Http2ServerResponse).stream.close(constants.NGHTTP2_NO_ERROR)
 }
@@ -92,15 +92,15 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
 const LastPart = 1024
 
 /**
- * Sends all of a long HTTP/1.1 response but its end, and waits until the socket has taken it. Returns the rest. While a response waits for
- * the socket, Node pauses the parser of a request that follows, and fails when its body arrives (HPE_PAUSED): a client that has the whole
- * response sends its next request at once. A response is long from half of what the socket takes at once, because its head counts, too.
+ * Sends a long HTTP/1.1 response up to its last 1024 bytes, waits until the socket has taken them, and returns the rest. Otherwise the client
+ * could have the whole response, and send its next request, while Node still waits for the socket: Node then pauses the parser, and fails
+ * when the next body arrives (HPE_PAUSED). A response is long from half of the socket's buffer on, because its head is sent, too.
  */
 async function sendFirstPart(bytes: string | Buffer, res: Res, delivery: Delivery): Promise<string | Buffer> {
   const end = bytes.length - LastPart
   if (end <= 0) return bytes
   const first = bytes.slice(0, end)
-  if (!delivery.gone.aborted) await patiently(res, delivery, (done) => res.write(first, 'latin1', done))
+  if (!delivery.gone.aborted) await withinTimeout(res, delivery, (done) => res.write(first, 'latin1', done))
   return bytes.slice(end)
 }
 
@@ -114,12 +114,12 @@ const hasUnreadBody = (req: Req): boolean =>
  */
 const MaxUntaken = 32 * 1024
 
-/** When a part can no longer be sent, waits until the connection closes, so that other requests run until then. */
-const taken = (part: Buffer, res: Res, delivery: Delivery): Promise<void> =>
-  patiently(res, delivery, (done) => res.write(part, (err) => err || done()))
+/** Sends a part. If that fails, waits until the connection closes, so that other requests run until then. */
+const send = (part: Buffer, res: Res, delivery: Delivery): Promise<void> =>
+  withinTimeout(res, delivery, (done) => res.write(part, (err) => err || done()))
 
 /** Resolves when `begin` is done or the client has disconnected. Disconnects a client that exceeds the timeout. */
-const patiently = (res: Res, { clock, timeout, gone }: Delivery, begin: (done: () => void) => void): Promise<void> =>
+const withinTimeout = (res: Res, { clock, timeout, gone }: Delivery, begin: (done: () => void) => void): Promise<void> =>
   new Promise((resolve) => {
     const timer = clock.schedule(timeout, () => res.destroy())
     const done = () => {

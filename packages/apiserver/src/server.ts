@@ -130,7 +130,7 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
   const converter = new Converter({ random, caller })
   const inVersions = {
     versions: ({ storage }: ResourceInfo) => registry.list().filter((one) => one.storage === storage),
-    convert: async (to: ResourceInfo, object: KubeObject) => draft(await converter.show(to, object)) as UnknownObject,
+    convert: async (to: ResourceInfo, object: KubeObject) => draft(await converter.convert(to, object)) as UnknownObject,
   }
   const webhooks = new Webhooks({ store, random, caller, log, authorizer, enabled, ...inVersions })
   const isEnabled = enabled.has('ValidatingAdmissionPolicy')
@@ -209,7 +209,7 @@ const inProcess = (engine: Engine, caller: Caller, clock: Clock): Transport => (
   close() {},
 })
 
-/** Holds requests back until the server is ready: before, the default namespaces may be missing. */
+/** Delays requests until the server is ready: until then, the default namespaces may be missing. */
 function whenReady({ send, watch, close }: Transport, ready: Promise<void>): Transport {
   let isReady = false
   const becomesReady = ready.then(() => void (isReady = true))

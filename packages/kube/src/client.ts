@@ -47,7 +47,7 @@ export interface ApiRequest {
   readonly body?: unknown
   /** Duplicate keys in the text of the body, in the form in which field validation reports them. The parsed body no longer shows them. */
   readonly duplicates?: readonly string[]
-  /** Paths of all fields in the order of the text, for a body with duplicate fields, which are listed once for each occurrence. */
+  /** Only for a body with duplicate fields: the paths of all fields in the order of the text. A duplicate field is listed each time it occurs. */
   readonly written?: readonly string[]
   readonly patchType?: PatchType
   /** For lists: only the metadata of items is needed. A remote server then sends only that. */
@@ -157,7 +157,7 @@ export interface Client extends Reader {
     selection: Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>,
     options?: DeleteOptions,
   ): Promise<void>
-  /** Sends requests directly, for those that the verbs above do not cover. */
+  /** For requests that the verbs above do not cover. */
   readonly transport: Transport
 }
 

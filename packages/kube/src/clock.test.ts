@@ -45,7 +45,7 @@ test('continues after a turn with the tasks that have waited longest', async () 
   `)
 })
 
-test('work in pieces pauses at its yields when that is due, and returns its result', async () => {
+test('work in pieces pauses at a yield when a pause is due, and returns its result', async () => {
   const done: string[] = []
   function* work() {
     for (const piece of ['first', 'second', 'third']) {
@@ -71,12 +71,12 @@ test('a virtual clock that is set back keeps the delays of its callbacks', () =>
 })
 
 test.each([
-  ['all of it at its start', 0, 10],
-  ['a part later', 4, 6],
-  ['none when it has passed', 10, 0],
-  ['less than none afterwards', 12, -2],
-  ['at most twice of it when the clock was set back', -10, 20],
-  ['none when the clock was set back by more than it', -3600, 0],
-])('of a period is left %s', (_, now, left) => {
+  ['the whole period at its start', 0, 10],
+  ['the rest of the period later', 4, 6],
+  ['zero when the period has passed', 10, 0],
+  ['a negative number after the period', 12, -2],
+  ['at most twice the period when the clock was set back', -10, 20],
+  ['zero when the clock was set back by more than the period', -3600, 0],
+])('the time left is %s', (_, now, left) => {
   expect(timeLeft({ since: 0, length: seconds(10), now: seconds(now) })).toBe(seconds(left))
 })

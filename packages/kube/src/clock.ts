@@ -49,8 +49,8 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
 }
 
 /**
- * Returns a promise to await when timers and sockets have not run for long; `undefined` otherwise. Await it only when there is one: the order
- * of short work stays that of its calls.
+ * Returns a promise to await when timers and sockets have not run for long; `undefined` otherwise. Do not await `undefined`, so that short
+ * work runs in the order of its calls.
  */
 export function pauseIfDue(clock: Clock): Promise<void> | undefined {
   // Another waiting task may have used up the time.
@@ -62,7 +62,7 @@ export type Work<T> = Generator<undefined, T>
 
 /**
  * Runs `work` to its end. At each of its yields, timers and sockets run first when they have not run for long. Returns a promise only in that
- * case: the order of short work stays that of its calls.
+ * case, so that short work runs in the order of its calls.
  */
 export function inPieces<T>(clock: Clock, work: Work<T>): T | Promise<T> {
   for (;;) {

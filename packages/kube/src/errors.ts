@@ -128,8 +128,8 @@ export async function orAbsent<T>(promise: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Whether a server rejected the request, by `err` or one of its causes: the request then had no effect. False for server errors and without
- * a response: the request may have succeeded, so its prerequisites must stay.
+ * Whether `err`, or one of its causes, means that the server rejected the request, which then had no effect. False for server errors and
+ * for requests without a response: these may have succeeded, so the caller must keep the objects that they depend on.
  */
 export function wasRejected(err: unknown): boolean {
   for (let cause = err; cause instanceof Error; cause = cause.cause) {
@@ -209,8 +209,8 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
   text: withDetail(`Invalid value: ${printed(value)}`, detail),
 })
 /**
- * Appends an error for each detail. Beyond the most errors of one response, which gives only the count of the others, errors have no text: it
- * would be made for each element of a list of a million.
+ * Appends an error for each detail. Errors above the maximum of one response have no text, because the response contains only their number,
+ * and a list may have a million invalid elements.
  */
 export function addInvalid(errors: FieldError[], field: string, value: unknown, details: readonly string[]): void {
   for (const detail of details) errors.push(errors.length < MaxFieldErrors ? invalid(field, value, detail) : onlyCounted)
@@ -254,7 +254,7 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
   text: `Too many: ${count}: must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
 })
 
-/** Most field errors of one response. Each takes about 300 bytes, and a body of 3 MB may cause a million. */
+/** Maximum number of field errors in one response. Each takes about 300 bytes, and a body of 3 MB may cause a million. */
 const MaxFieldErrors = 10_000
 const onlyCounted: FieldError = { type: 'FieldValueInvalid', field: '', text: '' }
 

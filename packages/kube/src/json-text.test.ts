@@ -45,7 +45,7 @@ describe('a text', () => {
     expect(hasLongInteger(text)).toBe(expected)
   })
 
-  it('is searched at every position of the integer', () => {
+  it('is parsed exactly, at whichever position the integer begins', () => {
     for (let before = 0; before < 40; before++) {
       const value = { pad: 'x'.repeat(before), exact: 9007199254740993n }
       expect(readJSON(`{"pad":"${value.pad}","exact":9007199254740993}`)).toEqual(value)

@@ -21,7 +21,6 @@ export function writeJSON(value: unknown, space?: number): string {
 /** Returns a 64-bit integer as a number if that is safe, otherwise as a bigint. */
 export const exactInteger = (value: bigint): number | bigint => (isSafe(value) ? Number(value) : value)
 
-/** Whether the value is a number or a bigint. */
 export const isNumeric = (value: unknown): value is number | bigint => typeof value === 'number' || typeof value === 'bigint'
 
 /** Whether Go decodes the value as int64. Whole numbers outside of that range are floats. */

@@ -104,7 +104,7 @@ export interface KindVersion<Other extends KubeObject = KubeObject, Stored exten
   readonly kind: DeclaredKind<Other>
   /** Whether the server sends a deprecation warning to clients that use it. */
   readonly deprecated?: boolean
-  /** Kinds whose objects the stored object references without a version, and this version with one. */
+  /** Kinds that the stored object references without an API version, and that this version references with one. */
   references?(object: Stored): readonly GroupKind[]
   toStored(object: Other): ConvertedObject<Stored>
   fromStored(object: Stored, context: ConversionContext): ConvertedObject<Other>

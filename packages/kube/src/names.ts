@@ -68,7 +68,7 @@ interface Form {
   readonly rule: string
   readonly pattern: string
   readonly test: RegExp
-  /** Texts by their examples: a list of a million names has as many problems. */
+  /** Cache of error texts by their examples, because a list of a million names may cause as many errors. */
   readonly texts: Map<string, string>
 }
 

@@ -132,7 +132,7 @@ export type Infer<S extends { _t: unknown }> = S['_t']
 
 export type Shape = { [name: string]: Schema }
 
-/** The object type of a shape. Keys are remapped, not excluded, so that go-to-definition and hovers survive. */
+/** The object type of a shape. Keys are remapped, not excluded, so that editors still show types and find definitions. */
 export type ObjectOfShape<P extends Shape> = {
   -readonly [K in keyof P as P[K]['_optional'] extends true ? never : K]: P[K]['_t']
 } & {

@@ -54,7 +54,7 @@ export function labelSelector(selector: LabelSelector | undefined): Selector {
     const isKnown = Object.hasOwn(ExpressionOperators, operator)
     const parsed = ExpressionOperators[operator as keyof typeof ExpressionOperators]
     if (!isKnown) throw badRequest(`${JSON.stringify(operator)} is not a valid label selector operator`)
-    // Upstream copies the values, but an empty list becomes null.
+    // Upstream prints an empty list of values as null in the error.
     requirements.push(requirement(key, parsed, values, values.length === 0 ? 'null' : undefined))
   }
   return selectorOf(requirements)
@@ -194,7 +194,7 @@ function scan(text: string): Token[] {
 function parse(tokens: readonly Token[]): LabelRequirement[] {
   let position = 0
   const End: Token = { kind: 'end', text: '' }
-  // `in` and `notin` are operators only at the place of an operator.
+  // Outside of the place of an operator, `in` and `notin` are ordinary keys or values.
   const asValue = (token: Token): Token =>
     token.kind === 'in' || token.kind === 'notin' ? { kind: 'identifier', text: token.text } : token
   const peek = () => asValue(tokens[position] ?? End)
@@ -246,7 +246,7 @@ function parse(tokens: readonly Token[]): LabelRequirement[] {
         if (next.kind === ')') break
         if (next.kind !== ',') throw unparsable(`found '${next.text}', expected: ',' or ')'`)
       } else if (token.kind === ',') {
-        // Upstream: leading, trailing and repeated commas enclose the empty value.
+        // Upstream: a missing value before, after or between commas is the empty value.
         if (values.length === 0) values.push('')
         if (peek().kind === ')') {
           values.push('')

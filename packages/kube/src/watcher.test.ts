@@ -120,7 +120,7 @@ test('a watcher survives rejected lists, dropped watches and expired versions, a
   expect(asked).toEqual(['list -', 'list -', 'watch 5', 'watch 7', 'watch 7', 'watch 20', 'list -', 'watch 40'])
 })
 
-test('a reader that stops closes the watch', async () => {
+test('the watch is closed when its reader stops', async () => {
   const { client } = scripted(list('5'), [event('ADDED', 'a', '6'), 'hang'])
   let closed = false
   const watch = client.transport.watch.bind(client.transport)

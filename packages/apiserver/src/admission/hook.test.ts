@@ -109,30 +109,30 @@ test.each<[what: string, resources: string[], apiGroups: string[], concerns: boo
 
 describe('selectors', () => {
   const labelled = (labels: Record<string, string>) => ({ metadata: { labels } }) as never
-  const picky = hookOf({ objectSelector: { matchLabels: { a: 'b' } }, namespaceSelector: { matchLabels: { a: 'b' } } })
+  const selecting = hookOf({ objectSelector: { matchLabels: { a: 'b' } }, namespaceSelector: { matchLabels: { a: 'b' } } })
 
   test.each<[what: string, object: unknown, old: unknown, selected: boolean]>([
-    ['the object has the labels', labelled({ a: 'b' }), undefined, true],
-    ['only the old object has them', labelled({}), labelled({ a: 'b' }), true],
-    ['neither has them', labelled({ a: 'c' }), labelled({}), false],
-    ['it is being deleted', undefined, labelled({ a: 'b' }), true],
-  ])('an objectSelector is evaluated when %s', (_, object, old, selected) => {
-    expect(selectsObject(picky, object as never, old as never)).toBe(selected)
+    ['selects a write whose new object has the labels', labelled({ a: 'b' }), undefined, true],
+    ['selects a write whose old object alone has the labels', labelled({}), labelled({ a: 'b' }), true],
+    ['does not select a write of objects without the labels', labelled({ a: 'c' }), labelled({}), false],
+    ['selects the deletion of an object with the labels', undefined, labelled({ a: 'b' }), true],
+  ])('an objectSelector %s', (_, object, old, selected) => {
+    expect(selectsObject(selecting, object as never, old as never)).toBe(selected)
   })
 
   test.each<[what: string, target: Partial<Target>, labels: Record<string, string>, selected: boolean]>([
-    ['in a namespace with the labels', {}, { a: 'b' }, true],
-    ['in a namespace without them', {}, {}, false],
-    ['cluster-scoped', { namespace: undefined }, {}, true],
-    ['a namespace itself, without them', { plural: 'namespaces', namespace: 'n' }, {}, false],
-  ])('%s', (_, other, labels, selected) => {
-    expect(selectsNamespace(picky, { ...target, ...other }, () => labels)).toBe(selected)
+    ['selects objects in a namespace with the labels', {}, { a: 'b' }, true],
+    ['does not select objects in a namespace without the labels', {}, {}, false],
+    ['selects cluster-scoped objects', { namespace: undefined }, {}, true],
+    ['does not select a Namespace without the labels', { plural: 'namespaces', namespace: 'n' }, {}, false],
+  ])('a namespaceSelector %s', (_, other, labels, selected) => {
+    expect(selectsNamespace(selecting, { ...target, ...other }, () => labels)).toBe(selected)
   })
 
   test('without selectors no namespace is looked up', () => {
-    const look = () => {
-      throw new Error('looked')
+    const labelsOf = () => {
+      throw new Error('looked up')
     }
-    expect(selectsNamespace(hookOf(), target, look)).toBe(true)
+    expect(selectsNamespace(hookOf(), target, labelsOf)).toBe(true)
   })
 })

@@ -115,7 +115,7 @@ function matchesScope(scope: string, { plural, namespace }: Target): boolean {
   return (scope === 'Cluster') === isCluster
 }
 
-/** One of the two objects must have the labels, so that an update cannot escape by removing a label. */
+/** One of the two objects must have the labels, so that an update cannot avoid the webhook by removing a label. */
 export const selectsObject = (
   { objectSelector }: Hook,
   object: KubeObject | undefined,
@@ -135,7 +135,7 @@ export const selectsNamespace = (
   return namespaceSelector.matches(labels())
 }
 
-/** Reports whether all conditions hold. A false one decides, even when others fail. */
+/** Reports whether all conditions are true. If any is false, the result is false, even when evaluating others fails. */
 export function holds({ conditions }: Pick<Hook, 'conditions'>, input: MatchInput): MatchResult {
   const results = conditions.map((condition) => condition(input))
   if (results.some((result) => result.kind === 'value' && !result.matches)) return { kind: 'value', matches: false }

@@ -26,16 +26,16 @@ export interface GroupVersionKind {
   readonly kind: string
 }
 
-/** A write as one webhook receives it, in the version that its rule matches. */
-export interface Question {
+/** Attributes of a write in the version that a rule of one webhook matches. Upstream: admission.VersionedAttributes. */
+export interface VersionedAttributes {
   readonly resource: GroupVersionResource
   readonly kind: GroupVersionKind
   readonly object: KubeObject | undefined
   readonly oldObject: KubeObject | undefined
 }
 
-/** Members of the request that are the same for all webhooks. */
-export interface Circumstances {
+/** Attributes of a write that are the same for all webhooks. Upstream: admission.Attributes. */
+export interface AdmissionAttributes {
   readonly target: Target
   /** Kind of the request as the client sent it. */
   readonly kind: GroupVersionKind
@@ -45,36 +45,44 @@ export interface Circumstances {
   readonly caller: Caller
 }
 
-export const reviewOf = ({ reviewVersion }: Hook, uid: string, question: Question, about: Circumstances): object => ({
+export const reviewOf = (
+  { reviewVersion }: Hook,
+  uid: string,
+  versioned: VersionedAttributes,
+  attributes: AdmissionAttributes,
+): object => ({
   kind: 'AdmissionReview',
   apiVersion: `admission.k8s.io/${reviewVersion}`,
   request: {
     uid,
-    ...requestOf(question, about),
-    object: question.object ?? null,
-    oldObject: question.oldObject ?? null,
-    dryRun: about.dryRun,
-    options: about.options,
+    ...requestOf(versioned, attributes),
+    object: versioned.object ?? null,
+    oldObject: versioned.oldObject ?? null,
+    dryRun: attributes.dryRun,
+    options: attributes.options,
   },
 })
 
 /** The request without its objects: the variable `request` of match conditions. */
-export function requestOf(question: Question, about: Circumstances): { readonly [field: string]: unknown } {
-  const { target, name, caller } = about
+export function requestOf(
+  versioned: VersionedAttributes,
+  attributes: AdmissionAttributes,
+): { readonly [field: string]: unknown } {
+  const { target, name, caller } = attributes
   const { subresource, namespace } = target
   return {
-    kind: kindOf(question.kind),
-    resource: resourceOf(question.resource),
+    kind: kindOf(versioned.kind),
+    resource: resourceOf(versioned.resource),
     ...(subresource === undefined ? {} : { subResource: subresource }),
-    requestKind: kindOf(about.kind),
+    requestKind: kindOf(attributes.kind),
     requestResource: resourceOf(target),
     ...(subresource === undefined ? {} : { requestSubResource: subresource }),
     ...(name === '' ? {} : { name }),
     ...(namespace === undefined ? {} : { namespace }),
     operation: target.operation,
     userInfo: userInfoOf(caller),
-    dryRun: about.dryRun,
-    options: about.options,
+    dryRun: attributes.dryRun,
+    options: attributes.options,
   }
 }
 

@@ -189,7 +189,7 @@ export function httpsWebhooks(): WebhookTransport {
         keepAlive: true,
         keepAliveMsecs: seconds(30),
         maxSockets: MaxSockets,
-        // Go accepts the server's own certificate as a CA bundle, whatever its issuer. Test environments use that.
+        // Go accepts the server's own certificate as a CA bundle, independent of its issuer. Test environments rely on that.
         ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
         ...(servername === undefined ? {} : { servername }),
       })
@@ -247,7 +247,7 @@ function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortS
       let size = 0
       response.on('data', (chunk: Buffer) => {
         size += chunk.length
-        if (size > MaxAnswer) outgoing.destroy(new Error(`the answer is longer than ${MaxAnswer} bytes`))
+        if (size > MaxAnswer) outgoing.destroy(new Error(`the response is longer than ${MaxAnswer} bytes`))
         else chunks.push(chunk)
       })
       response.on('end', () => {

@@ -24,7 +24,7 @@ import {
 } from '@capstan/kubernetes-kinds/test-server'
 import type { WebhookTransport } from './webhook-caller.ts'
 
-interface Asked {
+interface Received {
   readonly path: string
   readonly timeout: string | null
   readonly request: { readonly [field: string]: any } // oxlint-disable-line typescript/no-explicit-any
@@ -33,8 +33,8 @@ type Reply = object | number | 'never' | { readonly raw: unknown }
 
 /** A server whose webhooks are functions, by path. Records their requests. */
 class Hooked implements WebhookTransport {
-  readonly asked: Asked[] = []
-  readonly replies = new Map<string, (asked: Asked) => Reply>()
+  readonly received: Received[] = []
+  readonly replies = new Map<string, (received: Received) => Reply>()
   made!: TestServer
 
   static async make(): Promise<Hooked> {
@@ -44,10 +44,10 @@ class Hooked implements WebhookTransport {
   }
 
   async post(target: { url: URL }, body: string) {
-    const { request } = readJSON(body) as { request: Asked['request'] }
-    const asked = { path: target.url.pathname, timeout: target.url.searchParams.get('timeout'), request }
-    this.asked.push(asked)
-    const reply = this.replies.get(asked.path)?.(asked) ?? { allowed: true }
+    const { request } = readJSON(body) as { request: Received['request'] }
+    const received = { path: target.url.pathname, timeout: target.url.searchParams.get('timeout'), request }
+    this.received.push(received)
+    const reply = this.replies.get(received.path)?.(received) ?? { allowed: true }
     if (reply === 'never') return new Promise<never>(() => {})
     if (typeof reply === 'number') return { status: reply, contentType: 'application/json', body: Buffer.from('{}') }
     const review =
@@ -58,7 +58,7 @@ class Hooked implements WebhookTransport {
   }
   close() {}
 
-  async add(type: 'mutating' | 'validating', name: string, reply: (asked: Asked) => Reply, more: Partial<Webhook> = {}) {
+  async add(type: 'mutating' | 'validating', name: string, reply: (received: Received) => Reply, more: Partial<Webhook> = {}) {
     this.replies.set(`/${name}`, reply)
     const kind = type === 'mutating' ? MutatingWebhookConfiguration : ValidatingWebhookConfiguration
     const webhook: Webhook = {
@@ -98,7 +98,7 @@ describe('a mutating webhook', () => {
   test('receives the AdmissionReview of a create as from a real server', async () => {
     await hooks.add('mutating', 'look', () => ({ allowed: true }))
     await hooks.made.client.create(Widget, aWidget('a'), { fieldManager: 'fm' })
-    const { request, timeout } = hooks.asked[0]!
+    const { request, timeout } = hooks.received[0]!
     const resource = { group: 'shop.example.com', version: 'v1', resource: 'widgets' }
     const kind = { group: 'shop.example.com', version: 'v1', kind: 'Widget' }
     expect(timeout).toBe('10s')
@@ -120,11 +120,11 @@ describe('a mutating webhook', () => {
     expect(request).not.toHaveProperty('subResource')
   })
 
-  test('sees an object whose name is still to be generated without one', async () => {
+  test('receives an object with generateName before its name is generated', async () => {
     await hooks.add('mutating', 'look', () => ({ allowed: true }))
     await hooks.made.client.create(Widget, { metadata: { generateName: 'w-', namespace }, spec: { replicas: 1 } })
-    expect(hooks.asked[0]!.request).not.toHaveProperty('name')
-    expect(hooks.asked[0]!.request.object.metadata).toMatchObject({ generateName: 'w-' })
+    expect(hooks.received[0]!.request).not.toHaveProperty('name')
+    expect(hooks.received[0]!.request.object.metadata).toMatchObject({ generateName: 'w-' })
   })
 
   test('cannot add unknown fields or a status, and its result is defaulted', async () => {
@@ -140,7 +140,7 @@ describe('a mutating webhook', () => {
     expect(made.status).toBeUndefined()
   })
 
-  test('that violates the schema is an error', async () => {
+  test('whose result violates the schema is an error', async () => {
     await hooks.add('mutating', 'break', () => patch({ op: 'replace', path: '/spec/replicas', value: 1000 }))
     expect(await rejection(create())).toBe(
       '422 Invalid: Widget.shop.example.com "a" is invalid: spec.replicas: Invalid value: 1000: spec.replicas in body should be less than or equal to 100',
@@ -163,22 +163,23 @@ describe('a mutating webhook', () => {
   })
 
   test('is called in the order of configuration names, with the changes of earlier webhooks', async () => {
-    const append = (letter: string) => (asked: Asked) =>
-      patch({ op: 'add', path: '/spec/color', value: `${asked.request.object.spec.color ?? ''}${letter}` })
+    const append = (letter: string) => (received: Received) =>
+      patch({ op: 'add', path: '/spec/color', value: `${received.request.object.spec.color ?? ''}${letter}` })
     await hooks.add('mutating', 'b', append('b'))
     await hooks.add('mutating', 'a', append('a'))
     expect((await create()).spec.color).toBe('ab')
   })
 
   test('with reinvocation is called again after later changes, and only then', async () => {
-    const first = (asked: Asked) => patch({ op: 'add', path: '/spec/color', value: `${asked.request.object.spec.color ?? ''}1` })
+    const first = (received: Received) =>
+      patch({ op: 'add', path: '/spec/color', value: `${received.request.object.spec.color ?? ''}1` })
     await hooks.add('mutating', 'a', first, { reinvocationPolicy: 'IfNeeded' })
     await hooks.add('mutating', 'b', () => patch({ op: 'replace', path: '/spec/replicas', value: 7 }))
     expect((await create()).spec).toEqual({ color: '11', replicas: 7 })
-    expect(hooks.asked.map(({ path }) => path)).toEqual(['/a', '/b', '/a'])
+    expect(hooks.received.map(({ path }) => path)).toEqual(['/a', '/b', '/a'])
   })
 
-  test('of a scale sees a Scale, and may change it', async () => {
+  test('for the scale subresource receives a Scale, and may change it', async () => {
     await create()
     await hooks.add('mutating', 'scale', () => patch({ op: 'replace', path: '/spec/replicas', value: 3 }), {
       rules: [{ operations: ['UPDATE'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/scale'] }],
@@ -186,7 +187,7 @@ describe('a mutating webhook', () => {
     const body = { spec: { replicas: 9 } }
     await hooks.made.client.patch(Widget, at('a'), { type: 'merge', body }, { subresource: 'scale' })
     expect((await hooks.made.client.get(Widget, at('a'))).spec.replicas).toBe(3)
-    expect(hooks.asked[0]!.request).toMatchObject({
+    expect(hooks.received[0]!.request).toMatchObject({
       kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
       subResource: 'scale',
       object: { kind: 'Scale', spec: { replicas: 9 } },
@@ -195,7 +196,7 @@ describe('a mutating webhook', () => {
   })
 })
 
-test('webhooks see and set integers with all digits', async () => {
+test('receives and sets integers with all digits', async () => {
   const exact = unknownKind({ apiVersion: 'exact.example.com/v1', kind: 'Exact', plural: 'exacts' })
   const properties = { spec: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
   await hooks.made.client.create(CustomResourceDefinition, {
@@ -209,7 +210,7 @@ test('webhooks see and set integers with all digits', async () => {
   })
   await quiet()
   const rules = [{ operations: ['*'], apiGroups: ['exact.example.com'], apiVersions: ['*'], resources: ['exacts'] }]
-  const set = ({ request }: Asked) => patch({ op: 'add', path: '/spec/next', value: request.object.spec.first - 1n })
+  const set = ({ request }: Received) => patch({ op: 'add', path: '/spec/next', value: request.object.spec.first - 1n })
   await hooks.add('mutating', 'next', set, { rules })
   const made = await hooks.made.client.create(exact, { metadata: at('a'), spec: { first: 2n ** 63n - 1n } })
   expect(made).toMatchObject({ spec: { first: 2n ** 63n - 1n, next: 2n ** 63n - 2n } })
@@ -223,13 +224,13 @@ describe('a validating webhook', () => {
     await client.patch(Widget, at('a'), { type: 'merge', body: { spec: { color: 'red' } } }, { fieldManager: 'fm' })
     await client.patch(Widget, at('a'), { type: 'merge', body: { status: { phase: 'x' } } }, { subresource: 'status' })
     await client.delete(Widget, at('a'), { propagationPolicy: 'Background' })
-    expect(hooks.asked.map(({ request }) => [request.operation, request.subResource, request.options.kind])).toEqual([
+    expect(hooks.received.map(({ request }) => [request.operation, request.subResource, request.options.kind])).toEqual([
       ['CREATE', undefined, 'CreateOptions'],
       ['UPDATE', undefined, 'UpdateOptions'],
       ['UPDATE', 'status', 'UpdateOptions'],
       ['DELETE', undefined, 'DeleteOptions'],
     ])
-    const [created, , , deleted] = hooks.asked
+    const [created, , , deleted] = hooks.received
     expect(created!.request.object.metadata.uid).toBeTruthy()
     expect(deleted!.request).toMatchObject({ object: null, oldObject: { metadata: { name: 'a' } } })
     expect(deleted!.request.options).toMatchObject({ propagationPolicy: 'Background' })
@@ -240,7 +241,7 @@ describe('a validating webhook', () => {
     await create('b')
     await hooks.add('validating', 'look', () => ({ allowed: true }))
     await hooks.made.client.deleteCollection(Widget, { namespace })
-    expect(hooks.asked.map(({ request }) => [request.operation, request.name, request.oldObject?.metadata.name])).toEqual([
+    expect(hooks.received.map(({ request }) => [request.operation, request.name, request.oldObject?.metadata.name])).toEqual([
       ['DELETE', undefined, 'a'],
       ['DELETE', undefined, 'b'],
     ])
@@ -254,13 +255,13 @@ describe('a validating webhook', () => {
     const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: at('p') }
     const pods = { group: '', version: 'v1', plural: 'pods', ...at('p') } as const
     await client.transport.send({ verb: 'create', ...pods, subresource: 'eviction', body })
-    expect(hooks.asked.map(({ request }) => [request.operation, request.subResource])).toEqual([['CREATE', 'eviction']])
+    expect(hooks.received.map(({ request }) => [request.operation, request.subResource])).toEqual([['CREATE', 'eviction']])
   })
 
   const denial = 'admission webhook "val.example.com" denied the request'
   const failing = 'Internal error occurred: failed calling webhook "val.example.com": '
   const review = (more: object) => ({ raw: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', ...more } })
-  test.each<[what: string, reply: (asked: Asked) => Reply, answer: string]>([
+  test.each<[what: string, reply: (received: Received) => Reply, answer: string]>([
     ['denies without a message', () => ({ allowed: false }), `400 : ${denial} without explanation`],
     ['denies with a message', () => ({ allowed: false, status: { message: 'nope because' } }), `400 : ${denial}: nope because`],
     [
@@ -306,8 +307,8 @@ describe('a validating webhook', () => {
     ],
   ])('that %s', async (_, reply, answer) => {
     await hooks.add('validating', 'val', reply)
-    const said = await rejection(create())
-    expect(said.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(answer)
+    const error = await rejection(create())
+    expect(error.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(answer)
     expect(await rejection(hooks.made.client.get(Widget, at('a')))).toContain('NotFound')
   })
 
@@ -392,7 +393,7 @@ describe('a validating webhook', () => {
   test('with side effects is not called for dry runs', async () => {
     await hooks.add('validating', 'dry', () => ({ allowed: true }))
     await hooks.made.client.create(Widget, aWidget('a'), { dryRun: true })
-    expect(hooks.asked[0]!.request).toMatchObject({ dryRun: true, options: { dryRun: ['All'] } })
+    expect(hooks.received[0]!.request).toMatchObject({ dryRun: true, options: { dryRun: ['All'] } })
   })
 
   test('is not called for webhook configurations, so that they can be repaired', async () => {
@@ -400,7 +401,7 @@ describe('a validating webhook', () => {
     await hooks.add('validating', 'all', () => ({ allowed: false }), { rules })
     await hooks.made.client.delete(ValidatingWebhookConfiguration, { name: 'all' })
     await create()
-    expect(hooks.asked).toEqual([])
+    expect(hooks.received).toEqual([])
   })
 
   test.each<[what: string, expression: string, more: Partial<Webhook>, answer: string]>([
@@ -436,7 +437,7 @@ describe('a validating webhook', () => {
   ])('is called depending on a match condition %s', async (_, expression, more, answer) => {
     await hooks.add('validating', 'cel', () => ({ allowed: false }), { matchConditions: [{ name: 'c', expression }], ...more })
     expect(await rejection(create('a', { replicas: 5 }))).toContain(answer)
-    expect(hooks.asked).toHaveLength(answer === 'denied the request' ? 1 : 0)
+    expect(hooks.received).toHaveLength(answer === 'denied the request' ? 1 : 0)
   })
 
   test('is called only in the selected namespaces', async () => {

@@ -23,8 +23,8 @@ import type { ResourceInfo } from '../registry/resource-info.ts'
 import type { Store } from '../store/store.ts'
 import { holds, type Hook, hooksOf, type HookType, matchedVersion, mayConcern, selectsNamespace, selectsObject } from './hook.ts'
 import {
-  type Circumstances,
-  type Question,
+  type AdmissionAttributes,
+  type VersionedAttributes,
   internalError,
   patched,
   requestOf,
@@ -61,9 +61,9 @@ export interface WebhooksOptions {
 }
 
 /** One write, at the current stage. */
-export interface Write extends Circumstances {
+export interface Write extends AdmissionAttributes {
   readonly info: ResourceInfo
-  /** Whether webhooks see an object other than the resource's own, which has no other versions: a Scale. */
+  /** Whether webhooks receive a Scale instead of the object itself. A Scale has no other versions. */
   readonly isView: boolean
   readonly object: UnknownObject | undefined
   readonly oldObject: UnknownObject | undefined
@@ -96,7 +96,7 @@ export class Webhooks {
   }
 
   /**
-   * Calls mutating webhooks. `settle` turns a patched document into an object of the resource, pruned and defaulted.
+   * Calls mutating webhooks. `settle` converts a patched document to an object of the resource, pruned and defaulted.
    * @returns the resulting object: the same one when no webhook changed it
    * @throws StatusError when a webhook denies the write or cannot be called
    */
@@ -106,7 +106,7 @@ export class Webhooks {
     const called: Hook[] = []
     const again = new Set<Hook>()
     for (const hook of hooks) {
-      const outcome = await this.#ask(hook, { ...write, object })
+      const outcome = await this.#callIfMatched(hook, { ...write, object })
       if (!outcome) continue
       const next = await this.#changed(hook, outcome, object, write, settle)
       if (next !== object) {
@@ -115,10 +115,10 @@ export class Webhooks {
       }
       if (hook.webhook.reinvocationPolicy === 'IfNeeded') called.push(hook)
     }
-    // Reinvocation: one more round for webhooks that want to see later changes.
+    // Reinvocation: calls webhooks with policy IfNeeded once more, if a later webhook changed the object.
     for (const hook of hooks) {
       if (!again.has(hook)) continue
-      const outcome = await this.#ask(hook, { ...write, object })
+      const outcome = await this.#callIfMatched(hook, { ...write, object })
       if (outcome) object = await this.#changed(hook, outcome, object, write, settle)
     }
     return object
@@ -127,7 +127,7 @@ export class Webhooks {
   /** @throws StatusError of the first webhook, in their order, that denies the write or cannot be called */
   async validate(write: Write): Promise<void> {
     const hooks = this.#of(write.info).validating
-    const outcomes = await Promise.allSettled(hooks.map((hook) => this.#ask(hook, write)))
+    const outcomes = await Promise.allSettled(hooks.map((hook) => this.#callIfMatched(hook, write)))
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
   }
 
@@ -158,16 +158,16 @@ export class Webhooks {
   }
 
   /** Returns the response of one webhook; `undefined` when the webhook does not match, or its failure is ignored. */
-  async #ask(hook: Hook, write: Write): Promise<{ question: Question; verdict: Verdict } | undefined> {
-    const question = await this.#question(hook, write)
-    if (!question) return undefined
+  async #callIfMatched(hook: Hook, write: Write): Promise<{ versioned: VersionedAttributes; verdict: Verdict } | undefined> {
+    const versioned = await this.#versioned(hook, write)
+    if (!versioned) return undefined
     const { webhook } = hook
     if (write.dryRun && !['None', 'NoneOnDryRun'].includes(webhook.sideEffects)) {
       throw badRequest(`admission webhook ${JSON.stringify(webhook.name)} does not support dry run`)
     }
     let verdict: Verdict
     try {
-      verdict = await this.#call(hook, question, write)
+      verdict = await this.#call(hook, versioned, write)
     } catch (err) {
       const text = `failed calling webhook ${JSON.stringify(webhook.name)}: ${(err as Error).message}`
       if (webhook.failurePolicy !== 'Ignore' || write.signal?.aborted) throw internalError(text)
@@ -180,14 +180,14 @@ export class Webhooks {
     }
     verdict.warnings.forEach(write.warn)
     if (verdict.denial) throw verdict.denial
-    return { question, verdict }
+    return { versioned, verdict }
   }
 
-  /** Returns the request for a webhook; `undefined` when the write does not match. Match conditions are evaluated last. */
-  async #question(hook: Hook, write: Write): Promise<Question | undefined> {
-    const question = await this.#selected(hook, write)
-    if (!question || hook.conditions.length === 0) return question
-    const { object = null, oldObject = null } = question
+  /** Returns the attributes that a webhook receives; `undefined` when the write does not match. Match conditions are evaluated last. */
+  async #versioned(hook: Hook, write: Write): Promise<VersionedAttributes | undefined> {
+    const versioned = await this.#selected(hook, write)
+    if (!versioned || hook.conditions.length === 0) return versioned
+    const { object = null, oldObject = null } = versioned
     const { namespace, plural, group } = write.target
     const isNamespace = plural === 'namespaces' && group === ''
     const namespaceObject =
@@ -195,8 +195,8 @@ export class Webhooks {
         ? null
         : (this.#options.store.get({ resource: 'namespaces', namespace: '', name: namespace }) ?? null)
     const checkPermission = permissionCheck(this.#options.authorizer, write.caller)
-    const result = holds(hook, { object, oldObject, request: requestOf(question, write), namespaceObject, checkPermission })
-    if (result.kind === 'value') return result.matches ? question : undefined
+    const result = holds(hook, { object, oldObject, request: requestOf(versioned, write), namespaceObject, checkPermission })
+    if (result.kind === 'value') return result.matches ? versioned : undefined
     if (hook.webhook.failurePolicy === 'Ignore') return undefined
     const { target, name } = write
     throw new StatusError('Forbidden', `${resourceName(target)} ${JSON.stringify(name)} is forbidden: ${result.message}`, {
@@ -204,7 +204,7 @@ export class Webhooks {
     })
   }
 
-  async #selected(hook: Hook, write: Write): Promise<Question | undefined> {
+  async #selected(hook: Hook, write: Write): Promise<VersionedAttributes | undefined> {
     const { info, target, isView, object, oldObject } = write
     const version = matchedVersion(hook, target, info, () => this.#options.versions(info).filter((other) => other !== info))
     if (!version || !selectsObject(hook, object, oldObject)) return undefined
@@ -235,13 +235,13 @@ export class Webhooks {
   }
 
   /** @throws Error describing the failed call */
-  async #call(hook: Hook, question: Question, write: Write): Promise<Verdict> {
+  async #call(hook: Hook, versioned: VersionedAttributes, write: Write): Promise<Verdict> {
     const { random, caller } = this.#options
     const uid = randomUUID(random)
     const { clientConfig } = hook.webhook
     let answer: unknown
     try {
-      answer = await caller.call(clientConfig, hook.timeoutSeconds, reviewOf(hook, uid, question, write), write.signal)
+      answer = await caller.call(clientConfig, hook.timeoutSeconds, reviewOf(hook, uid, versioned, write), write.signal)
     } catch (err) {
       throw new Error(`failed to call webhook: ${(err as Error).message}`, { cause: err })
     }
@@ -255,19 +255,19 @@ export class Webhooks {
 
   async #changed(
     hook: Hook,
-    { question, verdict }: { question: Question; verdict: Verdict },
+    { versioned, verdict }: { versioned: VersionedAttributes; verdict: Verdict },
     object: UnknownObject | undefined,
     { info, isView }: Write,
     settle: (document: Record<string, unknown>) => UnknownObject,
   ): Promise<UnknownObject | undefined> {
     if (verdict.patch === undefined) return object
-    if (!object || !question.object) {
+    if (!object || !versioned.object) {
       const name = JSON.stringify(hook.webhook.name)
       throw internalError(`admission webhook ${name} attempted to modify the object, which is not supported for this operation`)
     }
-    const document = patched(question.object, verdict.patch)
-    if (equal(document, question.object)) return object
-    const isOther = !isView && question.resource.version !== info.version
+    const document = patched(versioned.object, verdict.patch)
+    if (equal(document, versioned.object)) return object
+    const isOther = !isView && versioned.resource.version !== info.version
     return settle(isOther ? await this.#options.convert(info, document as UnknownObject) : document)
   }
 }

@@ -10,7 +10,7 @@ export const anonymous = 'system:anonymous'
 const authenticated = 'system:authenticated'
 const unauthenticated = 'system:unauthenticated'
 
-/** Headers of a request; `valuesOf` returns the values of one that is repeated. */
+/** Headers of a request; `valuesOf` returns all values of a repeated header. */
 interface Sent {
   readonly headers: { readonly [name: string]: string | undefined }
   readonly valuesOf?: (name: string) => readonly string[]

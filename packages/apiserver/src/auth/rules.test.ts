@@ -44,8 +44,8 @@ test.each<[PolicyRule, string, boolean]>([
   [urls('get', '/apis/*'), 'get /apis', false],
   [urls('*', '*'), 'delete /anything', true],
   [urls('*', '*'), 'get pods', false],
-])('%j and %s: %s', (given, asked, allowed) => {
-  expect(allows(given, action(asked))).toBe(allowed)
+])('%j and %s: %s', (given, request, allowed) => {
+  expect(allows(given, action(request))).toBe(allowed)
 })
 
 const bob = { name: 'bob', groups: ['devs'] }

@@ -205,24 +205,24 @@ describe('a CustomResourceDefinition', () => {
 
   const url = 'https://127.0.0.1/convert'
   test.each<[what: string, webhook: object | undefined, answer: string]>([
-    ['complete', { conversionReviewVersions: ['v1'], clientConfig: { url } }, ''],
+    ['that is complete is accepted', { conversionReviewVersions: ['v1'], clientConfig: { url } }, ''],
     [
-      'without a clientConfig',
+      'without a clientConfig is rejected',
       { conversionReviewVersions: ['v1'] },
       'webhookClientConfig: Required value: required when strategy is set to Webhook',
     ],
-    ['without a version', { clientConfig: { url } }, 'conversionReviewVersions: Required value'],
+    ['without a version is rejected', { clientConfig: { url } }, 'conversionReviewVersions: Required value'],
     [
-      'of unknown versions',
+      'of unknown versions is rejected',
       { conversionReviewVersions: ['v9'], clientConfig: { url } },
       'conversionReviewVersions: Invalid value: ["v9"]: must include at least one of v1, v1beta1',
     ],
     [
-      'with an invalid address',
+      'with an invalid address is rejected',
       { conversionReviewVersions: ['v1'], clientConfig: {} },
       'webhookClientConfig: Required value: exactly one of url or service is required',
     ],
-  ])('with a conversion webhook %s is accepted or rejected', async (_, webhook, answer) => {
+  ])('with a conversion webhook %s', async (_, webhook, answer) => {
     const crd = definition('foos', 'Foo', [version('v1', { storage: true }), version('v2')])
     const conversion = { strategy: 'Webhook', webhook } as NonNullable<CustomResourceDefinition['spec']['conversion']>
     const message = await rejection(t.client.create(CustomResourceDefinition, { ...crd, spec: { ...crd.spec, conversion } }))

@@ -39,9 +39,9 @@ describe('in the background', () => {
     const owner = await make('owner')
     const child = await make('child', [{ of: owner }])
     await make('grandchild', [{ of: child }])
-    await make('stranger')
+    await make('unrelated')
     await t.client.delete(ConfigMap, at('owner'), { propagationPolicy: 'Background' })
-    expect(await left()).toBe('stranger')
+    expect(await left()).toBe('unrelated')
   })
 
   test('a dependent with another owner only loses the reference', async () => {

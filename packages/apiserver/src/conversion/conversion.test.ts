@@ -125,7 +125,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     server = await ConvertingServer.make()
   })
 
-  test('are stored in the storage version, and shown in the requested version', async () => {
+  test('are stored in the storage version, and returned in the requested version', async () => {
     const made = await server.client.create(V1, conv({ size: 3 }))
     expect(made).toMatchObject({ apiVersion: `${group}/v1`, spec: { size: 3 } })
     expect(server.stored()).toMatchObject({ apiVersion: `${group}/v2`, spec: { width: 3 } })
@@ -141,7 +141,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(await client.get(V1, at)).toMatchObject({ spec: { size: -9007199254740995n } })
   })
 
-  test('cost no call in the version that is stored', async () => {
+  test('cause no webhook call when they are requested in the storage version', async () => {
     const work = async () => {
       await server.client.create(V2, conv({ width: 3 }))
       await server.client.patch(V2, at, { type: 'merge', body: { spec: { width: 4 } } })
@@ -151,7 +151,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(await server.callsOf(work())).toBe(0)
   })
 
-  test('are listed in one call', async () => {
+  test('are listed with one webhook call', async () => {
     for (const name of ['a', 'b', 'c']) await server.client.create(V2, conv({ width: 1 }, name))
     expect(await server.callsOf(server.client.list(V1, { namespace }))).toBe(1)
     const { items } = await server.client.list(V1, { namespace })
@@ -201,7 +201,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     }
   })
 
-  test('are watched in each version, with one call for all watchers', async () => {
+  test('are watched in each version, with one webhook call for all watchers', async () => {
     await server.client.create(V2, conv({ width: 1 }))
     const end = new AbortController()
     const watches = await Promise.all(
@@ -342,7 +342,7 @@ describe('when the storage version changes', () => {
     return server
   }
 
-  test('both are stored versions, and objects stay unchanged until they are written', async () => {
+  test('storedVersions lists the old and the new one, and objects stay unchanged until they are written', async () => {
     const server = await migrated('Webhook')
     const { status } = await server.client.get(CustomResourceDefinition, { name: `convs.${group}` })
     expect(status?.storedVersions).toEqual(['v1', 'v2'])

@@ -18,34 +18,37 @@ export class Converter {
     this.#caller = options.caller
   }
 
-  /** Returns the object in the version, frozen. Calls the webhook only when conversion is needed. */
-  async show<T extends KubeObject>(info: ResourceInfo, object: T): Promise<T> {
+  /** Returns the object in the version, frozen. Calls the webhook only when it is needed. */
+  async convert<T extends KubeObject>(info: ResourceInfo, object: T): Promise<T> {
     if (!needsWebhook(info, object)) return inVersion(info, object)
-    const [converted] = await this.#convert(info, [object])
+    const [converted] = await this.#callWebhook(info, [object])
     return converted as KubeObject as T
   }
 
-  /** Converts an object to its storage version and back, as a write does: a dry run fails where the write would. Calls webhooks only. */
+  /**
+   * For dry runs: converts an object by webhook to its storage version and back, as a write does, so that the dry run fails if the write would.
+   * Without a webhook, returns the object itself.
+   */
   async roundTrip<T extends KubeObject>(info: ResourceInfo, object: T): Promise<T> {
-    return info.stored && info.conversion ? this.show(info, await this.show(info.stored, object)) : object
+    return info.stored && info.conversion ? this.convert(info, await this.convert(info.stored, object)) : object
   }
 
-  /** Like `show` for many objects, with one webhook call for all that need conversion. */
-  async showAll(info: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly KubeObject[]> {
-    const foreign = objects.filter((object) => needsWebhook(info, object))
-    if (foreign.length === 0) return objects.map((object) => inVersion(info, object))
-    const converted = await this.#convert(info, foreign)
+  /** Like `convert` for many objects, with one webhook call for all of them that need it. */
+  async convertAll(info: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly KubeObject[]> {
+    const others = objects.filter((object) => needsWebhook(info, object))
+    if (others.length === 0) return objects.map((object) => inVersion(info, object))
+    const converted = await this.#callWebhook(info, others)
     let next = 0
     return objects.map((object) => (needsWebhook(info, object) ? converted[next++]! : inVersion(info, object)))
   }
 
-  /** Like `show`, with the result shared between callers. Only for watches: a later read converts again. */
-  showShared(info: ResourceInfo, object: KubeObject): Promise<KubeObject> {
+  /** Like `convert`, with the result shared between callers. Only for watches: a later read converts again. */
+  convertShared(info: ResourceInfo, object: KubeObject): Promise<KubeObject> {
     let views = this.#shared.get(info)
     if (!views) this.#shared.set(info, (views = new WeakMap()))
     let view = views.get(object)
     if (!view) {
-      view = this.show(info, object)
+      view = this.convert(info, object)
       views.set(object, view)
       // The next caller tries again.
       view.catch(() => views.delete(object))
@@ -54,7 +57,7 @@ export class Converter {
   }
 
   /** @throws StatusError without a reason, when the webhook fails or returns something invalid */
-  async #convert(to: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly UnknownObject[]> {
+  async #callWebhook(to: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly UnknownObject[]> {
     const { clientConfig, reviewVersion } = to.conversion!
     const sources = objects.map((object) => asStored(to, object))
     const { group, version } = parseApiVersion(sources[0]!.apiVersion)
@@ -84,8 +87,8 @@ export class Converter {
 }
 
 /**
- * Reports whether the object must be converted by a webhook to show it in the version. Objects without apiVersion are not converted yet.
- * Upstream: nor are objects that have only apiVersion and kind, such as an object from which all fields of a manager are removed.
+ * Reports whether only a webhook can convert the object to the version. An object without apiVersion is already in that version. Upstream:
+ * objects that have only apiVersion and kind are not converted, such as an object from which all fields of a manager are removed.
  */
 export const needsWebhook = ({ conversion, apiVersion }: ResourceInfo, object: KubeObject): boolean =>
   conversion !== undefined &&

@@ -269,7 +269,7 @@ test('a user cannot bind a role without holding its permissions or the verb bind
   expect(await messageOf('bob', 'POST', bindings, to('cluster-admin'))).toBe('ok')
 })
 
-test('a binding keeps its role', async () => {
+test('the role of a binding cannot be changed', async () => {
   const { messageOf } = await start()
   const binding = (name: string) => ({ metadata: { name: 'b' }, roleRef: { apiGroup: group, kind: 'ClusterRole', name } })
   expect(await messageOf('root', 'POST', `${rbac}/clusterrolebindings`, binding('view'))).toBe('ok')
@@ -410,7 +410,7 @@ test("reviews return the authorizer's decision, and are not stored", async () =>
   expect(await messageOf('root', 'GET', '/apis/authorization.k8s.io/v1/subjectaccessreviews')).toMatch(/^405/)
 })
 
-test('an apply cannot create an object with the permission to patch only', async () => {
+test('an apply cannot create an object when the user may only patch', async () => {
   const { client, messageOf } = await start()
   await give(client, 'default', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['patch'] }])
   const path = '/api/v1/namespaces/default/configmaps/c?fieldManager=bob'
@@ -443,9 +443,9 @@ test.each([
   ['GET', '/api/v1/nodes/n/proxy/metrics/x', 'cannot get resource "nodes/proxy"'],
   ['DELETE', '/api/v1/watch/configmaps', 'cannot watch resource "configmaps"'],
   ['POST', '/livez?verbose', 'cannot post path "/livez"'],
-])('a path is authorized by its resource, for every method: %s %s', async (method, path, said) => {
+])('a path is authorized by its resource, for every method: %s %s', async (method, path, message) => {
   const { messageOf } = await start()
-  expect(await messageOf('bob', method, path)).toContain(said)
+  expect(await messageOf('bob', method, path)).toContain(message)
 })
 
 test('responses forbid caching, and errors forbid content sniffing', async () => {

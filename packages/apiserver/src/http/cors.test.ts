@@ -60,6 +60,6 @@ test.each([
   ['example.com', 'regular expression does not pin to start/end of host in the origin header'],
   ['//example.com', 'regular expression does not pin to start/end of host in the origin header'],
   ['[', 'error parsing regexp: missing closing ]: `[`'],
-])('pattern %s', (pattern, error) => {
+])('the error for pattern %s is %s', (pattern, error) => {
   expect(originPatternError(pattern)).toBe(error)
 })

@@ -82,7 +82,7 @@ describe.each([
     expect([(await ask('/healthz')).status, (await ask('/livez')).status]).toEqual([500, 200])
     expect([await names(), store.revision]).toEqual([['before'], revision])
 
-    // The disk is still full: retried once a second, writes are rejected meanwhile.
+    // The disk is still full: the store tries again once a second, and rejects writes until it succeeds.
     clock.step(clock.now() + 1000)
     for (let turn = 0; turn < 20; turn++) await setImmediate()
     expect((await create('third')).status).toBe(503)

@@ -202,8 +202,8 @@ const collections = Object.keys(samples)
 
 let server: ApiServer
 let handler: HttpHandler
-const accidents: unknown[] = []
-const log: Logger = { ...silent, error: (text, fields) => accidents.push(fields?.err ?? text), child: () => log } as Logger
+const internalErrors: unknown[] = []
+const log: Logger = { ...silent, error: (text, fields) => internalErrors.push(fields?.err ?? text), child: () => log } as Logger
 
 let usedBefore: number
 beforeAll(async () => {
@@ -228,14 +228,14 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-interface Asking {
+interface TestRequest {
   readonly method?: string
   readonly url: string
   readonly headers?: { readonly [name: string]: string }
   readonly body?: string | Uint8Array
 }
 
-async function ask({ method = 'GET', url, headers = {}, body = '' }: Asking, identity = admin) {
+async function ask({ method = 'GET', url, headers = {}, body = '' }: TestRequest, identity = admin) {
   const abort = new AbortController()
   const request: HttpRequest = {
     method,
@@ -255,10 +255,10 @@ async function ask({ method = 'GET', url, headers = {}, body = '' }: Asking, ide
 }
 
 /** Each request gets a response without an internal error. Errors are a Status or, where upstream does so, text. */
-async function answered(asking: Asking): Promise<void> {
-  accidents.length = 0
-  const { status, headers, text } = await ask(asking)
-  expect(accidents.map((err) => (err instanceof Error ? err.stack : err))).toEqual([])
+async function expectNoInternalError(request: TestRequest): Promise<void> {
+  internalErrors.length = 0
+  const { status, headers, text } = await ask(request)
+  expect(internalErrors.map((err) => (err instanceof Error ? err.stack : err))).toEqual([])
   if (status < 400 || headers['content-type'] !== 'application/json') return
   const body = JSON.parse(text) as { kind: string; status: string; message: string; code: number }
   expect(body).toMatchObject({ kind: 'Status', status: 'Failure', code: status })
@@ -460,15 +460,15 @@ const mutated = (texts: fc.Arbitrary<string>): fc.Arbitrary<string> =>
 
 const sampleAt = fc.constantFrom(...collections).chain((path) => near(samples[path]!).map((object) => ({ path, object })))
 const json = (object: object) => JSON.stringify(object)
-const property = <T>(arbitrary: fc.Arbitrary<T>, asked: (value: T) => Asking) =>
+const property = <T>(arbitrary: fc.Arbitrary<T>, requestOf: (value: T) => TestRequest) =>
   fc.assert(
-    fc.asyncProperty(arbitrary, (value) => answered(asked(value))),
+    fc.asyncProperty(arbitrary, (value) => expectNoInternalError(requestOf(value))),
     runs,
   )
 
 const limit = 240_000 * often
 
-test('slightly invalid objects', { timeout: limit }, () =>
+test('creates of slightly invalid objects', { timeout: limit }, () =>
   property(sampleAt, ({ path, object }) => ({ method: 'POST', url: path, body: json(object) })),
 )
 
@@ -580,19 +580,19 @@ test('slightly invalid CustomResourceDefinitions, and objects of valid ones', { 
       async (definition, object) => {
         const url = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
         const text = json(definition).replaceAll('gadget', 'thing').replaceAll('Gadget', 'Thing')
-        await answered({ method: 'POST', url, body: text })
-        await answered({
+        await expectNoInternalError({ method: 'POST', url, body: text })
+        await expectNoInternalError({
           method: 'POST',
           url: '/apis/shop.example.com/v1/namespaces/default/things',
           body: json(object).replaceAll('Gadget', 'Thing'),
         })
-        await answered({ url: '/openapi/v3/apis/shop.example.com/v1' })
-        await answered({
+        await expectNoInternalError({ url: '/openapi/v3/apis/shop.example.com/v1' })
+        await expectNoInternalError({
           url: '/apis/shop.example.com/v1/namespaces/default/things',
           headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
         })
-        await answered({ method: 'DELETE', url: '/apis/shop.example.com/v1/namespaces/default/things' })
-        await answered({ method: 'DELETE', url: `${url}/things.shop.example.com` })
+        await expectNoInternalError({ method: 'DELETE', url: '/apis/shop.example.com/v1/namespaces/default/things' })
+        await expectNoInternalError({ method: 'DELETE', url: `${url}/things.shop.example.com` })
         for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
       },
     ),
@@ -732,22 +732,30 @@ test('rules and patterns of CustomResourceDefinitions: accepted ones can be eval
       })
       Object.assign(spec.properties.color, { pattern, maxLength: 100_000 })
       const url = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-      await answered({ method: 'POST', url, body: json(definition).replaceAll('gadget', 'rule').replaceAll('Gadget', 'Rule') })
+      await expectNoInternalError({
+        method: 'POST',
+        url,
+        body: json(definition).replaceAll('gadget', 'rule').replaceAll('Gadget', 'Rule'),
+      })
       const object = {
         apiVersion: 'shop.example.com/v1',
         kind: 'Rule',
         metadata: { name: 'a' },
         spec: { color: 'a'.repeat(30_000), tags: ['a', 'b', 'c'], parts: [{ name: 'a' }] },
       }
-      await answered({ method: 'POST', url: '/apis/shop.example.com/v1/namespaces/default/rules', body: json(object) })
-      await answered({
+      await expectNoInternalError({
+        method: 'POST',
+        url: '/apis/shop.example.com/v1/namespaces/default/rules',
+        body: json(object),
+      })
+      await expectNoInternalError({
         method: 'PATCH',
         url: '/apis/shop.example.com/v1/namespaces/default/rules/a',
         headers: { 'content-type': 'application/merge-patch+json' },
         body: '{"spec":{"replicas":3}}',
       })
-      await answered({ method: 'DELETE', url: '/apis/shop.example.com/v1/namespaces/default/rules' })
-      await answered({ method: 'DELETE', url: `${url}/rules.shop.example.com` })
+      await expectNoInternalError({ method: 'DELETE', url: '/apis/shop.example.com/v1/namespaces/default/rules' })
+      await expectNoInternalError({ method: 'DELETE', url: `${url}/rules.shop.example.com` })
       for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
     }),
     { ...runs, numRuns: 60 * often },
@@ -1018,9 +1026,9 @@ test('headers', { timeout: limit }, () =>
 
 test('the server is healthy afterwards, and its memory is released', { timeout: limit }, async () => {
   for (const path of collections) if (!path.includes('reviews')) await ask({ method: 'DELETE', url: path })
-  await answered({ url: '/api/v1/namespaces/default' })
-  await answered({ url: '/openapi/v3' })
-  // The history of the server may hold 64 MB of it.
+  await expectNoInternalError({ url: '/api/v1/namespaces/default' })
+  await expectNoInternalError({ url: '/openapi/v3' })
+  // The server's history of changes may use 64 MB of it.
   expect((await inUse()) - usedBefore).toBeLessThan(200)
 })
 

@@ -208,7 +208,7 @@ test.each([
   ['/apis/apps/v9', 'application/json', /"the server could not find the requested resource"/],
   ['/apis/shop.example.com/v9', 'application/json', /^404 page not found/],
   ['/index.html', 'application/json', /"paths":\["\/.well-known/],
-])('%s as %s', async (path, accept, text) => {
+])('GET %s with Accept: %s', async (path, accept, text) => {
   const { ask } = await startWithGadgets()
   expect(await (await ask(path, { headers: { accept } })).text()).toMatch(text)
 })
@@ -219,7 +219,7 @@ test('the storage version hash of CustomResourceDefinitions is upstream’s', as
   expect(resources[0]).toMatchObject({ name: 'customresourcedefinitions', storageVersionHash: 'jfWCUB31mvA=' })
 })
 
-test('a list cannot be the metadata of one object', async () => {
+test('a list cannot be requested as PartialObjectMetadata, which is one object', async () => {
   const { ask } = await startWithGadgets()
   const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
   const messageOf = async (path: string) => ((await (await ask(path, { headers: { accept } })).json()) as Error).message
@@ -229,7 +229,7 @@ test('a list cannot be the metadata of one object', async () => {
   expect(await messageOf(gadgetPath)).toBe(rejected('*unstructured.UnstructuredList'))
 })
 
-test('OpenAPI documents are found by hash, and keep it when another group changes', async () => {
+test('OpenAPI documents are found by hash, and keep their hash when another group changes', async () => {
   const { ask, create } = await startWithGadgets()
   const index = async () =>
     ((await (await ask('/openapi/v3')).json()) as { paths: { [path: string]: { serverRelativeURL: string } } }).paths
@@ -293,7 +293,7 @@ test.each([
   ['application/yaml', 'metadata: {__proto__: {a: b}}', 400, /"__proto__" is not allowed/],
   ['application/json', '{"metadata":{"name":"a","__proto__":{"finalizers":["x"]}}}', 400, /"__proto__" is not allowed/],
   ['application/json', `{"a":${'['.repeat(2000)}${']'.repeat(2000)}}`, 400, /exceeded max depth/],
-])('the error for an unsupported body of type %s is text', async (type, body, code, message) => {
+])('an unreadable body of type %s is rejected with a Status', async (type, body, code, message) => {
   const { ask } = await start()
   const answer = await ask('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers: { 'content-type': type } })
   expect(await answer.json()).toMatchObject({ kind: 'Status', code, message: expect.stringMatching(message) })
@@ -326,13 +326,13 @@ test('roles and limit ranges without items show null', async () => {
   const { create } = await start()
   const shown = async (path: string, body: object) => (await create(path, { metadata: { name: 'a' }, ...body })).json()
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
-  const gathered = { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] } }
-  expect(await shown(`${rbac}/clusterroles`, gathered)).toMatchObject({ rules: null })
+  const aggregated = { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] } }
+  expect(await shown(`${rbac}/clusterroles`, aggregated)).toMatchObject({ rules: null })
   expect(await shown(`${rbac}/namespaces/default/roles`, { rules: [] })).toMatchObject({ rules: null })
   expect(await shown('/api/v1/namespaces/default/limitranges', {})).toMatchObject({ spec: { limits: null } })
 })
 
-test('an object of any kind without a name is rejected with that error', async () => {
+test('an object without a name causes no internal error, for every kind', async () => {
   const { ask, create } = await start()
   const { groups } = (await (await ask('/apis')).json()) as { groups: { preferredVersion: { groupVersion: string } }[] }
   const found: string[] = []
@@ -410,7 +410,7 @@ test('a watch from an expired version is accepted and sends an ERROR event', asy
   const { engine: real } = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
   const engine: Engine = {
     ...real,
-    execute: () => Promise.reject(new Error('not asked')),
+    execute: () => Promise.reject(new Error('unexpected call')),
     watch: () => Promise.reject(new StatusError('Expired', 'too old resource version: 1 (500)')),
   }
   const { ask } = await start({ engine })

@@ -149,7 +149,7 @@ async function routed(
 
 const pathOf = ({ url }: HttpRequest): string => url.split('?', 1)[0]!
 
-/** Health checks are answered without authorization, because monitors ask before any role exists. */
+/** Health checks need no authorization, because monitors call them before any role exists. */
 const isHealth = (method: string, path: string): boolean =>
   method === 'GET' && (path === '/healthz' || path === '/readyz' || path === '/livez')
 

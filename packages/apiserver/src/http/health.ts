@@ -79,7 +79,7 @@ export function checksOf(path: HealthPath, checks: readonly HealthCheck[]): read
   ]
 }
 
-export interface HealthQuestion {
+export interface HealthRequest {
   readonly path: HealthPath
   /** Name of a single check; empty: all checks. */
   readonly only: string
@@ -87,7 +87,7 @@ export interface HealthQuestion {
 
 /** Upstream: k8s.io/apiserver/pkg/server/healthz. Returns `undefined` when the check does not exist. */
 export async function healthAnswer(
-  { path, only }: HealthQuestion,
+  { path, only }: HealthRequest,
   given: readonly HealthCheck[],
   query: URLSearchParams,
 ): Promise<HttpAnswer | undefined> {

@@ -39,8 +39,8 @@ async function ask(method: string, url: string, body: unknown, type = 'applicati
     body: () => Promise.resolve(Buffer.from(JSON.stringify(body))),
   }
   const answer = await handler(request, { kind: 'user', name: 'admin', groups: ['system:masters'] })
-  const said = JSON.parse((answer.body as Buffer | string).toString()) as { message?: string }
-  return `${answer.status} ${said.message ?? ''}`
+  const status = JSON.parse((answer.body as Buffer | string).toString()) as { message?: string }
+  return `${answer.status} ${status.message ?? ''}`
 }
 
 const metadata = { name: 'a' }
@@ -126,7 +126,7 @@ test.each<[string, string, unknown, RegExp]>([
     schema({ a: { type: 'array', items: { type: 'object', allOf: {} } } }),
     /^400 .*cannot unmarshal object into Go struct field/,
   ],
-])('%s is rejected', async (_, path, body, said) => {
+])('%s is rejected', async (_, path, body, expected) => {
   const kinds: { [path: string]: string } = {
     [maps]: 'ConfigMap',
     [roles]: 'ClusterRole',
@@ -138,7 +138,7 @@ test.each<[string, string, unknown, RegExp]>([
   }
   const [, root, group, version] = path.split('/')
   const apiVersion = root === 'api' ? group : `${group}/${version}`
-  expect(await ask('POST', path, { apiVersion, kind: kinds[path], ...(body as object) })).toMatch(said)
+  expect(await ask('POST', path, { apiVersion, kind: kinds[path], ...(body as object) })).toMatch(expected)
   expect(accidents).toEqual([])
 })
 
@@ -178,7 +178,7 @@ test.each<[string, string, string, unknown, RegExp]>([
     Array.from({ length: 60 }, (_, n) => ({ op: 'copy', from: '', path: `/x${n}` })),
     /^422 the server rejected our request/,
   ],
-])('%s is rejected', async (_, type, path, body, said) => {
-  expect(await ask('PATCH', path, body, type)).toMatch(said)
+])('%s is rejected', async (_, type, path, body, expected) => {
+  expect(await ask('PATCH', path, body, type)).toMatch(expected)
   expect(accidents).toEqual([])
 })

@@ -63,9 +63,9 @@ describe.each(readdirSync(folder))('%s', (file) => {
       const text = await response.text()
       const { kind, reason, message, details } = (text.startsWith('{') ? JSON.parse(text) : {}) as Answer
       const causes = details?.causes?.map((cause) => `${cause.field ?? ''}: ${cause.message}`).sort()
-      const said = kind === 'Status' ? { reason, ...(causes ? { causes } : { message }) } : {}
+      const error = kind === 'Status' ? { reason, ...(causes ? { causes } : { message }) } : {}
       const warnings = answer.warnings === undefined ? {} : { warnings: response.headers.get('warning') }
-      expect({ name, status: response.status, ...said, ...warnings }).toEqual({ name, ...answer })
+      expect({ name, status: response.status, ...error, ...warnings }).toEqual({ name, ...answer })
       await quiet()
       clock.step(clock.now() + seconds(1))
       await quiet()

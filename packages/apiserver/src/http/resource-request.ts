@@ -45,7 +45,7 @@ export async function resourceAnswer(
   }
   // Upstream: custom resources have no routes of their own; a path that does not fit the scope of the resource is not found (404).
   if (!resource.builtin && isMisplaced(request.method, given, resource)) return notFoundText()
-  const path = meantBy(request.method, given, resource)
+  const path = withoutEmptyNamespace(request.method, given, resource)
   const verb = verbAt(request.method, path, resource, query)
   const { headers } = request
   const representation = representationOf(headers.accept, {
@@ -55,7 +55,7 @@ export async function resourceAnswer(
     tables: hasTables(resource, path.subresource),
   })
   const apiRequest = await apiRequestOf(server, verb, path, resource, request, query)
-  // A long body takes a while to read.
+  // Decoding a long body may have blocked the event loop.
   const pause = pauseIfDue(server.clock)
   if (pause) await pause
   if (verb === 'watch') return watchAnswer(server, resource, apiRequest, representation, request, query, caller)
@@ -81,8 +81,8 @@ const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, {
     ? namespace === undefined && !watch && (name !== undefined || !['GET', 'HEAD', 'DELETE'].includes(method))
     : namespace !== undefined
 
-/** Treats `namespaces//pods`, of clients that forgot the namespace, as a list of all namespaces, as upstream does. */
-function meantBy(method: string, path: ResourcePath, { namespaced }: Resource): ResourcePath {
+/** Removes an empty namespace from a path: `namespaces//pods` is a list of all namespaces, as upstream. @throws StatusError BadRequest */
+function withoutEmptyNamespace(method: string, path: ResourcePath, { namespaced }: Resource): ResourcePath {
   if (path.namespace !== '' || !namespaced) return path
   if (path.name !== undefined || method !== 'GET') throw badRequest('Namespace parameter required.')
   const { namespace: _, ...everywhere } = path
@@ -148,7 +148,7 @@ async function apiRequestOf(
     case 'update': {
       const options = optionsOf(verb, query)
       if (engine.resources.isConnection(path.subresource)) return make(options)
-      // The body of a scale subresource is a Scale, whatever the resource is.
+      // The body of a scale subresource is a Scale, for every resource.
       const sent = path.subresource === 'scale' && resource.scale ? engine.resources.scale : resource
       return make(options, await readObject(request, sent, options, readers))
     }

@@ -98,7 +98,7 @@ export const crdStrategy = {
     if (storage !== undefined && storage !== before && !stored.includes(storage)) {
       object.status = { ...definition.status, storedVersions: [...stored, storage] }
     } else if (storage !== undefined && stored.length === 0) {
-      // Independent of the sent status, objects are stored in the storage version.
+      // The sent status has no stored versions, but objects are stored in the storage version.
       object.status = { ...definition.status, storedVersions: [storage] }
     }
   },

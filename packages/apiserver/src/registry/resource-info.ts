@@ -69,7 +69,7 @@ export interface ResourceInfo extends Resource {
 }
 
 /**
- * Shows the object in the version of `info`, when that needs no conversion webhook (see `Converter.show`): sets its apiVersion, prunes
+ * Shows the object in the version of `info`, when that needs no conversion webhook (see `Converter.convert`): sets its apiVersion, prunes
  * fields that the version does not know, and, in the storage version, adds defaults that the CRD gained since the object was written. The
  * same stored object always gives the same result, and the object itself when nothing changes, so that caches can share it.
  */

@@ -1,4 +1,4 @@
-/** One served version of a resource, as discovery, OpenAPI, tables and clients use it. */
+/** Served resources as discovery, OpenAPI, tables and verbs use them. */
 import type { Column, JSONSchema, ScaleSubresource, UnknownObject, Verb } from '@capstan/kube'
 
 /** One served version of a resource, with the data that discovery, OpenAPI, tables and verbs need. */

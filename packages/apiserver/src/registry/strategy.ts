@@ -30,7 +30,7 @@ export interface WriteServices {
 
 /** Rules for creating, updating and deleting objects of a kind. All members are optional. `T` is the type of decoded objects. */
 export interface Strategy<T = UnknownObject> {
-  /** Whether `metadata.generation` counts changes of the spec; a function reports further changes that it counts. */
+  /** Whether `metadata.generation` counts changes of the spec; a function returns whether another change counts, too. */
   readonly generation?: boolean | ((object: T, old: T) => boolean)
   /** Whether a create keeps the status, although there is a status subresource. */
   readonly statusOnCreate?: boolean

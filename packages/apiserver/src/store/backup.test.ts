@@ -104,16 +104,20 @@ describe('a backup', () => {
   })
 
   test.each([
-    ['a later version', encodeFrame(1, '{"capstan":"backup","format":3}'), 'has format 3, and this version reads format 2 only'],
+    [
+      'of a later version',
+      encodeFrame(1, '{"capstan":"backup","format":3}'),
+      'has format 3, and this version reads format 2 only',
+    ],
     ['a checkpoint', encodeFrame(1, '{"capstan":"checkpoint","format":2}'), 'is not a backup of Capstan'],
     ['a text', Buffer.from('apiVersion: v1\nkind: List\nitems: []\n'), 'is not a backup of Capstan, or its beginning is damaged'],
     ['an empty file', Buffer.alloc(0), 'is not a backup of Capstan, or its beginning is damaged'],
-  ])('of %s is an error that names the file', async (_, bytes, says) => {
+  ])('is rejected with the name of the file when it is %s', async (_, bytes, problem) => {
     writeFileSync(file, bytes)
-    await expect(restore()).rejects.toThrow(`${file} ${says}`)
+    await expect(restore()).rejects.toThrow(`${file} ${problem}`)
   })
 
-  test('of a damaged folder contains what can be read, with salvage', async () => {
+  test('of a damaged folder contains all readable data with salvage', async () => {
     const main = await stores.store('main')
     const before = main.revision
     const state = `${folder}/state`
@@ -150,7 +154,7 @@ describe('a backup', () => {
     })
   })
 
-  test('of something other than a data folder is an error that names the path', async () => {
+  test('cannot be made of another folder than a data folder, and the error names the path', async () => {
     await expect(backUp({ folder: other, file, clock })).rejects.toThrow(`There is no state in data folder ${other}`)
   })
 })
@@ -170,7 +174,7 @@ describe('a restore', () => {
     await restored.close()
   })
 
-  test('can continue with the same revisions', async () => {
+  test('continues with the revisions of the backup when bumpRevision is 0', async () => {
     await backUp({ folder, file, clock })
     await restore({ bumpRevision: 0 })
     const restored = await openDurable(other, { clock })

@@ -124,7 +124,7 @@ export async function readCheckpoint(
   if (!header || !end || ending.kind === 'torn') throw new DamagedData(path, bytes.length, 'it ends too early')
   const totals = { stores: snapshots.size, objects: sumOf(snapshots.values()) }
   if (end.stores !== totals.stores || end.objects !== totals.objects || end.sha256 !== digest.digest('hex'))
-    throw new DamagedData(path, from, 'it does not hold what its end says')
+    throw new DamagedData(path, from, 'its content does not match the totals at its end')
   return { header, snapshots, totals, size: bytes.length }
 }
 

@@ -4,7 +4,7 @@ import { at, put } from './store.suite.ts'
 
 const empty = { revision: 0, objects: [], changes: [] }
 
-test('writes that arrive during a write share the next one', async () => {
+test('commits that arrive during a write to the log share the next write', async () => {
   const groups: string[][] = []
   const waiting: (() => void)[] = []
   const store = new CoreStore(

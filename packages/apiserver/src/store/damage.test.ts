@@ -30,7 +30,7 @@ beforeAll(async () => {
   await store.close()
   await journal.close()
   newestLog = good.paths.findLast((path) => path.includes('/log-'))!
-  // Each log had one of its own.
+  // 40 changes, and the first frame of each log.
   nextFrame = 40 + Number(newestLog.slice(-10)) + 1
   expect(good.paths.filter((path) => path.includes('checkpoint'))).toHaveLength(2)
 })

@@ -30,8 +30,8 @@ test.each(['list', 'open', 'read'] as const)(
 
 describe('the durable store', () => {
   describe.each([
-    ['as any store', {}],
-    ['packed', { encode: packedObjects(1) }],
+    ['with plain objects', {}],
+    ['with packed objects', { encode: packedObjects(1) }],
   ])('%s', (_, how) => {
     let stores: DurableStores | undefined
     let opened = 0
@@ -91,7 +91,7 @@ describe('the durable store', () => {
     }
   })
 
-  test('changes forgotten before a restart stay forgotten', async () => {
+  test('changes removed from the history before a restart stay removed', async () => {
     const before = await stores.store('main', { history: { changes: 2 } })
     for (let i = 0; i < 6; i++) await put(before, at('a'), { v: String(i) })
     await reopen()
@@ -156,8 +156,8 @@ describe('the durable store', () => {
   test.each([
     ['is missing', () => rmSync(join(folder, 'format')), false],
     ['is empty', () => writeFileSync(join(folder, 'format'), ''), true],
-    ['is something else', () => writeFileSync(join(folder, 'format'), Buffer.alloc(5000, 7)), true],
-    ['was that of a LevelDB', () => renameSync(join(folder, 'format'), join(folder, 'CURRENT')), true],
+    ['has other content', () => writeFileSync(join(folder, 'format'), Buffer.alloc(5000, 7)), true],
+    ['is missing, and which has a file of LevelDB,', () => renameSync(join(folder, 'format'), join(folder, 'CURRENT')), true],
   ])('a folder whose format file %s is opened, unless its state is missing, too', async (_, damage, isKnown) => {
     await put(await stores.store('main'), at('a'))
     await stores.close()

@@ -19,27 +19,27 @@ beforeEach(() => {
 const inUse = () => `Cannot open data folder ${folder}: it is in use by another process`
 
 /** Starts a process that has the folder open and has written to it. */
-async function holder(): Promise<ChildProcess> {
+async function startHolder(): Promise<ChildProcess> {
   const writer = fileURLToPath(new URL('./crash-writer.ts', import.meta.url))
   const child = spawn(process.execPath, [writer, folder, '4000000', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
   // It prints first the found state, then its acknowledged writes.
-  let said = ''
-  while (said.split('\n').length < 3) said += ((await once(child.stdout, 'data')) as [Buffer])[0].toString()
+  let output = ''
+  while (output.split('\n').length < 3) output += ((await once(child.stdout, 'data')) as [Buffer])[0].toString()
   child.stdout.resume()
   return child
 }
 
-async function saidBy(program: string): Promise<string> {
+async function outputOf(program: string): Promise<string> {
   const args = ['--expose-gc', '--input-type=module', '-e', program, folder]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const [said] = (await once(child.stdout, 'data')) as [Buffer]
-  return said.toString().trim()
+  const [output] = (await once(child.stdout, 'data')) as [Buffer]
+  return output.toString().trim()
 }
 
 describe('the lock of a data folder', () => {
   test('excludes a second process, and is released when the first one is killed', async () => {
     for (let time = 0; time < 2; time++) {
-      const child = await holder()
+      const child = await startHolder()
       await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
       child.kill('SIGKILL')
       await once(child, 'exit')
@@ -59,19 +59,19 @@ describe('the lock of a data folder', () => {
   test('still excludes other processes after a second open has failed', async () => {
     const lock = await FolderLock.take(folder)
     await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
-    const said = await saidBy(`import { FolderLock } from '${new URL('./folder-lock.ts', import.meta.url).href}'
+    const output = await outputOf(`import { FolderLock } from '${new URL('./folder-lock.ts', import.meta.url).href}'
       await FolderLock.take(process.argv[1]).then(() => console.log('taken'), (err) => console.log(err.message))`)
-    expect(said).toBe(inUse())
+    expect(output).toBe(inUse())
     lock.release()
   })
 
   test('is kept as long as a store of the folder is open, also across garbage collections', async () => {
-    const said = await saidBy(`import { openDurable } from '${new URL('./durable.ts', import.meta.url).href}'
+    const output = await outputOf(`import { openDurable } from '${new URL('./durable.ts', import.meta.url).href}'
       const open = () => openDurable(process.argv[1], { clock: { now: () => 0 } })
       globalThis.kept = await (await open()).store('main')
       for (let time = 0; time < 3; time++) await new Promise((done) => setImmediate(() => done(gc())))
       await open().then(() => console.log('taken'), (err) => console.log(err.message))`)
-    expect(said).toBe(inUse())
+    expect(output).toBe(inUse())
   })
 
   test('is a file that stays empty', async () => {
@@ -85,7 +85,7 @@ describe('the lock of a data folder', () => {
     ['a letter', Buffer.from('x')],
     ['a text', Buffer.from('not a lock\n'.repeat(1000))],
     ['zeros', Buffer.alloc(4096)],
-    ['a beginning of a database', Buffer.from('SQLite format 3\0'.padEnd(5000, '\x07'))],
+    ['the beginning of a SQLite database', Buffer.from('SQLite format 3\0'.padEnd(5000, '\x07'))],
   ])('can be taken by one process at a time after its file was overwritten with %s', async (_, bytes) => {
     ;(await FolderLock.take(folder)).release()
     writeFileSync(join(folder, 'LOCK'), bytes)

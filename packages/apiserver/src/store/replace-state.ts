@@ -22,7 +22,7 @@ export async function replaceState(files: Files, folder: string, make: (folder: 
   await settleState(files, folder)
 }
 
-/** Completes an interrupted replacement: forward when the old state has been moved away, otherwise back. */
+/** Completes an interrupted replacement if the old state has been moved away; otherwise undoes it. */
 export async function settleState(files: Files, folder: string): Promise<void> {
   const names = new Set(await files.list(folder))
   if (!names.has(StateName) && names.has(RestoredName)) {

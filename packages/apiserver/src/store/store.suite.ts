@@ -9,7 +9,7 @@ export const at = (name: string, namespace = 'default', resource = 'configmaps')
 const object = (name: string, data: Record<string, string> = {}): KubeObject =>
   ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' }, data }) as unknown as KubeObject
 
-/** Writes the object independent of the stored one. */
+/** Writes an object, and replaces the stored one if it exists. */
 export const put = (store: Store, key: StoreKey, data?: Record<string, string>): Promise<Change> =>
   store.commit({ key, previous: store.get(key), object: object(key.name, data) })
 
@@ -26,7 +26,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
   afterEach(() => store.close())
 
   describe('commits', () => {
-    test('each has the next revision, and the object carries it, frozen', async () => {
+    test('each has the next revision, and stores it in the frozen object', async () => {
       const first = await put(store, at('a'))
       const second = await put(store, at('b'))
       expect([first.revision, second.revision, store.revision]).toEqual([1, 2, 2])

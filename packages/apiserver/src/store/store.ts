@@ -31,7 +31,7 @@ export interface Write {
   readonly key: StoreKey
   /** The object that the writer read (compared by identity), `undefined` when it found none. A different stored object is a conflict. */
   readonly previous: KubeObject | undefined
-  /** The object to store, a private draft that the store stamps with its resourceVersion and freezes; `undefined` deletes. */
+  /** The object to store: a private draft, in which the store sets the resourceVersion, and which it freezes. `undefined` deletes. */
   readonly object: KubeObject | undefined
 }
 

@@ -89,7 +89,7 @@ function readApplied(context: RequestContext): UnknownObject {
     reject()
     return badRequest(why)
   }
-  const unknown = coerceMetadata(info, body, wrongType, { keepsHollow: true })
+  const unknown = coerceMetadata(info, body, wrongType, { keepsEmpty: true })
   if (unknown.length > 0) reject()
   const object = body as UnknownObject
   const { metadata } = object

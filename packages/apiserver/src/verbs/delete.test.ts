@@ -72,7 +72,7 @@ describe('a delete', () => {
     expect(await get()).toBeDefined()
   })
 
-  test('calls admission that names DELETE', async () => {
+  test('calls the admission of kinds that name DELETE', async () => {
     const guard = admission({ kind: Widget, operations: ['DELETE'], validate: () => [forbidden('spec', 'is in use')] })
     const { client } = await testServer({ admission: [guard] })
     await client.create(Widget, aWidget('w'))

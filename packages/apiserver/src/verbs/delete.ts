@@ -92,7 +92,7 @@ export async function removeNamed(
   const key = keyFor(info, namespace, name)
   for (;;) {
     const current = stored(server, info, key)
-    const old = await server.converter.show(info, current as UnknownObject)
+    const old = await server.converter.convert(info, current as UnknownObject)
     checkPreconditions(info, old, deletion)
     await validateAdmission(server, context, old, old, 'DELETE')
     // For an eviction, webhooks have already been called with the Eviction.
@@ -103,12 +103,12 @@ export async function removeNamed(
     if (equal(marked, current)) return { state: 'pending', object: old }
     const gone = isDone(marked)
     if (gone && options.dryRun) return { state: 'gone', object: old }
-    if (options.dryRun) return { state: 'pending', object: await server.converter.show(info, freeze(marked)) }
+    if (options.dryRun) return { state: 'pending', object: await server.converter.convert(info, freeze(marked)) }
     try {
       const { object } = await server.store.commit({ key, previous: current, object: gone ? undefined : marked })
       // Upstream: kinds with a grace period return the object marked as deleted, even with a grace period of 0.
       if (gone) return { state: 'gone', object: info.strategy.gracePeriod ? freeze(marked) : old }
-      return { state: 'pending', object: await server.converter.show(info, object!) }
+      return { state: 'pending', object: await server.converter.convert(info, object!) }
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err
     }

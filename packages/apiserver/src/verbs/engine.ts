@@ -1,5 +1,5 @@
 /**
- * The API server without HTTP: verbs over `ApiRequest`. The HTTP edge (`http/`) translates to and from it, the in-process
+ * The API server without HTTP: verbs over `ApiRequest`. The HTTP layer (`http/`) converts its requests and responses, the in-process
  * transport calls it directly.
  */
 import type { ApiRequest, KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'

@@ -6,5 +6,5 @@ import { parseRevision } from './steps/revision.ts'
 /** Returns the stored object, shared and frozen. A resourceVersion in the request is the minimum revision. */
 export async function get(server: ServerContext, { info, request, options, signal }: RequestContext): Promise<KubeObject> {
   await reached(server, info, parseRevision(options.resourceVersion), signal)
-  return server.converter.show(info, stored(server, info, keyFor(info, request.namespace, request.name!)))
+  return server.converter.convert(info, stored(server, info, keyFor(info, request.namespace, request.name!)))
 }

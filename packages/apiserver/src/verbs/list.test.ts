@@ -62,27 +62,27 @@ describe('a list', () => {
     ['an unknown field', { fieldSelector: 'spec.replicas=1' }, '400 BadRequest: field label not supported: spec.replicas'],
     ['a broken selector', { labelSelector: '=x' }, "400 BadRequest: found '=', expected: !, identifier, or 'end of string'"],
     [
-      'a match without a version',
+      'resourceVersionMatch without a resourceVersion',
       { resourceVersionMatch: 'Exact' },
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided',
     ],
     [
-      'exactly version 0',
+      'resourceVersionMatch Exact of resourceVersion 0',
       { resourceVersion: '0', resourceVersionMatch: 'Exact' },
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
     ],
     [
-      'a match with a token',
+      'resourceVersionMatch with a continue token',
       { resourceVersion: '5', resourceVersionMatch: 'Exact', continue: 'x' },
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided',
     ],
     [
-      'a version that is not a number',
+      'a resourceVersion that is not a number',
       { resourceVersion: 'abc' },
       '400 BadRequest: invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
     ],
     [
-      'a version with a token',
+      'a resourceVersion with a continue token',
       { resourceVersion: '5', continue: Buffer.from('{"v":"meta.k8s.io/v1","rv":1,"start":"a"}').toString('base64url') },
       '400 BadRequest: specifying resource version is not allowed when using continue',
     ],

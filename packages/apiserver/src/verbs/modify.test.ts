@@ -121,7 +121,7 @@ describe('an update', () => {
     expect(await t.client.get(Widget, at('w'))).toMatchObject({ spec: { replicas: 1 } })
   })
 
-  test('of a namespace keeps its label', async () => {
+  test('of a namespace keeps its label kubernetes.io/metadata.name', async () => {
     const patched = await t.client.patch(Namespace, { name: namespace }, { type: 'merge', body: { metadata: { labels: null } } })
     expect(patched.metadata.labels).toEqual({ 'kubernetes.io/metadata.name': 'default' })
   })
@@ -313,7 +313,7 @@ describe('scale', () => {
     await t.client.create(Widget, aWidget('w', { replicas: 2 }))
   })
 
-  test('shows and changes replicas as a Scale for all kinds', async () => {
+  test('reads and changes replicas as a Scale for all kinds', async () => {
     expect(await t.client.transport.send({ verb: 'get', ...target })).toMatchObject({
       kind: 'Scale',
       apiVersion: 'autoscaling/v1',
@@ -389,7 +389,7 @@ describe('scale', () => {
     expect((await t.client.get(Widget, at('w'))).spec).toEqual({ replicas: 4, color: 'grey' })
   })
 
-  test('of a custom resource without replicas cannot be shown, but can be set', async () => {
+  test('of a custom resource without replicas cannot be read, but can be set', async () => {
     const { spec } = customResourceDefinition(Widget)
     const scale = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' }
     await t.client.create(CustomResourceDefinition, {

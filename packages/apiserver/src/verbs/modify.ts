@@ -40,7 +40,7 @@ export async function modify(server: ServerContext, context: RequestContext, cha
 
 async function writeOf(server: ServerContext, context: RequestContext, change: Change, stored: KubeObject): Promise<Write> {
   const { info, request } = context
-  const old = await server.converter.show(info, stored as UnknownObject)
+  const old = await server.converter.convert(info, stored as UnknownObject)
   return {
     stored,
     old,

@@ -133,27 +133,27 @@ describe('a watch', () => {
 
   test.each([
     [
-      'initial events without a match',
+      'sendInitialEvents without resourceVersionMatch',
       { sendInitialEvents: true },
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
     ],
     [
-      'a match without initial events',
+      'resourceVersionMatch without sendInitialEvents',
       { resourceVersionMatch: 'NotOlderThan' },
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
     ],
     [
-      'initial events of one version exactly',
+      'sendInitialEvents with resourceVersionMatch Exact',
       { sendInitialEvents: true, resourceVersionMatch: 'Exact' },
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan, resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan"]',
     ],
     [
-      'a token',
+      'a continue token',
       { continue: 'x' },
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided',
     ],
     [
-      'a version that is not a number',
+      'a resourceVersion that is not a number',
       { resourceVersion: 'abc' },
       '500 : resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
     ],

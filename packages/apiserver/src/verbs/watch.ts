@@ -81,11 +81,11 @@ function viewOf({ info, options, request: { namespace } }: RequestContext): View
 /** View with conversion: one webhook call for the initial objects and one for each change, shared by all watchers. */
 function convertedView({ converter }: ServerContext, { info, options, request: { namespace } }: RequestContext): View {
   const selection = selectionOf(info, options)
-  const show = (object: KubeObject) => converter.showShared(info, object)
-  const selects = async (object: KubeObject) => selection === undefined || selection(await show(object))
+  const converted = (object: KubeObject) => converter.convertShared(info, object)
+  const selects = async (object: KubeObject) => selection === undefined || selection(await converted(object))
   return {
     initial: (stored, mark) => async () => {
-      const objects = await converter.showAll(info, stored)
+      const objects = await converter.convertAll(info, stored)
       const selected = objects.filter((object) => selection === undefined || selection(object))
       return [...selected.map((object) => ({ type: 'ADDED' as const, object })), ...mark]
     },
@@ -97,8 +97,8 @@ function convertedView({ converter }: ServerContext, { info, options, request: {
         if (namespace !== undefined && key.namespace !== namespace) continue
         const was = previous !== undefined && (await selects(previous))
         const is = object !== undefined && (await selects(object))
-        if (is) events.push({ type: was ? 'MODIFIED' : 'ADDED', object: await show(object) })
-        else if (was) events.push({ type: 'DELETED', object: await show(lastSeen(change)) })
+        if (is) events.push({ type: was ? 'MODIFIED' : 'ADDED', object: await converted(object) })
+        else if (was) events.push({ type: 'DELETED', object: await converted(lastSeen(change)) })
       }
       return events
     },

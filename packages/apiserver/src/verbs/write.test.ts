@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 test.each([
   ['a create', 'create', 0, 13],
   ['an update', 'update', 0, 13],
-  // Checked, compared, encoded as managedFields: 256 of them at a time.
+  // 256 annotations at a time are checked, compared, and encoded as managedFields.
   ['a create of many annotations', 'create', 2560, 13 + 3 * 10],
 ] as const)('other requests run between the pieces of %s that takes long', async (_, verb, annotations, expected) => {
   let pauses = 0

@@ -22,7 +22,7 @@ export interface Write {
   reset(object: UnknownObject): void
   /** Updates managedFields. Returns the draft to continue with. */
   manageFields(object: UnknownObject): UnknownObject | Promise<UnknownObject>
-  /** Counts the generation, when the strategy has prepared the object. */
+  /** Increases the generation if needed, after the strategy has prepared the object. */
   countGeneration?(object: UnknownObject): void
   /** Last check before the commit. @throws StatusError, or StoreConflict to try again */
   check?(object: UnknownObject): void
@@ -77,7 +77,7 @@ export async function store(
     const converted = await inStorageVersion(server, context, object)
     rejectTooLarge(converted)
     const { object: written } = await server.store.commit({ key, previous: stored, object: converted })
-    return await server.converter.show(info, written!)
+    return await server.converter.convert(info, written!)
   } finally {
     server.pending.delete(object)
   }
@@ -98,7 +98,7 @@ async function inStorageVersion(
     markDefaulted(info, object)
     return object
   }
-  if (conversion) return draft(await converter.show(stored, object))
+  if (conversion) return draft(await converter.convert(stored, object))
   if (builtin) {
     stored.convertFrom![apiVersion]!(object)
     object.apiVersion = stored.apiVersion

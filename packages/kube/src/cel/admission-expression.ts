@@ -30,7 +30,7 @@ export interface AdmissionScope {
   readonly hasParams?: boolean
   /** Whether `authorizer` is declared. Default true. */
   readonly hasAuthorizer?: boolean
-  /** Each may use the ones before it. */
+  /** Variables of the policy. Each may use the variables before it. */
   readonly variables?: readonly { readonly name: string; readonly expression: AdmissionExpression }[]
 }
 

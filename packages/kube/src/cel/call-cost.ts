@@ -74,7 +74,7 @@ const isText = ({ kind }: Type): boolean => kind === 'string' || kind === 'bytes
 const ofFirst: Cost = ({ args }) => args[0] && { cost: traversal(args[0].size) }
 const ofTarget: Cost = ({ target }) => target && { cost: traversal(target.size), size: target.size }
 
-/** Visits each item, and each character of items that are texts. */
+/** Cost of a function that visits each item, and each character of items that are strings. */
 const ofItems: Cost = ({ target }) => {
   if (!target) return undefined
   if (!target.items) return { cost: traversal(target.size) }
@@ -118,7 +118,7 @@ const ofEqual: Cost = (call) => {
   return ofEquality(call)
 }
 
-/** An address is 4 or 16 bytes. */
+/** Size of an IP address in bytes. */
 const address = new Range(4, 16)
 
 const ofContained =
@@ -151,7 +151,7 @@ const ofReplace: Cost = ({ target, args: [what, by] }) => {
 
 const ofSplit: Cost = ({ target, args: [, limit] }) => {
   if (!target) return undefined
-  // Upstream: a number below zero, which means no limit, is a very large one.
+  // Upstream: a negative number means that there is no limit.
   const max = limit?.literal === undefined ? target.size.max : limit.literal < 0 ? Most : limit.literal
   return { cost: traversal(target.size, 2), size: new Range(0, max) }
 }
@@ -202,7 +202,7 @@ const costs: { readonly [name: string]: Cost } = {
   startsWith: ofFirst,
   endsWith: ofFirst,
   contains: ({ target, args: [part] }) => target && { cost: traversal(target.size).times(traversal(part!.size)) },
-  // Upstream: the function has no cost estimator of its own, unlike the method, so its cost is that of a flat call.
+  // Only the method. Upstream has no cost estimator for the function `matches(text, pattern)`, which gets the default cost.
   matches: ({ target, args: [expression] }) => target && { cost: pattern(target.size, expression!.size) },
   find: ofFind,
   findAll: ofFind,

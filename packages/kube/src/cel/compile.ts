@@ -1,5 +1,5 @@
 /**
- * Checks the types of an expression and compiles it to a function, in one walk. Checks that types leave open (`dyn`) happen at run time.
+ * Checks the types of an expression and compiles it to a function, in one walk. Values of type `dyn` are checked at run time.
  */
 import { compilePattern } from '../structural/pattern.ts'
 import {
@@ -98,7 +98,7 @@ const within = (scope: Scope, added: readonly Variable[]): Scope => ({
   size: scope.size + added.length,
 })
 
-/** Names of types, which are also values. */
+/** Names of types. In CEL a type is also a value. */
 const TypeNames: ReadonlySet<string> = new Set(
   `bool int uint double string bytes list map null_type type optional_type google.protobuf.Timestamp google.protobuf.Duration
    net.IP net.CIDR kubernetes.URL kubernetes.Quantity kubernetes.NamedFormat kubernetes.Semver`.split(/\s+/),
@@ -533,7 +533,7 @@ function typeLiteral(name: string): Compiled | undefined {
   return { type: { kind: 'type' }, evaluate: () => value }
 }
 
-/** `a.b.c`, when the node is only names. */
+/** Returns the dotted name that the node consists of, such as `a.b.c`; `undefined` for other nodes. */
 function dotted(node: Node): string | undefined {
   if (node.kind === 'name') return node.name
   if (node.kind !== 'select' || node.optional) return undefined

@@ -24,10 +24,10 @@ interface Case {
 
 type Literal = { readonly [kind: string]: never }
 
-/** Messages, enums, and extensions that Kubernetes does not have. */
-const elsewhere =
+/** Cases about messages, enums and extensions that Kubernetes does not have. */
+const notInKubernetes =
   /^(?:enums|proto|wrappers|dynamic|encoders|block|math_ext|type_deduction|unknowns|network|bindings|namespace)|qualified_identifier|quoted_map_fields/
-/** Literals of several types, which upstream disables, too. */
+/** Lists and maps whose literal items have different types, which upstream disables, too. */
 const isMixed = (err: unknown): boolean => err instanceof CompileError && /expected type '.*' but found '/.test(err.message)
 const isMixedRange = (expr: string): boolean => /\bin [[{].*(?:'\w+'|b'|\du)/.test(expr)
 
@@ -37,7 +37,7 @@ test('expressions evaluate as the specification requires', () => {
   const visit = ({ name, suites = [], tests: cases = [] }: Suite, path: string): void => {
     for (const suite of suites) visit(suite, `${path}/${suite.name}`)
     for (const { original } of cases) {
-      if (original.container || original.disableCheck || elsewhere.test(path) || elsewhere.test(name)) continue
+      if (original.container || original.disableCheck || notInKubernetes.test(path) || notInKubernetes.test(name)) continue
       if (/TestAllTypes|google\.protobuf\.(?!Timestamp|Duration)/.test(original.expr) || isMixedRange(original.expr)) continue
       const got = outcome(original)
       if (got === true) passed++
@@ -49,7 +49,7 @@ test('expressions evaluate as the specification requires', () => {
   expect(passed).toBeGreaterThan(1200)
 })
 
-/** Returns true when the case passes, an error text when it fails, `undefined` when it does not apply here. */
+/** Returns true when the case passes, an error text when it fails, `undefined` when Kubernetes does not support it. */
 function outcome({ expr, bindings = {}, value, evalError }: Case): true | string | undefined {
   const names = Object.keys(bindings)
   let given: Value[]
@@ -107,5 +107,5 @@ function valueOf(literal: Literal): Value {
       if (result.kind === 'value' && (result.value instanceof Timestamp || result.value instanceof Duration)) return result.value
     }
   }
-  throw new Error(`${kind} is not for here`)
+  throw new Error(`${kind} is not supported`)
 }

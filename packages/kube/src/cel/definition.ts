@@ -83,8 +83,8 @@ function checkAllRules(schema: JSONSchema, place: Place, found: Found): boolean 
 }
 
 /**
- * Maximum number of values that one value of the schema contains of each inner schema; `undefined` without a limit. Upstream:
- * extractMaxElements.
+ * Maximum number of items, map entries or members with the same inner schema in one value of this schema; `undefined` without a limit.
+ * Upstream: extractMaxElements.
  */
 function mostMembers({ type, additionalProperties, maxProperties, maxItems }: JSONSchema): number | undefined {
   const limit = (most: number | undefined) => (most === undefined ? undefined : Math.max(0, Number(most)))

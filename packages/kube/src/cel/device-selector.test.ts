@@ -43,7 +43,7 @@ describe('an expression that selects devices', () => {
     expect(problem?.kind === 'invalid' && problem.message.slice(0, message.length)).toBe(message)
   })
 
-  /** How often each may occur in three nested loops, joined with `&&`. */
+  /** How many times a term, joined with itself by `&&` inside three nested loops, may occur before the expression is too costly. */
   test.each<[string, number]>([
     ['device.driver == "a"', 9],
     ['device.driver.startsWith("abc")', 9],
@@ -78,11 +78,11 @@ describe('an expression that selects devices', () => {
     ['device.capacity[a].map(c, c).size() > 1', 0],
     ['device.driver.replace("a", "b") == "c"', 1],
   ])('%s may occur %i times', (term, most) => {
-    const asked = (times: number) => {
+    const problemOf = (times: number) => {
       const terms = Array.from({ length: times }, () => term).join(' && ')
       const inner = `device.attributes[a].all(c0, ${terms})`
       return deviceSelectorProblem(`device.attributes.all(a, device.capacity.exists(b, ${inner}))`)?.kind
     }
-    expect([most === 0 ? undefined : asked(most), asked(most + 1)]).toEqual([undefined, 'too costly'])
+    expect([most === 0 ? undefined : problemOf(most), problemOf(most + 1)]).toEqual([undefined, 'too costly'])
   })
 })

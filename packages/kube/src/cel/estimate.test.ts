@@ -34,18 +34,18 @@ function problemOf(compile: () => unknown): string {
   return 'none'
 }
 
-describe.each(costs)('of $schema.type $#', ({ schema, rules, occurrences }) => {
-  test('has as many values in one object as upstream estimates', () => {
+describe.each(costs)('a schema of type $schema.type ($#)', ({ schema, rules, occurrences }) => {
+  test('has as many occurrences in one object as upstream estimates', () => {
     expect(mostOccurrences(declaredSize(schema, false)!)).toBe(occurrences)
   })
 
-  test.each(Object.entries(rules))('%s costs at most %d', (rule, cost) => {
-    // Beyond 2^53 the last digits do not matter.
+  test.each(Object.entries(rules))('the rule %s costs at most %d', (rule, cost) => {
+    // Compares twelve digits: costs above 2^53 are not exact in JavaScript.
     expect(costOf(rule, schema) / Math.max(1, cost)).toBeCloseTo(cost === 0 ? 0 : 1, 12)
   })
 })
 
-describe.each(texts)('errors in $schema.type $#', ({ schema, rules }) => {
+describe.each(texts)('compile errors of rules for a schema of type $schema.type ($#)', ({ schema, rules }) => {
   test.each(Object.entries(rules))('%s', (rule, text) => {
     expect(problemOf(() => costOf(rule, schema))).toBe(text)
   })

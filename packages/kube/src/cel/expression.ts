@@ -23,8 +23,8 @@ export type Result = { readonly cost: number } & (
 )
 
 /**
- * Compiles an expression. `run` takes a value for each variable, in order; an error thrown by `values` becomes the result. @throws
- * CompileError
+ * Compiles an expression. `run` takes a function that returns a value for each variable, in order; an EvaluationError that this function
+ * throws becomes the result. @throws CompileError
  */
 export function expression(source: string, variables: readonly Variable[], dialect?: Dialect): Expression {
   const node = parse(source, dialect)

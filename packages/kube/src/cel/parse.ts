@@ -244,7 +244,7 @@ class Parser {
 
 const Starts = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 
-/** Where arguments begin, there may be none. */
+/** Tokens expected after the opening bracket of a call: the start of an argument, or `)` when there are no arguments. */
 const StartsOrCloses = Starts.replace("'(',", "'(', ')',")
 
 /** Macros by name: allowed numbers of variables, and whether a filter argument may precede the body. */

@@ -34,7 +34,7 @@ export interface CompiledRule {
   estimates?(size: DeclaredSize): { readonly rule: number; readonly message?: number }
   /** Evaluates the rule for a value and the old value, both in JSON form. Absent when there is an error. */
   evaluate?(self: unknown, old: Before, limit: number): Result
-  /** Evaluates the message expression; absent when the rule has none that is valid. */
+  /** Evaluates the message expression; absent when the rule has no valid message expression. */
   message?(self: unknown, old: Before, limit: number): Message
 }
 

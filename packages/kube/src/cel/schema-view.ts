@@ -51,7 +51,7 @@ function viewOf(schema: JSONSchema): SchemaView | undefined {
   }
 }
 
-/** Null is null for every schema. Only nullable fields still contain one: nulls of other fields are dropped before. */
+/** A null is null in expressions, for every schema. Only nullable fields can be null here: nulls of other fields were dropped earlier. */
 const viewing = (type: Type, view: (raw: unknown) => Value): SchemaView => ({
   type,
   view: (raw) => (raw === null || raw === undefined ? null : view(raw)),

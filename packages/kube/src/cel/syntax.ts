@@ -3,7 +3,7 @@
  * the macro.
  */
 
-/** Position of a node in the source, as upstream counts: of calls the bracket, of operators and selections the operator. */
+/** Position of a node in the source, as upstream reports it: the bracket of a call, the operator of an operation or a selection. */
 interface At {
   readonly at: number
 }

@@ -134,7 +134,7 @@ describe('an unchanged part of an update', () => {
     expect(errorTexts(spec({ n: small, m: small }), { n: 50, m: 1 }, { n: 50, m: 2 })).toEqual([])
     expect(errorTexts(spec({ n: small, m: small }), { n: 51, m: 1 }, { n: 50, m: 1 })).toHaveLength(1)
   })
-  test('is an atomic list as a whole, not its items', () => {
+  test('can be an atomic list as a whole, but not one item of it', () => {
     expect(errorTexts(spec({ l: atomic, m: small }), { l: [50], m: 1 }, { l: [50], m: 2 })).toEqual([])
     expect(errorTexts(spec({ l: atomic }), { l: [50, 1] }, { l: [50] })).toEqual([
       'spec.l[0]: Invalid value: 50: failed rule: self < 10',

@@ -37,7 +37,7 @@ export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
 
 /**
  * Returns errors of a single value in a schema, such as a default. Upstream: the value is validated as an update from itself, so that
- * transition rules run as well; without errors, then as a create.
+ * transition rules run as well; if that finds no errors, it is also validated as a create.
  */
 export function ruleErrorsOfValue(schema: JSONSchema, value: unknown): RuleError[] {
   const check = compileCheck(schema, false)
@@ -123,7 +123,7 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   return { usesOldSelf, run }
 }
 
-/** Compares identity always, content only where needed: otherwise each level would compare all inner levels again. */
+/** Compares content only if `isCompared`, otherwise only identity: if each level compared content, inner levels would be compared repeatedly. */
 const same = (value: unknown, old: unknown, isCompared: boolean): boolean => value === old || (isCompared && equal(value, old))
 
 interface Subject {

@@ -79,7 +79,7 @@ export abstract class Opaque {
   abstract equals(other: Opaque): boolean
 }
 
-/** How lists of an API object are compared and concatenated: by order, as sets, or by the keys of their items. */
+/** Comparison and concatenation of lists in API objects: in order, as sets, or by the keys of the items. */
 export type ListKind = 'atomic' | 'set' | { readonly keys: readonly string[] }
 
 /** A list of values, or of raw items that a view converts to values. */

@@ -70,7 +70,7 @@ export function aggregate<Reason extends string>(
 interface Report {
   readonly kind: string
   readonly name: string
-  /** Whether its message is listed before others: upstream lists control plane machines first. */
+  /** Whether the message is listed before others: upstream lists control plane Machines first. */
   readonly first: boolean
   readonly message: string
   readonly since: string
@@ -115,7 +115,7 @@ function messageOf(reports: readonly Report[]): string {
   return lines.join('\n')
 }
 
-/** Groups of equal messages per kind. A message that several kinds share has its highest priority in all of them. */
+/** Groups equal messages of each kind. A message that several kinds share gets its highest priority in each of these kinds. */
 function groupsByKind(reports: readonly Report[]): [kind: string, groups: Group[]][] {
   const ordered = [...reports].sort((a, b) => rankOf(a) - rankOf(b) || compareText(a.since, b.since))
   const best = new Map<string, { first: boolean; rank: number }>()

@@ -117,22 +117,26 @@ describe('mirror', () => {
   const cause = (path: string) => `failed to convert ${path} from StubMachine to []metav1.Condition:`
   test.each([
     [
-      'the status of another condition',
+      'another condition with an unknown status',
       { conditions: [good, { type: 'Other', status: 'Maybe' }] },
       `${cause('status.conditions')} status for the Other condition must be one of True, False, Unknown`,
     ],
     [
-      'no status',
+      'a condition without a status',
       { conditions: [{ type: 'Ready' }] },
       `${cause('status.conditions')} status must be set for the Ready condition`,
     ],
-    ['no type', { conditions: [{ status: 'True' }] }, `${cause('status.conditions')} type must be set for all conditions`],
     [
-      'a list in transition',
+      'a condition without a type',
+      { conditions: [{ status: 'True' }] },
+      `${cause('status.conditions')} type must be set for all conditions`,
+    ],
+    [
+      'the newer list of an object in transition',
       { conditions: [good], v1beta2: { conditions: [{ type: 'Ready', status: 'Yes' }] } },
       `${cause('status.v1beta2.conditions')} status for the Ready condition must be one of True, False, Unknown`,
     ],
-  ])('reports an object with an invalid list: %s', (_, status, message) => {
+  ])('is Unknown when the conditions are invalid: %s', (_, status, message) => {
     expect(mirror({ kind: 'StubMachine', status } as never, 'Ready')).toEqual({
       type: 'Ready',
       status: 'Unknown',

@@ -33,12 +33,16 @@ describe('setLegacyConditions', () => {
   })
 
   test.each<[string, NewLegacyCondition, string]>([
-    ['the same', legacyFalse('A', 'Why', 'Info', 'so'), then],
+    ['no change', legacyFalse('A', 'Why', 'Info', 'so'), then],
     ['another message', legacyFalse('A', 'Why', 'Info', 'because'), '2026-01-02T03:04:05Z'],
     ['another severity', legacyFalse('A', 'Why', 'Error', 'so'), '2026-01-02T03:04:05Z'],
     ['another reason', legacyFalse('A', 'How', 'Info', 'so'), '2026-01-02T03:04:05Z'],
-    ['another status, mirrored', { ...legacyTrue('A'), lastTransitionTime: '2025-12-31T00:00:00Z' }, '2026-01-02T03:04:05Z'],
-  ])('of %s: the time', (_, computed, time) => {
+    [
+      'another status, mirrored from another object',
+      { ...legacyTrue('A'), lastTransitionTime: '2025-12-31T00:00:00Z' },
+      '2026-01-02T03:04:05Z',
+    ],
+  ])('the transition time after %s', (_, computed, time) => {
     const [condition] = setLegacyConditions([since(legacyFalse('A', 'Why', 'Info', 'so'))], [computed], now)
     expect(condition?.lastTransitionTime).toBe(time)
   })
@@ -67,22 +71,26 @@ describe('setLegacyConditions', () => {
 describe('mirrors of Ready', () => {
   const fallback = legacyFalse('InfrastructureReady', 'WaitingForInfrastructure', 'Info')
   test.each<[string, unknown, string]>([
-    ['reports no condition', undefined, 'False/Info WaitingForInfrastructure'],
+    ['the fallback when it reports no conditions', undefined, 'False/Info WaitingForInfrastructure'],
     [
-      'of contract v1beta1',
+      'the condition of contract v1beta1',
       [{ type: 'Ready', status: 'False', severity: 'Error', reason: 'No', message: 'm' }],
       'False/Error No: m',
     ],
-    ['of contract v1beta2', [{ type: 'Ready', status: 'False', reason: 'NotReady', message: 'm' }], 'False NotReady: m'],
-    ['beside invalid entries', [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }], 'True'],
-    ['not a list', 'conditions', 'False/Info WaitingForInfrastructure'],
-  ])('of a provider: %s', (_, conditions, expected) => {
+    [
+      'the condition of contract v1beta2, without a severity',
+      [{ type: 'Ready', status: 'False', reason: 'NotReady', message: 'm' }],
+      'False NotReady: m',
+    ],
+    ['the condition in a list with invalid entries', [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }], 'True'],
+    ['the fallback when its conditions are not a list', 'conditions', 'False/Info WaitingForInfrastructure'],
+  ])('of a provider are %s', (_, conditions, expected) => {
     const mirrored = mirrorProviderReady({ status: { conditions } }, 'InfrastructureReady', fallback)
     expect(text(mirrored)).toBe(expected)
     expect(mirrored.type).toBe('InfrastructureReady')
   })
 
-  test('of one of our own objects: its legacy condition, with its time', () => {
+  test('of one of our own objects are its legacy condition, with its time', () => {
     const status = {
       conditions: [since(legacyTrue('Ready'))],
       deprecated: { v1beta1: { conditions: [since(legacyFalse('Ready', 'No', 'Info'))] } },
@@ -105,14 +113,14 @@ describe('legacySummary', () => {
   const bare: NewLegacyCondition = { type: 'F', status: 'False', reason: 'Bare', message: 'f' }
   const of = ['F', 'E', 'D', 'C', 'B', 'A']
   test.each<[string, NewLegacyCondition[], string]>([
-    ['nothing', [], 'none'],
-    ['an error before all others', [unknown, ok, info, warning, error], 'False/Error Broken: a'],
-    ['a warning before information', [unknown, ok, info, warning], 'False/Warning Odd: b'],
-    ['information before True', [unknown, ok, info], 'False/Info Slow: c'],
-    ['True before Unknown', [unknown, ok], 'True'],
-    ['Unknown alone', [unknown], 'Unknown Dark: e'],
-    ['False without severity after all others', [bare, unknown], 'Unknown Dark: e'],
-    ['False without severity alone', [bare], 'False Bare: f'],
+    ['no condition is reported', [], 'none'],
+    ['an error decides before all others', [unknown, ok, info, warning, error], 'False/Error Broken: a'],
+    ['a warning decides before information', [unknown, ok, info, warning], 'False/Warning Odd: b'],
+    ['information decides before True', [unknown, ok, info], 'False/Info Slow: c'],
+    ['True decides before Unknown', [unknown, ok], 'True'],
+    ['Unknown decides when it is alone', [unknown], 'Unknown Dark: e'],
+    ['False without severity decides after all others', [bare, unknown], 'Unknown Dark: e'],
+    ['False without severity decides when it is alone', [bare], 'False Bare: f'],
     ['an earlier Ready condition is ignored', [legacyFalse('Ready', 'Old', 'Error')], 'none'],
     ['conditions that are not listed are ignored', [legacyFalse('G', 'Other', 'Error'), ok], 'True'],
   ])('%s', (_, conditions, expected) => {
@@ -125,10 +133,18 @@ describe('legacySummary', () => {
   })
 
   test.each<[string, NewLegacyCondition[], string]>([
-    ['one of two', [legacyTrue('A'), legacyFalse('B', 'Waiting', 'Info')], 'False/Info Waiting: 1 of 2 completed'],
-    ['the other is not reported yet', [legacyFalse('B', 'Waiting', 'Info')], 'False/Info Waiting: 0 of 2 completed'],
-    ['all done', [legacyTrue('A'), legacyTrue('B')], 'True'],
-    ['more than steps', [legacyTrue('A'), legacyTrue('B'), legacyFalse('C', 'Sick', 'Warning', 'm')], 'False/Warning Sick: m'],
+    ['one of two is completed', [legacyTrue('A'), legacyFalse('B', 'Waiting', 'Info')], 'False/Info Waiting: 1 of 2 completed'],
+    [
+      'one is not completed, the other not reported yet',
+      [legacyFalse('B', 'Waiting', 'Info')],
+      'False/Info Waiting: 0 of 2 completed',
+    ],
+    ['all are completed', [legacyTrue('A'), legacyTrue('B')], 'True'],
+    [
+      'not counted when another condition is reported',
+      [legacyTrue('A'), legacyTrue('B'), legacyFalse('C', 'Sick', 'Warning', 'm')],
+      'False/Warning Sick: m',
+    ],
   ])('steps: %s', (_, conditions, expected) => {
     expect(text(legacySummary(conditions, { of: ['A', 'B', 'C'], steps: ['A', 'B'] }))).toBe(expected)
   })
@@ -145,9 +161,9 @@ describe('legacyAggregate', () => {
   // biome-ignore format: a table
   test.each<[string, ReturnType<typeof machine>[], string]>([
     ['none is reported',           [machine('a'), machine('b')],                                        'none'],
-    ['all are',                      [machine('a', legacyTrue('Ready')), machine('b', legacyTrue('Ready'))], 'True'],
-    ['one waits',                    [machine('a', legacyTrue('Ready')), machine('b', waiting)],          'False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed'],
-    ['by name',                      [machine('b', waiting), machine('a', waiting), machine('c')],        'False/Info WaitingForInfrastructure @ Machine/a: 0 of 3 completed'],
+    ['all are Ready',                [machine('a', legacyTrue('Ready')), machine('b', legacyTrue('Ready'))], 'True'],
+    ['one is not Ready',             [machine('a', legacyTrue('Ready')), machine('b', waiting)],          'False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed'],
+    ['the first by name decides',    [machine('b', waiting), machine('a', waiting), machine('c')],        'False/Info WaitingForInfrastructure @ Machine/a: 0 of 3 completed'],
     ['a reason that names its object', [machine('a', failed), machine('b', waiting)],                      'False/Error Failed @ DevMachine/x: 0 of 2 completed'],
   ])('%s', (_, machines, expected) => {
     expect(text(legacyAggregate(machines, 'MachinesReady'))).toBe(expected)

@@ -27,8 +27,8 @@ function fieldsOfMap(map: MapType, value: unknown): FieldSet {
     const member = value[name]
     if (member === undefined) continue
     const below = fieldsOf(memberType(map, name) ?? {}, member)
-    const isHollow = member === null || (isRecord(member) && Object.keys(member).length === 0)
-    children.push([fieldElement(name), isHollow || !map.fields.has(name) ? { ...below, owned: true } : below])
+    const isEmpty = member === null || (isRecord(member) && Object.keys(member).length === 0)
+    children.push([fieldElement(name), isEmpty || !map.fields.has(name) ? { ...below, owned: true } : below])
   }
   return fieldSet(false, children)
 }

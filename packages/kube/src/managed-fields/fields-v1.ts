@@ -80,7 +80,7 @@ export function* encodeFields(set: FieldSet): Work<FieldsV1> {
   return fields
 }
 
-/** Returns how many of `nodes` are left when those of the set are taken; stops below zero. */
+/** Subtracts the number of nodes in the set from `nodes`. Stops counting when the result is negative. */
 function nodesLeft(set: FieldSet, nodes: number): number {
   let left = nodes - set.children.size
   for (const child of set.children.values()) {

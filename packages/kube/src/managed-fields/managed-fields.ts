@@ -75,7 +75,7 @@ export function* managedFieldsUpdate(live: KubeObject | undefined, next: KubeObj
   // Upstream: an object without managedFields gets them only with the next apply.
   if (entries.size === 0 && live) return
   try {
-    yield* accountFor(live, next, entries, { ...context, operation: 'Update' })
+    yield* updateEntries(live, next, entries, { ...context, operation: 'Update' })
     yield* setEntries(next, entries)
   } catch (err) {
     // Upstream: objects that do not fit the schema, such as older ones, or that have managers of versions that the kind no longer has,
@@ -106,7 +106,7 @@ function decodedOrNone(list: readonly ManagedFieldsEntry[] | undefined): Entries
 }
 
 /** Changes the entries for an update by the manager. */
-function* accountFor(
+function* updateEntries(
   live: KubeObject | undefined,
   next: KubeObject,
   entries: Entries,
@@ -186,7 +186,7 @@ export function* applying(
 
   const entries = decodeLive(live)
   if (live && entries.size === 0)
-    yield* accountFor(undefined, live, entries, { ...context, manager: BeforeFirstApply, operation: 'Update' })
+    yield* updateEntries(undefined, live, entries, { ...context, manager: BeforeFirstApply, operation: 'Update' })
 
   const applier: Manager = { manager, operation: 'Apply', apiVersion, subresource }
   const id = managerId(applier)

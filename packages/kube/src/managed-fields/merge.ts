@@ -60,7 +60,7 @@ function mergeList(list: ListType, live: unknown, applied: unknown): unknown {
         continue
       }
       if (rightItems.byElement.has(mine) && nextShared < shared.length && shared[nextShared] !== mine) {
-        // A shared item, but another shared item precedes it in the applied order.
+        // Both lists have this item, but in the applied order another shared item comes first. So it is taken later.
         l++
         continue
       }

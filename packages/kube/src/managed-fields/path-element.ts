@@ -81,7 +81,7 @@ export function inOrder(elements: PathElement[]): PathElement[] {
 }
 const Kinds = 'fkvi'
 
-/** The value with objects as lists of their names and values, in which order they are compared. */
+/** Replaces objects by lists of their names and values, because objects are compared in that order. */
 const sortable = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(sortable)

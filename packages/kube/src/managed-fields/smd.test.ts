@@ -192,7 +192,7 @@ function play({ schemaRef, type, converter, ignoreFilter, ignoredFields, steps }
     } else act()
     const value = live?.value ?? null
     // The converter of these scenarios writes no values, so that empty containers become null.
-    if (converter === 'repeatLetters') expect(hollowAsNull(value)).toEqual(expected.live)
+    if (converter === 'repeatLetters') expect(emptyAsNull(value)).toEqual(expected.live)
     else if (!('liveInV6_3_2' in expected && equal(value, expected.liveInV6_3_2))) expect(value).toEqual(expected.live)
     const owners = Object.fromEntries(
       [...managers].map(([name, { apiVersion: version, applied, fields }]) => [
@@ -210,11 +210,11 @@ function play({ schemaRef, type, converter, ignoreFilter, ignoredFields, steps }
   }
 }
 
-function hollowAsNull(value: unknown): unknown {
+function emptyAsNull(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Object.keys(value).length === 0) return null
-  if (Array.isArray(value)) return value.map(hollowAsNull)
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, hollowAsNull(member)]))
+  if (Array.isArray(value)) return value.map(emptyAsNull)
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, emptyAsNull(member)]))
 }
 
 for (const file of readdirSync(new URL('testdata/scenarios/', import.meta.url)).sort()) {
@@ -254,7 +254,7 @@ describe('removing and extracting fields', () => {
     const fields = decodeFields(one.fieldsV1)
     expect(extractFields(typeIn(one), one.object, fields)).toEqual(one.extracted)
     // A container that becomes empty is null in v6.4.2, and an empty container in v6.3.2, which Kubernetes 1.36 and we use.
-    expect(hollowAsNull(removeFields(typeIn(one), one.object, fields))).toEqual(hollowAsNull(one.afterRemove))
+    expect(emptyAsNull(removeFields(typeIn(one), one.object, fields))).toEqual(emptyAsNull(one.afterRemove))
   })
   test.each(unit('typed-reversibleExtract'))('%s', (_, one) => {
     const type = typeIn(one)

@@ -9,7 +9,7 @@ function elementOf(tag: number, contents: readonly Uint8Array[]): Buffer {
   return Buffer.concat([Buffer.from([tag, ...lengthOf(length)]), ...contents])
 }
 
-/** Below 128 the length itself; otherwise the number of length bytes, followed by them. */
+/** Encodes a length: below 128 in one byte; otherwise one byte with the number of length bytes, and then these. */
 function lengthOf(length: number): number[] {
   if (length < 0x80) return [length]
   const bytes: number[] = []
@@ -70,9 +70,9 @@ export function elements(bytes: Buffer): Element[] {
     const head = bytes[at + 1] ?? 0
     const count = head < 0x80 ? 0 : head & 0x7f
     const start = at + 2 + count
-    if (count > 4 || start > bytes.length) throw new Error('malformed DER: a length that cannot be')
+    if (count > 4 || start > bytes.length) throw new Error('malformed DER: invalid length')
     const end = start + (count === 0 ? head : bytes.readUIntBE(at + 2, count))
-    if (end > bytes.length) throw new Error('malformed DER: an element that ends too late')
+    if (end > bytes.length) throw new Error('malformed DER: an element is longer than the bytes')
     found.push({ tag, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) })
     at = end
   }

@@ -3,7 +3,7 @@ import type { Status, StatusReason } from '../errors.ts'
 import { StatusError } from '../errors.ts'
 import { isRecord } from '../json.ts'
 
-/** The error of a response: the Status in its body, or an error for its code alone (from proxies, or for unknown paths). */
+/** The error of a response: from the Status in its body, or from the code if there is no Status (from proxies, or for unknown paths). */
 export function errorOfResponse(request: ApiRequest, code: number, body: Buffer): StatusError {
   const status = parseStatus(body)
   if (status) return StatusError.from({ ...status, code: status.code ?? code })

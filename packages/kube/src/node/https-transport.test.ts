@@ -75,7 +75,7 @@ test('a list with metadataOnly requests only metadata, and accepts whole objects
   expect(accepted).toEqual([`${metadata},application/json`, 'application/json'])
 })
 
-test('requests carry method, path, token and body, come back frozen, and share connections', async () => {
+test('requests have method, path, token and body, and share connections; responses are frozen', async () => {
   const seen: string[] = []
   const { url, connections } = await serve((req, res, body) => {
     seen.push(`${req.method} ${req.url} ${req.headers.authorization} ${req.headers['content-type']} ${body}`)
@@ -120,7 +120,7 @@ test.each<[string, Handler, object]>([
     { reason: 'AlreadyExists', code: 409, message: 'exists', details: { name: 'a' } },
   ],
   [
-    'plain text',
+    '404 and plain text',
     (_, res) => res.writeHead(404).end('404 page not found'),
     {
       reason: 'NotFound',
@@ -129,7 +129,7 @@ test.each<[string, Handler, object]>([
     },
   ],
   [
-    'an unknown code',
+    'another code and plain text',
     (_, res) => res.writeHead(502).end('bad gateway'),
     {
       reason: 'InternalError',
@@ -138,32 +138,32 @@ test.each<[string, Handler, object]>([
     },
   ],
   [
-    'no JSON',
+    'a body that is not JSON',
     (_, res) => res.writeHead(200).end('<html>'),
     { reason: 'InternalError', message: expect.stringContaining('not JSON') },
   ],
-  ['too much', (_, res) => res.writeHead(200).end('x'.repeat(2000)), { reason: 'RequestEntityTooLarge' }],
+  ['a body that is too long', (_, res) => res.writeHead(200).end('x'.repeat(2000)), { reason: 'RequestEntityTooLarge' }],
   [
-    'nothing',
+    'a connection that is closed',
     (req) => req.socket.destroy(),
     { reason: 'ServiceUnavailable', message: expect.stringMatching(/cannot reach https:\/\/127/) },
   ],
-])('a response with %s fails the request with a clear error', async (_, handler, error) => {
+])('a request fails with a clear error after %s', async (_, handler, error) => {
   const { url } = await serve(handler)
   await expect(connect(url, { maxResponseBytes: 1000 }).send(machines)).rejects.toMatchObject({ name: 'StatusError', ...error })
 })
 
 test('a refused connection, an untrusted certificate and a timeout have different errors', async () => {
   const { url, close } = await serve(() => {})
-  const stranger = await makeAuthority(systemClock, { commonName: 'other' })
-  await expect(connect(url, {}, { ca: stranger.certificate }).send(machines)).rejects.toThrow(
+  const otherAuthority = await makeAuthority(systemClock, { commonName: 'other' })
+  await expect(connect(url, {}, { ca: otherAuthority.certificate }).send(machines)).rejects.toThrow(
     /cannot reach .*(signature|self-signed|verify|issuer)/,
   )
   await expect(connect(url, {}, { servername: 'other.test' }).send(machines)).rejects.toThrow(/cannot reach .*altnames/)
   const clock = new VirtualClock()
   const waiting = connect(url, { clock, timeout: seconds(10) }).send(machines)
   clock.step(clock.now() + seconds(10))
-  await expect(waiting).rejects.toMatchObject({ reason: 'Timeout', message: expect.stringContaining('no answer within 10 s') })
+  await expect(waiting).rejects.toMatchObject({ reason: 'Timeout', message: expect.stringContaining('timed out after 10 s') })
   close()
   await expect(connect(url).send(machines)).rejects.toMatchObject({
     reason: 'ServiceUnavailable',
@@ -192,7 +192,7 @@ test('retries after the time that an overloaded server requests', async () => {
   expect(clock.now() - before).toBe(seconds(14))
 })
 
-test('each response is reported with its method and code, and a request without one too', async () => {
+test('each response is reported with its method and code, and a request without a response with <error>', async () => {
   const { url, close } = await serve((req, res) => json(res, req.method === 'GET' ? 404 : 201, { kind: 'ConfigMap' }))
   const seen: string[] = []
   const transport = connect(url, { onResponse: (method, code) => seen.push(`${method} ${code}`) })
@@ -278,7 +278,10 @@ test('a watch that is rejected, dropped or unresponsive fails with a message, an
   const watched = await follow(silent.url, { clock, stallAfter: seconds(60) })
   clock.step(clock.now() + seconds(30))
   for (let i = 0; i < 8; i++) clock.step(clock.now() + seconds(15))
-  await expect(watched.end).rejects.toMatchObject({ reason: 'Timeout', message: expect.stringContaining('silent for 60 s') })
+  await expect(watched.end).rejects.toMatchObject({
+    reason: 'Timeout',
+    message: expect.stringContaining('sent no data for 60 s'),
+  })
 
   const stop = new AbortController()
   const aborted = await follow(silent.url, {}, stop.signal)

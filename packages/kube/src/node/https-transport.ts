@@ -71,7 +71,7 @@ class HttpsTransport implements Transport {
       keepAliveMsecs: seconds(30),
       scheduling: 'lifo' as const,
       rejectUnauthorized: access.insecure !== true,
-      // Upstream: Go accepts the server's own certificate as a CA, whatever its issuer.
+      // Upstream: Go accepts the server's own certificate as a CA, independent of its issuer.
       ...(access.ca === undefined ? {} : { ca: access.ca, allowPartialTrustChain: true }),
       ...(access.certificate === undefined ? {} : { cert: access.certificate }),
       ...(access.key === undefined ? {} : { key: access.key }),
@@ -85,7 +85,7 @@ class HttpsTransport implements Transport {
     const { clock, timeout, maxResponseBytes } = this.#options
     const lost = new AbortController()
     const timer = clock.schedule(timeout, () => {
-      lost.abort(this.#unreachable('Timeout', request, `no answer within ${timeout / 1000} s`))
+      lost.abort(this.#unreachable('Timeout', request, `timed out after ${timeout / 1000} s`))
     })
     const either = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal
     try {
@@ -113,7 +113,7 @@ class HttpsTransport implements Transport {
     const timeoutSeconds = request.options?.timeoutSeconds ?? Math.floor(300 * (1 + random.next()))
     const lost = new AbortController()
     const timer = clock.schedule(timeout, () => {
-      lost.abort(this.#unreachable('Timeout', request, `no answer within ${timeout / 1000} s`))
+      lost.abort(this.#unreachable('Timeout', request, `timed out after ${timeout / 1000} s`))
     })
     try {
       const timedRequest = { ...request, options: { ...request.options, timeoutSeconds } }
@@ -139,7 +139,7 @@ class HttpsTransport implements Transport {
     let waitingSince: number | undefined = clock.elapsed()
     const check = () => {
       if (waitingSince !== undefined && clock.elapsed() - waitingSince >= stallAfter)
-        response.destroy(this.#unreachable('Timeout', request, `the watch was silent for ${stallAfter / 1000} s`))
+        response.destroy(this.#unreachable('Timeout', request, `the server sent no data for ${stallAfter / 1000} s`))
       else timer = clock.schedule(stallAfter / 4, check)
     }
     let timer = clock.schedule(stallAfter / 4, check)
@@ -223,7 +223,7 @@ class HttpsTransport implements Transport {
         if (size > limit)
           throw new StatusError(
             'RequestEntityTooLarge',
-            `${describe(request)}: ${this.#url.origin} answered more than ${limit} bytes`,
+            `${describe(request)}: the response of ${this.#url.origin} is longer than ${limit} bytes`,
           )
         chunks.push(chunk)
       }
@@ -245,7 +245,7 @@ class HttpsTransport implements Transport {
   }
 
   #notJson(request: ApiRequest, cause: unknown): StatusError {
-    const message = `${describe(request)}: ${this.#url.origin} answered something that is not JSON`
+    const message = `${describe(request)}: the response of ${this.#url.origin} is not JSON`
     return new StatusError('InternalError', message, { cause })
   }
 

@@ -59,8 +59,8 @@ test.each([
   ['a cluster that does not exist', base({}, {}, { clusters: [] }), /cluster "c" does not exist/],
   ['no current context', base({}, {}, { 'current-context': '' }), /no current-context/],
   ['another kind', '{"kind":"Pod"}', /kind must be Config/],
-  ['no mapping', 'just text', /expected a mapping/],
-  ['no YAML', 'a: [secret', /not YAML/],
+  ['text that is not a mapping', 'just text', /expected a mapping/],
+  ['text that is not YAML', 'a: [secret', /not YAML/],
 ])('%s is rejected with an error that names it', async (_, text, message) => {
   const attempt = (async () => resolveKubeconfig(parseKubeconfig(text)))()
   await expect(attempt).rejects.toThrow(message)

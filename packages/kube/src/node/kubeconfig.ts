@@ -41,7 +41,7 @@ export interface KubeconfigUser {
 
 /** URL and credentials for one API server. Contains secrets. */
 export interface ClusterAccess {
-  /** URL of the server, such as https://127.0.0.1:6443; a path in it comes before every request's. */
+  /** URL of the server, such as https://127.0.0.1:6443. Its path, if any, is put in front of the path of each request. */
   readonly server: string
   /** PEM bundle of authorities for the server's certificate; the system's authorities when absent. */
   readonly ca?: string
@@ -94,7 +94,7 @@ export function kubeconfigFor(name: string, access: ClusterAccess): Kubeconfig {
 
 export const formatKubeconfig = (config: Kubeconfig): string => `${linesOf(config).join('\n')}\n`
 
-/** Writes YAML without a library, which a server then need not load when it starts. */
+/** Writes YAML without a library, so that a server need not load one when it starts. */
 function linesOf(value: object): string[] {
   const isList = Array.isArray(value)
   return Object.entries(value).flatMap(([key, member]) => {

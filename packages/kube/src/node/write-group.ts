@@ -4,8 +4,8 @@ import { dirname } from 'node:path'
 
 /**
  * Writes files that only their owner can read, all or none as far as the operating system allows: all texts are durable under temporary
- * names before the first file is renamed. After a crash between two renames the files do not match; readers must check that, and write them
- * again.
+ * names before the first file is renamed. After a crash between two renames the files do not match; readers must check whether they match,
+ * and write them again if not.
  */
 export async function writeGroup(texts: { readonly [path: string]: string }): Promise<void> {
   const paths = Object.keys(texts)

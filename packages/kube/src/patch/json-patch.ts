@@ -92,7 +92,7 @@ function apply(root: Record<string, unknown>, operation: JsonPatchOperation, cop
     case 'copy': {
       const value = existing(root, operation.from)
       copies.left -= writeJSON(value).length
-      if (copies.left < 0) throw new PatchError(`what is copied is larger than ${MaxCopied} together`)
+      if (copies.left < 0) throw new PatchError(`the copied values are longer than ${MaxCopied} bytes in total`)
       return locate(root, operation.path).add(draft(value))
     }
     case 'move': {
@@ -102,7 +102,7 @@ function apply(root: Record<string, unknown>, operation: JsonPatchOperation, cop
       return locate(root, operation.path).add(value)
     }
     default:
-      throw new PatchError('there is no such operation')
+      throw new PatchError('the operation is unknown')
   }
 }
 

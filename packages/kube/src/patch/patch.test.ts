@@ -65,7 +65,7 @@ describe('JSON patch', () => {
       { op: 'remove', path: '/spec/args/9' },
       'operation 0 ("remove" "/spec/args/9"): "9" is no index of a list of 2',
     ],
-    ['an unknown operation', { op: 'bogus', path: '/spec' }, 'operation 0 ("bogus" "/spec"): there is no such operation'],
+    ['an unknown operation', { op: 'bogus', path: '/spec' }, 'operation 0 ("bogus" "/spec"): the operation is unknown'],
     ['a missing parent', { op: 'add', path: '/nope/x', value: 1 }, 'operation 0 ("add" "/nope/x"): there is nothing at "nope"'],
     [
       'an inherited member',

@@ -34,18 +34,26 @@ const object = freeze({
 })
 const patched = (patch: object) => applyStrategicPatch<Record<string, any>>(object, freeze(patch), schema)
 
-describe('as a real server answered', () => {
+describe('the result is that of a real server:', () => {
   test.each<[string, object, object]>([
     [
-      'labels one by one',
+      'labels are merged one by one',
       { metadata: { labels: { a: null, c: '3' } } },
       { metadata: { ...object.metadata, labels: { b: '2', c: '3' } } },
     ],
-    ['items by their key', { containers: [{ name: 'c1', image: 'new' }] }, { containers: [{ ...c1, image: 'new' }, c2] }],
-    ['new items in front', { containers: [{ name: 'c3', image: 'i3' }] }, { containers: [{ name: 'c3', image: 'i3' }, c1, c2] }],
-    ['an item deleted', { containers: [{ name: 'c2', $patch: 'delete' }] }, { containers: [c1] }],
     [
-      'items deleted and added below an item',
+      'items are merged by their key',
+      { containers: [{ name: 'c1', image: 'new' }] },
+      { containers: [{ ...c1, image: 'new' }, c2] },
+    ],
+    [
+      'new items are inserted in front',
+      { containers: [{ name: 'c3', image: 'i3' }] },
+      { containers: [{ name: 'c3', image: 'i3' }, c1, c2] },
+    ],
+    ['an item is deleted', { containers: [{ name: 'c2', $patch: 'delete' }] }, { containers: [c1] }],
+    [
+      'items inside of an item are deleted and added',
       {
         containers: [
           {
@@ -71,18 +79,22 @@ describe('as a real server answered', () => {
       },
     ],
     [
-      'a list replaced',
+      'a list is replaced by directive',
       { containers: [{ name: 'c1', env: [{ $patch: 'replace' }, { name: 'Z', value: '9' }] }] },
       { containers: [{ ...c1, env: [{ name: 'Z', value: '9' }] }, c2] },
     ],
     [
-      'atomic lists whole',
+      'atomic lists are replaced as a whole',
       { tolerations: [{ key: 't2' }], containers: [{ name: 'c1', args: ['y'] }] },
       { tolerations: [{ key: 't2' }], containers: [{ ...c1, args: ['y'] }, c2] },
     ],
-    ['only the keys to retain', { strategy: { $retainKeys: ['type'], type: 'Recreate' } }, { strategy: { type: 'Recreate' } }],
     [
-      'one kind of volume for another',
+      'only the keys to retain stay',
+      { strategy: { $retainKeys: ['type'], type: 'Recreate' } },
+      { strategy: { type: 'Recreate' } },
+    ],
+    [
+      'the type of a volume is replaced by another',
       { volumes: [{ name: 'v', emptyDir: null, hostPath: { path: '/x' } }] },
       { volumes: [{ name: 'v', hostPath: { path: '/x' } }] },
     ],
@@ -92,12 +104,12 @@ describe('as a real server answered', () => {
       {},
     ],
     [
-      'finalizers as a set',
+      'finalizers are merged as a set',
       { metadata: { finalizers: ['x/b'] } },
       { metadata: { ...object.metadata, finalizers: ['x/b', 'x/a'] } },
     ],
     [
-      'values deleted from a set',
+      'values are deleted from a set',
       { metadata: { finalizers: ['x/b'], '$deleteFromPrimitiveList/finalizers': ['x/a'] } },
       { metadata: { ...object.metadata, finalizers: ['x/b'] } },
     ],
@@ -122,7 +134,7 @@ describe('as a real server answered', () => {
       'expected a []interface {}, but received a map[string]interface {}',
     ],
     [
-      'items in another order than the one set',
+      'items in another order than $setElementOrder',
       { '$setElementOrder/containers': [{ name: 'c1' }, { name: 'c2' }], containers: [{ name: 'c2' }, { name: 'c1' }] },
       "The order in patch list:\n[map[name:c2] map[name:c1]]\n doesn't match $setElementOrder list:\n[map[name:c1] map[name:c2]]\n",
     ],

@@ -98,7 +98,7 @@ function strategyOf(schema: JSONSchema | undefined): { merges: boolean; mergeKey
   }
 }
 
-/** Merges items of the patch into the items with the same key, or appends them. `added` are the items that count for the order. */
+/** Merges items of the patch into the items with the same key, or appends them. `added` are the items of the patch without directives. */
 function mergeList(
   current: readonly unknown[],
   patch: readonly unknown[],
@@ -122,7 +122,7 @@ function mergeList(
   let replaces = false
   for (const item of patch.filter(isDirective)) {
     if (item[Directive] === 'delete') {
-      // Upstream: for each deletion, an item without the key is an error.
+      // Upstream: a deletion fails when an item of the list has no key.
       const deleted = keyOf(item)
       if (gone.size === 0) current.forEach(keyOf)
       gone.add(valueKey(deleted))

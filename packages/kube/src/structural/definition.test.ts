@@ -15,7 +15,7 @@ const { scenarios } = JSON.parse(readFileSync(new URL('testdata/crd-definition.j
   scenarios: { name: string; steps: Step[] }[]
 }
 
-describe('as recorded', () => {
+describe('a recorded schema gets the errors of the real server', () => {
   const steps = scenarios
     .flatMap((scenario) => scenario.steps)
     .filter(({ request, response }) => request?.method === 'POST' && response?.body)

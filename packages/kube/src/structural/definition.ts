@@ -1,5 +1,5 @@
 /**
- * Validates the schema of a CustomResourceDefinition: it must be structural, its list types must be possible, its defaults must be valid.
+ * Validates the schema of a CustomResourceDefinition: it must be structural, and its list types and defaults must be valid.
  * Upstream: apiextensions-apiserver, v1.36. CEL rules are validated elsewhere (`cel/definition.ts`).
  */
 import { appendAll, repeats } from '../lists.ts'

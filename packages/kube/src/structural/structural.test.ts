@@ -33,11 +33,11 @@ function admitted(schema: JSONSchema, body: object): { object: Record<string, un
 for (const { name, steps } of scenarios.filter((scenario) => !scenario.name.includes('CEL'))) {
   const schema = steps.find((step) => step.crd)!.crd!.spec.versions[0]!.schema.openAPIV3Schema
   const posts = steps.filter(({ request, response }) => request?.method === 'POST' && response && isRecord(request.body))
-  describe(`as recorded: ${name}`, () => {
+  describe(`gives the results of the real server: ${name}`, () => {
     test.each(
       posts.map(({ request, response, unstable }) => [JSON.stringify(request!.body.spec ?? null), request!, response!, unstable]),
     )('%s', (_, request, { status, body = {} }, unstable) => {
-      // The main path drops a status that the status subresource owns.
+      // The server drops the status when a client writes the object itself instead of its status subresource.
       const { status: _dropped, ...given } = request.body
       const { object, causes } = admitted(schema, given)
       const { details } = body as { details?: { causes: { reason: string; field: string; message: string }[] } }

@@ -29,56 +29,60 @@ const outcomeOf = async (reading: Promise<unknown>): Promise<unknown> => {
 }
 const unrecognized = (problem: string) =>
   expect.stringContaining(`400 the object provided is unrecognized (must be of type W): ${problem}`)
-const laugh = `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefghi'
+const exponential = `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefghi'
   .split('')
   .map((c, i) => `${c}: &${c} [${Array(9).fill(`*${'abcdefghi'[i]}`).join(',')}]`)
   .join('\n')}`
 const nested = (open: string, depth: number, close: string) => `${open.repeat(depth)}1${close.repeat(depth)}`
 
 test.each([
-  ['text that is not YAML', 'a: [1', 'yaml: '],
-  ['aliases that expand exponentially', laugh, 'yaml: document contains excessive aliasing'],
+  ['not YAML', 'a: [1', 'yaml: '],
+  ['a list of aliases that expand exponentially', exponential, 'yaml: document contains excessive aliasing'],
   [
-    'a few aliases of long text',
+    'a list of aliases of a long text',
     `a: &a ${'x'.repeat(7000)}\nb: [${Array(900).fill('*a').join(',')}]`,
     'yaml: document contains excessive aliasing',
   ],
-  ['YAML that is too deep', `a: ${nested('[', 1100, ']')}`, 'yaml: exceeded max depth'],
-  ['YAML that exceeds the stack', `a: ${nested('[', 40_000, ']')}`, 'yaml: exceeded max depth'],
-  ['text', 'abc', "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value"],
+  ['too deep', `a: ${nested('[', 1100, ']')}`, 'yaml: exceeded max depth'],
+  ['so deep that the parser exceeds the stack', `a: ${nested('[', 40_000, ']')}`, 'yaml: exceeded max depth'],
+  ['a string', 'abc', "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value"],
   ['a list', '[1]', "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value"],
-  ['nothing', 'null', "Object 'Kind' is missing in 'null' (6e756c6c)"],
-  ['a number that is infinite as a double', 'kind: W\napiVersion: e.com/v1\na: .inf', 'json: cannot unmarshal number .inf'],
-])('YAML for an object: %s', async (_, text, problem) => {
+  ['null', 'null', "Object 'Kind' is missing in 'null' (6e756c6c)"],
+  [
+    'an object with a number that is infinite as a double',
+    'kind: W\napiVersion: e.com/v1\na: .inf',
+    'json: cannot unmarshal number .inf',
+  ],
+])('YAML is rejected as an object when it is %s', async (_, text, problem) => {
   expect(await outcomeOf(readObject(request(text, 'application/yaml'), widgets, {}, readers))).toEqual(unrecognized(problem))
 })
 
 test.each([
-  ['JSON that is too deep', nested('{"a":', 20_000, '}'), "couldn't get version/kind; json parse error: "],
+  ['too deep', nested('{"a":', 20_000, '}'), "couldn't get version/kind; json parse error: "],
   [
     'a compressed body',
     '\x1f\x08',
     "couldn't get version/kind; json parse error: invalid character '\\x1f' looking for beginning of value",
   ],
   [
-    'a number that is infinite as a double',
+    'an object with a number that is infinite as a double',
     '{"kind":"W","apiVersion":"e.com/v1","a":-1e999}',
     "couldn't get version/kind; json parse error: json: cannot unmarshal number -1e999 into Go value of type float64",
   ],
-  ['nothing', 'null', "Object 'Kind' is missing in 'null' (6e756c6c)"],
-])('JSON for an object: %s', async (_, text, problem) => {
+  ['null', 'null', "Object 'Kind' is missing in 'null' (6e756c6c)"],
+])('JSON is rejected as an object when it is %s', async (_, text, problem) => {
   expect(await outcomeOf(readObject(request(text, 'application/json'), widgets, {}, readers))).toEqual(unrecognized(problem))
 })
 
 test.each([
   ['a: [1', expect.stringMatching(/^400 error decoding YAML: error converting YAML to JSON: yaml: /)],
-  [laugh, '400 error decoding YAML: error converting YAML to JSON: yaml: document contains excessive aliasing'],
+  [exponential, '400 error decoding YAML: error converting YAML to JSON: yaml: document contains excessive aliasing'],
   [
     '[1]',
     '400 error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}',
   ],
   ['', '400 invalid object type: /, Kind='],
-])('applied: %s', async (text, rejection) => {
+])('YAML is rejected as an apply patch: %s', async (text, rejection) => {
   const type = 'application/apply-patch+yaml'
   expect(await outcomeOf(readPatch(request(text, type), type, {}, readers))).toEqual(rejection)
 })

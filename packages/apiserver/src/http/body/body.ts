@@ -36,7 +36,7 @@ export interface Decoded {
   readonly body: unknown
   /** Messages of field validation about duplicate fields. */
   readonly duplicates: readonly string[]
-  /** Paths of all fields in the order of a JSON body with duplicate fields, which are listed once for each occurrence. */
+  /** Only for a JSON body with duplicate fields: the paths of all fields in its order. A duplicate field is listed each time it occurs. */
   readonly written?: readonly string[]
 }
 

@@ -92,7 +92,7 @@ const numbers = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float'])
 
 /**
  * Parses 64-bit integers exactly, in the representation of kube's `readJSON`.
- * Upstream: YAML is converted to JSON and decoded again, which makes an integer of 1e18.
+ * Upstream: YAML is converted to JSON and decoded again, so that 1e18 becomes an integer.
  */
 const exactly = (tag: ScalarTag): ScalarTag => ({
   ...tag,

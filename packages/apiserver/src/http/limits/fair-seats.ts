@@ -89,7 +89,7 @@ export class FairSeats<Name extends string> {
     }
   }
 
-  /** Assigns a free seat to the next waiting request. Requests of the level `first` come first, because the seat may be its own. */
+  /** Assigns a free seat to the next waiting request. Requests of the level `first` come first, because the seat may belong to that level. */
   #seatNext(first: Level): void {
     for (const level of [first, ...this.#levels.values()]) {
       while (level.waiting.size > 0 && (level.free > 0 || this.#common > 0)) {

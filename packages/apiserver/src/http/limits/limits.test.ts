@@ -7,7 +7,7 @@ import { TooManyRequests } from '../exchange.ts'
 import { FairSeats, type Release } from './fair-seats.ts'
 import { type Limits, limited, tooManyRequests } from './limits.ts'
 
-interface Asking {
+interface TestRequest {
   readonly user?: string
   readonly groups?: readonly string[]
   readonly verb?: string
@@ -15,7 +15,7 @@ interface Asking {
   readonly path?: string
 }
 
-const attributesOf = ({ user = 'alice', groups = [], verb = 'get', resource = 'configmaps', path }: Asking): Attributes =>
+const attributesOf = ({ user = 'alice', groups = [], verb = 'get', resource = 'configmaps', path }: TestRequest): Attributes =>
   path === undefined
     ? {
         kind: 'resource',
@@ -41,23 +41,23 @@ function aServer(limits: Partial<Limits> = {}, isMemoryFull = () => false) {
     started,
     settled,
     ask(
-      asking: Asking,
+      given: TestRequest,
       { query = '', body = () => Promise.resolve(Buffer.alloc(0)) }: { query?: string; body?: () => Promise<Buffer> } = {},
     ) {
       const abort = new AbortController()
       const request: HttpRequest = {
-        method: asking.verb === 'create' ? 'POST' : 'GET',
+        method: given.verb === 'create' ? 'POST' : 'GET',
         url: '/',
         headers: {},
         signal: abort.signal,
         streamSignal: abort.signal,
         body,
       }
-      const asked = attributesOf(asking)
+      const attributes = attributesOf(given)
       const parameters = new URLSearchParams(query)
-      const answer = admit(asked, request, parameters, (received) => {
+      const answer = admit(attributes, request, parameters, (received) => {
         const { promise, resolve } = Promise.withResolvers<HttpAnswer>()
-        started.push({ user: asked.user.name, query: parameters, request: received, finish: () => resolve(fine) })
+        started.push({ user: attributes.user.name, query: parameters, request: received, finish: () => resolve(fine) })
         return promise
       })
       answer.catch(() => {})
@@ -71,13 +71,13 @@ describe('without priority and fairness', () => {
 
   test('reads and writes have separate limits, and requests beyond them get 429', async () => {
     const { ask, settled, started } = aServer(few)
-    const asked = [ask({}), ask({}), ask({ verb: 'create' })]
+    const sent = [ask({}), ask({}), ask({ verb: 'create' })]
     await settled()
     expect(started).toHaveLength(3)
     expect(await ask({}).answer).toBe(tooManyRequests)
     expect(await ask({ verb: 'create' }).answer).toBe(tooManyRequests)
     for (const { finish } of started) finish()
-    expect(await Promise.all(asked.map(({ answer }) => answer))).toEqual([fine, fine, fine])
+    expect(await Promise.all(sent.map(({ answer }) => answer))).toEqual([fine, fine, fine])
     ask({})
     await settled()
     expect(started).toHaveLength(4)
@@ -126,20 +126,20 @@ describe.each([[true], [false]])(
       return server
     }
 
-    test.each<[string, Asking]>([
+    test.each<[string, TestRequest]>([
       ['readiness checks', { path: '/readyz' }],
       ['liveness checks', { path: '/livez/ping' }],
       ['superusers', { user: 'greedy', groups: ['system:masters'], verb: 'create' }],
       ['watches', { user: 'greedy', verb: 'watch' }],
-    ])('%s are accepted', async (_, asking) => {
+    ])('%s are accepted', async (_, given) => {
       const { ask, settled, started } = await busy()
-      ask(asking)
+      ask(given)
       await settled()
       expect(started).toHaveLength(1)
     })
 
     const throughIfFair = priorityAndFairness ? 'get through' : 'are rejected'
-    test.each<[string, Asking]>([
+    test.each<[string, TestRequest]>([
       ['requests of other users', { user: 'modest' }],
       ['leases of the same user', { user: 'greedy', verb: 'create', resource: 'leases' }],
       ['nodes', { user: 'system:node:a', groups: ['system:nodes'] }],
@@ -147,9 +147,9 @@ describe.each([[true], [false]])(
         'controllers of the control plane',
         { user: 'system:serviceaccount:kube-system:garbage-collector', groups: ['system:serviceaccounts'] },
       ],
-    ])(`%s ${throughIfFair}`, async (_, asking) => {
+    ])(`%s ${throughIfFair}`, async (_, given) => {
       const { ask, settled, started } = await busy()
-      const { answer } = ask(asking)
+      const { answer } = ask(given)
       await settled()
       expect(started).toHaveLength(priorityAndFairness ? 1 : 0)
       if (!priorityAndFairness) expect(await answer).toBe(tooManyRequests)
@@ -162,12 +162,12 @@ describe('a request without a seat', () => {
 
   test('waits a quarter of the request timeout, and then gets 429', async () => {
     const { ask, settled, started, clock } = aServer(one)
-    const asked = Array.from({ length: 20 }, () => ask({}))
+    const sent = Array.from({ length: 20 }, () => ask({}))
     await settled()
     const before = started.length
     expect(before).toBeLessThan(20)
     while (clock.step(clock.now() + seconds(14)));
-    const last = asked.at(-1)!.answer
+    const last = sent.at(-1)!.answer
     expect(await Promise.race([last, Promise.resolve('still waiting')])).toBe('still waiting')
     while (clock.step(clock.now() + seconds(1)));
     expect(await last).toBe(tooManyRequests)
@@ -183,10 +183,10 @@ describe('a request without a seat', () => {
 
   test('leaves the queue when its client disconnects', async () => {
     const { ask, settled, started } = aServer(one)
-    const asked = Array.from({ length: 20 }, () => ask({}))
+    const sent = Array.from({ length: 20 }, () => ask({}))
     await settled()
     const before = started.length
-    for (const { leave } of asked.slice(before, -1)) leave()
+    for (const { leave } of sent.slice(before, -1)) leave()
     for (const { finish } of started) finish()
     await settled()
     expect(started).toHaveLength(before + 1)

@@ -80,7 +80,7 @@ const unknownToV2 = new Set(['oneOf', 'anyOf', 'not', 'nullable'])
 export function definition(schema: Fields): Fields {
   const of = Array.isArray(schema.allOf) && schema.allOf.length === 1 ? (schema.allOf[0] as Fields) : undefined
   if (typeof of?.$ref === 'string') {
-    // In v3 a reference with further keywords is in an allOf with one item; in v2 it is not, and has no default.
+    // In v3 a reference with further keywords is wrapped in an allOf. Upstream's v2 has the keywords beside the reference, except the default.
     const { allOf: _, default: _default, ...rest } = schema
     return { ...rest, $ref: definitionRef(of.$ref) }
   }

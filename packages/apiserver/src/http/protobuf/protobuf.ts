@@ -177,7 +177,7 @@ function oneOrMany(
   return one === undefined ? null : readMessage(messages, schema, bytesOf(one.value))
 }
 
-/** Seconds and nanoseconds since the epoch; no bytes are null. */
+/** Decodes seconds and nanoseconds since the epoch; an empty message is null. */
 function readTime(type: 'Time' | 'MicroTime', bytes: Buffer): string | null {
   if (bytes.length === 0) return null
   const parts = new Map(wireFields(bytes).map(({ number, value }) => [number, Number(BigInt.asIntN(64, varintOf(value)))]))

@@ -106,7 +106,7 @@ export class SharedLines {
   }
 }
 
-/** Bytes: enough for the changes of a moment. */
+/** Size limit of the cached lines in bytes: watchers send the same change at nearly the same time, so few lines are needed. */
 const RecentSize = 1024 * 1024
 
 export const errorOf = (err: unknown): StatusError =>

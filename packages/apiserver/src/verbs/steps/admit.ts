@@ -74,7 +74,7 @@ export async function validate(
   const errors: FieldError[] = [...ofMetadata, ...(old ? ofMetadata : []), ...ofSchema, ...ofStrategy]
   const strategyPause = pauseIfDue(clock)
   if (strategyPause) await strategyPause
-  // Upstream warns of the errors that the update did not cause also when it is rejected for others.
+  // Upstream sends warnings about ratcheted errors also when the update is rejected for other errors.
   const ratcheted = old && !info.builtin ? info.structural.ratchetedErrors(object, old) : []
   const ratchetedWarnings = ratcheted.map(({ field, text }) => `${field}: ${text}`)
   if (errors.length > 0) {

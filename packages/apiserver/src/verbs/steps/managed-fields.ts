@@ -55,7 +55,7 @@ export async function withConversions<T>(
       return await inPieces(server.clock, run(managedFieldsContext(server, context, lookUp)))
     } catch (err) {
       if (!(err instanceof ConversionNeeded)) throw err
-      known.set(err.key, await server.converter.show(err.to, err.object))
+      known.set(err.key, await server.converter.convert(err.to, err.object))
     }
   }
 }

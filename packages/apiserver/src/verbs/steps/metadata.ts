@@ -51,7 +51,7 @@ const fields: { readonly [field: string]: Shape } = {
 /**
  * Normalizes a draft's metadata: drops unknown fields, and nulls and empty values as a typed server would.
  * @param reject creates the error for a field of the wrong type
- * @param keepsHollow keeps null and empty maps and lists, which an applied object owns
+ * @param keepsEmpty keeps null and empty maps and lists: the manager of an applied object owns these fields
  * @returns the paths of unknown fields
  */
 export function coerceMetadata(
@@ -59,7 +59,7 @@ export function coerceMetadata(
   object: { metadata?: unknown },
   reject = (why: string): StatusError =>
     badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`),
-  { keepsHollow = false } = {},
+  { keepsEmpty = false } = {},
 ): string[] {
   const wrongType = (value: unknown, field: string | undefined, wanted: string) => {
     // Upstream decodes the metadata of custom resources separately.
@@ -79,7 +79,7 @@ export function coerceMetadata(
     const shape = fields[field]
     const value = metadata[field]
     if (shape === undefined) unknown.push(`metadata.${field}`)
-    if (keepsHollow && isHollow(shape, value)) continue
+    if (keepsEmpty && isEmptyContainer(shape, value)) continue
     if (shape === undefined || value === null || value === undefined) delete metadata[field]
     else metadata[field] = coerced(shape, value, (item, wanted) => wrongType(item, field, wanted), reject)
     // Upstream: an empty list removes the managedFields of a built-in kind; for a custom resource it is as if absent.
@@ -90,7 +90,7 @@ export function coerceMetadata(
 }
 
 /** Reports whether a map or list of the metadata is null or empty. */
-const isHollow = (shape: Shape | undefined, value: unknown): boolean =>
+const isEmptyContainer = (shape: Shape | undefined, value: unknown): boolean =>
   (shape === 'stringMap' || shape === 'strings' || shape === 'owners') && (value === null || isEmpty(value))
 
 type WrongType = (value: unknown, wanted: string) => StatusError

@@ -27,7 +27,7 @@ export async function scale(server: ServerContext, context: RequestContext): Pro
   const paths = info.scale!
   if (request.verb === 'get') {
     const object = stored(server, info, keyFor(info, request.namespace, request.name!))
-    const converted = await server.converter.show(info, object)
+    const converted = await server.converter.convert(info, object)
     // Upstream: reading the scale of a custom resource without replicas is an error; setting it is allowed.
     if (!info.builtin && getPath(converted, paths.specReplicasPath) === undefined)
       throw internalError(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`)

@@ -39,7 +39,7 @@ function charAt(text: string, index: bigint): string {
   return letters[Number(index)] ?? ''
 }
 
-/** Splits as Go's `strings.SplitN`: at most `limit` parts, all of them when it is negative. */
+/** Splits as Go's `strings.SplitN`: returns at most `limit` parts, or all parts when `limit` is negative. */
 function split(text: string, separator: string, limit = -1n): CelList {
   if (limit === 0n) return new CelList([])
   const parts = separator === '' ? Array.from(text) : text.split(separator)
