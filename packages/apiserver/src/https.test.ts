@@ -58,7 +58,7 @@ async function start() {
 
 const key = { namespace: 'default', name: 'a' }
 
-test('objects and errors arrive unchanged', async () => {
+test('the client receives objects and errors unchanged', async () => {
   const { connect } = await start()
   const client = connect()
   const created = await client.create(ConfigMap, { metadata: key, data: { a: '1' } })

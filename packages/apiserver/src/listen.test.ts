@@ -57,22 +57,22 @@ const endpoint = (authority: Authority, handler: HttpHandler): Endpoint => ({
 
 async function start(handler: HttpHandler = echo('management')) {
   const main = endpoint(management, handler)
-  const planes = new Map<string | undefined, Endpoint>([
+  const endpoints = new Map<string | undefined, Endpoint>([
     [undefined, main],
     ['localhost', main],
     ['demo.test', { ...endpoint(workload, echo('demo')), serving: () => Promise.resolve(workload.server) }],
   ])
-  const listener = await listen({ port: 0, endpointFor: (name) => planes.get(name), clock: systemClock })
+  const listener = await listen({ port: 0, endpointFor: (name) => endpoints.get(name), clock: systemClock })
   listeners.push(listener)
-  return { listener, planes }
+  return { listener, endpoints }
 }
 
-interface Asked {
+interface Received {
   status: number | undefined
   text: string
 }
-const ask = (listener: Listener, options: object, body?: string) =>
-  new Promise<Asked>((resolve, reject) => {
+const send = (listener: Listener, options: object, body?: string) =>
+  new Promise<Received>((resolve, reject) => {
     const req = request(
       { host: '127.0.0.1', port: listener.port, path: '/x?y=1', ca: management.ca.certificate, agent: false, ...options },
       (res) => {
@@ -90,11 +90,11 @@ const withKey = ({ certificate: cert, key }: CertifiedKey) => ({ cert, key })
 test("a request carries its sender's identity", async () => {
   const { listener } = await start()
   const texts = await Promise.all([
-    ask(listener, {}),
-    ask(listener, withKey(management.alice)),
-    ask(listener, withKey(workload.alice)),
-    ask(listener, { headers: { authorization: 'Bearer secret' }, method: 'PUT' }, 'body'),
-    ask(listener, { headers: { authorization: 'Bearer wrong' } }),
+    send(listener, {}),
+    send(listener, withKey(management.alice)),
+    send(listener, withKey(workload.alice)),
+    send(listener, { headers: { authorization: 'Bearer secret' }, method: 'PUT' }, 'body'),
+    send(listener, { headers: { authorization: 'Bearer wrong' } }),
   ])
   expect(texts.map(({ text }) => text)).toEqual([
     'management: anonymous GET /x?y=1 ',
@@ -113,7 +113,7 @@ test.each(['HTTP/1.1', 'HTTP/2'])('values of a repeated header may contain comma
   }))
   const groups = ['CN=ops,OU=people, DC=example', 'devs']
   const texts = {
-    'HTTP/1.1': async () => (await ask(listener, { headers: { 'Impersonate-Group': groups } })).text,
+    'HTTP/1.1': async () => (await send(listener, { headers: { 'Impersonate-Group': groups } })).text,
     'HTTP/2': async () => {
       const session = connectHTTP2(listener.url, { ca: management.ca.certificate })
       const stream = session.request({ ':path': '/', 'Impersonate-Group': groups }).setEncoding('utf8')
@@ -142,14 +142,14 @@ test.each([
 test('servers on one port are selected by name, each with its own CA, and unknown names are rejected', async () => {
   const { listener } = await start()
   const demo = { servername: 'demo.test', ca: workload.ca.certificate }
-  expect((await ask(listener, demo)).text).toBe('demo: anonymous GET /x?y=1 ')
-  expect((await ask(listener, { ...demo, ...withKey(workload.alice) })).text).toMatch(/^demo: alice/)
-  expect((await ask(listener, { ...demo, ...withKey(management.alice) })).text).toMatch(/^demo: anonymous/)
-  await expect(ask(listener, { ...demo, servername: 'other.test' })).rejects.toThrow()
+  expect((await send(listener, demo)).text).toBe('demo: anonymous GET /x?y=1 ')
+  expect((await send(listener, { ...demo, ...withKey(workload.alice) })).text).toMatch(/^demo: alice/)
+  expect((await send(listener, { ...demo, ...withKey(management.alice) })).text).toMatch(/^demo: anonymous/)
+  await expect(send(listener, { ...demo, servername: 'other.test' })).rejects.toThrow()
 })
 
 test('a connection to a server that was removed gets an error', async () => {
-  const { listener, planes } = await start()
+  const { listener, endpoints } = await start()
   const session = connectHTTP2(listener.url, { servername: 'demo.test', ca: workload.ca.certificate })
   const get = () =>
     new Promise<number>((resolve, reject) => {
@@ -161,7 +161,7 @@ test('a connection to a server that was removed gets an error', async () => {
     })
   try {
     expect(await get()).toBe(200)
-    planes.delete('demo.test')
+    endpoints.delete('demo.test')
     expect(await get()).toBe(421)
   } finally {
     session.destroy()
@@ -172,11 +172,11 @@ test('a StatusError of a handler becomes the response, another error a response 
   const { listener } = await start(({ url }) =>
     Promise.reject(url === '/starting' ? new StatusError('ServiceUnavailable', 'starting') : new TypeError('secret')),
   )
-  expect(await ask(listener, { path: '/starting' })).toMatchObject({
+  expect(await send(listener, { path: '/starting' })).toMatchObject({
     status: 503,
     text: expect.stringContaining('"message":"starting"'),
   })
-  expect(await ask(listener, { path: '/' })).toEqual({ status: 500, text: '' })
+  expect(await send(listener, { path: '/' })).toEqual({ status: 500, text: '' })
 })
 
 test('a body that is too long is rejected after the client has sent it', async () => {
@@ -188,7 +188,7 @@ test('a body that is too long is rejected after the client has sent it', async (
       return { status: 413, headers: {}, body: (err as Error).name }
     }
   })
-  expect(await ask(listener, { method: 'POST' }, 'x'.repeat(200))).toEqual({ status: 413, text: 'BodyTooLarge' })
+  expect(await send(listener, { method: 'POST' }, 'x'.repeat(200))).toEqual({ status: 413, text: 'BodyTooLarge' })
 })
 
 describe('a body whose declared length is too long is rejected before the client sends it', () => {
@@ -294,8 +294,8 @@ test('closing ends streams, lets a request finish, and frees the port', async ()
     })
     return { status: 200, headers: {}, body: 'finished' }
   })
-  const stream = ask(listener, { path: '/stream' })
-  const slow = ask(listener, { path: '/slow' })
+  const stream = send(listener, { path: '/stream' })
+  const slow = send(listener, { path: '/slow' })
   while (!finish) await new Promise(setImmediate)
   const closed = listener.close(10_000)
   expect((await stream).text).toBe('start end')

@@ -2,7 +2,7 @@
 export interface Clock {
   /** Milliseconds since the Unix epoch. An administrator or NTP may set it back or ahead: measure durations with `elapsed`. */
   now(): number
-  /** Whole milliseconds since a fixed moment in the life of the process. Never goes back. */
+  /** Whole milliseconds since a moment that is fixed for the process. Never decreases, even when the clock is set back. */
   elapsed(): number
   /** Calls `callback` once, `after` milliseconds from now. */
   schedule(after: number, callback: () => void): Timer
@@ -81,7 +81,7 @@ export function atOnce<T>(work: Work<T>): T {
   }
 }
 
-/** Elements of a list or map that long work treats in one piece. */
+/** Number of elements of a list or map that long work processes in one piece. */
 export const PieceSize = 256
 
 /** Calls `act` with each element; yields after each piece. */

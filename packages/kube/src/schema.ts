@@ -49,7 +49,7 @@ export interface JSONSchema {
   /** Only for built-in kinds: how strategic merge patch treats a list or object, if its list type does not determine that. */
   'x-kubernetes-patch-merge-key'?: string
   'x-kubernetes-patch-strategy'?: string
-  /** Only for built-in kinds: value of an omitted field without a default. List items may be identified by it. */
+  /** Only for built-in kinds: value of an omitted field without a default. Used when the field is a key of list items. */
   'x-capstan-zero'?: unknown
 }
 

@@ -21,7 +21,7 @@ export function conversionReview(
 /**
  * Returns the objects of a response, in the order of the request: drafts.
  *
- * @throws Error for an invalid response; `failureText` gives the rest of the message
+ * @throws Error with upstream's text for an invalid response
  */
 export function convertedObjects(version: string, uid: string, answer: unknown): readonly unknown[] {
   const review = isRecord(answer) ? answer : {}

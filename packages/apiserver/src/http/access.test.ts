@@ -50,7 +50,7 @@ async function start(options: Partial<ApiServerOptions> = {}) {
   }
   const send = (who: string, method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
     handle(
-      new Request(`https://plane${path}`, {
+      new Request(`https://server${path}`, {
         method,
         headers: { 'content-type': 'application/json', 'user-agent': 'test/1', ...headers },
         ...(body ? { body: JSON.stringify(body) } : {}),
@@ -353,45 +353,45 @@ test.each([
 
 test('reviews have no names, and only SelfSubjectReview has a creation time', async () => {
   const { send } = await start()
-  const ask = async (path: string, body: object) => (await send('root', 'POST', `/apis/${path}`, body)).json()
+  const review = async (path: string, body: object) => (await send('root', 'POST', `/apis/${path}`, body)).json()
   const spec = { resourceAttributes: { verb: 'get', resource: 'pods' } }
   const selfAccess = 'authorization.k8s.io/v1/selfsubjectaccessreviews'
-  expect(await ask(selfAccess, { metadata: { name: 'x' }, spec })).toMatchObject({
+  expect(await review(selfAccess, { metadata: { name: 'x' }, spec })).toMatchObject({
     message: '.authorization.k8s.io "" is invalid: metadata: Invalid value: {"name":"x"}: must be empty',
   })
-  expect(await ask(selfAccess, { spec })).toMatchObject({ metadata: { managedFields: [{ operation: 'Update' }] } })
-  expect(await ask('authorization.k8s.io/v1/selfsubjectrulesreviews', { spec: { namespace: 'default' } })).toEqual(
+  expect(await review(selfAccess, { spec })).toMatchObject({ metadata: { managedFields: [{ operation: 'Update' }] } })
+  expect(await review('authorization.k8s.io/v1/selfsubjectrulesreviews', { spec: { namespace: 'default' } })).toEqual(
     expect.objectContaining({ metadata: {}, spec: {} }),
   )
-  const self = (await ask('authentication.k8s.io/v1/selfsubjectreviews', { metadata: { name: 'x' } })) as { metadata: object }
+  const self = (await review('authentication.k8s.io/v1/selfsubjectreviews', { metadata: { name: 'x' } })) as { metadata: object }
   expect(Object.keys(self.metadata)).toEqual(['creationTimestamp'])
 })
 
 test("reviews return the authorizer's decision, and are not stored", async () => {
   const { client, send, messageOf } = await start()
   await give(client, 'default', [getPods])
-  const ask = async (who: string, path: string, spec: object) => {
+  const review = async (who: string, path: string, spec: object) => {
     const answer = await send(who, 'POST', `/apis/authorization.k8s.io/v1/${path}`, { spec })
     return (await answer.json()) as { status?: unknown; message?: string }
   }
   const pods = { verb: 'get', resource: 'pods', namespace: 'default' }
   const why = 'RBAC: allowed by RoleBinding "given/default" of Role "given" to User "bob"'
-  expect(await ask('bob', 'selfsubjectaccessreviews', { resourceAttributes: pods })).toMatchObject({
+  expect(await review('bob', 'selfsubjectaccessreviews', { resourceAttributes: pods })).toMatchObject({
     kind: 'SelfSubjectAccessReview',
     status: { allowed: true, reason: why },
   })
   const other = { ...pods, namespace: 'other' }
-  expect((await ask('bob', 'selfsubjectaccessreviews', { resourceAttributes: other })).status).toEqual({ allowed: false })
+  expect((await review('bob', 'selfsubjectaccessreviews', { resourceAttributes: other })).status).toEqual({ allowed: false })
   const path = { nonResourceAttributes: { verb: 'get', path: '/metrics' } }
-  expect((await ask('bob', 'selfsubjectaccessreviews', path)).status).toEqual({ allowed: false })
-  expect((await ask('bob', 'subjectaccessreviews', { user: 'x', ...path })).message).toMatch(
+  expect((await review('bob', 'selfsubjectaccessreviews', path)).status).toEqual({ allowed: false })
+  expect((await review('bob', 'subjectaccessreviews', { user: 'x', ...path })).message).toMatch(
     /^subjectaccessreviews.* forbidden: /,
   )
-  expect((await ask('root', 'subjectaccessreviews', { user: 'bob', resourceAttributes: pods })).status).toEqual({
+  expect((await review('root', 'subjectaccessreviews', { user: 'bob', resourceAttributes: pods })).status).toEqual({
     allowed: true,
     reason: why,
   })
-  expect((await ask('root', 'subjectaccessreviews', { resourceAttributes: pods })).message).toBe(
+  expect((await review('root', 'subjectaccessreviews', { resourceAttributes: pods })).message).toBe(
     '.authorization.k8s.io "" is invalid: spec.user: Invalid value: "": at least one of user or group must be specified',
   )
   const nothing = await send('bob', 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {})
@@ -399,11 +399,11 @@ test("reviews return the authorizer's decision, and are not stored", async () =>
     '.authorization.k8s.io "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
   )
   const local = 'namespaces/default/localsubjectaccessreviews'
-  expect((await ask('root', local, { user: 'bob', resourceAttributes: pods })).status).toMatchObject({ allowed: true })
-  expect((await ask('root', local, { user: 'bob', resourceAttributes: other })).message).toContain(
+  expect((await review('root', local, { user: 'bob', resourceAttributes: pods })).status).toMatchObject({ allowed: true })
+  expect((await review('root', local, { user: 'bob', resourceAttributes: other })).message).toContain(
     'must match metadata.namespace',
   )
-  expect((await ask('bob', 'selfsubjectrulesreviews', { namespace: 'default' })).status).toMatchObject({
+  expect((await review('bob', 'selfsubjectrulesreviews', { namespace: 'default' })).status).toMatchObject({
     incomplete: false,
     resourceRules: expect.arrayContaining([getPods]),
   })

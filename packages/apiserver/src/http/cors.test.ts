@@ -5,7 +5,7 @@ import type { HttpHandler } from './exchange.ts'
 const reject: HttpHandler = async () => ({ status: 403, headers: { 'content-type': 'application/json' }, body: '{}' })
 const handler = withCORS(reject, ['//example\\.com(:|$)', '^http://localhost(:|$)'])
 
-const ask = (origin: string | undefined, method = 'GET', to = handler) =>
+const send = (origin: string | undefined, method = 'GET', to = handler) =>
   to(
     {
       method,
@@ -31,12 +31,12 @@ const allows = (origin: string) => ({
 test.each(['https://example.com', 'https://example.com:8443', 'http://localhost:3000'])(
   'pages of %s get responses, including errors',
   async (origin) => {
-    expect(await ask(origin)).toEqual({
+    expect(await send(origin)).toEqual({
       status: 403,
       headers: { 'content-type': 'application/json', ...allows(origin) },
       body: '{}',
     })
-    expect(await ask(origin, 'OPTIONS')).toEqual({ status: 204, headers: allows(origin), body: '' })
+    expect(await send(origin, 'OPTIONS')).toEqual({ status: 204, headers: allows(origin), body: '' })
   },
 )
 
@@ -44,13 +44,13 @@ test.each([undefined, '', 'null', 'https://example.com.evil.org', 'https://evil-
   'pages of %s get no CORS headers',
   async (origin) => {
     const usual = { status: 403, headers: { 'content-type': 'application/json' }, body: '{}' }
-    expect(await ask(origin)).toEqual(usual)
-    expect(await ask(origin, 'OPTIONS')).toEqual(usual)
+    expect(await send(origin)).toEqual(usual)
+    expect(await send(origin, 'OPTIONS')).toEqual(usual)
   },
 )
 
 test('without patterns no origin is allowed', async () => {
-  const answer = await ask('https://example.com', 'OPTIONS', withCORS(reject, []))
+  const answer = await send('https://example.com', 'OPTIONS', withCORS(reject, []))
   expect(answer.headers).toEqual({ 'content-type': 'application/json' })
 })
 

@@ -48,19 +48,19 @@ async function serve(disk: SimulatedDisk, encode: ObjectEncoding) {
   const server = createApiServer({ clock, random: seededRandom(1), store: await stores.store('management') })
   await server.ready
   const handle = webHandler(createHandler({ engine: server.engine, clock }))
-  const ask = async (method: string, at: string, body?: string, type = 'application/json', accept = 'application/json') => {
+  const send = async (method: string, at: string, body?: string, type = 'application/json', accept = 'application/json') => {
     const init = body === undefined ? {} : { body, headers: { 'content-type': type, accept } }
     const answer = await handle(new Request(`https://server${at}`, { method, headers: { accept }, ...init }), administrator)
     return { status: answer.status, text: await answer.text() }
   }
-  return { ask, stop: () => server.close().then(() => stores.close()) }
+  return { send, stop: () => server.close().then(() => stores.close()) }
 }
 
 async function newServer(encode: ObjectEncoding = plainObjects) {
   const disk = new SimulatedDisk(seededRandom(1))
   await makeState(disk, folder, new Map(), 0)
   const served = await serve(disk, encode)
-  expect(await served.ask('POST', kinds, definition)).toMatchObject({ status: 201 })
+  expect(await served.send('POST', kinds, definition)).toMatchObject({ status: 201 })
   await quiet()
   return { disk, ...served }
 }
@@ -128,7 +128,7 @@ describe('a create', () => {
     ],
   ])('of %s returns %s', async (spec, expected) => {
     const name = `c${count++}`
-    const answer = specOrMessage(await server.ask('POST', path, big(name, spec)))
+    const answer = specOrMessage(await server.send('POST', path, big(name, spec)))
     expect(answer).toBe(expected.startsWith('{') ? expected : `Big.t.example.com "${name}" is invalid: ${expected}`)
   })
 
@@ -140,7 +140,7 @@ describe('a create', () => {
     ['9007199254740993.0', '9007199254740992'],
   ])('in YAML: %s is %s', async (text, expected) => {
     const body = `apiVersion: t.example.com/v1\nkind: Big\nmetadata:\n  name: y${count++}\nspec:\n  i: ${text}\n`
-    const answer = await server.ask('POST', path, body, 'application/yaml', 'application/yaml')
+    const answer = await server.send('POST', path, body, 'application/yaml', 'application/yaml')
     expect(answer).toMatchObject({ status: 201, text: expect.stringContaining(`\n  i: ${expected}\n`) })
   })
 })
@@ -148,9 +148,9 @@ describe('a create', () => {
 test('patches, managed fields and rules distinguish integers with the same double', async () => {
   const spec =
     '{"i":9007199254740993,"fixed":9007199254740993,"map":[{"k":9007199254740993,"v":"a"}],"p":{"x":9223372036854775807}}'
-  await server.ask('POST', path, big('patched', spec))
+  await server.send('POST', path, big('patched', spec))
   const patch = (type: string, body: string, query = '') =>
-    server.ask('PATCH', `${path}/patched${query}`, body, `application/${type}`)
+    server.send('PATCH', `${path}/patched${query}`, body, `application/${type}`)
 
   expect((await patch('merge-patch+json', '{"spec":{"fixed":9007199254740992}}')).text).toContain('immutable')
   const test = (value: string) =>
@@ -174,11 +174,11 @@ test('patches, managed fields and rules distinguish integers with the same doubl
 })
 
 test('integers have all digits in selectors and columns, but not in columns of type number', async () => {
-  await server.ask('POST', path, big('shown-1', '{"i":9007199254740997,"n":9007199254740993,"p":{"x":9007199254740993}}'))
-  await server.ask('POST', path, big('shown-2', '{"i":9007199254740996,"n":1.5e300}'))
+  await server.send('POST', path, big('shown-1', '{"i":9007199254740997,"n":9007199254740993,"p":{"x":9007199254740993}}'))
+  await server.send('POST', path, big('shown-2', '{"i":9007199254740996,"n":1.5e300}'))
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
   const cells = async (value: string) => {
-    const { text } = await server.ask('GET', `${path}?fieldSelector=spec.i%3D${value}`, undefined, undefined, table)
+    const { text } = await server.send('GET', `${path}?fieldSelector=spec.i%3D${value}`, undefined, undefined, table)
     return /"cells":(\[.*?\]),"object"/.exec(text)?.[1]
   }
   expect(await cells('9007199254740997')).toBe(
@@ -198,12 +198,12 @@ test.each([
   ],
   ['events', '{"count":9007199254740993}', 'Event.count of type int32'],
 ])('of %s, integers beyond 32 bits are rejected', async (plural, body, field) => {
-  const { text } = await server.ask('POST', `/api/v1/namespaces/default/${plural}`, body)
+  const { text } = await server.send('POST', `/api/v1/namespaces/default/${plural}`, body)
   expect(text).toContain(`json: cannot unmarshal number 9007199254740993 into Go struct field ${field}`)
 })
 
 test('limits of a CRD beyond 2^53 apply, also after a restart', async () => {
-  const { disk, ask, stop } = await newServer()
+  const { disk, send, stop } = await newServer()
   const limits =
     '"minLength": 9007199254740993, "maxLength": 9223372036854775807, "x-kubernetes-validations": [{"rule": "self != \\"\\""}]'
   const schema = `{"type": "object", "properties": {"spec": {"type": "object", "properties": {
@@ -213,14 +213,14 @@ test('limits of a CRD beyond 2^53 apply, also after a restart', async () => {
   const limited = `{"metadata": {"name": "limits.t.example.com"}, "spec": {"group": "t.example.com", "scope": "Cluster", ${names},
     "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": ${schema}}}]}}`
   const rejected = /estimated rule cost/
-  expect((await ask('POST', kinds, limited)).text).toMatch(rejected)
+  expect((await send('POST', kinds, limited)).text).toMatch(rejected)
   const cheap = limited.replaceAll(/, "x-kubernetes-validations": \[.*?\]/g, '')
-  expect(await ask('POST', kinds, cheap)).toMatchObject({ status: 201 })
+  expect(await send('POST', kinds, cheap)).toMatchObject({ status: 201 })
   await stop()
   const again = await serve(disk, plainObjects)
   await quiet()
   const create = (spec: string) =>
-    again.ask(
+    again.send(
       'POST',
       '/apis/t.example.com/v1/limits',
       `{"apiVersion": "t.example.com/v1", "kind": "Limit", "metadata": {"name": "a"}, "spec": ${spec}}`,
@@ -249,28 +249,28 @@ describe.each([
   ['packed', packedObjects(2)],
 ])('stored %s', (_, encode) => {
   test('any integers survive create, patch, apply and a restart', async () => {
-    const { disk, ask, stop } = await newServer(encode)
+    const { disk, send, stop } = await newServer(encode)
     const samples = fc.sample(specs, { numRuns: 25, seed: 1 })
     const expected: string[] = []
     for (const [index, spec] of samples.entries()) {
       const name = `any-${index}`
       const at = `${path}/${name}`
-      expect(await ask('POST', path, big(name, writeJSON({ i: spec.i, p: spec.p })))).toMatchObject({ status: 201 })
+      expect(await send('POST', path, big(name, writeJSON({ i: spec.i, p: spec.p })))).toMatchObject({ status: 201 })
       const operations = writeJSON([
         { op: 'test', path: '/spec/i', value: spec.i },
         { op: 'add', path: '/spec/p/added', value: spec.i },
       ])
-      expect(await ask('PATCH', at, operations, 'application/json-patch+json')).toMatchObject({ status: 200 })
+      expect(await send('PATCH', at, operations, 'application/json-patch+json')).toMatchObject({ status: 200 })
       const applied = `{"apiVersion": "t.example.com/v1", "kind": "Big", "spec": ${writeJSON({ set: spec.set })}}`
-      expect(await ask('PATCH', `${at}?fieldManager=me`, applied, 'application/apply-patch+yaml')).toMatchObject({ status: 200 })
+      expect(await send('PATCH', `${at}?fieldManager=me`, applied, 'application/apply-patch+yaml')).toMatchObject({ status: 200 })
       expected.push(writeJSON({ i: spec.i, p: { ...spec.p, added: spec.i }, default: 2n ** 63n - 1n, set: spec.set }))
     }
     await stop()
     const again = await serve(disk, encode)
     await quiet()
-    const list = (await again.ask('GET', path)).text
+    const list = (await again.send('GET', path)).text
     for (const [index, spec] of expected.entries()) {
-      expect(specOrMessage(await again.ask('GET', `${path}/any-${index}`))).toBe(spec)
+      expect(specOrMessage(await again.send('GET', `${path}/any-${index}`))).toBe(spec)
       expect(list).toContain(`"spec":${spec}`)
     }
     await again.stop()

@@ -27,9 +27,9 @@ async function serve(disk: SimulatedDisk) {
   await server.ready
   const handler = createHandler({ engine: server.engine, clock, checks: [storeCheck(store)] })
   const handle = webHandler(handler)
-  const ask = async (path: string, body?: object) => {
+  const send = async (path: string, body?: object) => {
     const init = body ? { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {}
-    const answer = await handle(new Request(`https://plane${path}`, init), admin)
+    const answer = await handle(new Request(`https://server${path}`, init), admin)
     const text = await answer.text()
     return {
       status: answer.status,
@@ -37,12 +37,12 @@ async function serve(disk: SimulatedDisk) {
       body: path.startsWith('/api') ? JSON.parse(text) : text,
     }
   }
-  const create = (name: string) => ask('/api/v1/namespaces/default/configmaps', { metadata: { name } })
+  const create = (name: string) => send('/api/v1/namespaces/default/configmaps', { metadata: { name } })
   const names = async () => {
     const { items } = await createClient(server.transport()).list(ConfigMap, { namespace: 'default' })
     return items.map(({ metadata }) => metadata.name)
   }
-  return { clock, ask, create, names, store }
+  return { clock, send, create, names, store }
 }
 
 async function newDisk(): Promise<SimulatedDisk> {
@@ -57,7 +57,7 @@ describe.each([
 ])('%s', (_, failing, text) => {
   test('fails writes, serves reads, and writes continue in a new log', async () => {
     const disk = await newDisk()
-    const { clock, ask, create, names, store } = await serve(disk)
+    const { clock, send, create, names, store } = await serve(disk)
     await create('before')
     const { revision } = store
     const logs = () => disk.paths.filter((path) => path.includes('/log-'))
@@ -78,8 +78,8 @@ describe.each([
       retryAfter: '1',
       body: { reason: 'ServiceUnavailable', message: `the store takes no writes: ${text}`, details: { retryAfterSeconds: 1 } },
     })
-    expect(await ask('/readyz')).toMatchObject({ status: 500, body: expect.stringContaining('[-]etcd failed: reason withheld') })
-    expect([(await ask('/healthz')).status, (await ask('/livez')).status]).toEqual([500, 200])
+    expect(await send('/readyz')).toMatchObject({ status: 500, body: expect.stringContaining('[-]etcd failed: reason withheld') })
+    expect([(await send('/healthz')).status, (await send('/livez')).status]).toEqual([500, 200])
     expect([await names(), store.revision]).toEqual([['before'], revision])
 
     // The disk is still full: the store tries again once a second, and rejects writes until it succeeds.
@@ -95,7 +95,7 @@ describe.each([
     clock.step(clock.now() + 1000)
     for (let turn = 0; turn < 20; turn++) await setImmediate()
     expect((await create('fourth')).status).toBe(201)
-    expect([(await ask('/readyz')).status, writes, logs().length]).toEqual([200, 0, 2])
+    expect([(await send('/readyz')).status, writes, logs().length]).toEqual([200, 0, 2])
 
     disk.restart('loss of power')
     const { names: found, store: again } = await serve(disk)

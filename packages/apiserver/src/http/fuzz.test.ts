@@ -223,7 +223,7 @@ beforeAll(async () => {
         managedFields: [],
       },
     }
-    await ask({ method: 'POST', url: path, body: JSON.stringify(kept) })
+    await send({ method: 'POST', url: path, body: JSON.stringify(kept) })
   }
 })
 afterAll(() => server.close())
@@ -235,7 +235,7 @@ interface TestRequest {
   readonly body?: string | Uint8Array
 }
 
-async function ask({ method = 'GET', url, headers = {}, body = '' }: TestRequest, identity = admin) {
+async function send({ method = 'GET', url, headers = {}, body = '' }: TestRequest, identity = admin) {
   const abort = new AbortController()
   const request: HttpRequest = {
     method,
@@ -257,7 +257,7 @@ async function ask({ method = 'GET', url, headers = {}, body = '' }: TestRequest
 /** Each request gets a response without an internal error. Errors are a Status or, where upstream does so, text. */
 async function expectNoInternalError(request: TestRequest): Promise<void> {
   internalErrors.length = 0
-  const { status, headers, text } = await ask(request)
+  const { status, headers, text } = await send(request)
   expect(internalErrors.map((err) => (err instanceof Error ? err.stack : err))).toEqual([])
   if (status < 400 || headers['content-type'] !== 'application/json') return
   const body = JSON.parse(text) as { kind: string; status: string; message: string; code: number }
@@ -1025,7 +1025,7 @@ test('headers', { timeout: limit }, () =>
 )
 
 test('the server is healthy afterwards, and its memory is released', { timeout: limit }, async () => {
-  for (const path of collections) if (!path.includes('reviews')) await ask({ method: 'DELETE', url: path })
+  for (const path of collections) if (!path.includes('reviews')) await send({ method: 'DELETE', url: path })
   await expectNoInternalError({ url: '/api/v1/namespaces/default' })
   await expectNoInternalError({ url: '/openapi/v3' })
   // The server's history of changes may use 64 MB of it.

@@ -20,17 +20,17 @@ async function start(options: Partial<HandlerOptions> = {}) {
   stops.push(() => server.close())
   await server.ready
   const handle = webHandler(createHandler({ engine: server.engine, clock, ...options }))
-  const ask = (
+  const send = (
     path: string,
     {
       headers = {},
       identity = admin,
       ...init
     }: Omit<RequestInit, 'headers'> & { headers?: Record<string, string>; identity?: Identity } = {},
-  ) => handle(new Request(`https://plane${path}`, { headers: { 'user-agent': 'test/1', ...headers }, ...init }), identity)
+  ) => handle(new Request(`https://server${path}`, { headers: { 'user-agent': 'test/1', ...headers }, ...init }), identity)
   const create = (path: string, body: object) =>
-    ask(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
-  return { ask, create, clock }
+    send(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
+  return { send, create, clock }
 }
 
 const gadgets = {
@@ -69,10 +69,10 @@ const gadget = (name: string, size = 1) => ({
 })
 
 async function startWithGadgets() {
-  const plane = await start()
-  await plane.create(crds, gadgets)
+  const server = await start()
+  await server.create(crds, gadgets)
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
-  return plane
+  return server
 }
 
 test.each<[string, Identity, number]>([
@@ -84,12 +84,12 @@ test.each<[string, Identity, number]>([
   ['/readyz', { kind: 'rejected' }, 401],
   ['/api/v1/namespaces', admin, 200],
 ])('%s requested by %j returns %d', async (path, identity, status) => {
-  const { ask } = await start()
-  expect((await ask(path, { identity })).status).toBe(status)
+  const { send } = await start()
+  expect((await send(path, { identity })).status).toBe(status)
 })
 
 test('health lists its checks without the reason of a failure', async () => {
-  const { ask } = await start({
+  const { send } = await start({
     checks: [
       { name: 'store', check() {} },
       {
@@ -101,64 +101,64 @@ test('health lists its checks without the reason of a failure', async () => {
       },
     ],
   })
-  const livez = await (await ask('/livez?verbose')).text()
+  const livez = await (await send('/livez?verbose')).text()
   expect(livez).toMatch(/^\[\+\]ping ok\n/)
   expect(livez).toMatch(/\[\+\]store ok\nlivez check passed\n$/)
   expect(livez, 'names that monitors know').toContain('[+]poststarthook/rbac/bootstrap-roles ok\n')
-  const readyz = await ask('/readyz')
+  const readyz = await send('/readyz')
   expect(readyz.status).toBe(500)
   const text = await readyz.text()
   expect(text).toContain('[-]informers failed: reason withheld\n')
   expect(text).not.toContain('secret')
-  expect((await ask('/readyz/informers')).status).toBe(500)
-  expect((await ask('/livez/informers')).status, 'is not one of its checks').toBe(404)
-  expect(await (await ask('/readyz/etcd')).text()).toBe('ok')
-  expect((await ask('/readyz?exclude=informers')).status).toBe(200)
+  expect((await send('/readyz/informers')).status).toBe(500)
+  expect((await send('/livez/informers')).status, 'is not one of its checks').toBe(404)
+  expect(await (await send('/readyz/etcd')).text()).toBe('ok')
+  expect((await send('/readyz?exclude=informers')).status).toBe(200)
 })
 
 test.each(['/api/v1/namespaces/default', '/api/v1/namespaces/missing'])('curl gets pretty-printed JSON: %s', async (path) => {
-  const { ask } = await start()
-  const text = await (await ask(path, { headers: { 'user-agent': 'curl/8' } })).text()
+  const { send } = await start()
+  const text = await (await send(path, { headers: { 'user-agent': 'curl/8' } })).text()
   expect(text).toBe(JSON.stringify(JSON.parse(text), null, 2))
 })
 
 test('metrics count requests by verb and resource', async () => {
-  const { ask } = await start()
-  await ask('/api/v1/namespaces/default/configmaps')
-  await ask('/api/v1/namespaces/default/configmaps/missing')
-  const text = await (await ask('/metrics')).text()
+  const { send } = await start()
+  await send('/api/v1/namespaces/default/configmaps')
+  await send('/api/v1/namespaces/default/configmaps/missing')
+  const text = await (await send('/metrics')).text()
   const series = (code: number, scope: string, verb: string) =>
     `apiserver_request_total{code="${code}",component="apiserver",dry_run="",group="",resource="configmaps",scope="${scope}",subresource="",verb="${verb}",version="v1"} 1\n`
   expect(text).toContain(series(200, 'namespace', 'LIST'))
   expect(text).toContain(series(404, 'resource', 'GET'))
-  expect(await (await ask('/metrics/slis')).text()).toContain('kubernetes_healthcheck{name="etcd",type="readyz"} 1\n')
+  expect(await (await send('/metrics/slis')).text()).toContain('kubernetes_healthcheck{name="etcd",type="readyz"} 1\n')
 })
 
 test('diagnostic pages show the flags and the start time of the server', async () => {
-  const { ask } = await start({ flags: { 'secure-port': 6443 } })
-  expect(await (await ask('/flagz')).text()).toMatch(/^\napiserver flagz\nWarning: .*\nsecure-port:6443\n$/)
-  expect(await (await ask('/statusz')).text()).toMatch(
+  const { send } = await start({ flags: { 'secure-port': 6443 } })
+  expect(await (await send('/flagz')).text()).toMatch(/^\napiserver flagz\nWarning: .*\nsecure-port:6443\n$/)
+  expect(await (await send('/statusz')).text()).toMatch(
     /Started {2}\w+ \w+ +\d+ [\d:]+ UTC \d+\nUp {2}0 hr 00 min \d\d sec\nBinary version {2}1\.36\.2\n/,
   )
 })
 
 test('/version reports the configured version', async () => {
-  const { ask } = await start({ version: 'v1.35.1' })
-  expect(await (await ask('/version')).json()).toMatchObject({ major: '1', minor: '35', gitVersion: 'v1.35.1' })
+  const { send } = await start({ version: 'v1.35.1' })
+  expect(await (await send('/version')).json()).toMatchObject({ major: '1', minor: '35', gitVersion: 'v1.35.1' })
 })
 
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
 test('aggregated discovery is sent to clients that accept it, with an ETag, and changes with the resources', async () => {
-  const { ask, create } = await start()
+  const { send, create } = await start()
   const headers = { accept: `${aggregated},application/json` }
-  const first = await ask('/apis', { headers })
+  const first = await send('/apis', { headers })
   expect(first.headers.get('content-type')).toBe(aggregated)
   const etag = first.headers.get('etag') ?? ''
-  expect((await ask('/apis', { headers: { ...headers, 'if-none-match': etag } })).status).toBe(304)
+  expect((await send('/apis', { headers: { ...headers, 'if-none-match': etag } })).status).toBe(304)
   await create(crds, gadgets)
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
-  const second = await ask('/apis', { headers: { ...headers, 'if-none-match': etag } })
+  const second = await send('/apis', { headers: { ...headers, 'if-none-match': etag } })
   expect(second.status).toBe(200)
   const { items } = (await second.json()) as { items: { metadata: { name: string }; versions: object[] }[] }
   expect(items.find(({ metadata }) => metadata.name === 'shop.example.com')?.versions).toEqual([
@@ -184,8 +184,8 @@ test('aggregated discovery is sent to clients that accept it, with an ETag, and 
       ],
     },
   ])
-  expect(await (await ask('/apis')).json()).toMatchObject({ kind: 'APIGroupList' })
-  expect(await (await ask('/apis/shop.example.com/v1')).json()).toMatchObject({
+  expect(await (await send('/apis')).json()).toMatchObject({ kind: 'APIGroupList' })
+  expect(await (await send('/apis/shop.example.com/v1')).json()).toMatchObject({
     kind: 'APIResourceList',
     groupVersion: 'shop.example.com/v1',
     resources: [
@@ -209,20 +209,20 @@ test.each([
   ['/apis/shop.example.com/v9', 'application/json', /^404 page not found/],
   ['/index.html', 'application/json', /"paths":\["\/.well-known/],
 ])('GET %s with Accept: %s', async (path, accept, text) => {
-  const { ask } = await startWithGadgets()
-  expect(await (await ask(path, { headers: { accept } })).text()).toMatch(text)
+  const { send } = await startWithGadgets()
+  expect(await (await send(path, { headers: { accept } })).text()).toMatch(text)
 })
 
 test('the storage version hash of CustomResourceDefinitions is upstream’s', async () => {
-  const { ask } = await start()
-  const { resources } = (await (await ask('/apis/apiextensions.k8s.io/v1')).json()) as { resources: object[] }
+  const { send } = await start()
+  const { resources } = (await (await send('/apis/apiextensions.k8s.io/v1')).json()) as { resources: object[] }
   expect(resources[0]).toMatchObject({ name: 'customresourcedefinitions', storageVersionHash: 'jfWCUB31mvA=' })
 })
 
 test('a list cannot be requested as PartialObjectMetadata, which is one object', async () => {
-  const { ask } = await startWithGadgets()
+  const { send } = await startWithGadgets()
   const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
-  const messageOf = async (path: string) => ((await (await ask(path, { headers: { accept } })).json()) as Error).message
+  const messageOf = async (path: string) => ((await (await send(path, { headers: { accept } })).json()) as Error).message
   const rejected = (type: string) => `you requested PartialObjectMetadata, but the requested object is a list (${type})`
   expect(await messageOf('/api/v1/configmaps')).toBe(rejected('*core.ConfigMapList'))
   expect(await messageOf('/apis/apps/v1/deployments')).toBe(rejected('*apps.DeploymentList'))
@@ -230,11 +230,11 @@ test('a list cannot be requested as PartialObjectMetadata, which is one object',
 })
 
 test('OpenAPI documents are found by hash, and keep their hash when another group changes', async () => {
-  const { ask, create } = await startWithGadgets()
+  const { send, create } = await startWithGadgets()
   const index = async () =>
-    ((await (await ask('/openapi/v3')).json()) as { paths: { [path: string]: { serverRelativeURL: string } } }).paths
+    ((await (await send('/openapi/v3')).json()) as { paths: { [path: string]: { serverRelativeURL: string } } }).paths
   const url = (await index())['apis/shop.example.com/v1']!.serverRelativeURL
-  const document = await ask(url)
+  const document = await send(url)
   expect(document.headers.get('cache-control')).toBe('public, immutable')
   const { components, paths } = (await document.json()) as {
     components: { schemas: { [name: string]: object } }
@@ -259,7 +259,7 @@ test('OpenAPI documents are found by hash, and keep their hash when another grou
   const now = await index()
   expect(now['apis/shop.example.com/v1']!.serverRelativeURL).toBe(url)
   expect(now['apis/other.example.com/v1']).toBeDefined()
-  const old = await ask('/openapi/v2')
+  const old = await send('/openapi/v2')
   const swagger = (await old.json()) as { definitions: object; paths: object }
   expect(Object.keys(swagger.definitions)).toEqual(
     expect.arrayContaining(['com.example.other.v1.Gadget', 'com.example.shop.v1.GadgetList', 'io.k8s.api.core.v1.Pod']),
@@ -269,17 +269,17 @@ test('OpenAPI documents are found by hash, and keep their hash when another grou
     ([, name]) => !(name! in swagger.definitions),
   )
   expect(lost).toEqual([])
-  expect((await ask('/openapi/v2', { headers: { 'if-none-match': old.headers.get('etag')! } })).status).toBe(304)
-  expect((await ask('/openapi/v2', { headers: { accept: 'text/html' } })).status).toBe(406)
+  expect((await send('/openapi/v2', { headers: { 'if-none-match': old.headers.get('etag')! } })).status).toBe(304)
+  expect((await send('/openapi/v2', { headers: { accept: 'text/html' } })).status).toBe(406)
 })
 
 test('duplicate fields cause a warning, and are rejected under Strict', async () => {
-  const { ask } = await startWithGadgets()
+  const { send } = await startWithGadgets()
   const body = '{"apiVersion":"shop.example.com/v1","kind":"Gadget","metadata":{"name":"a"},"spec":{"size":1,"size":2}}'
   const headers = { 'content-type': 'application/json' }
-  const strict = await ask(`${gadgetPath}?fieldValidation=Strict`, { method: 'POST', body, headers })
+  const strict = await send(`${gadgetPath}?fieldValidation=Strict`, { method: 'POST', body, headers })
   expect(await strict.json()).toMatchObject({ code: 400, message: expect.stringContaining('duplicate field "spec.size"') })
-  const warned = await ask(gadgetPath, { method: 'POST', body, headers })
+  const warned = await send(gadgetPath, { method: 'POST', body, headers })
   expect(warned.headers.get('warning')).toBe('299 - "duplicate field \\"spec.size\\""')
   expect(await warned.json()).toMatchObject({ spec: { size: 2 } })
 })
@@ -294,14 +294,14 @@ test.each([
   ['application/json', '{"metadata":{"name":"a","__proto__":{"finalizers":["x"]}}}', 400, /"__proto__" is not allowed/],
   ['application/json', `{"a":${'['.repeat(2000)}${']'.repeat(2000)}}`, 400, /exceeded max depth/],
 ])('an unreadable body of type %s is rejected with a Status', async (type, body, code, message) => {
-  const { ask } = await start()
-  const answer = await ask('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers: { 'content-type': type } })
+  const { send } = await start()
+  const answer = await send('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers: { 'content-type': type } })
   expect(await answer.json()).toMatchObject({ kind: 'Status', code, message: expect.stringMatching(message) })
 })
 
 test('an error response has warnings about duplicate fields', async () => {
-  const { ask } = await start()
-  const answer = await ask('/api/v1/namespaces/default/configmaps', {
+  const { send } = await start()
+  const answer = await send('/api/v1/namespaces/default/configmaps', {
     method: 'POST',
     body: '{"metadata":{"name":"NOT valid"},"data":{"a":"1","a":"2"}}',
     headers: { 'content-type': 'application/json' },
@@ -310,11 +310,11 @@ test('an error response has warnings about duplicate fields', async () => {
 })
 
 test('the body of a DELETE must be DeleteOptions', async () => {
-  const { ask, create } = await start()
+  const { send, create } = await start()
   await create('/api/v1/namespaces/default/configmaps', { metadata: { name: 'a' } })
   const path = '/api/v1/namespaces/default/configmaps/a'
   const remove = async (body: object) =>
-    (await ask(path, { method: 'DELETE', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })).json()
+    (await send(path, { method: 'DELETE', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })).json()
   expect(await remove({ kind: 'Pod', apiVersion: 'v1' })).toMatchObject({
     code: 400,
     message: expect.stringMatching(/^no kind "Pod" is registered/),
@@ -333,11 +333,11 @@ test('roles and limit ranges without items show null', async () => {
 })
 
 test('an object without a name causes no internal error, for every kind', async () => {
-  const { ask, create } = await start()
-  const { groups } = (await (await ask('/apis')).json()) as { groups: { preferredVersion: { groupVersion: string } }[] }
+  const { send, create } = await start()
+  const { groups } = (await (await send('/apis')).json()) as { groups: { preferredVersion: { groupVersion: string } }[] }
   const found: string[] = []
   for (const root of ['/api/v1', ...groups.map(({ preferredVersion }) => `/apis/${preferredVersion.groupVersion}`)]) {
-    const { resources } = (await (await ask(root)).json()) as {
+    const { resources } = (await (await send(root)).json()) as {
       resources: { name: string; namespaced: boolean; verbs: string[] }[]
     }
     for (const { name, namespaced, verbs } of resources) {
@@ -351,27 +351,27 @@ test('an object without a name causes no internal error, for every kind', async 
 })
 
 test('warnings may contain any text', async () => {
-  const { ask } = await startWithGadgets()
+  const { send } = await startWithGadgets()
   const body = JSON.stringify({ ...gadget('a'), 'größe→\x7f': 1 })
-  const answer = await ask(gadgetPath, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+  const answer = await send(gadgetPath, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
   expect(Buffer.from(answer.headers.get('warning') ?? '', 'latin1').toString()).toBe('299 - "unknown field \\"größe→\\u007f\\""')
 })
 
 test('YAML is accepted and returned', async () => {
-  const { ask } = await start()
+  const { send } = await start()
   const body = 'kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: {"on": "yes"}\n'
   const headers = { 'content-type': 'application/yaml', accept: 'application/yaml' }
-  const answer = await ask('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers })
+  const answer = await send('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers })
   expect(answer.headers.get('content-type')).toBe('application/yaml')
   expect(await answer.text()).toMatch(/^apiVersion: v1\ndata:\n {2}"on": "yes"\nkind: ConfigMap\n/)
 })
 
 test('an impersonated request is executed as the requested user', async () => {
-  const { ask } = await start()
-  expect((await ask('/api/v1/namespaces', { headers: { 'impersonate-user': 'bob', 'impersonate-group': 'devs' } })).status).toBe(
+  const { send } = await start()
+  expect((await send('/api/v1/namespaces', { headers: { 'impersonate-user': 'bob', 'impersonate-group': 'devs' } })).status).toBe(
     200,
   )
-  expect((await ask('/api/v1/namespaces', { headers: { 'impersonate-group': 'devs' } })).status).toBe(400)
+  expect((await send('/api/v1/namespaces', { headers: { 'impersonate-group': 'devs' } })).status).toBe(400)
 })
 
 /** Reads lines of a watch until there are `count`, then leaves. */
@@ -390,17 +390,17 @@ async function lines(answer: Response, count: number): Promise<{ type: string; o
 }
 
 test('a watch of tables sends its columns once, and shows ages', async () => {
-  const { ask, create, clock } = await startWithGadgets()
+  const { send, create, clock } = await startWithGadgets()
   await create(gadgetPath, gadget('a'))
   clock.step(clock.now() + 192_000)
   await create(gadgetPath, gadget('b', 2))
   const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
-  const answer = await ask(`${gadgetPath}?watch=true`, { headers: { accept } })
+  const answer = await send(`${gadgetPath}?watch=true`, { headers: { accept } })
   const [first, second] = (await lines(answer, 2)).map(({ object }) => object)
   expect((first!.columnDefinitions as { name: string }[]).map(({ name }) => name)).toEqual(['Name', 'Size'])
   expect(second!.columnDefinitions).toBeNull()
   expect(second!.rows).toMatchObject([{ cells: ['b', 2], object: { kind: 'PartialObjectMetadata' } }])
-  const namespaces = (await (await ask('/api/v1/namespaces/default', { headers: { accept } })).json()) as {
+  const namespaces = (await (await send('/api/v1/namespaces/default', { headers: { accept } })).json()) as {
     rows: { cells: string[] }[]
   }
   expect(namespaces.rows[0]!.cells).toEqual(['default', 'Active', '3m12s'])
@@ -413,16 +413,16 @@ test('a watch from an expired version is accepted and sends an ERROR event', asy
     execute: () => Promise.reject(new Error('unexpected call')),
     watch: () => Promise.reject(new StatusError('Expired', 'too old resource version: 1 (500)')),
   }
-  const { ask } = await start({ engine })
-  const answer = await ask('/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=1')
+  const { send } = await start({ engine })
+  const answer = await send('/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=1')
   expect(answer.status).toBe(200)
   expect(await lines(answer, 1)).toMatchObject([{ type: 'ERROR', object: { kind: 'Status', reason: 'Expired', code: 410 } }])
 })
 
 test('a watch of PartialObjectMetadata contains only metadata', async () => {
-  const { ask } = await start()
+  const { send } = await start()
   const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
-  const events = await lines(await ask('/api/v1/namespaces?watch=true', { headers: { accept } }), 4)
+  const events = await lines(await send('/api/v1/namespaces?watch=true', { headers: { accept } }), 4)
   expect(events.map(({ type, object }) => `${type} ${Object.keys(object).join()}`)).toEqual(
     Array(4).fill('ADDED kind,apiVersion,metadata'),
   )
@@ -438,8 +438,8 @@ test('an exception is returned as an internal error without a stack, and logged'
       throw new TypeError('oops')
     },
   })
-  const { ask } = await start({ engine })
-  expect(await (await ask('/api/v1/namespaces')).json()).toEqual({
+  const { send } = await start({ engine })
+  expect(await (await send('/api/v1/namespaces')).json()).toEqual({
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},

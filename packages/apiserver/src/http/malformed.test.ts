@@ -15,7 +15,7 @@ beforeAll(async () => {
   await server.ready
   handler = createHandler({ engine: server.engine, clock, log })
   const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'kept' } }
-  await ask('POST', roles, role)
+  await send('POST', roles, role)
 })
 afterAll(() => server.close())
 
@@ -27,7 +27,7 @@ const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const deployments = '/apis/apps/v1/namespaces/default/deployments'
 const services = '/api/v1/namespaces/default/services'
 
-async function ask(method: string, url: string, body: unknown, type = 'application/json') {
+async function send(method: string, url: string, body: unknown, type = 'application/json') {
   const { signal } = new AbortController()
   const headers = { 'content-type': type }
   const request = {
@@ -138,7 +138,7 @@ test.each<[string, string, unknown, RegExp]>([
   }
   const [, root, group, version] = path.split('/')
   const apiVersion = root === 'api' ? group : `${group}/${version}`
-  expect(await ask('POST', path, { apiVersion, kind: kinds[path], ...(body as object) })).toMatch(expected)
+  expect(await send('POST', path, { apiVersion, kind: kinds[path], ...(body as object) })).toMatch(expected)
   expect(accidents).toEqual([])
 })
 
@@ -179,6 +179,6 @@ test.each<[string, string, string, unknown, RegExp]>([
     /^422 the server rejected our request/,
   ],
 ])('%s is rejected', async (_, type, path, body, expected) => {
-  expect(await ask('PATCH', path, body, type)).toMatch(expected)
+  expect(await send('PATCH', path, body, type)).toMatch(expected)
   expect(accidents).toEqual([])
 })

@@ -1,4 +1,4 @@
-/** Parses the query of a request to options, and validates options that the engine does not receive. */
+/** Parses the query of a request to options of the engine, and validates the options of writes. */
 import type { FieldError, RequestOptions, Verb } from '@capstan/kube'
 import { badRequest, forbidden, invalid, invalidObject, notSupported, tooLong } from '@capstan/kube'
 

@@ -13,7 +13,7 @@ import { normalizeSchema, unknownFormats } from './schema-fields.ts'
 /** Keeps a CRD that is being deleted until its instances are gone. */
 export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
 
-/** Returns the versions of a value of unknown type. */
+/** Returns the versions in a CRD that is not validated yet. */
 function versionsIn(value: unknown): readonly CustomResourceVersion[] {
   const versions = isRecord(value) && isRecord(value.spec) ? value.spec.versions : undefined
   return Array.isArray(versions) ? (versions.filter(isRecord) as unknown as CustomResourceVersion[]) : []

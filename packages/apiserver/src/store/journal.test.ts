@@ -11,12 +11,12 @@ import { at, put, storeSuite } from './store.suite.ts'
 const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
 const folder = '/data/state'
 
-interface Plane {
+interface OpenFolder {
   readonly stores: DurableStores
   readonly store: Store
 }
 
-async function openOn(disk: SimulatedDisk, clock = new VirtualClock()): Promise<Plane> {
+async function openOn(disk: SimulatedDisk, clock = new VirtualClock()): Promise<OpenFolder> {
   const journal = await Journal.open(folder, { clock, log: silent, files: disk, sync: true, checkpointAfter: 4000 })
   const stores = storesOf(journal, clock)
   return { stores, store: await stores.store('main', { history: { changes: 30 } }) }

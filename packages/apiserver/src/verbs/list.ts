@@ -152,7 +152,7 @@ const token = ({ rv, start }: Token): string => Buffer.from(JSON.stringify({ v: 
 function parseToken(text: string): Token {
   const json = Buffer.from(text, 'base64url').toString('latin1')
   const reject = (why: string) => badRequest(`invalid continue token: continue key is not valid: ${why}`)
-  // Go decodes four characters at a time.
+  // Go decodes four characters at a time, and reports the position of the first four that it cannot decode.
   if (/[^\w-]/.test(text) || text.length % 4 === 1)
     throw reject(`illegal base64 data at input byte ${Math.max(text.search(/[^\w-]/), text.length - (text.length % 4 || 4))}`)
   const { error } = scanJSON(json)

@@ -125,8 +125,8 @@ function bookmark({ kind, apiVersion }: ResourceInfo, revision: number, initialE
   return { type: 'BOOKMARK', object: freeze({ kind, apiVersion, metadata }) as unknown as KubeObject }
 }
 
-/** Where a watch begins. */
-interface Standing {
+/** Start of a watch. */
+interface StartingPoint {
   readonly begin: Begin
   /** Only events after this revision are delivered. */
   readonly from: number
@@ -145,7 +145,7 @@ class Stream implements WatchStream {
   #begin: Begin
   /** Revision up to which all selected changes were delivered. */
   #delivered: number
-  /** Revision that the client knows at least. Changes that the watch does not select do not advance it. */
+  /** Revision that the client is known to have. Changes that the watch does not select do not advance it. */
   #known: number
   /** Revision of the oldest undelivered change. */
   #unread: number | undefined
@@ -160,7 +160,7 @@ class Stream implements WatchStream {
     server: ServerContext,
     { info, options }: RequestContext,
     view: View,
-    { begin, from, unread }: Standing,
+    { begin, from, unread }: StartingPoint,
     signal: AbortSignal,
   ) {
     this.resource = info

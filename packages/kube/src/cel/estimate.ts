@@ -24,7 +24,7 @@ export function estimatedCost(source: string, variables: readonly Variable[], ro
   return new Estimator(facts, root, options.root).estimate(node, new Map()).cost.max
 }
 
-/** A variable of a macro: the place where its values are declared, and their size if it is known otherwise. */
+/** A variable of a macro: the place in the schema that declares its values, and the estimated size of the values. */
 interface Local {
   readonly place: Place
   readonly size?: Range | undefined

@@ -146,6 +146,7 @@ const CostOfFailure = 20
 export interface Loop {
   readonly range: Evaluate
   readonly slot: number
+  /** Whether the macro has two variables: index and item, or key and value. */
   readonly two: boolean
 }
 

@@ -63,7 +63,7 @@ interface State {
   readonly errors: RuleError[]
   readonly ratcheting: boolean
   readonly isOnlyUnchanged: boolean
-  /** Remaining cost of all rules of the object; negative once evaluation has stopped. */
+  /** Cost that further rules of the object may have; negative after the limit was exceeded, which stops the evaluation. */
   budget: number
 }
 

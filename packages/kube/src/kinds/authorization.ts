@@ -1,4 +1,4 @@
-/** Access reviews: clients ask whether a user has a permission. These objects are not stored; the response contains the decision. */
+/** Access reviews: requests to check whether a user has a permission. These objects are not stored; the response contains the decision. */
 import { type FieldError, forbidden, invalid, required } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { labelKeyProblems, labelValueProblems } from '../names.ts'

@@ -42,7 +42,7 @@ export interface FieldConflict {
   readonly path: Path
 }
 
-/** An apply that would take fields from other managers. */
+/** Error for an apply that would change fields of other managers. */
 export class ApplyConflicts extends Error {
   override readonly name = 'ApplyConflicts'
   readonly conflicts: readonly FieldConflict[]

@@ -62,7 +62,7 @@ export function keyIdentifier(publicKey: Buffer): Buffer {
   return createHash('sha1').update(key).digest()
 }
 
-/** Reads the subject of a certificate, as the issuer of another. @throws Error when it cannot be read */
+/** Reads the subject of an issuer's certificate, which names the issuer in other certificates. @throws Error when it cannot be read */
 export function subjectOf(certificate: Buffer): { readonly name: Buffer; readonly keyIdentifier: Buffer } {
   const [outer] = elements(certificate)
   const [content] = elements(outer!.content)

@@ -62,7 +62,7 @@ export interface Element {
   readonly whole: Buffer
 }
 
-/** Decodes a sequence of elements. @throws Error when they do not fill the bytes */
+/** Decodes bytes that consist of elements only. @throws Error when they do not */
 export function elements(bytes: Buffer): Element[] {
   const found: Element[] = []
   for (let at = 0; at < bytes.length; ) {

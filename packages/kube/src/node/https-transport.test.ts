@@ -19,7 +19,7 @@ beforeAll(async () => {
   server = await issueCertificate(ca, systemClock, {
     commonName: 's',
     usages: ['server'],
-    dnsNames: ['plane.test'],
+    dnsNames: ['server.test'],
     ipAddresses: ['127.0.0.1'],
   })
 })
@@ -173,7 +173,7 @@ test('a refused connection, an untrusted certificate and a timeout have differen
 
 test('a server name other than the host is requested and verified', async () => {
   const { url } = await serve((_, res) => json(res, 200, { items: [], kind: 'MachineList' }))
-  await expect(connect(url, {}, { servername: 'plane.test' }).send(machines)).resolves.toBeDefined()
+  await expect(connect(url, {}, { servername: 'server.test' }).send(machines)).resolves.toBeDefined()
 })
 
 test('retries after the time that an overloaded server requests', async () => {

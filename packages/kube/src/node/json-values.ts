@@ -36,7 +36,7 @@ const OpenBrace = 0x7b
 const CloseBrace = 0x7d
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/** Tracks the nesting depth between chunks. Brackets need not be counted, because braces nest inside them. */
+/** Tracks the nesting depth of braces between chunks. Brackets are not counted: they do not affect where an object ends. */
 class ObjectScanner {
   #depth = 0
   #inString = false

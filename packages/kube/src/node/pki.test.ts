@@ -36,10 +36,10 @@ test('certificates do not outlive their authority', async () => {
 
 test('server and client of one authority verify each other over TLS, and a client of another authority is rejected', async () => {
   const ca = await makeAuthority(systemClock, { commonName: 'test-ca' })
-  const stranger = await makeAuthority(systemClock, { commonName: 'test-ca' })
+  const otherAuthority = await makeAuthority(systemClock, { commonName: 'test-ca' })
   const server = await issueCertificate(ca, systemClock, { commonName: 'server', usages: ['server'], ipAddresses: ['127.0.0.1'] })
   const client = await issueCertificate(ca, systemClock, { commonName: 'alice', usages: ['client'] })
-  const imposter = await issueCertificate(stranger, systemClock, { commonName: 'alice', usages: ['client'] })
+  const imposter = await issueCertificate(otherAuthority, systemClock, { commonName: 'alice', usages: ['client'] })
 
   const listening = createServer(
     { key: server.key, cert: server.certificate, ca: ca.certificate, requestCert: true, rejectUnauthorized: false },
@@ -51,7 +51,7 @@ test('server and client of one authority verify each other over TLS, and a clien
   )
   await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve))
   const { port } = listening.address() as AddressInfo
-  const ask = (options: object) =>
+  const send = (options: object) =>
     new Promise<string>((resolve, reject) => {
       request({ port, host: '127.0.0.1', agent: false, ...options }, (res) => {
         res.setEncoding('utf8').on('data', resolve)
@@ -60,9 +60,9 @@ test('server and client of one authority verify each other over TLS, and a clien
         .end()
     })
   try {
-    expect(await ask({ ca: ca.certificate, key: client.key, cert: client.certificate })).toBe('alice true')
-    expect(await ask({ ca: ca.certificate, key: imposter.key, cert: imposter.certificate })).toBe('alice false')
-    await expect(ask({ ca: stranger.certificate })).rejects.toThrow(/signature|self-signed|unable to verify/)
+    expect(await send({ ca: ca.certificate, key: client.key, cert: client.certificate })).toBe('alice true')
+    expect(await send({ ca: ca.certificate, key: imposter.key, cert: imposter.certificate })).toBe('alice false')
+    await expect(send({ ca: otherAuthority.certificate })).rejects.toThrow(/signature|self-signed|unable to verify/)
   } finally {
     listening.close()
   }

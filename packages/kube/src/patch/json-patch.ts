@@ -173,8 +173,8 @@ function indexIn(list: readonly unknown[], token: string, max: number): number {
 }
 
 /**
- * Returns a patch that changes `from` to `to`, with as few operations as possible without replacing members that both have. Members are in
- * alphabetical order, and the result depends only on the two values.
+ * Returns a patch that changes `from` to `to`, with few operations. Objects and lists that exist in both are changed part by part, not
+ * replaced. Members are in alphabetical order, and the result depends only on the two values.
  */
 export const diffJson = (from: Json, to: Json): JsonPatchOperation[] => diff(from, to, { pairs: MaxPairs })
 

@@ -41,15 +41,15 @@ export class YAMLReader {
 
   /** @throws Error with the parse error, with Go's text where Go has one */
   read(text: string, request: From = {}): Promise<unknown> {
-    return this.#ask({ text, wanted: 'value' }, request)
+    return this.#parse({ text, wanted: 'value' }, request)
   }
 
   /** Returns the duplicate keys of a valid text, with Go's text for each. */
   async duplicates(text: string, request: From = {}): Promise<readonly string[]> {
-    return (await this.#ask({ text, wanted: 'duplicates' }, request)) as readonly string[]
+    return (await this.#parse({ text, wanted: 'duplicates' }, request)) as readonly string[]
   }
 
-  async #ask(task: YAMLTask, { requester = anonymous, ended }: From): Promise<unknown> {
+  async #parse(task: YAMLTask, { requester = anonymous, ended }: From): Promise<unknown> {
     if (task.text.length <= MaxInline) return readYAML(task)
     const signal = ended?.() ?? never
     const release = await this.#seats(requester, signal)

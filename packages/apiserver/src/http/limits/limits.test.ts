@@ -40,7 +40,7 @@ function aServer(limits: Partial<Limits> = {}, isMemoryFull = () => false) {
     clock,
     started,
     settled,
-    ask(
+    send(
       given: TestRequest,
       { query = '', body = () => Promise.resolve(Buffer.alloc(0)) }: { query?: string; body?: () => Promise<Buffer> } = {},
     ) {
@@ -70,34 +70,34 @@ describe('without priority and fairness', () => {
   const few = { priorityAndFairness: false, maxRequestsInflight: 2, maxMutatingRequestsInflight: 1 }
 
   test('reads and writes have separate limits, and requests beyond them get 429', async () => {
-    const { ask, settled, started } = aServer(few)
-    const sent = [ask({}), ask({}), ask({ verb: 'create' })]
+    const { send, settled, started } = aServer(few)
+    const sent = [send({}), send({}), send({ verb: 'create' })]
     await settled()
     expect(started).toHaveLength(3)
-    expect(await ask({}).answer).toBe(tooManyRequests)
-    expect(await ask({ verb: 'create' }).answer).toBe(tooManyRequests)
+    expect(await send({}).answer).toBe(tooManyRequests)
+    expect(await send({ verb: 'create' }).answer).toBe(tooManyRequests)
     for (const { finish } of started) finish()
     expect(await Promise.all(sent.map(({ answer }) => answer))).toEqual([fine, fine, fine])
-    ask({})
+    send({})
     await settled()
     expect(started).toHaveLength(4)
   })
 
   test('0 disables the limit', async () => {
-    const { ask, settled, started } = aServer({ ...few, maxRequestsInflight: 0 })
-    for (let count = 0; count < 50; count++) ask({})
+    const { send, settled, started } = aServer({ ...few, maxRequestsInflight: 0 })
+    for (let count = 0; count < 50; count++) send({})
     await settled()
     expect(started).toHaveLength(50)
   })
 })
 
 test('while memory is nearly used up, requests get 429 before their body is read, except those of superusers and health checks', async () => {
-  const { ask, settled, started } = aServer({}, () => true)
+  const { send, settled, started } = aServer({}, () => true)
   const body = () => Promise.reject(new Error('must not be read'))
-  expect(await ask({ verb: 'create' }, { body }).answer).toBe(tooManyRequests)
-  expect(await ask({}).answer).toBe(tooManyRequests)
-  ask({ groups: ['system:masters'] })
-  ask({ path: '/readyz' })
+  expect(await send({ verb: 'create' }, { body }).answer).toBe(tooManyRequests)
+  expect(await send({}).answer).toBe(tooManyRequests)
+  send({ groups: ['system:masters'] })
+  send({ path: '/readyz' })
   await settled()
   expect(started).toHaveLength(2)
 })
@@ -120,7 +120,7 @@ describe.each([[true], [false]])(
   (priorityAndFairness) => {
     const busy = async () => {
       const server = aServer({ priorityAndFairness, maxRequestsInflight: 20, maxMutatingRequestsInflight: 10 })
-      for (let count = 0; count < 100; count++) server.ask({ user: 'greedy', verb: count % 2 === 0 ? 'get' : 'create' })
+      for (let count = 0; count < 100; count++) server.send({ user: 'greedy', verb: count % 2 === 0 ? 'get' : 'create' })
       await server.settled()
       server.started.splice(0)
       return server
@@ -132,8 +132,8 @@ describe.each([[true], [false]])(
       ['superusers', { user: 'greedy', groups: ['system:masters'], verb: 'create' }],
       ['watches', { user: 'greedy', verb: 'watch' }],
     ])('%s are accepted', async (_, given) => {
-      const { ask, settled, started } = await busy()
-      ask(given)
+      const { send, settled, started } = await busy()
+      send(given)
       await settled()
       expect(started).toHaveLength(1)
     })
@@ -148,8 +148,8 @@ describe.each([[true], [false]])(
         { user: 'system:serviceaccount:kube-system:garbage-collector', groups: ['system:serviceaccounts'] },
       ],
     ])(`%s ${throughIfFair}`, async (_, given) => {
-      const { ask, settled, started } = await busy()
-      const { answer } = ask(given)
+      const { send, settled, started } = await busy()
+      const { answer } = send(given)
       await settled()
       expect(started).toHaveLength(priorityAndFairness ? 1 : 0)
       if (!priorityAndFairness) expect(await answer).toBe(tooManyRequests)
@@ -161,8 +161,8 @@ describe('a request without a seat', () => {
   const one = { maxRequestsInflight: 1, maxMutatingRequestsInflight: 0 }
 
   test('waits a quarter of the request timeout, and then gets 429', async () => {
-    const { ask, settled, started, clock } = aServer(one)
-    const sent = Array.from({ length: 20 }, () => ask({}))
+    const { send, settled, started, clock } = aServer(one)
+    const sent = Array.from({ length: 20 }, () => send({}))
     await settled()
     const before = started.length
     expect(before).toBeLessThan(20)
@@ -175,15 +175,15 @@ describe('a request without a seat', () => {
   })
 
   test('is rejected at once when too many are waiting', async () => {
-    const { ask, settled } = aServer(one)
-    for (let count = 0; count < 320; count++) ask({})
+    const { send, settled } = aServer(one)
+    for (let count = 0; count < 320; count++) send({})
     await settled()
-    expect(await ask({}).answer).toBe(tooManyRequests)
+    expect(await send({}).answer).toBe(tooManyRequests)
   })
 
   test('leaves the queue when its client disconnects', async () => {
-    const { ask, settled, started } = aServer(one)
-    const sent = Array.from({ length: 20 }, () => ask({}))
+    const { send, settled, started } = aServer(one)
+    const sent = Array.from({ length: 20 }, () => send({}))
     await settled()
     const before = started.length
     for (const { leave } of sent.slice(before, -1)) leave()
@@ -194,8 +194,8 @@ describe('a request without a seat', () => {
 })
 
 test("a request that takes too long gets upstream's timeout error", async () => {
-  const { ask, clock, settled } = aServer({ requestTimeout: seconds(10) })
-  const { answer } = ask({})
+  const { send, clock, settled } = aServer({ requestTimeout: seconds(10) })
+  const { answer } = send({})
   await settled()
   while (clock.step(clock.now() + seconds(10)));
   expect(await answer).toMatchObject({
@@ -211,8 +211,8 @@ test.each([
   ['timeout=-1s', 60],
   ['', 60],
 ])('a request with %j times out after %d seconds', async (query, allowed) => {
-  const { ask, clock, settled } = aServer()
-  const { answer } = ask({}, { query })
+  const { send, clock, settled } = aServer()
+  const { answer } = send({}, { query })
   await settled()
   while (clock.step(clock.now() + seconds(allowed) - 1));
   expect(await Promise.race([answer, Promise.resolve('at work')])).toBe('at work')
@@ -221,9 +221,9 @@ test.each([
 })
 
 test('`ended` aborts when a request times out or its client disconnects', async () => {
-  const { ask, clock, settled, started } = aServer()
-  ask({ verb: 'create' })
-  const second = ask({ verb: 'create' })
+  const { send, clock, settled, started } = aServer()
+  send({ verb: 'create' })
+  const second = send({ verb: 'create' })
   await settled()
   const [timedOut, left] = started.map(({ request }) => request.ended!())
   second.leave()
@@ -234,13 +234,13 @@ test('`ended` aborts when a request times out or its client disconnects', async 
 
 test('an invalid timeout is rejected', async () => {
   const rejection = new StatusError('BadRequest', 'invalid timeout specified in the request URL - time: invalid duration "abc"')
-  await expect(aServer().ask({}, { query: 'timeout=abc' }).answer).rejects.toEqual(rejection)
+  await expect(aServer().send({}, { query: 'timeout=abc' }).answer).rejects.toEqual(rejection)
 })
 
 test('a slow body occupies no seat, and has the same timeout', async () => {
-  const { ask, clock, settled, started } = aServer({ maxRequestsInflight: 7, maxMutatingRequestsInflight: 0 })
-  const slow = Array.from({ length: 100 }, () => ask({ verb: 'create' }, { body: () => new Promise(() => {}) }))
-  ask({})
+  const { send, clock, settled, started } = aServer({ maxRequestsInflight: 7, maxMutatingRequestsInflight: 0 })
+  const slow = Array.from({ length: 100 }, () => send({ verb: 'create' }, { body: () => new Promise(() => {}) }))
+  send({})
   await settled()
   expect(started).toHaveLength(1)
   while (clock.step(clock.now() + seconds(60)));
@@ -248,10 +248,10 @@ test('a slow body occupies no seat, and has the same timeout', async () => {
 })
 
 test('a watch without a timeout lasts one to two times the minimum', async () => {
-  const { ask, started, settled } = aServer({ minRequestTimeout: seconds(100) })
-  for (let count = 0; count < 20; count++) ask({ verb: 'watch' })
-  ask({ verb: 'watch' }, { query: 'timeoutSeconds=5' })
-  ask({ verb: 'watch' }, { query: 'timeoutSeconds=abc' })
+  const { send, started, settled } = aServer({ minRequestTimeout: seconds(100) })
+  for (let count = 0; count < 20; count++) send({ verb: 'watch' })
+  send({ verb: 'watch' }, { query: 'timeoutSeconds=5' })
+  send({ verb: 'watch' }, { query: 'timeoutSeconds=abc' })
   await settled()
   const times = started.map(({ query }) => query.get('timeoutSeconds'))
   expect(times.slice(20)).toEqual(['5', 'abc'])

@@ -7,7 +7,7 @@ import { invalidPatch } from './patch-errors.ts'
 export const unknownField = (path: string): string => `unknown field ${JSON.stringify(path)}`
 export const duplicateField = (path: string): string => `duplicate field "${path}"`
 
-/** Messages of one decoded body. Upstream: saveStrictError of sigs.k8s.io/json. */
+/** Maximum number of messages for one decoded body. Upstream: saveStrictError of sigs.k8s.io/json. */
 export const MaxStrictErrors = 100
 
 /** Messages about unknown and duplicate fields, each once. Upstream: an unknown field is not reported as a duplicate, too. */
