@@ -209,8 +209,8 @@ const contextOf = ({ clientCA }: Endpoint, { certificate, key }: ServingKey) => 
 })
 
 /** Node's cipher suites in the order of Go's servers: of two suites of equal strength, the cheaper one comes first. */
-const First = 'TLS_AES_128_GCM_SHA256'
-const ciphers = [First, ...constants.defaultCipherList.split(':').filter((name) => name !== First)].join(':')
+const FirstCipher = 'TLS_AES_128_GCM_SHA256'
+const ciphers = [FirstCipher, ...constants.defaultCipherList.split(':').filter((name) => name !== FirstCipher)].join(':')
 
 const http1Options = ({ headers, reading }: Timeouts) => ({
   maxHeaderSize: MaxHeaderBytes,
@@ -351,7 +351,7 @@ const AnyExtendedKeyUsage = '2.5.29.37.0'
 const isValidAt = ({ validFrom, validTo }: X509Certificate, now: number): boolean =>
   Date.parse(validFrom) <= now && now <= Date.parse(validTo)
 
-interface Site {
+interface ServeOptions {
   readonly connections: Connections
   readonly stopping: AbortSignal
   readonly log: Logger
@@ -360,13 +360,13 @@ interface Site {
   readonly budget: BodyShare
 }
 
-async function serve(req: Req, res: Res, { connections, stopping, log, clock, timeout, budget }: Site): Promise<void> {
+async function serve(req: Req, res: Res, { connections, stopping, log, clock, timeout, budget }: ServeOptions): Promise<void> {
   res.on('error', () => {})
   if (stopping.aborted && req.httpVersionMajor === 1) res.setHeader('connection', 'close')
   const connection = connections.of(req)
   if (!connection) {
     res.writeHead(421, { 'content-type': 'text/plain; charset=utf-8' })
-    res.end('421 the server behind this connection is gone\n')
+    res.end('421 the API server of this connection has been removed\n')
     return
   }
   const { endpoint, certificate } = connection
@@ -399,7 +399,7 @@ async function serve(req: Req, res: Res, { connections, stopping, log, clock, ti
   }
 }
 
-function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal, budget: Site['budget']): HttpRequest {
+function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal, budget: ServeOptions['budget']): HttpRequest {
   return {
     method: req.method ?? 'GET',
     url: req.url ?? '/',

@@ -45,7 +45,7 @@ export interface StatusDetails {
   retryAfterSeconds?: number
 }
 
-/** The body of error responses, and of successful ones without an object. */
+/** The body of error responses, and of successful responses without an object. */
 export interface Status {
   kind: 'Status'
   apiVersion: 'v1'
@@ -282,7 +282,7 @@ export const messageOf = (thrown: unknown): string =>
 
 /**
  * Runs `act`. An error that it throws, or that its promise rejects with, gets `context` and a colon before its message; a
- * TerminalError stays one.
+ * TerminalError stays a TerminalError.
  */
 export function withErrorContext<T>(context: string, act: () => T): T {
   const rethrow = (err: unknown): never => {

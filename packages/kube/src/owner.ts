@@ -1,4 +1,4 @@
-/** Owner references, and the one among them that is the controller. */
+/** Owner references. At most one owner of an object is its controller. */
 import type { GroupKind, Kind } from './kind.ts'
 import { typeMeta } from './kind.ts'
 import type { KubeObject, OwnerReference } from './object.ts'
@@ -44,7 +44,7 @@ export const ownerOfKind = (object: Owned, { group, kind }: GroupKind): OwnerRef
 const refersTo = (reference: OwnerReference, owner: { metadata: { name: string } }, { group, kind }: GroupKind): boolean =>
   reference.kind === kind && reference.name === owner.metadata.name && parseApiVersion(reference.apiVersion).group === group
 
-/** Adds the reference to a draft, or replaces the one to the same owner. Returns whether the draft changed. */
+/** Adds the reference to a draft, or replaces the existing reference to the same owner. Returns whether the draft changed. */
 export function ensureOwnerReference(object: KubeObject, reference: OwnerReference): boolean {
   const references = object.metadata.ownerReferences ?? []
   const index = references.findIndex((existing) => sameOwner(existing, reference))

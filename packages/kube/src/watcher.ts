@@ -45,7 +45,7 @@ export async function* watchObjects<T extends KubeObject>(
 ): AsyncGenerator<WatcherEvent<T>, void, undefined> {
   let state: WatcherState = { state: 'unlisted', failures: 0 }
   while (!signal.aborted) {
-    // Each attempt has its own signal, so that its watch is closed however the attempt ends.
+    // Each attempt has its own signal, which closes its watch when the attempt ends.
     const attempt = new AbortController()
     const abort = () => attempt.abort(signal.reason)
     signal.addEventListener('abort', abort, { once: true })

@@ -9,7 +9,7 @@ import {
 } from '@capstan/kube'
 import type { PolicySpec } from './policy-types.ts'
 
-/** Compiles the variables of a policy: the valid ones, and errors for the others. Each may use the ones before it. */
+/** Compiles the variables of a policy. Returns the valid ones, and errors of the invalid ones. A variable may use those before it. */
 export function variablesOf({ variables = [], paramKind }: Pick<PolicySpec, 'variables' | 'paramKind'>): {
   readonly known: NonNullable<AdmissionScope['variables']>
   readonly errors: readonly FieldError[]

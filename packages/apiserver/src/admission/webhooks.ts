@@ -96,11 +96,11 @@ export class Webhooks {
   }
 
   /**
-   * Calls mutating webhooks. `settle` converts a patched document to an object of the resource, pruned and defaulted.
+   * Calls mutating webhooks. `toObject` converts a patched document to an object of the resource, pruned and defaulted.
    * @returns the resulting object: the same one when no webhook changed it
    * @throws StatusError when a webhook denies the write or cannot be called
    */
-  async mutate(write: Write, settle: (document: Record<string, unknown>) => UnknownObject): Promise<UnknownObject | undefined> {
+  async mutate(write: Write, toObject: (document: Record<string, unknown>) => UnknownObject): Promise<UnknownObject | undefined> {
     let { object } = write
     const hooks = this.#of(write.info).mutating
     const called: Hook[] = []
@@ -108,7 +108,7 @@ export class Webhooks {
     for (const hook of hooks) {
       const outcome = await this.#callIfMatched(hook, { ...write, object })
       if (!outcome) continue
-      const next = await this.#changed(hook, outcome, object, write, settle)
+      const next = await this.#changed(hook, outcome, object, write, toObject)
       if (next !== object) {
         object = next
         for (const earlier of called) again.add(earlier)
@@ -119,7 +119,7 @@ export class Webhooks {
     for (const hook of hooks) {
       if (!again.has(hook)) continue
       const outcome = await this.#callIfMatched(hook, { ...write, object })
-      if (outcome) object = await this.#changed(hook, outcome, object, write, settle)
+      if (outcome) object = await this.#changed(hook, outcome, object, write, toObject)
     }
     return object
   }
@@ -258,7 +258,7 @@ export class Webhooks {
     { versioned, verdict }: { versioned: VersionedAttributes; verdict: Verdict },
     object: UnknownObject | undefined,
     { info, isView }: Write,
-    settle: (document: Record<string, unknown>) => UnknownObject,
+    toObject: (document: Record<string, unknown>) => UnknownObject,
   ): Promise<UnknownObject | undefined> {
     if (verdict.patch === undefined) return object
     if (!object || !versioned.object) {
@@ -268,7 +268,7 @@ export class Webhooks {
     const document = patched(versioned.object, verdict.patch)
     if (equal(document, versioned.object)) return object
     const isOther = !isView && versioned.resource.version !== info.version
-    return settle(isOther ? await this.#options.convert(info, document as UnknownObject) : document)
+    return toObject(isOther ? await this.#options.convert(info, document as UnknownObject) : document)
   }
 }
 

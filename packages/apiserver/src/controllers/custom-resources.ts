@@ -46,7 +46,7 @@ export interface CustomResourcesOptions {
 export function runCustomResources({ store, registry, clock, log, deleteInstance }: CustomResourcesOptions): () => void {
   /** The served CRDs, to distinguish a changed spec from a changed status. */
   const served = new Map<string, { spec: CustomResourceDefinition['spec']; terminating: boolean; accepted: unknown }>()
-  const queue = new WorkQueue({ name: 'custom resources', clock, log, run: settle })
+  const queue = new WorkQueue({ name: 'custom resources', clock, log, run: reconcile })
 
   const stopDefinitions = store.subscribe(Definitions, (change) => {
     serve(change.key.name, change.object as CustomResourceDefinition | undefined, change.revision)
@@ -61,7 +61,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
       }
     }
   })
-  // A CRD that waits for its instances to be deleted is reconciled when one is.
+  // A CRD that waits for the deletion of its instances is reconciled after each of these deletions.
   const stopInstances = store.subscribe(undefined, (change) => {
     if (!change.object && served.get(change.key.resource)?.terminating) queue.add(change.key.resource)
   })
@@ -79,7 +79,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   }
 
   /**
-   * Serves a CRD as far as its names are accepted, synchronously. `revision` is that of the change; it is absent for CRDs that existed at
+   * Serves a CRD if its names are accepted, synchronously. `revision` is the revision of the change; it is absent for CRDs that existed at
    * start.
    */
   function serve(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
@@ -104,17 +104,17 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   }
 
   /** Writes the status of one CRD, and removes its finalizer when it is being deleted and no instance is left. */
-  async function settle(name: string): Promise<void> {
+  async function reconcile(name: string): Promise<void> {
     const current = store.get(keyOfDefinition(name)) as CustomResourceDefinition | undefined
     if (!current) return
     const next = draftOfStatus(current)
     if (current.metadata.deletionTimestamp === undefined) {
-      settleNames(next)
+      setNameConditions(next)
       await write(current, next)
     } else if (current.metadata.finalizers?.includes(CleanupFinalizer)) await cleanUp(current)
   }
 
-  function settleNames(crd: CustomResourceDefinition): void {
+  function setNameConditions(crd: CustomResourceDefinition): void {
     const problem = nameConflict(crd, others(crd.metadata.name))
     const status = (crd.status ??= {})
     status.conditions ??= []

@@ -212,7 +212,7 @@ const owners = (object: KubeObject | undefined): readonly OwnerReference[] => ob
 const isForeground = ({ metadata }: KubeObject): boolean =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes('foregroundDeletion') === true
 
-/** Most objects have no owners and are not being deleted. */
+/** Reports whether the object has owners, or is being deleted and has a finalizer of the collector. Most objects do not. */
 const needsCollection = (object: KubeObject): boolean =>
   object.metadata.deletionTimestamp === undefined
     ? owners(object).length > 0

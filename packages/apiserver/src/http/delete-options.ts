@@ -5,7 +5,7 @@ import { boolean, dryRunOf, integer, reject, text } from './options.ts'
 
 /**
  * Reads DeleteOptions from the body, or from the query when there is no body.
- * @returns the options as an object, and those of them that are request options
+ * @returns the DeleteOptions without `dryRun`, and `dryRun` as a request option
  */
 export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: object; options: RequestOptions } {
   const fromQuery = () => ({

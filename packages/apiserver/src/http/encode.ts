@@ -1,6 +1,6 @@
 /**
- * Encodes objects as JSON bytes. Stored objects are frozen and shared, and so are their bytes: they are encoded at most once, however many
- * lists and watchers send them. Packed objects are sent from their JSON, without a copy of the bytes.
+ * Encodes objects as JSON bytes. Stored objects are frozen and shared, and so are their bytes: they are encoded at most once for all
+ * lists and watchers that send them. Packed objects are sent from their JSON, without a copy of the bytes.
  */
 import { writeJSON } from '@capstan/kube'
 import type { KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'

@@ -70,7 +70,7 @@ const names: { readonly [path in HealthPath]: readonly string[] } = {
 export const healthPaths = (): string[] =>
   Object.entries(names).flatMap(([path, list]) => [`/${path}`, ...list.map((name) => `/${path}/${name}`)])
 
-/** Checks of a path: upstream's names, and checks of this server, which replace those of the same name. */
+/** Checks of a path: those that upstream lists, which always pass unless `checks` has one of the same name, and the other `checks`. */
 export function checksOf(path: HealthPath, checks: readonly HealthCheck[]): readonly HealthCheck[] {
   const own = checks.filter(({ paths }) => paths === undefined || paths.includes(path))
   return [

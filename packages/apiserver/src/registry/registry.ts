@@ -100,7 +100,7 @@ export class Registry implements Resources {
   }
 }
 
-/** Reports whether a version still shows the same objects in the same way. If not, its watches end, so that clients watch again. */
+/** Reports whether clients still get the same objects in this version. If not, its watches end, so that clients watch again. */
 const sameObjects = (was: ResourceInfo, now: ResourceInfo | undefined): boolean =>
   now !== undefined && was.storageVersion === now.storageVersion && equal(was.conversion, now.conversion)
 

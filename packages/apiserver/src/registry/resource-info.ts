@@ -44,7 +44,7 @@ export interface ResourceInfo extends Resource {
   /** Name of the resource in the store, the same for all its versions. */
   readonly storage: string
   readonly apiVersion: string
-  /** The storage version, when it is another one. */
+  /** The resource in its storage version; `undefined` if this is the storage version. */
   readonly stored: ResourceInfo | undefined
   /** For custom resources: all versions of the definition by apiVersion, also those that are not served. */
   readonly versions?: ReadonlyMap<string, ResourceInfo>
@@ -69,7 +69,7 @@ export interface ResourceInfo extends Resource {
 }
 
 /**
- * Shows the object in the version of `info`, when that needs no conversion webhook (see `Converter.convert`): sets its apiVersion, prunes
+ * Converts the object to the version of `info` without a conversion webhook (with one: `Converter.convert`): sets its apiVersion, prunes
  * fields that the version does not know, and, in the storage version, adds defaults that the CRD gained since the object was written. The
  * same stored object always gives the same result, and the object itself when nothing changes, so that caches can share it.
  */

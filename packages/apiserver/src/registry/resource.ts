@@ -23,7 +23,7 @@ export interface Resource {
   readonly statusSubresource: boolean
   readonly scale: ScaleSubresource | undefined
   readonly storageVersion: string
-  /** Group of the storage version, when it is another one. */
+  /** Group of the storage version, if it is not `group`. */
   readonly storageGroup?: string
   /** Supported verbs; default: all. Review kinds support only `create`. */
   readonly verbs?: readonly Verb[]

@@ -9,7 +9,7 @@ import { type Files, nodeFiles, writeWhole } from './files.ts'
 import { readFormat, writeFormat } from './folder-format.ts'
 import { FolderLock } from './folder-lock.ts'
 import { makeState } from './journal.ts'
-import { replaceState, settleState, StateName } from './replace-state.ts'
+import { replaceState, finishReplacement, StateName } from './replace-state.ts'
 import { type Salvaged, salvageState } from './salvage.ts'
 import { readState } from './state-folder.ts'
 
@@ -91,7 +91,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Backup> {
   const lock = await FolderLock.take(folder)
   try {
     const format = await readFormat(files, folder)
-    await settleState(files, folder)
+    await finishReplacement(files, folder)
     if (!force && (format || (await files.list(folder)).includes(StateName)))
       throw new Error(`Data folder ${folder} holds data already: nothing has been changed. --force replaces it`)
     await replaceState(files, folder, (made) => makeState(files, made, checkpoint.snapshots, clock.now()))
@@ -109,8 +109,8 @@ async function readAcknowledged(files: Files, folder: string): Promise<Salvaged>
     try {
       const state = await readState(files, `${folder}/${StateName}`, 'acknowledged')
       if (state.isMarkerWhole) return { ...state, damage: [] }
-      // A server may be writing the other copy at this moment. If not, that copy was the newer one: read everything that can be read, as at
-      // a start.
+      // One copy of the commit marker cannot be read. Either a server is writing it now, and the next attempt succeeds; or it is damaged, and may
+      // have been the newer copy. Then everything that can be read counts as acknowledged, as when a server starts.
       if (isLast) return { ...(await readState(files, `${folder}/${StateName}`, 'everything')), damage: [] }
     } catch (err) {
       if (isLast || !(err instanceof DamagedData || isGone(err))) throw err

@@ -115,7 +115,7 @@ class Queue<T> {
     return item
   }
 
-  /** Returns the first `most` items with a place above `place`; `placeOf` returns an item's place, and places ascend. */
+  /** Returns the first `most` items after `place`. `placeOf` returns the place of an item; items are sorted by it. */
   after(place: number, placeOf: (item: T) => number, most = Infinity): T[] {
     let low = this.#head
     let high = this.#items.length

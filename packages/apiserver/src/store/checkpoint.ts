@@ -11,7 +11,7 @@ import { encodeFrame, readFrames } from './frame.ts'
 import { emptySnapshot, type Snapshot, type Snapshots } from './snapshot.ts'
 import { type ObjectEncoding, plainObjects, jsonOf } from './packed.ts'
 
-/** Version of this layout, and that of the log. A reader rejects newer versions. */
+/** Format version of checkpoints and logs. Files with another version are rejected. */
 export const Format = 2
 
 export interface CheckpointHeader {

@@ -51,7 +51,7 @@ export class CoreStore implements Store {
   readonly #window: ChangeWindow
   #revision: number
   readonly #clock: Clock | undefined
-  readonly #hold: ObjectEncoding
+  readonly #encode: ObjectEncoding
   #pending: Pending[] = []
   #flushing: Promise<void> | undefined
   #unpublished: Change[] = []
@@ -62,7 +62,7 @@ export class CoreStore implements Store {
     this.#log = log
     this.#revision = recovered.revision
     this.#clock = options.clock
-    this.#hold = options.encode ?? plainObjects
+    this.#encode = options.encode ?? plainObjects
     for (const { key, object } of recovered.objects) this.#table(key.resource).put(textOf(key), object)
     const oldest = recovered.changes[0]?.change.revision ?? recovered.revision + 1
     this.#window = new ChangeWindow(options.history, oldest - 1, options.clock)
@@ -107,7 +107,7 @@ export class CoreStore implements Store {
     const log = this.#log
     if (!log) {
       if (this.get(write.key) !== write.previous) return Promise.reject(conflictOn(write.key))
-      const change = stamp(write, this.#revision + 1, this.#hold)
+      const change = stamp(write, this.#revision + 1, this.#encode)
       this.#apply(change, this.#now())
       this.#publish([change])
       return Promise.resolve(change)
@@ -148,7 +148,7 @@ export class CoreStore implements Store {
         const id = `${write.key.resource} ${textOf(write.key)}`
         if (group.has(id) || group.size === LargestGroup) this.#pending.push(pending)
         else if (this.get(write.key) !== write.previous) pending.reject(conflictOn(write.key))
-        else group.set(id, { pending, change: stamp(write, this.#revision + 1 + group.size, this.#hold) })
+        else group.set(id, { pending, change: stamp(write, this.#revision + 1 + group.size, this.#encode) })
       }
       if (group.size === 0) continue
       const members = [...group.values()]
@@ -232,7 +232,7 @@ const unavailable = (cause: Error): StatusError =>
 const textOf = ({ namespace, name }: StoreKey): string => [namespace, name].join('/')
 
 const conflictOn = ({ resource, namespace, name }: StoreKey): StoreConflict =>
-  new StoreConflict(`${resource} ${namespace === '' ? name : `${namespace}/${name}`} was written by somebody else meanwhile`)
+  new StoreConflict(`${resource} ${namespace === '' ? name : `${namespace}/${name}`} was changed by a concurrent write`)
 
 function stamp({ key, previous, object: draft }: Write, revision: number, encode: ObjectEncoding): Change {
   if (draft) draft.metadata.resourceVersion = String(revision)

@@ -16,7 +16,7 @@ import { FolderLock } from './folder-lock.ts'
 import { emptySnapshot } from './snapshot.ts'
 import { Journal, makeState } from './journal.ts'
 import { type ObjectEncoding, plainObjects } from './packed.ts'
-import { replaceState, settleState, StateName } from './replace-state.ts'
+import { replaceState, finishReplacement, StateName } from './replace-state.ts'
 import type { Store } from './store.ts'
 
 /** The stores of one data folder. */
@@ -83,9 +83,9 @@ export function storesOf(
     store(name, storeOptions) {
       let opened = open.get(name)
       if (!opened) {
-        const { changes, ...image } = journal.snapshots.get(name) ?? emptySnapshot()
-        const objects = image.objects.values()
-        const store = new CoreStore(logOf(name), { ...image, objects, changes }, { clock, encode, ...storeOptions })
+        const { changes, ...snapshot } = journal.snapshots.get(name) ?? emptySnapshot()
+        const objects = snapshot.objects.values()
+        const store = new CoreStore(logOf(name), { ...snapshot, objects, changes }, { clock, encode, ...storeOptions })
         const kept = journal.snapshots.get(name)
         if (kept) kept.changes = []
         open.set(name, (opened = Promise.resolve(store)))
@@ -122,7 +122,7 @@ export function storesOf(
 /** Creates the state of a new folder, or completes an interrupted restore. */
 async function prepare(folder: string, files: Files, clock: Clock): Promise<void> {
   const format = await readFormat(files, folder)
-  await settleState(files, folder)
+  await finishReplacement(files, folder)
   const hasState = (await files.list(folder)).includes(StateName)
   if (format && !hasState) throw new DamagedData(`${folder}/${StateName}`, undefined, 'it is missing')
   if (!hasState) await replaceState(files, folder, (made) => makeState(files, made, new Map(), clock.now()))

@@ -1,6 +1,6 @@
 /**
- * Locks a data folder for one process. Node has no file locks; SQLite, which is part of Node, takes a lock that the kernel releases however
- * the process ends. The lock is a transaction on an empty file that never ends and never writes.
+ * Locks a data folder for one process. Node has no file locks, but SQLite, which is part of Node, takes one. The kernel releases it when the
+ * process ends in any way. The lock is a transaction on an empty file that never ends and never writes.
  *
  * Closing a file releases all locks that the process has on it, so no other code may open this one.
  */

@@ -44,7 +44,7 @@ interface Waiting {
 }
 
 const RetryAfter = seconds(1)
-/** Characters in one frame, when it holds changes of more than one store. */
+/** Maximum number of characters in a frame with changes of several groups. */
 const LargestFrame = 32 * 1024 * 1024
 
 export class Journal {

@@ -60,7 +60,7 @@ type Members = Readonly<Record<string, unknown>>
  */
 class Packed extends Given {
   readonly #text: string
-  /** The members while they are unpacked; otherwise the cache that keeps them for a while when one is read. */
+  /** The unpacked members; or, while they are not unpacked, the cache to put them in when one is read. */
   #inside: Members | UnpackedCache
 
   constructor(members: object, text: string, unpacked: object, cache: UnpackedCache) {

@@ -27,10 +27,10 @@ export class PendingWrites {
     this.#writes.delete(object)
   }
 
-  /** Pending writes of one resource, without that of `asking`. */
-  of(resource: string, asking: UnknownObject): PendingWrite[] {
+  /** Pending writes of one resource, without the write of `object` itself. */
+  of(resource: string, object: UnknownObject): PendingWrite[] {
     return [...this.#writes.values()].filter(
-      (write) => write.resource === resource && write.object !== asking && this.#isUnderWay(resource, write),
+      (write) => write.resource === resource && write.object !== object && this.#isUnderWay(resource, write),
     )
   }
 

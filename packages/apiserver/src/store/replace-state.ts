@@ -14,16 +14,16 @@ const ReplacedName = 'state.replaced'
 
 /** Replaces the state. `make` writes the new state into the given folder, and resolves once it is durable. */
 export async function replaceState(files: Files, folder: string, make: (folder: string) => Promise<void>): Promise<void> {
-  await settleState(files, folder)
+  await finishReplacement(files, folder)
   await make(`${folder}/${TemporaryName}`)
   await files.rename(`${folder}/${TemporaryName}`, `${folder}/${RestoredName}`)
   await files.syncFolder(folder)
   if ((await files.list(folder)).includes(StateName)) await files.rename(`${folder}/${StateName}`, `${folder}/${ReplacedName}`)
-  await settleState(files, folder)
+  await finishReplacement(files, folder)
 }
 
 /** Completes an interrupted replacement if the old state has been moved away; otherwise undoes it. */
-export async function settleState(files: Files, folder: string): Promise<void> {
+export async function finishReplacement(files: Files, folder: string): Promise<void> {
   const names = new Set(await files.list(folder))
   if (!names.has(StateName) && names.has(RestoredName)) {
     await files.rename(`${folder}/${RestoredName}`, `${folder}/${StateName}`)

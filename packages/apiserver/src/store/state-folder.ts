@@ -177,7 +177,7 @@ async function readOrMissing<T>(path: string, read: (path: string) => Promise<T>
   }
 }
 
-// The commit marker: one line in each of two sectors, written in turn. When writing one is interrupted, the other is intact.
+// The commit marker: one line in each of two sectors, written in turn. When a crash interrupts the write of one line, the other is intact.
 
 const MarkerPattern = /^(\d{10}) (\d{16}) ([0-9a-f]{8})\n/
 const SlotSize = 512

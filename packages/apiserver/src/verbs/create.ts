@@ -100,8 +100,8 @@ const createForbidden = (info: ResourceInfo, { metadata: { name } }: UnknownObje
 /** Error for a name that is taken, possibly by an object that is being deleted. */
 function nameTaken({ store }: ServerContext, info: ResourceInfo, { metadata: { namespace, name } }: UnknownObject): StatusError {
   const { message, details } = alreadyExists(info, name)
-  const isGoing = store.get(keyFor(info, namespace, name))?.metadata.deletionTimestamp !== undefined
-  return new StatusError('AlreadyExists', isGoing ? `object is being deleted: ${message}` : message, { details: details! })
+  const isDeleting = store.get(keyFor(info, namespace, name))?.metadata.deletionTimestamp !== undefined
+  return new StatusError('AlreadyExists', isDeleting ? `object is being deleted: ${message}` : message, { details: details! })
 }
 
 const generatedName = ({ random }: ServerContext, prefix: string): string =>

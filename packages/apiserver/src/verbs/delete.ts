@@ -122,7 +122,7 @@ const LatestTime = Date.parse('9999-12-31T23:59:59Z')
 function markedForDeletion(server: ServerContext, info: ResourceInfo, old: UnknownObject, deletion: Deletion): UnknownObject {
   const object = draft(old)
   const { metadata } = object
-  const finalizers = collectionFinalizers(metadata.finalizers ?? [], deletion.propagationPolicy)
+  const finalizers = finalizersByPolicy(metadata.finalizers ?? [], deletion.propagationPolicy)
   if (finalizers.length > 0) metadata.finalizers = finalizers
   else delete metadata.finalizers
   if (metadata.deletionTimestamp === undefined) {
@@ -148,8 +148,8 @@ function shortenGrace(metadata: UnknownObject['metadata'], requested: number | u
   metadata.deletionGracePeriodSeconds = Math.max(requested, 0)
 }
 
-function collectionFinalizers(finalizers: readonly string[], policy: Deletion['propagationPolicy']): string[] {
-  // Without a policy, an existing finalizer for orphaning or foreground deletion stays in force.
+function finalizersByPolicy(finalizers: readonly string[], policy: Deletion['propagationPolicy']): string[] {
+  // Without a policy, an existing finalizer for orphaning or foreground deletion is kept.
   if (policy === undefined) return [...finalizers]
   const others = finalizers.filter((finalizer) => finalizer !== 'orphan' && finalizer !== 'foregroundDeletion')
   if (policy === 'Orphan') others.push('orphan')

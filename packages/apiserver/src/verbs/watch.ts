@@ -41,12 +41,12 @@ export function watch(server: ServerContext, context: RequestContext, signal: Ab
 /** Initial events. A function when a conversion webhook must be called, so that its error reaches the reader of the stream. */
 type Begin = readonly WatchEvent[] | (() => Promise<readonly WatchEvent[]>)
 
-/** How one watcher sees stored objects and changes. */
+/** Converts stored objects and changes to the events of one watcher. */
 interface View {
-  /** `mark` follows the objects. */
+  /** `mark` is the bookmark after the objects, if the client wants one. */
   initial(stored: readonly KubeObject[], mark: readonly WatchEvent[]): Begin
   /** Maximum changes that are processed together. */
-  readonly together: number
+  readonly maxChanges: number
   /** Returns the events of changes; none for objects that the watcher does not select. */
   events(changes: readonly Change[]): readonly WatchEvent[] | Promise<readonly WatchEvent[]>
 }
@@ -62,7 +62,7 @@ function viewOf({ info, options, request: { namespace } }: RequestContext): View
         .map((object) => ({ type: 'ADDED' as const, object })),
       ...mark,
     ],
-    together: MaxBatch,
+    maxChanges: MaxBatch,
     events(changes) {
       const events: WatchEvent[] = []
       for (const change of changes) {
@@ -89,7 +89,7 @@ function convertedView({ converter }: ServerContext, { info, options, request: {
       const selected = objects.filter((object) => selection === undefined || selection(object))
       return [...selected.map((object) => ({ type: 'ADDED' as const, object })), ...mark]
     },
-    together: 1,
+    maxChanges: 1,
     async events(changes) {
       const events: WatchEvent[] = []
       for (const change of changes) {
@@ -194,11 +194,11 @@ class Stream implements WatchStream {
       })
       this.#release.push(() => timer.cancel())
     }
-    if (bookmarks) this.#bookmarkNowAndThen(server)
+    if (bookmarks) this.#sendBookmarks(server)
   }
 
   /** Sends bookmarks, which keep the version of a quiet watch inside the window. Sends none when the revision has not changed. */
-  #bookmarkNowAndThen({ clock, store }: ServerContext): void {
+  #sendBookmarks({ clock, store }: ServerContext): void {
     const tick = () => {
       this.#bookmark = store.revision
       this.#wake?.()
@@ -208,7 +208,7 @@ class Stream implements WatchStream {
     this.#release.push(() => timer.cancel())
   }
 
-  /** Ends without delivering unread changes: the client has gone, or they have left the history. */
+  /** Ends without delivering unread changes: the client has disconnected, or they have left the history. */
   #drop(): void {
     this.#begin = []
     this.#end()
@@ -257,14 +257,14 @@ class Stream implements WatchStream {
   /** Returns the next unread changes, oldest first. */
   #take(): readonly Change[] {
     if (this.#unread === undefined || this.#unread > this.#until) return []
-    const { together } = this.#view
-    const since = this.#store.since(this.#unread - 1, this.resource.storage, together + 1)
+    const { maxChanges } = this.#view
+    const since = this.#store.since(this.#unread - 1, this.resource.storage, maxChanges + 1)
     if (since.kind === 'expired') {
       this.#drop()
       return []
     }
-    const changes = since.changes.slice(0, together).filter(({ revision }) => revision <= this.#until)
-    this.#unread = since.changes[together]?.revision
+    const changes = since.changes.slice(0, maxChanges).filter(({ revision }) => revision <= this.#until)
+    this.#unread = since.changes[maxChanges]?.revision
     this.#delivered = Math.max(this.#delivered, changes.at(-1)!.revision)
     return changes
   }

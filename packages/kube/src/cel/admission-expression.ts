@@ -1,6 +1,6 @@
 /**
  * CEL expressions of admission: match conditions of webhooks, and the expressions of admission policies. They read the object, the old
- * object and the request; those of a policy also read its parameters, and its variables, which are evaluated on first use.
+ * object and the request. Expressions of a policy also read its parameters and its variables. A variable is evaluated on first use.
  * Upstream: k8s.io/apiserver/pkg/admission/plugin/cel, v0.36.
  */
 import type { JSONSchema } from '../schema.ts'

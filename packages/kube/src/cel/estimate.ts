@@ -1,7 +1,7 @@
 /**
  * Estimates the maximum cost of an expression before it runs: every step at its highest cost, for the largest values that the schema
  * allows. A CRD whose rules could cost too much is rejected.
- * Upstream: cel-go checker/cost.go v0.26, with the environment of apiserver v0.36. Macros cost what upstream's expansions of them cost.
+ * Upstream: cel-go checker/cost.go v0.26, with the environment of apiserver v0.36. The cost of a macro is that of its expansion upstream.
  */
 import { callCost, type Part, Range, unknownRange } from './call-cost.ts'
 import { compile, type Fact, type Variable } from './compile.ts'

@@ -7,7 +7,7 @@ import type { Value } from './value.ts'
 
 /** Functions by signature. An implementation may rely on the types of its arguments. */
 export interface Library {
-  // biome-ignore lint/suspicious/noExplicitAny: the signature says what the arguments are
+  // biome-ignore lint/suspicious/noExplicitAny: the signature determines the types of the arguments
   readonly [signature: string]: (...args: any[]) => Value
 }
 

@@ -47,8 +47,8 @@ const Ready = 'Ready'
 const Longest = { reason: 256, message: 10240 } as const
 
 /**
- * Merges computed legacy conditions into those of an object: `computed` replace those of their type, the others stay; Ready is first, the
- * rest alphabetical. The transition time changes with status, reason, severity or message. Returns `existing` itself when all are equal, so
+ * Merges computed legacy conditions into those of an object: each replaces the existing condition of its type; others stay. Ready is first,
+ * the others follow alphabetically. The transition time changes with status, reason, severity or message. Returns `existing` itself when all are equal, so
  * that no write follows.
  */
 export function setLegacyConditions(

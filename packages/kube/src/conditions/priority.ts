@@ -22,7 +22,7 @@ export const usualPriority =
 /** Reasons of a merged condition, by the priority that decided it. */
 export type MergeReasons<Reason extends string = string> = { readonly [P in MergePriority]: Reason }
 
-/** Upstream: reasons for a merge that declares none of its own. */
+/** Default reasons of a merged condition, as upstream. */
 export const GenericReasons: MergeReasons = { issue: 'IssuesReported', unknown: 'UnknownReported', info: 'InfoReported' }
 
 /** The highest of several priorities. */

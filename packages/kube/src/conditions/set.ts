@@ -16,7 +16,7 @@ export interface SetOptions {
 const LongestMessage = 32768
 
 /**
- * Merges computed conditions into those of an object: `computed` replace those of their type, the others stay. The transition time changes
+ * Merges computed conditions into those of an object: each replaces the existing condition of its type; others stay. The transition time changes
  * only with the status. Returns `existing` itself when all are equal, so that no write follows.
  */
 export function setConditions(

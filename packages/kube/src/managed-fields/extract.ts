@@ -11,7 +11,7 @@ export interface ExtractOptions {
   readonly keepKeys?: boolean
 }
 
-/** Returns the fields of the set, with all content of atomic ones. Null when the value has none of them. */
+/** Returns the part of the value that the set covers; atomic fields have all their content. Null when the value has no field of the set. */
 export function extractFields(type: Type, value: unknown, fields: FieldSet, options: ExtractOptions = {}): unknown {
   const { map, scalar, list } = formsOf(type, value)
   if (map) return isRecord(value) ? extractMembers(map, value, fields, options) : null

@@ -31,8 +31,8 @@ export interface ManagedFieldsContext {
   /** Milliseconds since the Unix epoch. */
   readonly now: number
   /**
-   * The object before any field is set. Upstream: Go types of built-in kinds always have their non-pointer members, so a create does not
-   * own these as such.
+   * The object before any field is set. Upstream: non-pointer members of Go types always exist, so the manager that creates an object owns
+   * only the fields in such a member, not the member itself.
    */
   readonly blank?: object
   /** Upstream records no time for updates through the scale subresource. */

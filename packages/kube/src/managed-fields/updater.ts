@@ -53,7 +53,7 @@ export class ApplyConflicts extends Error {
   }
 }
 
-/** Formats conflicts by manager: on one line for a single one, otherwise as lists. */
+/** Formats conflicts: a single one on one line, several as a list for each manager. */
 export function conflictsText(conflicts: readonly FieldConflict[], managerText: (manager: string) => string): string {
   const [first, ...more] = conflicts
   if (first && more.length === 0) return `conflict with ${managerText(first.manager)}: ${pathText(first.path)}`
@@ -77,7 +77,7 @@ export function* ownersAfterUpdate(
   versions: Versions,
 ): Work<Managers> {
   const before = adaptManagers(live, managers, versions)
-  const { owners, comparison } = yield* settle(live, next, before, manager, versions, { force: true })
+  const { owners, comparison } = yield* takeFields(live, next, before, manager, versions, { force: true })
   yield
   const mine = before.get(manager)?.fields ?? emptySet
   const fields = union(union(difference(mine, comparison.removed), comparison.modified), comparison.added)
@@ -110,7 +110,7 @@ export function* applyConfig(
   // A manager that applies all fields of its last apply again removes no fields.
   const drops = last && (last.apiVersion !== config.apiVersion || !isEmpty(difference(last.fields, fields)))
   const next = drops ? prune(merged, claimed, last, config.apiVersion, versions) : merged
-  const { owners } = yield* settle(live, next, claimed, manager, versions, options)
+  const { owners } = yield* takeFields(live, next, claimed, manager, versions, options)
   yield
   return { object: equal(live.value, next.value) ? undefined : next, owners }
 }
@@ -132,7 +132,7 @@ const inVersion = (object: Typed, apiVersion: string, versions: Versions): Typed
   object.apiVersion === apiVersion ? object : versions.convert(object, apiVersion)
 
 /** Removes changed and removed fields from all other managers. @throws ApplyConflicts unless forced */
-function* settle(
+function* takeFields(
   live: Typed,
   next: Typed,
   managers: Managers,

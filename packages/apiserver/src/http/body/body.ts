@@ -1,4 +1,4 @@
-/** Request bodies: reads, bounds and parses them, with the errors of upstream's decoders. */
+/** Reads request bodies up to a size limit, and parses them, with the errors of upstream's decoders. */
 import type { Clock, RequestOptions, Work } from '@capstan/kube'
 import {
   apiVersionOf,

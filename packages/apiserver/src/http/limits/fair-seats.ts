@@ -100,7 +100,7 @@ export class FairSeats<Name extends string> {
     }
   }
 
-  /** Returns the next request of the flow with the fewest seats; among several, of the one that has waited longest. */
+  /** Returns the next request of the flow with the fewest seats; of several such flows, of the one that has waited longest. */
   #nextOf(level: Level): Waiter | undefined {
     let next: string | undefined
     let fewest = level.most

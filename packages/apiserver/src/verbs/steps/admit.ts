@@ -131,8 +131,8 @@ function admissionOf(
   { info, request }: RequestContext,
   operation: Operation,
 ): readonly Admission[] {
-  const isAbout = request.subresource === undefined || request.subresource === 'scale'
-  if (!isAbout || admission.length === 0) return []
+  const hasAdmission = request.subresource === undefined || request.subresource === 'scale'
+  if (!hasAdmission || admission.length === 0) return []
   return admission.filter(
     ({ kind, operations = ['CREATE', 'UPDATE'] }) =>
       kind.group === info.group && kind.plural === info.plural && operations.includes(operation),

@@ -17,8 +17,8 @@ export interface AdmissionView {
 }
 
 /**
- * Calls mutating webhooks and policies. @returns the draft to continue with: another object when a webhook patched it @throws StatusError
- * when a webhook denies the request or cannot be called
+ * Calls mutating webhooks. @returns the draft to continue with: another object when a webhook patched it @throws StatusError when a webhook
+ * denies the request or cannot be called
  */
 export async function mutateWebhooks(
   { webhooks }: ServerContext,
@@ -46,12 +46,12 @@ export async function validateWebhooks(
   view?: AdmissionView,
 ): Promise<void> {
   if (context.isOwn) return
-  const isBoundBy = policies.concern(context.info)
-  const isOfInterest = webhooks.concern(context.info, 'validating')
-  if (!isBoundBy && !isOfInterest) return
+  const hasPolicies = policies.concern(context.info)
+  const hasWebhooks = webhooks.concern(context.info, 'validating')
+  if (!hasPolicies && !hasWebhooks) return
   const write = writeOf(context, operation, object, old, view)
-  if (isBoundBy) await policies.validate(write)
-  if (isOfInterest) await webhooks.validate(write)
+  if (hasPolicies) await policies.validate(write)
+  if (hasWebhooks) await webhooks.validate(write)
 }
 
 /** Calls webhooks for a deletion. Upstream: mutating webhooks are called, too, but can only deny it. */

@@ -150,7 +150,7 @@ function report(context: RequestContext, unknown: readonly string[], source: Sou
   if (unknown.length + duplicates.length === 0 || context.options.fieldValidation === 'Ignore') return
   // Upstream's decoder of built-in kinds reports all fields in the order of the body.
   const isOrdered = context.info.builtin && source === 'body'
-  // Upstream: only the JSON decoder limits the number of errors. Custom resources and results of strategic merge patches use another one.
+  // Upstream: only the JSON decoder limits the number of errors. Another one decodes custom resources and results of strategic merge patches.
   const { patchType } = context.request
   const isBounded = context.info.builtin && (source === 'body' || patchType !== 'application/strategic-merge-patch+json')
   const fields = isOrdered ? asWritten(unknown, body) : unknown
@@ -165,7 +165,7 @@ function report(context: RequestContext, unknown: readonly string[], source: Sou
   throw strictError(context.info, texts, source, patched)
 }
 
-/** Checks that name and namespace of the object are those of the request. */
+/** Checks that name and namespace of the object are those of the request. Sets a missing namespace. */
 export function checkPlace({ info, request }: RequestContext, { metadata }: UnknownObject): void {
   if (info.namespaced) {
     if (metadata.namespace === undefined && request.namespace !== undefined) metadata.namespace = request.namespace

@@ -1,5 +1,5 @@
 /**
- * Validates that `scale` can show the replicas and selector of a custom resource. Upstream: registry/customresource/validator.go, v0.36.
+ * Validates that the scale subresource can read replicas and selector of a custom resource. Upstream: registry/customresource/validator.go.
  */
 import { type FieldError, goText, goTypeName, invalid, isInt64, isRecord, type UnknownObject } from '@capstan/kube'
 import type { ResourceInfo } from '../../registry/resource-info.ts'
