@@ -7,7 +7,7 @@ import { backUp, checkBackup, restoreBackup } from './backup.ts'
 import { type DurableStores, openDurable } from './durable.ts'
 import { type Files, nodeFiles } from './files.ts'
 import { encodeFrame } from './frame.ts'
-import { replaceState, settleState } from './replace-state.ts'
+import { replaceState, finishReplacement } from './replace-state.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
 import { at, put } from './store.suite.ts'
 
@@ -246,7 +246,7 @@ test.each(['death', 'loss of power'] as const)(
         () => false,
       )
       disk.restart(after)
-      await settleState(disk, '/data')
+      await finishReplacement(disk, '/data')
       const texts = await Promise.all(['a', 'b'].map(async (name) => (await disk.read(`/data/state/${name}`)).toString()))
       expect(texts[0], `seed ${seed}`).toBe(texts[1])
       if (isDone) expect(texts[0]).toBe('new')
