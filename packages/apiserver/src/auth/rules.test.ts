@@ -44,7 +44,7 @@ test.each<[PolicyRule, string, boolean]>([
   [urls('get', '/apis/*'), 'get /apis', false],
   [urls('*', '*'), 'delete /anything', true],
   [urls('*', '*'), 'get pods', false],
-])('%j and %s: %s', (given, request, allowed) => {
+])('the rule %j allows "%s": %s', (given, request, allowed) => {
   expect(allows(given, action(request))).toBe(allowed)
 })
 
@@ -52,23 +52,46 @@ const bob = { name: 'bob', groups: ['devs'] }
 const robot = { name: 'system:serviceaccount:build:robot', groups: [] }
 
 test.each([
-  ['a user by name', { kind: 'User', name: 'bob' }, bob, '', true],
-  ['another user', { kind: 'User', name: 'eve' }, bob, '', false],
-  ['a group', { kind: 'Group', name: 'devs' }, bob, '', true],
-  ['a group of the name of the user', { kind: 'Group', name: 'bob' }, bob, '', false],
-  ['a service account', { kind: 'ServiceAccount', name: 'robot', namespace: 'build' }, robot, '', true],
-  ['a service account of the namespace', { kind: 'ServiceAccount', name: 'robot' }, robot, 'build', true],
-  ['a service account of another namespace', { kind: 'ServiceAccount', name: 'robot' }, robot, 'other', false],
-  ['a service account without a namespace', { kind: 'ServiceAccount', name: 'robot' }, robot, '', false],
-  ['an unknown kind', { kind: 'Robot', name: 'bob' }, bob, '', false],
-])('a binding to %s', (_, subject, user, namespace, applies) => {
+  ['applies to a user by name', { kind: 'User', name: 'bob' }, bob, '', true],
+  ['does not apply to another user', { kind: 'User', name: 'eve' }, bob, '', false],
+  ['applies to the members of a group', { kind: 'Group', name: 'devs' }, bob, '', true],
+  ['of a group does not apply to a user with its name', { kind: 'Group', name: 'bob' }, bob, '', false],
+  ['applies to a service account', { kind: 'ServiceAccount', name: 'robot', namespace: 'build' }, robot, '', true],
+  [
+    'of a service account without a namespace applies in its own namespace',
+    { kind: 'ServiceAccount', name: 'robot' },
+    robot,
+    'build',
+    true,
+  ],
+  [
+    'of a service account without a namespace does not apply in another namespace',
+    { kind: 'ServiceAccount', name: 'robot' },
+    robot,
+    'other',
+    false,
+  ],
+  [
+    'of a service account without a namespace does not apply if it is cluster-scoped',
+    { kind: 'ServiceAccount', name: 'robot' },
+    robot,
+    '',
+    false,
+  ],
+  ['of an unknown kind does not apply', { kind: 'Robot', name: 'bob' }, bob, '', false],
+])('a binding %s', (_, subject, user, namespace, applies) => {
   expect(appliesTo(subject, user, namespace)).toBe(applies)
 })
 
 test.each<[string, PolicyRule[], PolicyRule[], string]>([
-  ['the user has none', [], [rule('', 'pods', 'get list')], '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}'],
-  ['the user has all', [rule('*', '*', '*')], [rule('apps', 'deployments deployments/scale', '*')], ''],
-  ['two rules together grant them', [rule('', 'pods', 'get'), rule('', 'pods', 'list')], [rule('', 'pods', 'get list')], ''],
+  ['the user has no rules', [], [rule('', 'pods', 'get list')], '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}'],
+  ['the user has all permissions', [rule('*', '*', '*')], [rule('apps', 'deployments deployments/scale', '*')], ''],
+  [
+    'two rules of the user together grant them',
+    [rule('', 'pods', 'get'), rule('', 'pods', 'list')],
+    [rule('', 'pods', 'get list')],
+    '',
+  ],
   [
     'a verb is missing',
     [rule('', 'pods', 'get')],
@@ -76,19 +99,19 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
     '{APIGroups:[""], Resources:["pods"], Verbs:["*"]}',
   ],
   [
-    'the user has only one name',
+    'the rule of the user names only one of two objects',
     [rule('', 'secrets', 'get', 'a')],
     [rule('', 'secrets', 'get', 'a b')],
     '{APIGroups:[""], Resources:["secrets"], ResourceNames:["b"], Verbs:["get"]}',
   ],
   [
-    'the user has only names',
+    'the rule of the user names an object, and the requested one does not',
     [rule('', 'secrets', 'get', 'a')],
     [rule('', 'secrets', 'get')],
     '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}',
   ],
   ['the user has all subresources', [rule('', '*/scale', 'get')], [rule('', 'deployments/scale', 'get')], ''],
-  ['the user has all paths below', [urls('get', '/apis/*')], [urls('get', '/apis/apps', '/apis/*')], ''],
+  ['the rule of the user covers all paths below', [urls('get', '/apis/*')], [urls('get', '/apis/apps', '/apis/*')], ''],
   ['paths are missing', [urls('get', '/apis')], [urls('get', '/api', '/apis')], '{NonResourceURLs:["/api"], Verbs:["get"]}'],
   [
     'several resources are requested',

@@ -14,7 +14,7 @@ test('texts up to the maximum are sent unchanged', () => {
   expect(warningHeaders(texts)).toEqual(texts.map(header))
 })
 
-test('longer texts are truncated', () => {
+test('texts are truncated when they exceed the maximum together', () => {
   expect(warningHeaders([long('a', 4000), 'b', long('c', 96), 'd'])).toEqual(
     [long('a', 256), 'b', long('c', 96), 'd'].map(header),
   )

@@ -35,23 +35,23 @@ beforeAll(async () => {
   expect(good.paths.filter((path) => path.includes('checkpoint'))).toHaveLength(2)
 })
 
-type Outcome = { kind: 'all there' } | { kind: 'rejected'; path: string } | { kind: 'lost'; content: string }
+type Outcome = { kind: 'complete' } | { kind: 'rejected'; path: string } | { kind: 'lost'; content: string }
 
 async function outcomeOf(disk: SimulatedDisk): Promise<Outcome> {
   try {
     const journal = await journalOf(disk)
     const found = contentOf(await storesOf(journal, new VirtualClock()).store('main'))
     await journal.close()
-    return found === content ? { kind: 'all there' } : { kind: 'lost', content: found }
+    return found === content ? { kind: 'complete' } : { kind: 'lost', content: found }
   } catch (err) {
     if (err instanceof DamagedData) return { kind: 'rejected', path: err.path }
     throw err
   }
 }
 
-/** Damages every file in every way, and counts the results. */
-async function afterEach(damages: (bytes: Buffer) => Iterable<Buffer>): Promise<Record<string, number>> {
-  const counts: Record<string, number> = { 'all there': 0, rejected: 0 }
+/** Damages each file in each of the given ways, and counts the outcomes. */
+async function outcomesOf(damages: (bytes: Buffer) => Iterable<Buffer>): Promise<Record<string, number>> {
+  const counts: Record<string, number> = { complete: 0, rejected: 0 }
   for (const path of good.paths) {
     const bytes = await good.read(path)
     for (const damaged of damages(bytes)) {
@@ -66,9 +66,9 @@ async function afterEach(damages: (bytes: Buffer) => Iterable<Buffer>): Promise<
   return counts
 }
 
-describe('after damage to one file all acknowledged writes are readable, or opening the folder fails with the name of the file', () => {
-  test('one bit of any byte', async () => {
-    const counts = await afterEach(function* (bytes) {
+describe('after this damage to one file, all acknowledged writes are readable, or the error of opening names the file:', () => {
+  test('a changed bit of any byte', async () => {
+    const counts = await outcomesOf(function* (bytes) {
       for (let at = 0; at < bytes.length; at += 1 + (at % 31)) {
         const damaged = Buffer.from(bytes)
         damaged[at]! ^= 1 << (at % 8)
@@ -76,31 +76,31 @@ describe('after damage to one file all acknowledged writes are readable, or open
       }
     })
     expect(counts.rejected).toBeGreaterThan(50)
-    // A checkpoint and logs that are not needed after the newer checkpoint.
-    expect(counts['all there']).toBeGreaterThan(50)
+    // The older checkpoint and its logs are not needed.
+    expect(counts['complete']).toBeGreaterThan(50)
   })
 
-  test('truncated at any byte', async () => {
-    const counts = await afterEach(function* (bytes) {
+  test('truncation at any byte', async () => {
+    const counts = await outcomesOf(function* (bytes) {
       for (let size = 0; size < bytes.length; size += 1 + (size % 23)) yield bytes.subarray(0, size)
     })
     expect(counts.rejected).toBeGreaterThan(50)
   })
 
   test('a sector or the whole file filled with zeros', async () => {
-    const counts = await afterEach(function* (bytes) {
+    const counts = await outcomesOf(function* (bytes) {
       yield Buffer.alloc(bytes.length)
       for (let at = 0; at < bytes.length; at += 512) yield Buffer.from(bytes).fill(0, at, Math.min(at + 512, bytes.length))
     })
     expect(counts.rejected).toBeGreaterThan(3)
   })
 
-  test('missing', async () => {
+  test('removal', async () => {
     for (const path of good.paths) {
       const disk = good.copy()
       await disk.remove(path)
       const outcome = await outcomeOf(disk)
-      expect(outcome.kind === 'all there' || (outcome.kind === 'rejected' && outcome.path === path), path).toBe(true)
+      expect(outcome.kind === 'complete' || (outcome.kind === 'rejected' && outcome.path === path), path).toBe(true)
     }
   })
 })
@@ -122,7 +122,7 @@ describe('data that was never acknowledged', () => {
   test('is dropped when it was truncated at any byte, and kept when it is complete', async () => {
     const whole = frame()
     for (let size = 0; size < whole.length; size += size < 40 || size > whole.length - 40 ? 1 : 11)
-      expect(await withTail(whole.subarray(0, size)), `cut at ${size}`).toEqual({ kind: 'all there' })
+      expect(await withTail(whole.subarray(0, size)), `cut at ${size}`).toEqual({ kind: 'complete' })
     expect(await withTail(whole)).toMatchObject({ kind: 'lost', content: expect.stringContaining('"name":"new"') })
   })
 
@@ -131,9 +131,9 @@ describe('data that was never acknowledged', () => {
     const boundary = 512 - (length % 512)
     for (const from of [0, boundary, boundary + 512]) {
       const tail = Buffer.from(frame()).fill(0, from, Math.min(from + 512, from === 0 ? boundary : Infinity))
-      expect(await withTail(tail), `from ${from}`).toEqual({ kind: 'all there' })
+      expect(await withTail(tail), `from ${from}`).toEqual({ kind: 'complete' })
     }
-    expect(await withTail(Buffer.alloc(3000))).toEqual({ kind: 'all there' })
+    expect(await withTail(Buffer.alloc(3000))).toEqual({ kind: 'complete' })
   })
 
   test('counts as damage when it was complete before', async () => {

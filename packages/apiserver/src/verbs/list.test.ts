@@ -46,7 +46,7 @@ describe('a list', () => {
     [{ labelSelector: '!name' }, []],
     [{ fieldSelector: 'metadata.name=c' }, ['c']],
     [{ fieldSelector: 'metadata.name!=c,metadata.namespace=default', labelSelector: 'vowel=false' }, ['b', 'd']],
-  ])('with %j', async (options, expected) => {
+  ])('with %j contains %j', async (options, expected) => {
     expect(await names(options)).toEqual(expected)
   })
 

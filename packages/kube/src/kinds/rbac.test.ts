@@ -27,7 +27,7 @@ test.each<[string, PolicyRule, string[]]>([
     { verbs: ['get'], nonResourceURLs: ['/x'] },
     ['rules[0].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs'],
   ],
-])('%s in a Role', (_, rule, errors) => {
+])('validation errors of %s in a Role', (_, rule, errors) => {
   expect(texts(Role.validate!({ ...object, rules: [rule] }, context))).toEqual(errors)
 })
 
@@ -45,7 +45,7 @@ test.each<[string, Pick<ClusterRole, 'rules' | 'aggregationRule'>, string[]]>([
       'aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil',
     ],
   ],
-])('%s in a ClusterRole', (_, role, errors) => {
+])('validation errors of %s in a ClusterRole', (_, role, errors) => {
   expect(texts(ClusterRoles.validate!({ ...object, ...role }, context))).toEqual(errors)
 })
 
@@ -71,7 +71,7 @@ test.each<[string, Omit<RoleBinding, keyof typeof object>, string[], string[]]>(
     [],
     ['roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"'],
   ],
-])('a binding of %s', (_, binding, namespaced, cluster) => {
+])('validation errors of a binding of %s', (_, binding, namespaced, cluster) => {
   expect(texts(RoleBinding.validate!({ ...object, ...binding }, context))).toEqual(namespaced)
   expect(texts(ClusterRoleBinding.validate!({ ...object, ...binding }, context))).toEqual(cluster)
 })

@@ -53,7 +53,7 @@ test.each([
     'kind: W\napiVersion: e.com/v1\na: .inf',
     'json: cannot unmarshal number .inf',
   ],
-])('YAML is rejected as an object when it is %s', async (_, text, problem) => {
+])('a YAML body is rejected when it is %s', async (_, text, problem) => {
   expect(await outcomeOf(readObject(request(text, 'application/yaml'), widgets, {}, readers))).toEqual(unrecognized(problem))
 })
 
@@ -70,7 +70,7 @@ test.each([
     "couldn't get version/kind; json parse error: json: cannot unmarshal number -1e999 into Go value of type float64",
   ],
   ['null', 'null', "Object 'Kind' is missing in 'null' (6e756c6c)"],
-])('JSON is rejected as an object when it is %s', async (_, text, problem) => {
+])('a JSON body is rejected when it is %s', async (_, text, problem) => {
   expect(await outcomeOf(readObject(request(text, 'application/json'), widgets, {}, readers))).toEqual(unrecognized(problem))
 })
 

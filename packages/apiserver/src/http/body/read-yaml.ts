@@ -79,7 +79,7 @@ function inThread(task: YAMLTask, clock: Clock, signal: AbortSignal): Promise<YA
       isOver = true
       timer.cancel()
       signal.removeEventListener('abort', abort)
-      // The thread is released once it has ended.
+      // Resolves only after the thread has ended, because its seat is then given to another.
       void worker.terminate().then(() => resolve(outcome))
     }
     const abort = () => end(requestEnded)

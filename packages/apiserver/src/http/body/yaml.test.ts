@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { duplicateKeys, formatYAML, parseYAML } from './yaml.ts'
 
-test('scalars are parsed as by Go', () => {
+test('scalars are parsed as Go parses them', () => {
   const text = `
 a: yes
 b: "yes"
@@ -36,7 +36,7 @@ test('anchors and merge keys are resolved', () => {
   expect(parseYAML('a: &x {b: 1}\nc:\n  <<: *x\n  d: 2\n')).toEqual({ a: { b: 1 }, c: { b: 1, d: 2 } })
 })
 
-test('a duplicate key is rejected only under strict validation', () => {
+test('of duplicate keys the last one wins, and duplicateKeys reports the others', () => {
   expect(parseYAML('a: 1\na: 2\n')).toEqual({ a: 2 })
   expect(duplicateKeys('a: 1\nb:\n  - c: 1\n    "c": 2\na: 2\n')).toEqual([
     'line 5: key "a" already set in map',
@@ -45,7 +45,7 @@ test('a duplicate key is rejected only under strict validation', () => {
   expect(() => parseYAML('a: [1\n')).toThrow(/^yaml: /)
 })
 
-test('strings that look like other types are quoted', () => {
+test('strings that look like other types are quoted, and members are sorted', () => {
   const value = { z: 'yes', a: '0644', m: '2026-01-01T00:00:00Z', t: 'line\nline\n', n: '1:30' }
   expect(parseYAML(formatYAML(value))).toEqual(value)
   expect(formatYAML({ b: 1, a: 2 })).toBe('a: 2\nb: 1\n')

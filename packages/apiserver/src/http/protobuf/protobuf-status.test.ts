@@ -2,7 +2,7 @@ import type { Status } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { encodeStatus } from './protobuf-status.ts'
 
-test('a Status is encoded as by Go', () => {
+test('a Status is encoded as Go encodes it', () => {
   const status: Status = {
     kind: 'Status',
     apiVersion: 'v1',

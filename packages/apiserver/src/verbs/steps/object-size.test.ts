@@ -6,12 +6,12 @@ import { MaxObjectBytes, rejectTooLarge } from './object-size.ts'
 const around = JSON.stringify({ a: '' }).length
 
 test.each([
-  ['exactly the maximum size', { a: 'x'.repeat(MaxObjectBytes - around) }, true],
-  ['one byte larger', { a: 'x'.repeat(MaxObjectBytes - around + 1) }, false],
-  ['small in characters, large in bytes', { a: '\u0001'.repeat(MaxObjectBytes / 6) }, false],
-  ['many small values', { a: Array.from({ length: 400_000 }, () => 1234) }, false],
-  ['as many values as the maximum size allows', { a: Array.from({ length: 300_000 }, () => 1234) }, true],
-])('%s', (_, object, fits) => {
+  ['of exactly the maximum size is accepted', { a: 'x'.repeat(MaxObjectBytes - around) }, true],
+  ['that is one byte larger is rejected', { a: 'x'.repeat(MaxObjectBytes - around + 1) }, false],
+  ['with few characters that take too many bytes is rejected', { a: '\u0001'.repeat(MaxObjectBytes / 6) }, false],
+  ['with too many small values is rejected', { a: Array.from({ length: 400_000 }, () => 1234) }, false],
+  ['with as many small values as the maximum size allows is accepted', { a: Array.from({ length: 300_000 }, () => 1234) }, true],
+])('an object %s', (_, object, fits) => {
   if (fits) expect(() => rejectTooLarge(object)).not.toThrow()
   else expect(() => rejectTooLarge(object)).toThrow(new StatusError('', 'etcdserver: request is too large'))
 })

@@ -9,19 +9,23 @@ const info = {
 test.each<[string, object, string[]]>([
   ['absent values are valid', {}, []],
   ['whole numbers and a string are valid', { spec: { replicas: 3 }, status: { replicas: 0, selector: 'a=b' } }, []],
-  ['negative', { spec: { replicas: -1 } }, ['.spec.replicas: Invalid value: -1: should be a non-negative integer']],
   [
-    'too many',
+    'a negative number is invalid',
+    { spec: { replicas: -1 } },
+    ['.spec.replicas: Invalid value: -1: should be a non-negative integer'],
+  ],
+  [
+    'a number beyond 32 bits is invalid',
     { spec: { replicas: 2 ** 31 } },
     ['.spec.replicas: Invalid value: 2147483648: should be less than or equal to 2147483647'],
   ],
   [
-    'a fraction',
+    'a fraction is invalid',
     { spec: { replicas: 1.5 } },
     ['.spec.replicas: Invalid value: 0: .spec.replicas accessor error: 1.5 is of the type float64, expected int64'],
   ],
   [
-    'a path through a scalar',
+    'a path through a scalar is invalid',
     { status: 'x' },
     [
       '.status.replicas: Invalid value: 0: .status.replicas accessor error: x is of the type string, expected map[string]interface{}',
