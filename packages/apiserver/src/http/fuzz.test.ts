@@ -468,18 +468,18 @@ const property = <T>(arbitrary: fc.Arbitrary<T>, requestOf: (value: T) => TestRe
 
 const limit = 240_000 * often
 
-test('creates of slightly invalid objects', { timeout: limit }, () =>
+test('creates of slightly invalid objects cause no internal error', { timeout: limit }, () =>
   property(sampleAt, ({ path, object }) => ({ method: 'POST', url: path, body: json(object) })),
 )
 
-test('updates to slightly invalid objects', { timeout: limit }, () =>
+test('updates to slightly invalid objects cause no internal error', { timeout: limit }, () =>
   property(fc.tuple(sampleAt, fc.constantFrom('', '/status', '/scale')), ([{ path, object }, subresource]) => {
     const kept = { ...object, metadata: { ...(object as { metadata?: object }).metadata, name: 'kept' } }
     return { method: 'PUT', url: `${path}/kept${subresource}`, body: json(kept) }
   }),
 )
 
-test('slightly invalid JSON', { timeout: limit }, () =>
+test('slightly invalid JSON causes no internal error', { timeout: limit }, () =>
   property(fc.tuple(fc.constantFrom(...collections), fc.nat()), ([path]) => ({
     method: 'POST',
     url: path,
@@ -494,7 +494,7 @@ test('slightly invalid JSON', { timeout: limit }, () =>
 
 const yamlSample =
   'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\n  labels: &l {a: "b", c: \'d\'}\n  annotations: *l\ndata:\n  a: |\n    text\n  b: >-\n    folded\n  c: yes\n'
-test('slightly invalid YAML', { timeout: limit }, () =>
+test('slightly invalid YAML causes no internal error', { timeout: limit }, () =>
   property(mutated(fc.constant(yamlSample)), (body) => ({
     method: 'POST',
     url: '/api/v1/namespaces/default/configmaps',
@@ -547,7 +547,7 @@ const patches: [string, fc.Arbitrary<unknown>][] = [
   ['application/strategic-merge-patch+json', fc.oneof(...collections.map((path) => near(samples[path]!)), junk)],
   ['application/apply-patch+yaml', fc.oneof(...collections.map((path) => near(samples[path]!)), junk)],
 ]
-test.each(patches)('patches of type %s', { timeout: limit }, (type, bodies) =>
+test.each(patches)('patches of type %s cause no internal error', { timeout: limit }, (type, bodies) =>
   property(
     fc.tuple(
       fc.constantFrom(...collections),
@@ -572,7 +572,7 @@ test.each(patches)('patches of type %s', { timeout: limit }, (type, bodies) =>
   ),
 )
 
-test('slightly invalid CustomResourceDefinitions, and objects of valid ones', { timeout: limit }, () =>
+test('slightly invalid CustomResourceDefinitions, and objects of valid ones, cause no internal error', { timeout: limit }, () =>
   fc.assert(
     fc.asyncProperty(
       near(gadgets),
@@ -778,7 +778,7 @@ const enveloped = fc.tuple(fc.constantFrom('ConfigMap', 'Pod', 'Lease', 'DeleteO
   const type = [...text(1, 'v1'), ...text(2, kind)]
   return Buffer.from([0x6b, 0x38, 0x73, 0, 0x0a, type.length, ...type, 0x12, raw.length, ...raw])
 })
-test('invalid protobuf', { timeout: limit }, () =>
+test('invalid protobuf causes no internal error', { timeout: limit }, () =>
   property(
     fc.tuple(
       fc.constantFrom('POST', 'PUT', 'DELETE'),
@@ -913,7 +913,7 @@ const queries = fc
   .array(parameter, { maxLength: 4 })
   .map((parameters) => parameters.map(({ name, value }) => `${name}=${encodeURIComponent(wellFormed(value))}`).join('&'))
 const wellFormed = (text: string) => text.toWellFormed()
-test('selectors, continue tokens, versions and other parameters', { timeout: limit }, () =>
+test('unusual selectors, continue tokens, versions and other parameters cause no internal error', { timeout: limit }, () =>
   property(
     fc.tuple(
       fc.constantFrom('GET', 'GET', 'GET', 'DELETE', 'POST', 'PUT', 'PATCH'),
@@ -930,7 +930,7 @@ test('selectors, continue tokens, versions and other parameters', { timeout: lim
   ),
 )
 
-test('malformed queries and paths', { timeout: limit }, () =>
+test('malformed queries and paths cause no internal error', { timeout: limit }, () =>
   property(
     fc.tuple(
       fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'get', ''),
@@ -1002,7 +1002,7 @@ const headerText = fc.oneof(
     )
     .map((parts) => parts.join('')),
 )
-test('headers', { timeout: limit }, () =>
+test('unusual headers cause no internal error', { timeout: limit }, () =>
   property(
     fc.tuple(
       fc.constantFrom('/api', '/apis', '/openapi/v3', '/openapi/v2', ...collections),

@@ -133,4 +133,4 @@ test.each<[string, unknown, string[]]>([
     of({ type: 'object', 'x-kubernetes-list-type': 'atomic' }),
     [`${spec}.type (FieldValueInvalid): Invalid value: "object": must be array if x-kubernetes-list-type is specified`],
   ],
-])('%s', (_, schema, expected) => expect(errors(schema)).toEqual(expected))
+])('errors of a schema with %s', (_, schema, expected) => expect(errors(schema)).toEqual(expected))
