@@ -2,7 +2,7 @@
  * Two encodings of stored objects. Plain objects, frozen and shared, suit a server whose controllers run in the same process. Packed
  * objects are kept as JSON: they take a third of the memory, for a server whose clients all use sockets, and mostly want JSON.
  *
- * All readers share one packed object as long as it is stored, and it has the same members as a plain one. They are parsed at the first
+ * All readers share one packed object as long as it is stored. It has the same members as a plain object. The members are parsed at the first
  * read, and cached while they are used.
  */
 import { freeze, hasLongInteger, type KubeObject, readJSON, writeJSON } from '@capstan/kube'
@@ -123,7 +123,7 @@ function membersOf(object: object): object | undefined {
   for (const key of keys) {
     // Every request reads these.
     if (key === 'apiVersion' || key === 'kind') {
-      members[key] = theSame((object as Members)[key])
+      members[key] = sharedType((object as Members)[key])
       continue
     }
     const getter = getterOf(key)
@@ -134,7 +134,7 @@ function membersOf(object: object): object | undefined {
 }
 
 /** Returns one shared string for all objects of a type. */
-function theSame(type: unknown): unknown {
+function sharedType(type: unknown): unknown {
   const known = types.get(type)
   if (known !== undefined || typeof type !== 'string') return known ?? type
   if (types.size < MostTypes) types.set(type, type)

@@ -1,6 +1,6 @@
 /**
  * A simulated disk with all failures that real disks may have. Bytes that are not synced are only in memory: they survive the death of the
- * process, but a loss of power removes any of them, sector by sector. Any step can fail, and the effect of a failed sync is unknown.
+ * process, but a loss of power removes an arbitrary part of them, sector by sector. Any step can fail, and the effect of a failed sync is unknown.
  */
 import type { Random } from '@capstan/kube'
 import type { Files, OpenFile } from './files.ts'

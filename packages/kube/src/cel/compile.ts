@@ -65,8 +65,8 @@ export interface Fact {
 }
 
 /**
- * Compiles a checked expression. The variables take the first slots of a run, in order. Type information is added to `facts`. @throws
- * CompileError
+ * Checks the types of a parsed expression and compiles it. The variables take the first slots of a run, in order. Type information is added
+ * to `facts`. @throws CompileError
  */
 export function compile(
   source: string,

@@ -139,7 +139,7 @@ class Estimator {
   #items = (place: Place): Place => this.#member(place, ({ item }) => item)
 
   #select(node: NodeOf<'select'>, type: Type, scope: Scope): Estimate {
-    // The selection is the name of a type.
+    // The selection is the name of a type, such as `net.IP`.
     if (type.kind === 'type' && !this.#facts.has(node.of)) return this.#made(type, one)
     const of = this.estimate(node.of, scope)
     if (node.optional) return this.#made(type, of.cost.plus(one))

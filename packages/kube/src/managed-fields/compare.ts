@@ -20,7 +20,7 @@ const addedLeaf: Comparison = { ...same, added: leaf }
 const removedLeaf: Comparison = { ...same, removed: leaf }
 const modifiedLeaf: Comparison = { ...same, modified: leaf }
 
-/** `undefined` stands for absence on either side. */
+/** Compares two values of a type. `undefined` means that the value is absent. */
 export function* compareTyped(type: Type, before: unknown, after: unknown): Work<Comparison> {
   if (before === after) return same
   const [oldForm, newForm] = [formsOf(type, before), formsOf(type, after)]
@@ -32,7 +32,7 @@ export function* compareTyped(type: Type, before: unknown, after: unknown): Work
   return both((yield* compareForm(oldForm, before, after)).fields, (yield* compareForm(newForm, before, after)).fields)
 }
 
-/** Removes fields, and all fields below them, that have no manager. */
+/** Removes the fields of `ignored`, which have no manager, and all fields below them from a comparison. */
 export const withoutFields = (comparison: Comparison, ignored: FieldSet | undefined): Comparison =>
   ignored === undefined
     ? comparison
@@ -42,11 +42,11 @@ export const withoutFields = (comparison: Comparison, ignored: FieldSet | undefi
         modified: recursiveDifference(comparison.modified, ignored),
       }
 
-/** The given fields without those that differ. */
+/** Returns the fields of `set` that do not differ. */
 export const withoutDifferences = (set: FieldSet, { added, removed, modified }: Comparison): FieldSet =>
   difference(difference(difference(set, modified), added), removed)
 
-/** The differences at a place, and whether its value is a leaf. */
+/** Differences of two values, and whether the values are leaves. */
 interface Found {
   readonly fields: Comparison
   readonly isLeaf: boolean
@@ -73,7 +73,7 @@ const compareLeaf = (before: unknown, after: unknown): Found => ({ fields: leafC
 const leafComparison = (before: unknown, after: unknown): Comparison =>
   before === undefined ? addedLeaf : after === undefined ? removedLeaf : equal(before, after) ? same : modifiedLeaf
 
-/** Most members are scalars, which are leaves in every type. */
+/** Compares members. A short way for scalars, which are leaves in every type. */
 function* compareMember(type: Type, before: unknown, after: unknown): Work<Comparison> {
   return isScalar(before) && isScalar(after) ? leafComparison(before, after) : yield* compareTyped(type, before, after)
 }

@@ -6,7 +6,7 @@
 import type { Clock } from '@capstan/kube'
 import { TooManyRequests } from '../exchange.ts'
 
-/** Returns a seat. */
+/** Gives a seat back. */
 export type Release = () => void
 
 export interface LevelShare {
@@ -24,13 +24,13 @@ interface Waiter {
 }
 
 interface Level {
-  /** Free seats of the level's own. */
+  /** Free seats that belong to this level. */
   free: number
   /** Maximum seats of one flow: less than all that the level can get, so that another flow finds a seat at once. */
   readonly most: number
   /** Used seats, by flow. */
   readonly taken: Map<string, number>
-  /** In order of arrival. */
+  /** Waiting requests by flow, in order of arrival. */
   readonly waiting: Map<string, Waiter[]>
 }
 

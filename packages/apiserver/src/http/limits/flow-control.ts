@@ -21,7 +21,7 @@ export interface FlowControl {
   /** Returns the priority level and user of the request. */
   requester(request: Attributes): Requester
   /**
-   * Returns a seat, or a promise of one; the caller returns the seat by calling it.
+   * Takes a seat, or returns a promise of one. The caller gives the seat back by calling the result.
    * @throws TooManyRequests when there is no seat within the waiting time
    */
   seat(request: Attributes, requester: Requester, signal: AbortSignal): Release | Promise<Release>
