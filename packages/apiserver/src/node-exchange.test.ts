@@ -3,7 +3,7 @@ import { VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { respond } from './node-exchange.ts'
 
-/** A response over HTTP/1.1 whose socket has taken a part when `take` is called. */
+/** A response over HTTP/1.1 whose socket accepts a part when the test calls `take`. */
 class SlowResponse extends EventEmitter {
   readonly socket = { writableHighWaterMark: 16_384 }
   readonly parts: (string | Buffer)[] = []
@@ -31,7 +31,7 @@ test.each([
   ['long, not only ASCII', 'é'.repeat(10_000)],
   ['as long as the socket accepts at once, without the head', 'x'.repeat(16_384 - 100)],
   ['as long as the socket accepts at once, with fewer characters', 'é'.repeat(8000)],
-])('ends a response only after the socket has accepted the rest, and reads no request before (%s)', async (_, body) => {
+])('sends the end of a response only after the socket has accepted its first part (%s)', async (_, body) => {
   const res = new SlowResponse()
   const delivery = { clock: new VirtualClock(), timeout: 60_000, gone: AbortSignal.any([]) }
   const req = { method: 'GET', httpVersionMajor: 1, complete: true }

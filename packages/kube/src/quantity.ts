@@ -28,7 +28,7 @@ export function parseQuantity(text: string): Quantity {
   return { nano: sign === '-' ? -nano : nano, format }
 }
 
-/** The canonical text: no fraction, the largest suffix that needs none. */
+/** Returns the canonical text: an integer with the largest suffix that is possible without a fraction. */
 export function quantityText({ nano, format }: Quantity): string {
   if (nano === 0n) return '0'
   const small = nano > -1024n * One && nano < 1024n * One

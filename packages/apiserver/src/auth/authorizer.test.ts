@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type AuthorizationMode, authorizerOf } from './authorizer.ts'
 
 const role = { verbs: ['get'], apiGroups: [''], resources: ['pods'] }
-/** Grants `role` to every user. */
+/** Returns the rules of `role` for every user, and an error. */
 const rbac = {
   decide: () => ({ allowed: false, reason: '' }),
   rulesFor: () => ({ rules: [role], errors: ['not complete'] }),

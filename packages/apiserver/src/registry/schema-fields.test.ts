@@ -11,7 +11,7 @@ function normalized(schema: object): { schema: object; unknown: string[] } {
 test.each<[string, object, object, string[]]>([
   ['an unknown field', { type: 'string', 'x-foo': 1, minLenght: 2 }, { type: 'string' }, ['at.x-foo', 'at.minLenght']],
   [
-    'fields at depth',
+    'unknown fields in inner schemas',
     {
       properties: { a: { bad: 1, allOf: [{ bad: 2 }], not: { bad: 3 } } },
       'x-kubernetes-validations': [{ rule: 'true', bad: 4 }],
@@ -38,7 +38,7 @@ test.each<[string, object, object, string[]]>([
     [],
   ],
   ['values that are not schemas', { properties: 'x', allOf: 5, items: [1] }, { properties: 'x', allOf: 5, items: [1] }, []],
-])('normalizing %s keeps only schema fields and reports the others', (_, schema, left, unknown) => {
+])('normalizes %s, and reports unknown fields', (_, schema, left, unknown) => {
   expect(normalized(schema)).toEqual({ schema: left, unknown })
 })
 
@@ -58,7 +58,7 @@ describe('unknown formats cause one warning', () => {
       { anyOf: [{ format: 'a' }], properties: { x: { items: { format: 'b' } }, y: { additionalProperties: { format: 'b' } } } },
       ['unrecognized format "a"', 'unrecognized format "b"'],
     ],
-  ])('%j', (schema, warnings) => {
+  ])('the warnings for %j are %j', (schema, warnings) => {
     expect(warned(schema)).toEqual(warnings)
     expect(warned(schema, schema), 'unchanged format').toEqual([])
   })

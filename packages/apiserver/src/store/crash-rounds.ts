@@ -32,13 +32,14 @@ export interface CrashOptions {
 export interface CrashResult {
   readonly rounds: number
   readonly acknowledged: number
-  /** Rounds that were killed before the writer had opened the folder, and rounds that could not resume. */
+  /** Rounds in which the writer was killed before it had opened the folder. */
   readonly early: number
+  /** Rounds in which the requested changes had left the history. */
   readonly expired: number
   readonly mistakes: readonly string[]
 }
 
-/** Size of every second folder's log: so small that a new one begins after a few writes and is interrupted as well. */
+/** Size of the log in about half of the rounds: so small that new logs begin after a few writes, and are interrupted as well. */
 const SmallLog = 20_000
 const LargeLog = 4_000_000
 
@@ -51,7 +52,7 @@ export async function crashRounds({ folder, rounds, random, isEnough }: CrashOpt
   let [round, early, expired, count] = [0, 0, 0, 0]
   for (; round < rounds && !isEnough?.(); round++) {
     const seen = all[Math.max(0, all.length - 1 - Math.floor(random.next() * 300))]?.revision ?? 0
-    const { found, acknowledged } = await lifeOf(folder, seen, random)
+    const { found, acknowledged } = await runWriter(folder, seen, random)
     if (found) {
       appendAll(
         mistakes,
@@ -73,8 +74,8 @@ export async function crashRounds({ folder, rounds, random, isEnough }: CrashOpt
   return { rounds: round, acknowledged: count, early, expired, mistakes }
 }
 
-/** Runs one process from its start to its end by SIGKILL. */
-async function lifeOf(
+/** Starts a writer and kills it with SIGKILL. */
+async function runWriter(
   folder: string,
   seen: number,
   random: Random,

@@ -38,7 +38,7 @@ test('a PUT creates objects of kinds that allow it, with any resourceVersion', a
   expect(await put(leases, 'one', lease({ name: 'one' }))).toBe(200)
 })
 
-test('a PUT that would create rejects another name and any uid', async () => {
+test('a PUT that would create an object is rejected when it has another name or a uid', async () => {
   const { put } = await start()
   expect(await put(leases, 'one', lease({ name: 'two' }))).toMatch(/does not match the name on the URL/)
   expect(await put(leases, 'one', lease({ name: 'one', uid: 'u' }))).toMatch(/UID in precondition: u, UID in object meta: $/)

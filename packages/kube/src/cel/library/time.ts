@@ -30,7 +30,7 @@ export function durationOf(text: string): Duration {
   return new Duration(sign === '-' ? -total : total)
 }
 
-/** Seconds, without trailing zeros. */
+/** Formats a duration in seconds, without trailing zeros. */
 export function durationTextOf({ nanos }: Duration): string {
   const size = nanos < 0n ? -nanos : nanos
   return `${nanos < 0n ? '-' : ''}${size / Second}${fractionText(size % Second)}s`
