@@ -1,4 +1,4 @@
-/** Randomness as an argument: the same seed gives the same names, and therefore the same log. */
+/** Source of random numbers, always passed as an argument. The same seed gives the same sequence, and therefore the same object names. */
 export interface Random {
   /** A number in [0, 1). */
   next(): number

@@ -54,7 +54,7 @@ test('the params of a policy are objects of exactly its paramKind', async () => 
   expect([await create(3), await create(4)]).toEqual(['accepted', tooMany])
 })
 
-test('namespaced params without a namespace in paramRef are those in the namespace of the object', async () => {
+test('a paramRef without a namespace selects params in the namespace of the object', async () => {
   const { client } = await limitedBy({ name: 'limit' })
   await client.create(Namespace, { metadata: { name: 'small' } })
   await client.create(ConfigMap, limit('limit', 3))

@@ -97,7 +97,7 @@ export const userInfoOf = ({ name, uid, groups, extra }: User): RequestingUser =
 const resourceOf = ({ group, version, plural }: GroupVersionResource) => ({ group, version, resource: plural })
 const kindOf = ({ group, version, kind }: GroupVersionKind) => ({ group, version, kind })
 
-/** A decoded response. */
+/** A decoded AdmissionReview response. */
 export interface Verdict {
   readonly warnings: readonly string[]
   /** Error for a denied write; undefined when it is allowed. */

@@ -114,7 +114,7 @@ function printedUrl({ url, service }: WebhookClientConfig, timeoutSeconds: numbe
   return `${place}?timeout=${timeoutSeconds}s`
 }
 
-/** Upstream: Go's path.Join. Test environments write `https://HOST//PATH`, and controller-runtime would redirect that. */
+/** Upstream: Go's path.Join. Test environments write `https://HOST//PATH`, which controller-runtime's server redirects. */
 const cleaned = (path: string): string => posix.join('/', path).replace(/(.)\/$/, '$1')
 
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -16,7 +16,7 @@ interface Sent {
   readonly valuesOf?: (name: string) => readonly string[]
 }
 
-interface Wish {
+interface RequestedIdentity {
   readonly name: string
   readonly groups: readonly string[]
   readonly uid: string | undefined
@@ -28,7 +28,7 @@ interface Wish {
  * @throws StatusError Forbidden, or InternalError when the headers name no user
  */
 export function impersonated(authorizer: Authorizer, caller: Caller, sent: Sent): Caller {
-  const wish = wishOf(sent)
+  const wish = requestedIdentity(sent)
   if (!wish) return caller
   const check = (resource: string, more: Partial<ResourceAttributes>) =>
     authorize(authorizer, { kind: 'resource', user: caller, verb: 'impersonate', group: '', resource, ...more })
@@ -49,7 +49,7 @@ export function impersonated(authorizer: Authorizer, caller: Caller, sent: Sent)
   }
 }
 
-function wishOf({ headers, valuesOf }: Sent): Wish | undefined {
+function requestedIdentity({ headers, valuesOf }: Sent): RequestedIdentity | undefined {
   const values = (header: string): readonly string[] => valuesOf?.(header) ?? [headers[header] ?? '']
   const name = headers['impersonate-user'] ?? ''
   const uid = headers['impersonate-uid']
@@ -65,7 +65,7 @@ function wishOf({ headers, valuesOf }: Sent): Wish | undefined {
 }
 
 /** Prints a request for impersonation as Go prints a struct. */
-function printed({ groups, uid, extra }: Wish): string {
+function printed({ groups, uid, extra }: RequestedIdentity): string {
   const list = (texts: readonly string[]) => `{${texts.map((text) => JSON.stringify(text)).join(', ')}}`
   const slice = groups.length === 0 ? '[]string(nil)' : `[]string${list(groups)}`
   const entries = Object.entries(extra).map(([key, values]) => `${JSON.stringify(key)}:[]string${list(values)}`)
@@ -87,8 +87,8 @@ function serviceAccountOf(user: string): { namespace: string; name: string } | u
   return namespace === undefined || name === undefined ? undefined : { namespace, name }
 }
 
-/** Adds `system:authenticated`; a service account without groups gets those that its token would give it. */
-function groupsOf({ name, groups }: Wish, namespace: string | undefined): readonly string[] {
+/** Adds `system:authenticated`; a service account without groups gets the groups that its tokens have. */
+function groupsOf({ name, groups }: RequestedIdentity, namespace: string | undefined): readonly string[] {
   const own =
     groups.length === 0 && namespace !== undefined ? ['system:serviceaccounts', `system:serviceaccounts:${namespace}`] : groups
   if (name === anonymous) return own.includes(unauthenticated) ? own : [...own, unauthenticated]

@@ -125,5 +125,5 @@ const ruleText = (rule: PolicyRule): string =>
     .map(([name, member]) => `${name}:${quotedList(rule[member]!)}`)
     .join(', ')}}`
 
-/** As Go prints a list of strings with `%q`. */
+/** Formats a list of strings as Go's `%q` does. */
 export const quotedList = (texts: readonly string[]): string => `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`

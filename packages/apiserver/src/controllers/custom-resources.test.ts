@@ -119,7 +119,7 @@ describe('a CustomResourceDefinition', () => {
     expect(await rejection(wrong())).toBe(first)
   })
 
-  test('with a valid schema is rejected if a status subresource requires more', async () => {
+  test('with a valid schema is rejected if a status subresource does not allow this schema', async () => {
     const schema = freeze<JSONSchema>({ type: 'object', properties: {}, maxProperties: 5 })
     const parts = { storage: true, schema: { openAPIV3Schema: schema } }
     const served = await define('foos', 'Foo', [version('v1', parts)])

@@ -88,7 +88,7 @@ export async function documentAnswer(
 }
 
 /**
- * Reports whether a route responds with 405 to methods other than GET. Upstream: routes served by its router know their methods; other
+ * Reports whether a route responds with 405 to methods other than GET. Upstream: the router checks the method for its own routes; other
  * documents are returned for every method.
  */
 const isForGETAlone = (route: DocumentRoute, documents: Documents): boolean =>

@@ -6,7 +6,7 @@ export const unauthorized = (): StatusError => new StatusError('Unauthorized', '
 const jsonYAML = ['application/json', 'application/yaml']
 const protobuf = 'application/vnd.kubernetes.protobuf'
 
-/** Upstream's list includes protobuf; for clients that accept only protobuf, this text lists the formats of this server. */
+/** Upstream's list includes protobuf. This server does not encode objects as protobuf, so the list omits it for clients that request it. */
 export const notAcceptable = (accept: string, builtin: boolean): StatusError => {
   const types = builtin && accept.includes(protobuf) ? jsonYAML : [...jsonYAML, protobuf]
   return new StatusError('NotAcceptable', `only the following media types are accepted: ${types.join(', ')}`)

@@ -5,7 +5,7 @@ import { checksOf, type HealthCheck } from './health.ts'
 import type { HealthPath } from './route.ts'
 
 export class RequestCounts {
-  /** By label values, as a JSON list. */
+  /** The keys are label values, as a JSON list. */
   readonly #counts = new Map<string, number>()
 
   add(attributes: ResourceAttributes, version: string, dryRun: string, code: number): void {

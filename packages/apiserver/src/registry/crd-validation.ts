@@ -130,7 +130,7 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
     const at = `spec.versions[${index}]`
     const problems = dns1035LabelProblems(version.name)
     if (problems.length > 0) errors.push(invalid(`${at}.name`, version.name, problems.join(',')))
-    // Upstream: the first version is at the top level, too.
+    // Upstream validates the name of the first version twice, also as `spec.version`.
     if (problems.length > 0 && isFirst && version.name !== '')
       errors.push(invalid('spec.version', version.name, problems.join(',')))
     appendAll(errors, deprecationErrors(version, `${at}.deprecationWarning`))
@@ -389,7 +389,7 @@ function reviewVersionErrors(versions: readonly string[], at: string): FieldErro
 const isEstablished = ({ status }: CustomResourceDefinition): boolean =>
   status?.conditions?.some(({ type, status: now }) => type === 'Established' && now === 'True') === true
 
-/** Group and plural are immutable; scope and kind are, once the CRD is established. */
+/** Group and plural are immutable; scope and kind become immutable when the CRD is established. */
 function updateErrors({ spec }: CustomResourceDefinition, old: CustomResourceDefinition): FieldError[] {
   const errors: FieldError[] = []
   const same = (field: string, now: string, was: string) => {

@@ -28,7 +28,7 @@ export interface GoType {
   isRegistered(apiVersion: unknown, kind: unknown): boolean
   /** Error of the JSON decoder for the first value of the wrong type. */
   jsonProblem(object: object): string | undefined
-  /** Error of the converter from maps to structs, which decodes the result of a strategic merge patch, for the same value. */
+  /** The same error from Go's converter of maps to structs, which decodes the result of a strategic merge patch. */
   convertedProblem(object: object): string | undefined
   /** Replaces nulls in a draft, whose types have been checked, by the values that the decoder decodes them to. */
   readNulls(object: { [field: string]: unknown }): void
@@ -75,7 +75,7 @@ export interface ResourceInfo extends Resource {
  */
 export function inVersion<T extends KubeObject>(info: ResourceInfo, object: T): T {
   if (!info.defaultsOnRead && object.apiVersion === info.apiVersion) return object
-  // A draft may still change.
+  // A draft may still change, so its result is not cached.
   if (!Object.isFrozen(object)) return viewOf(info, object) as T
   let views = viewsOf.get(info)
   if (!views) viewsOf.set(info, (views = new WeakMap()))

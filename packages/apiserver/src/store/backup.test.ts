@@ -46,7 +46,7 @@ describe('a backup', () => {
     expect(await checkBackup(file)).toEqual(made)
   })
 
-  test('is retried when a checkpoint is removed between being listed and being read', async () => {
+  test('is retried when a checkpoint is removed after it was listed and before it is read', async () => {
     let isFirst = true
     const files: Files = {
       ...nodeFiles,

@@ -44,7 +44,7 @@ type Line =
   | { readonly key: readonly [resource: string, namespace: string, name: string]; readonly object: KubeObject }
   | (Totals & { readonly end: true; readonly sha256: string })
 
-/** Characters in one frame: small enough that writing one does not block the event loop for long. */
+/** Maximum number of characters in one frame: small enough that writing one does not block the event loop for long. */
 const FrameSize = 256 * 1024
 
 /** Writes frame by frame, yielding to the event loop in between. Returns the size in bytes. */
@@ -89,7 +89,7 @@ export interface Checkpoint {
   readonly size: number
 }
 
-/** @throws DamagedData when the content is damaged, Error when a later version wrote it or it is another kind of file */
+/** @throws DamagedData when the content is damaged, Error when its format or kind is not the expected one */
 export async function readCheckpoint(
   files: Files,
   path: string,
@@ -118,7 +118,7 @@ export async function readCheckpoint(
     from = to
   }
   const ending = next.value
-  // A checkpoint has its name from the server; a backup can be any file that the user names.
+  // The server chooses the file of a checkpoint, but the user chooses the file of a backup, which may be any file.
   if (!header && kind === 'backup') throw new Error(`${path} is not a backup of Capstan, or its beginning is damaged`)
   if (ending.kind === 'damaged') throw new DamagedData(path, ending.at, ending.why)
   if (!header || !end || ending.kind === 'torn') throw new DamagedData(path, bytes.length, 'it ends too early')

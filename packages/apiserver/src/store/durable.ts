@@ -46,7 +46,7 @@ export interface DurableOptions {
 }
 
 /**
- * Opens a data folder, and creates it when absent. @throws Error naming the folder when another process has it open, a later version wrote
+ * Opens a data folder, and creates it when absent. @throws Error naming the folder when another process has it open, a newer version wrote
  * it, or it is damaged
  */
 export async function openDurable(folder: string, options: DurableOptions): Promise<DurableStores> {

@@ -5,7 +5,7 @@ import type { Files } from './files.ts'
 const Format = '2'
 const FormatName = 'format'
 
-/** Files of LevelDB, which earlier versions used; not its lock file, which is still the lock of the folder. */
+/** Files of LevelDB, which earlier versions used; without its lock file, because this version locks the folder with it, too. */
 const LeftBehind = /^(CURRENT|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb))$/
 
 /**

@@ -83,7 +83,7 @@ async function survive(seed: number, after: 'death' | 'loss of power', failures:
     disk.restart(after)
     disk.failing = () => {}
     if (random.next() < 0.5) {
-      // Also while it opens.
+      // The process may also crash while the journal opens.
       disk.dieAfter(1 + Math.floor(random.next() * 15))
       await openOn(disk).then(
         ({ stores }) => stores.close(),

@@ -70,7 +70,7 @@ test('an object with more members than any kind has is not packed', () => {
   expect(JSON.parse(jsonOf(held))).toEqual(object('many', many))
 })
 
-test('a member may have the name of an inherited member', () => {
+test('an object may have members with the names of inherited members', () => {
   const parsed = JSON.parse(
     '{"apiVersion":"v1","kind":"X","metadata":{"name":"a"},"__proto__":{"b":1},"constructor":2}',
   ) as KubeObject

@@ -58,7 +58,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       expect((await put(store, at('c'))).revision).toBe(2)
     })
 
-    test('a hundred concurrent ones are all stored, in one order for all readers', async () => {
+    test('a hundred concurrent creations are all stored, in one order for all readers', async () => {
       const seen: number[] = []
       store.subscribe('configmaps', (change) => seen.push(change.revision))
       const all = await Promise.all(Array.from({ length: 100 }, (_, i) => put(store, at(`o${i}`))))

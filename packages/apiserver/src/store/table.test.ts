@@ -8,8 +8,8 @@ const objectOf = (key: string, turn: number): KubeObject =>
 
 test.each([
   ['after every change', 1, 1000],
-  ['after some', 7, 1000],
-  ['after many', 200, 2000],
+  ['after 7 changes', 7, 1000],
+  ['after 200 changes', 200, 2000],
   ['after more changes than may stay unsorted', 6000, 12_000],
 ])('objects are sorted by key, when listed %s', (_, every, turns) => {
   const random = seededRandom(1)

@@ -222,7 +222,7 @@ describe('unknown fields', () => {
   })
 })
 
-test('admission defaults, warns, and rejects', async () => {
+test('admission sets defaults, returns warnings, and rejects invalid objects', async () => {
   const rules = admission({
     kind: Widget,
     default(widget) {

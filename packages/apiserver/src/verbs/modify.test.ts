@@ -62,7 +62,7 @@ describe('an update', () => {
     expect(generations.map(({ metadata }) => metadata.generation)).toEqual([1, 2, 2, 2])
   })
 
-  test('writes the spec on the main path, and the status on /status', async () => {
+  test('writes the spec, but not the status; the status subresource writes only the status', async () => {
     await t.client.create(Widget, aWidget('w'))
     const both = { metadata: { labels: { a: 'b' } }, spec: { replicas: 2 }, status: { phase: 'x' } }
     expect(await patch(both)).toMatchObject({ spec: { replicas: 2 } })

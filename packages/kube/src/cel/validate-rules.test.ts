@@ -13,7 +13,7 @@ const errorTexts = (schema: JSONSchema, now: object, before?: object): string[] 
     .validate({ spec: now }, before && { spec: before })
     .map(({ field, text }) => `${field}: ${text}`)
 
-describe('values that rules see', () => {
+describe('values that rules read', () => {
   const text: JSONSchema = { type: 'string' }
   const cases: [rule: string, properties: { [name: string]: JSONSchema }, value: object][] = [
     ['self.count / 2 == 3', { count: { type: 'integer' } }, { count: 7 }],

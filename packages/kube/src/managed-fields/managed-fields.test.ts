@@ -79,7 +79,7 @@ const entryTexts = (object: KubeObject) =>
   )
 
 describe('apply', () => {
-  test('creates an object and owns what it sets, list items by their keys with defaults', () => {
+  test('creates an object whose fields its manager owns; list items are identified by their keys with defaults', () => {
     const created = apply(undefined, 'm', { replicas: 1, ports: [{ port: 80 }], tags: ['a'], free: { deep: { k: 1 } } })
     expect(entryTexts(created)).toEqual([
       'm Apply 00:00 {"f:spec":{"f:free":{"f:deep":{".":{},"f:k":{}}},"f:ports":{"k:{\\"port\\":80,\\"protocol\\":\\"TCP\\"}":{".":{},"f:port":{}}},"f:replicas":{},"f:tags":{"v:\\"a\\"":{}}}}',
@@ -173,7 +173,7 @@ describe('apply', () => {
     )
   })
 
-  test('kubectl takes over what it applied on the client side, and keeps its annotation up to date', () => {
+  test('kubectl takes over the fields of client-side apply, and keeps the annotation of client-side apply up to date', () => {
     const key = 'kubectl.kubernetes.io/last-applied-configuration'
     const last = JSON.stringify(widget({ spec: { color: 'red' } }))
     const live = stored(

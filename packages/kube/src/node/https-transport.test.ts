@@ -222,7 +222,7 @@ async function follow(url: string, options: Partial<HttpsTransportOptions> = {},
   return { names, end }
 }
 
-test('a watch yields events however the bytes are cut, and ends when the server ends it', async () => {
+test('a watch yields events independent of the boundaries of chunks, and ends when the server ends it', async () => {
   let asked = ''
   const { url } = await serve((req, res) => {
     asked = req.url ?? ''

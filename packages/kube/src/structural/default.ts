@@ -1,4 +1,4 @@
-/** Sets defaults, and drops nulls that stand for absence. Upstream: apiextensions structural defaulting. */
+/** Sets defaults, and removes nulls that mean an absent field. Upstream: apiextensions structural defaulting. */
 import { draft, isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 

@@ -1,4 +1,4 @@
-/** JSON of objects that are written member by member. */
+/** Writes JSON objects member by member. */
 import { writeJSON } from '@capstan/kube'
 
 /** A member with its name. */

@@ -34,7 +34,7 @@ test('bodies of kubectl 1.36 are decoded to the JSON that it would send', () => 
   })
 })
 
-/** Fields as [number, value]: bytes, text or a message for lists of fields, a varint for numbers. */
+/** The fields of a message, as pairs of field number and value. A number is encoded as a varint, a list as a nested message. */
 type Wire = readonly (readonly [number, number | string | Buffer | Wire])[]
 
 function encode(fields: Wire): Buffer {
