@@ -29,8 +29,8 @@ class SlowResponse extends EventEmitter {
 test.each([
   ['long, ASCII', 'ASCII'.repeat(10_000)],
   ['long, not only ASCII', 'é'.repeat(10_000)],
-  ['as long as the socket accepts at once, without the head', 'x'.repeat(16_384 - 100)],
-  ['as long as the socket accepts at once, with fewer characters', 'é'.repeat(8000)],
+  ['almost as long as the socket buffer', 'x'.repeat(16_384 - 100)],
+  ['almost as long as the socket buffer in bytes, half as long in characters', 'é'.repeat(8000)],
 ])('sends the end of a response only after the socket has accepted its first part (%s)', async (_, body) => {
   const res = new SlowResponse()
   const delivery = { clock: new VirtualClock(), timeout: 60_000, gone: AbortSignal.any([]) }

@@ -83,7 +83,7 @@ function unitOf(suffix: string): Unit | undefined {
 }
 
 /**
- * Billionths of `digits`, with the last `decimals` of them behind the decimal point. Rounded up, so that a positive amount never becomes
+ * Returns the number in billionths. The last `decimals` of its `digits` are after the decimal point. The result is rounded up, so that a positive amount never becomes
  * zero.
  */
 function scaled(digits: bigint, { base, exponent }: Unit, decimals: number): bigint {

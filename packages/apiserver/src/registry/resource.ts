@@ -31,9 +31,9 @@ export interface Resource {
   readonly subresources?: readonly Subresource[]
   /** Name under which the schema of a built-in kind is published, such as `io.k8s.api.core.v1.Pod`. */
   readonly component?: string
-  /** Columns of tables as upstream describes them, besides name and age; matched with `printer` by name. */
+  /** Upstream's descriptions of the table columns except name and age. They are matched with `printer` by column name. */
   readonly publishedColumns?: readonly PublishedColumn[]
-  /** Order of the group in discovery, highest first; default: that of custom resources. */
+  /** Priority of the group in discovery, highest first; default: the priority of custom resources. */
   readonly groupPriority?: number
   /** Warning sent with every response when the version is deprecated. */
   readonly deprecation: string | undefined
@@ -66,7 +66,7 @@ export interface PrinterColumn {
   cell(object: UnknownObject, now: number): string | number | boolean | null
 }
 
-/** Each message as `number name type keep`, fields separated by commas; see scripts/tools/protobuf-messages.ts. */
+/** The fields of each message by its name: `number name type keep`, separated by commas; see scripts/tools/protobuf-messages.ts. */
 export interface ProtobufMessages {
   readonly [message: string]: string
 }
@@ -77,7 +77,7 @@ export interface Resources {
   list(): readonly Resource[]
   /** The built-in `autoscaling/v1` Scale, the format of the scale subresource of any kind. */
   readonly scale: Resource
-  /** Protobuf messages of built-in kinds: fields of each message by its name. */
+  /** Protobuf messages of built-in kinds. */
   readonly protobufMessages: ProtobufMessages
   /** Built-in OpenAPI schemas with these names, and all schemas that they refer to. */
   schemas(names: Iterable<string>): ReadonlyMap<string, object>

@@ -105,7 +105,7 @@ describe('a backup', () => {
 
   test.each([
     [
-      'of a later version',
+      'of a newer version',
       encodeFrame(1, '{"capstan":"backup","format":3}'),
       'has format 3, and this version reads format 2 only',
     ],
@@ -223,8 +223,8 @@ describe('a restore', () => {
   })
 })
 
-test.each(['death', 'loss of power'] as const)(
-  'a replacement that is interrupted by %s leaves the old or the new state',
+test.each(['crash', 'loss of power'] as const)(
+  'a replacement that is interrupted by a %s leaves the old or the new state',
   async (after) => {
     const make = (disk: SimulatedDisk, what: string) => async (made: string) => {
       for (const name of ['a', 'b']) {

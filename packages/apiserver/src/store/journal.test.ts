@@ -54,9 +54,9 @@ interface Known {
 }
 
 describe.each([
-  ['a process that dies at any step', 'death', 0],
+  ['a process that dies at any step', 'crash', 0],
   ['a loss of power at any step', 'loss of power', 0],
-  ['a process that dies at any step of an unreliable disk', 'death', 0.02],
+  ['a process that dies at any step of an unreliable disk', 'crash', 0.02],
   ['a loss of power at any step of an unreliable disk', 'loss of power', 0.02],
 ] as const)('%s', (_, after, failures) => {
   test('loses no acknowledged write', { timeout: 240_000 * often }, async () => {
@@ -64,7 +64,7 @@ describe.each([
   })
 })
 
-async function survive(seed: number, after: 'death' | 'loss of power', failures: number): Promise<void> {
+async function survive(seed: number, after: 'crash' | 'loss of power', failures: number): Promise<void> {
   const random = seededRandom(seed)
   const disk = await newDisk(random)
   const known: Known = { acknowledged: new Map(), open: new Map(), highest: 0 }

@@ -51,10 +51,10 @@ export class SimulatedDisk implements Files {
   }
 
   /** Starts another process on the files of the dead one. */
-  restart(after: 'death' | 'loss of power'): void {
+  restart(after: 'crash' | 'loss of power'): void {
     this.#left = Infinity
     this.#life++
-    if (after === 'death') return
+    if (after === 'crash') return
     // Name changes reach the disk in order, so only the last ones may be missing.
     const arrived = Math.floor(this.#random.next() * (this.#pending.length + 1))
     for (const naming of this.#pending.slice(0, arrived)) naming(this.#kept)

@@ -130,7 +130,7 @@ function markedForDeletion(server: ServerContext, info: ResourceInfo, old: Unkno
     const requested = server.gracefulDeletion ? (info.strategy.gracePeriod?.(object, deletion.gracePeriodSeconds) ?? 0) : 0
     const grace = Math.min(requested, Math.floor((LatestTime - now) / 1000))
     metadata.deletionTimestamp = timestamp(now + seconds(grace))
-    // Upstream: kinds with their own deletion mark get only that.
+    // Upstream: kinds that record a deletion in their status get neither a grace period nor a new generation.
     if (info.strategy.markDeleted) info.strategy.markDeleted(object, metadata.deletionTimestamp)
     else {
       metadata.deletionGracePeriodSeconds = grace

@@ -41,7 +41,7 @@ describe('setConditions', () => {
     })
   })
 
-  test('a mirrored condition keeps the time of its source, cut to seconds', () => {
+  test('a mirrored condition keeps the time of its source, rounded down to seconds', () => {
     const mirrored = mirror([condition('Ready', 'True', '', '2025-05-05T05:05:05.999Z')], 'Ready')
     expect(setConditions(undefined, [mirrored], { now })[0]?.lastTransitionTime).toBe('2025-05-05T05:05:05Z')
   })
@@ -52,9 +52,9 @@ describe('setConditions', () => {
   })
 
   test.each([
-    ['by the given order', ['Ready', 'Available'], 'Available Ready'],
-    ['others follow alphabetically', ['Zebra', 'Gate', 'Ready'], 'Ready Gate Zebra'],
-    ['Paused and Deleting at the end', ['Deleting', 'Zebra', 'Paused', 'Available'], 'Available Zebra Paused Deleting'],
+    ['in the given order', ['Ready', 'Available'], 'Available Ready'],
+    ['with types outside of the given order after it, alphabetically', ['Zebra', 'Gate', 'Ready'], 'Ready Gate Zebra'],
+    ['with Paused and Deleting at the end', ['Deleting', 'Zebra', 'Paused', 'Available'], 'Available Zebra Paused Deleting'],
   ])('conditions are listed %s', (_, given, listed) => {
     const computed = given.map((type) => condition(type, 'True'))
     expect(types(setConditions([], computed, { now, order: ['Available', 'Ready'] }))).toBe(listed)
@@ -86,7 +86,7 @@ describe('reading', () => {
 
 describe('mirror', () => {
   test.each<[string, ReportedCondition[], Parameters<typeof mirror>[2], string]>([
-    ['keeps its type', [condition('Ready', 'False', 'no disk')], {}, 'Ready False ReadyReason no disk'],
+    ['keeps its type by default', [condition('Ready', 'False', 'no disk')], {}, 'Ready False ReadyReason no disk'],
     [
       'can have another type',
       [condition('Ready', 'True')],
@@ -95,15 +95,25 @@ describe('mirror', () => {
     ],
     ['is Unknown when it is not reported', [], {}, 'Ready Unknown NotYetReported Condition Ready not yet reported'],
     [
-      'is the fallback when it is not reported',
+      'is replaced by the fallback when it is not reported',
       [],
       { as: 'X', fallback: Conditions.Ready.false('NotReady', 'wait') },
       'X False NotReady wait',
     ],
-    ['without a reason', [{ type: 'Ready', status: 'True' }], {}, 'Ready True NoReasonReported '],
-    ['True without a reason, named', [{ type: 'Ready', status: 'True' }], { trueReason: 'Ready' }, 'Ready True Ready '],
     [
-      'with an invalid status',
+      'without a reason gets the reason NoReasonReported',
+      [{ type: 'Ready', status: 'True' }],
+      {},
+      'Ready True NoReasonReported ',
+    ],
+    [
+      'with status True and without a reason gets the given reason',
+      [{ type: 'Ready', status: 'True' }],
+      { trueReason: 'Ready' },
+      'Ready True Ready ',
+    ],
+    [
+      'with an invalid status is Unknown',
       [{ type: 'Ready', status: 'Maybe' as never }],
       {},
       'Ready Unknown InvalidConditionReported status for the Ready condition must be one of True, False, Unknown',
@@ -178,26 +188,31 @@ describe('summary', () => {
       'False NotReady\n* Deleting: DeletingReason',
     ],
     [
-      'missing',
+      'a missing condition',
       [condition('A', 'True'), condition('Deleting', 'False')],
       {},
       'Unknown ReadyUnknown\n* B: Condition not yet reported',
     ],
-    ['missing but ignored', [condition('A', 'True'), condition('Deleting', 'False')], { ignoreIfMissing: ['B'] }, 'True Ready\n'],
     [
-      'overridden',
+      'a missing condition that is ignored',
+      [condition('A', 'True'), condition('Deleting', 'False')],
+      { ignoreIfMissing: ['B'] },
+      'True Ready\n',
+    ],
+    [
+      'an overridden condition',
       [condition('A', 'True'), condition('Deleting', 'True', 'long story')],
       { ignoreIfMissing: ['B'], overrides: [Conditions.Deleting.true('Deleting', 'in progress')] },
       'False NotReady\n* Deleting: in progress',
     ],
     [
-      'with a custom priority',
+      'a custom priority',
       [condition('A', 'False', 'gone'), condition('B', 'True')],
       { of: ['A', 'B'], priority: (c) => (c.type === 'A' ? 'info' : usualPriority()(c)) },
       'True Ready\n* A: gone',
     ],
     [
-      'lines changed at the end',
+      'lines changed by the caller',
       [condition('A', 'False', 'gone')],
       { of: ['A'], lines: (all) => all.map((line) => line.toUpperCase()) },
       'False NotReady\n* A: GONE',
@@ -243,7 +258,7 @@ describe('aggregate', () => {
     ['no issues, no messages', [ready('a', 'True', ''), ready('b', 'True', '')], {}, 'True InfoReported\n'],
     ['no issues, with messages', [ready('a', 'True', 'hi'), ready('b', 'True', '')], {}, 'True InfoReported\n* Machine a: hi'],
     [
-      'one not reported',
+      'an object without the condition',
       [object('Machine', 'a', [])],
       {},
       'Unknown UnknownReported\n* Machine a: Condition Ready not yet reported',
@@ -255,13 +270,13 @@ describe('aggregate', () => {
       'True IssuesReported\n* Machine a: growing',
     ],
     [
-      'names sorted, the fourth and later counted',
+      'sorted names, of which the fourth and later ones are only counted',
       ['e', 'd', 'c', 'b', 'a'].map((name) => ready(name, 'False', 'down')),
       {},
       'False IssuesReported\n* Machines a, b, c, ... (2 more): down',
     ],
     [
-      'three messages in all, issues first, then the most frequent, then names; kinds apart',
+      'at most three messages, sorted by priority, frequency and name; kinds are counted separately',
       [
         ready('u1', 'Unknown', 'unsure'),
         ready('u2', 'Unknown', 'unsure'),

@@ -177,14 +177,14 @@ test('a server name other than the host is requested and verified', async () => 
 })
 
 test('retries after the time that an overloaded server requests', async () => {
-  let asked = 0
+  let requestCount = 0
   const { url } = await serve((_, res) =>
-    ++asked < 3 ? json(res, 429, {}, { 'retry-after': '7' }) : json(res, 200, { kind: 'ConfigMap' }),
+    ++requestCount < 3 ? json(res, 429, {}, { 'retry-after': '7' }) : json(res, 200, { kind: 'ConfigMap' }),
   )
   const clock = new VirtualClock()
   const answer = connect(url, { clock, timeout: seconds(100) }).send(configMap)
   const before = clock.now()
-  while (asked < 3) {
+  while (requestCount < 3) {
     await new Promise(setImmediate)
     if (clock.nextDue !== undefined && clock.nextDue <= before + seconds(20)) clock.step(clock.nextDue)
   }
@@ -223,9 +223,9 @@ async function follow(url: string, options: Partial<HttpsTransportOptions> = {},
 }
 
 test('a watch yields events independent of the boundaries of chunks, and ends when the server ends it', async () => {
-  let asked = ''
+  let requested = ''
   const { url } = await serve((req, res) => {
-    asked = req.url ?? ''
+    requested = req.url ?? ''
     res.writeHead(200)
     const bytes = Buffer.from(event('ADDED', 'ä') + event('MODIFIED', 'b') + event('DELETED', 'c'))
     const send = (from: number) =>
@@ -235,7 +235,7 @@ test('a watch yields events independent of the boundaries of chunks, and ends wh
   const { names, end } = await follow(url)
   await end
   expect(names).toEqual(['ADDED ä', 'MODIFIED b', 'DELETED c'])
-  expect(asked).toMatch(/machines\?timeoutSeconds=(3|4|5)\d\d&watch=true$/)
+  expect(requested).toMatch(/machines\?timeoutSeconds=(3|4|5)\d\d&watch=true$/)
 })
 
 test('a watch yields events that are pretty-printed or not separated by a newline', async () => {

@@ -18,7 +18,7 @@ function copyField<T extends object, K extends keyof T>(to: T, from: T, field: K
   else to[field] = from[field]
 }
 
-/** Copies the part that a request cannot write: the status, or, for the status subresource, everything else. */
+/** Copies the part of `old` that a request cannot write: the status, or, for the status subresource, everything else. */
 export function keepOtherParts(
   info: ResourceInfo,
   subresource: string | undefined,
