@@ -83,8 +83,8 @@ function unitOf(suffix: string): Unit | undefined {
 }
 
 /**
- * Returns the number in billionths. The last `decimals` of its `digits` are after the decimal point. The result is rounded up, so that a positive amount never becomes
- * zero.
+ * Returns the number in billionths. The last `decimals` of its `digits` are after the decimal point. The result is rounded up, so that a
+ * positive amount never becomes zero.
  */
 function scaled(digits: bigint, { base, exponent }: Unit, decimals: number): bigint {
   const numerator = digits * One * (exponent > 0 ? base ** BigInt(exponent) : 1n)
