@@ -10,8 +10,8 @@ export interface BodyShare {
 }
 
 /**
- * Budget for the bodies of all requests together. A priority level may use at most as many bytes as it leaves free; each of its users, at most
- * half of the bytes that are then free. So a part of the budget is always left for other levels and users. Exempt requests are never rejected.
+ * Budget for the bodies of all requests together. A priority level must not use more bytes than are then free in the whole budget, and a user
+ * not more than half of the free bytes. So a part of the budget is always left for other levels and users. Exempt requests are never rejected.
  */
 export class BodyBudget {
   #left: number

@@ -1,6 +1,6 @@
 import { timestamp } from '@capstan/kube'
 
-interface Stated {
+interface Condition {
   type: string
   status: string
   reason?: string
@@ -10,8 +10,8 @@ interface Stated {
 
 /** Sets a condition in the list of a draft, in place. Keeps the transition time while the status stays the same. */
 export function setCondition(
-  conditions: Stated[],
-  { type, status, reason, message }: Required<Omit<Stated, 'lastTransitionTime'>>,
+  conditions: Condition[],
+  { type, status, reason, message }: Required<Omit<Condition, 'lastTransitionTime'>>,
   now: number,
 ): void {
   const old = conditions.find((condition) => condition.type === type)

@@ -17,7 +17,7 @@ const defaultHistory: HistoryLimits = { changes: 20_000, size: 64 * 1024 * 1024,
 
 interface Kept extends TimedChange {
   readonly size: number
-  /** Time of the change by `#now`. */
+  /** Monotonic time of the change: see `#now`. */
   readonly made: number
 }
 
@@ -59,7 +59,7 @@ export class ChangeWindow {
     return this.#all.after(-1, () => 0).map(({ change, time }) => ({ change, time }))
   }
 
-  /** Removes changes in their order, also when the clock was set back between them. */
+  /** Removes changes beyond the limits, always the oldest revision first. */
   #forget(now: number): void {
     const { changes, size, age } = this.#limits
     for (let oldest = this.#all.first; oldest; oldest = this.#all.first) {

@@ -7,7 +7,7 @@ import { readState } from './state-folder.ts'
 import type { Store } from './store.ts'
 import { at, put, storeSuite } from './store.suite.ts'
 
-/** `CAPSTAN_FUZZ=60` runs 1,800 disks in each way. */
+/** With `CAPSTAN_FUZZ=60`, each test of a crash uses 1,800 simulated disks. */
 const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
 const folder = '/data/state'
 
@@ -68,17 +68,17 @@ async function survive(seed: number, after: 'crash' | 'loss of power', failures:
   const random = seededRandom(seed)
   const disk = await newDisk(random)
   const known: Known = { acknowledged: new Map(), open: new Map(), highest: 0 }
-  for (let life = 0; life < 6; life++) {
+  for (let round = 0; round < 6; round++) {
     const clock = new VirtualClock()
     disk.failing = () => {}
     const opened = await openOn(disk, clock)
-    verify(opened.store, known, `seed ${seed}, life ${life}`)
+    verify(opened.store, known, `seed ${seed}, round ${round}`)
     expect(disk.paths.filter((path) => path.endsWith('.new'))).toEqual([])
     disk.dieAfter(1 + Math.floor(random.next() * 120))
     disk.failing = (step) => {
       if (random.next() < failures) throw new Error(`EIO: i/o error, ${step}`)
     }
-    await Promise.all([0, 1, 2].map((hand) => write(opened.store, hand, disk, clock, random, known)))
+    await Promise.all([0, 1, 2].map((writer) => write(opened.store, writer, disk, clock, random, known)))
     await opened.stores.close().catch(() => {})
     disk.restart(after)
     disk.failing = () => {}
@@ -94,9 +94,9 @@ async function survive(seed: number, after: 'crash' | 'loss of power', failures:
   }
 }
 
-async function write(store: Store, hand: number, disk: SimulatedDisk, clock: VirtualClock, random: Random, known: Known) {
+async function write(store: Store, writer: number, disk: SimulatedDisk, clock: VirtualClock, random: Random, known: Known) {
   for (let turn = 0; !disk.isDead; turn++) {
-    const name = `hand-${hand}-${Math.floor(random.next() * 4)}`
+    const name = `writer-${writer}-${Math.floor(random.next() * 4)}`
     const previous = store.get(at(name))
     const text = previous && random.next() < 0.2 ? undefined : `${turn} ${'x'.repeat(Math.floor(random.next() * 900))}`
     try {
@@ -139,7 +139,7 @@ function verify(store: Store, known: Known, where: string): void {
   }
 }
 
-test('the acknowledged state can be read after a loss of power right after old logs were removed', async () => {
+test('the acknowledged state can be read when the power is lost directly after the removal of old logs', async () => {
   // The disk keeps the order of names, and loses all bytes that were not synced.
   const disk = await newDisk({ next: () => 0.999 })
   const { store } = await openOn(disk)

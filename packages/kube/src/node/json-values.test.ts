@@ -15,7 +15,7 @@ const cut = (bytes: Buffer, size: number): Buffer[] =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size))
 
 test.each([
-  ['one object a line', '{"a":1}\n{"b":2}\n', ['{"a":1}', '{"b":2}']],
+  ['one object on each line', '{"a":1}\n{"b":2}\n', ['{"a":1}', '{"b":2}']],
   ['objects without white space between them', '{"a":{}}{"b":[{}]}', ['{"a":{}}', '{"b":[{}]}']],
   ['pretty-printed objects', '{\n  "a": {\n  }\n}\r\n\t{\n}', ['{\n  "a": {\n  }\n}', '{\n}']],
   ['braces and quotes inside strings', '{"a}{":"\\"}\\\\"}{"b":"{"}', ['{"a}{":"\\"}\\\\"}', '{"b":"{"}']],

@@ -19,7 +19,7 @@ test('concurrent creations of one folder all succeed', async () => {
   expect(existsSync(join(root, 'x/y/z'))).toBe(true)
 })
 
-test('fails on a file and below it', async () => {
+test('fails when the path or a part of it is a file', async () => {
   writeFileSync(join(root, 'file'), '')
   await expect(makeFolder(join(root, 'file'))).rejects.toMatchObject({ code: 'EEXIST' })
   await expect(makeFolder(join(root, 'file/below'))).rejects.toMatchObject({ code: 'ENOTDIR' })

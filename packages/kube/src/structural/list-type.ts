@@ -6,7 +6,7 @@ import type { JSONSchema } from '../schema.ts'
 import { stableText } from './stable-text.ts'
 import { type Check, compileChecks } from './checks.ts'
 
-/** `undefined` when values of the schema contain no such lists. */
+/** Returns `undefined` when values of the schema contain neither sets nor maps. */
 export const compileUniqueness = (schema: JSONSchema): Check | undefined => compileChecks(schema, uniqueness)
 
 function uniqueness(schema: JSONSchema): Check | undefined {

@@ -208,7 +208,7 @@ function compileItems(schema: JSONSchema): Walk<readonly unknown[]> {
   }
 }
 
-/** Finds the item of a list that has the same keys as another. */
+/** Returns a function that finds the item of `list` with the same key values as a given item. */
 export function itemsByKey(list: readonly unknown[], keys: readonly string[]): (item: unknown) => Old {
   const valueKey = (item: unknown) => (isRecord(item) ? writeJSON(keys.map((key) => item[key] ?? null)) : undefined)
   const found = new Map<string, unknown>()
