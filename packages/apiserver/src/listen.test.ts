@@ -127,9 +127,9 @@ test.each(['HTTP/1.1', 'HTTP/2'])('values of a repeated header may contain comma
 })
 
 test.each([
-  ['Node', {}],
+  ['a client in Node', {}],
   ['a client that prefers another cipher', { ciphers: 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256' }],
-])('%s uses the cipher of Go, with and without a server name', async (_, options) => {
+])('%s gets the cipher that a server in Go selects, with and without a server name', async (_, options) => {
   const { listener } = await start()
   for (const servername of ['', 'localhost']) {
     const socket = connect({ host: listener.host, port: listener.port, ca: management.ca.certificate, servername, ...options })

@@ -105,7 +105,7 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
     '{APIGroups:[""], Resources:["secrets"], ResourceNames:["b"], Verbs:["get"]}',
   ],
   [
-    'the rule of the user names an object, and the requested one does not',
+    'the rule of the user names an object, and the requested rule names none',
     [rule('', 'secrets', 'get', 'a')],
     [rule('', 'secrets', 'get')],
     '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}',

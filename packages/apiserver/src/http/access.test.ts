@@ -315,7 +315,7 @@ test('impersonation requires permission for every part of the identity', async (
 const inPods = 'spec.resourceAttributes'
 test.each([
   [
-    'no form',
+    'neither form',
     'fieldSelector',
     {},
     `${inPods}.fieldSelector.requirements: Required value: when ${inPods}.fieldSelector is specified,`,

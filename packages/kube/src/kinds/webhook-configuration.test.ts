@@ -45,20 +45,25 @@ describe('rejects', () => {
   const rule = valid.rules![0]!
   test.each<[what: string, change: object, field: string, text: string]>([
     [
-      'a short name',
+      'a name with fewer than three segments',
       { name: 'a.b' },
       'name',
       'Invalid value: "a.b": should be a domain with at least three segments separated by dots',
     ],
-    ['no side effects', { sideEffects: undefined }, 'sideEffects', 'Required value: must specify one of None, NoneOnDryRun'],
     [
-      'side effects of v1beta1',
+      'a missing sideEffects',
+      { sideEffects: undefined },
+      'sideEffects',
+      'Required value: must specify one of None, NoneOnDryRun',
+    ],
+    [
+      'a value of sideEffects that only v1beta1 allows',
       { sideEffects: 'Some' },
       'sideEffects',
       'Unsupported value: "Some": supported values: "None", "NoneOnDryRun"',
     ],
     [
-      'no review version',
+      'an empty list of review versions',
       { admissionReviewVersions: [] },
       'admissionReviewVersions',
       'Required value: must specify one of v1, v1beta1',
@@ -70,7 +75,7 @@ describe('rejects', () => {
       'Invalid value: ["v9"]: must include at least one of v1, v1beta1',
     ],
     [
-      'a long timeout',
+      'a timeout above the maximum',
       { timeoutSeconds: 31 },
       'timeoutSeconds',
       'Invalid value: 31: the timeout value must be between 1 and 30 seconds',
@@ -101,7 +106,7 @@ describe('rejects', () => {
       'Unsupported value: "PATCH": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"',
     ],
     [
-      'any operation and another',
+      'the operation * beside another',
       { rules: [{ ...rule, operations: ['*', 'CREATE'] }] },
       'rules[0].operations',
       `Invalid value: ["*","CREATE"]: if '*' is present, must not specify other operations`,
@@ -120,7 +125,7 @@ describe('rejects', () => {
       'Invalid value: "1": must evaluate to bool but got int',
     ],
     [
-      'two conditions of one name',
+      'two conditions with the same name',
       { matchConditions: [1, 2].map(() => ({ name: 'a', expression: 'true' })) },
       'matchConditions[1].name',
       'Duplicate value: "a"',

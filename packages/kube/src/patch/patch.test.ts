@@ -73,12 +73,12 @@ describe('JSON patch', () => {
       'operation 0 ("add" "/constructor/prototype/x"): there is nothing at "constructor"',
     ],
     [
-      'a value into itself',
+      'a move of a value into itself',
       { op: 'move', from: '/spec', path: '/spec/free/z' },
       'operation 0 ("move" "/spec/free/z"): a value cannot move into itself',
     ],
     ['a copy of a missing member', { op: 'copy', from: '/x', path: '/y' }, 'operation 0 ("copy" "/y"): there is nothing at "/x"'],
-    ['no path', { op: 'add', value: 1 }, 'operation 0 ("add" undefined): the path is not a string'],
+    ['an operation without a path', { op: 'add', value: 1 }, 'operation 0 ("add" undefined): the path is not a string'],
   ])('%s is rejected without changing the document', (_, operation, why) => {
     expect(() => applyJsonPatch(document, [operation as JsonPatchOperation])).toThrow(
       expect.objectContaining({

@@ -62,7 +62,7 @@ test.each<[string, unknown, string[]]>([
     of({ type: 'object', properties: { a: { type: 'string' } }, additionalProperties: true }),
     [],
   ],
-  ['no additional properties', of({ type: 'object', additionalProperties: false }), []],
+  ['additionalProperties false', of({ type: 'object', additionalProperties: false }), []],
   [
     'a default and another type for standard fields',
     { type: 'object', properties: { kind: { type: 'integer', default: 1 } } },
@@ -115,7 +115,7 @@ test.each<[string, unknown, string[]]>([
     [`${spec}.default.a (FieldValueTypeInvalid): Invalid value: "integer": a in body must be of type string: "integer"`],
   ],
   [
-    'keys without a map',
+    'list map keys without the list type map',
     of({ type: 'array', items: { type: 'string' }, 'x-kubernetes-list-map-keys': ['k'] }),
     [
       `${spec}.x-kubernetes-list-type (FieldValueRequired): Required value: must be map if x-kubernetes-list-map-keys is non-empty`,

@@ -71,7 +71,7 @@ describe('pruning', () => {
       ['spec.b', 'spec.c'],
     ],
     [
-      'in lists and maps too',
+      'unknown members in lists and maps are removed and reported, too',
       props({ l: { type: 'array', items: props({ a: {} }) }, m: { type: 'object', additionalProperties: props({ a: {} }) } }),
       { l: [{ a: 1, x: 1 }], m: { k: { y: 1 } } },
       { l: [{ a: 1 }], m: { k: {} } },

@@ -15,7 +15,7 @@ describe('watchers share', () => {
   test.each([
     ['an object', () => freeze(object('ä'))],
     ['a packed object', () => packed(object('ä'))],
-  ])('the line of %s, in each of its events', (_, make) => {
+  ])('the encoded line of %s, one for each type of event', (_, make) => {
     const lines = new SharedLines()
     const shared = make()
     // Reads other objects, so that this one is packed again.
@@ -26,7 +26,7 @@ describe('watchers share', () => {
     expect(lines.line(added(shared))).toBe(line)
   })
 
-  test('joined lines', () => {
+  test('the text of several lines, if they get the same lines', () => {
     const lines = new SharedLines()
     const [a, b, c] = ['a', 'b', 'c'].map((name) => lines.line(added(freeze(object(name)))))
     const both = lines.joined([a!, b!])
