@@ -9,7 +9,7 @@ const twins = new Map(oldTwins(localKinds as readonly DeclaredKind[]).map((kind)
 const typeOf = (kind: string, path: string): string | undefined =>
   path.split('.').reduce<JSONSchema | undefined>((at, name) => at?.properties?.[name], twins.get(kind)!.schema)?.type
 
-test('every kind of the local provider claims contract v1beta1 alone', () => {
+test('the twin of every kind of the local provider has only the label of contract v1beta1', () => {
   for (const { labels } of twins.values()) {
     expect(labels).toMatchObject({ 'cluster.x-k8s.io/v1beta1': 'v1alpha1' })
     expect(labels).not.toHaveProperty(['cluster.x-k8s.io/v1beta2'])

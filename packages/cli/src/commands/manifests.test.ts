@@ -30,7 +30,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
       { spec: { template: { spec: { containers: { name: string }[] } } } },
     ]
     expect(deployment.spec.template.spec.containers.map(({ name }) => name)).toEqual(['manager'])
-    // clusterctl waits for Services that certificates name, so they must exist.
+    // clusterctl waits for the Services that Certificates name, so each of them must be among the objects.
     expect(objects.some(({ kind }) => kind === 'Certificate')).toBe(certificates === 'cert-manager')
   })
 
@@ -101,7 +101,7 @@ test('shards are an argument of the manager', async () => {
   expect(argsOf(await written('core'))).not.toContain('shards')
 })
 
-test('a repository of clusterctl has components and metadata under label and version', async () => {
+test('a repository of clusterctl has components and metadata in the folder LABEL/VERSION', async () => {
   const { out } = await ended([
     'manifests',
     'local',

@@ -67,7 +67,7 @@ async function ensureBinding(client: Client, binding: BootstrapBinding): Promise
     if (missing.length > 0) await client.update(kind, { ...found, subjects: [...subjects, ...missing] })
     return
   }
-  // The role of a binding is immutable.
+  // The role of a binding is immutable, so the binding is deleted and created again.
   if (found) await client.delete(kind, found.metadata)
   await client.create(kind, { metadata: metadataOf(binding), roleRef, subjects: [...wanted] })
 }

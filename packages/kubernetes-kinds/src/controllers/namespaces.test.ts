@@ -69,7 +69,7 @@ test('the deletion of a namespace continues after a restart', async () => {
   expect(await orAbsent(client.get(Namespace, { name: 'ns' }))).toBeUndefined()
 })
 
-test('a rejected deletion does not keep other objects of the namespace, and is shown in its condition', async () => {
+test('a rejected deletion does not prevent the deletion of other objects of the namespace, and its condition reports it', async () => {
   let isRejected = true
   const users: (string | undefined)[] = []
   const guard: Admission = {
