@@ -3,13 +3,17 @@ import { configureWebhooks, installKinds } from '@capstan/controller'
 import {
   admission,
   type Client,
+  type Clock,
   ConfigMap,
   createClient,
   CustomResourceDefinition,
+  type Logger,
   MutatingWebhookConfiguration,
+  seconds,
   seededRandom,
   silent,
   systemClock,
+  type Transport,
   ValidatingWebhookConfiguration,
   VirtualClock,
 } from '@capstan/kube'
@@ -24,7 +28,12 @@ import { webhookConfiguration } from './manifests/names.ts'
 
 const clock = new VirtualClock()
 const newServer = () => createApiServer({ store: memoryStore(), clock, random: seededRandom(1), log: silent })
-const serveFor = (client: Client, providers: readonly ProviderName[], minVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.2') =>
+const serveFor = (
+  client: Client,
+  providers: readonly ProviderName[],
+  minVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.2',
+  other: { readonly clock?: Clock; readonly log?: Logger } = {},
+) =>
   serveWebhooks(
     { webhookHost: '127.0.0.1', webhookPort: 0 },
     {
@@ -37,6 +46,7 @@ const serveFor = (client: Client, providers: readonly ProviderName[], minVersion
       isAlone: true,
       leads: () => true,
       reinstall: () => Promise.resolve(),
+      ...other,
     },
   )
 const configurationNames = async (client: Client) => {
@@ -135,6 +145,36 @@ test.each([
   expect(await conversions(client)).toEqual(['capi-system/capi-webhook-service undefined'])
   await applyManifests(client)
   await webhooks.close()
+  await server.close()
+})
+
+test('a manager stops in time when the API server does not finish the changes of its definitions, and logs it', async () => {
+  const server = newServer()
+  await server.ready
+  const served = server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' })
+  const client = createClient(served)
+  const patched = Promise.withResolvers<void>()
+  const slow: Transport = {
+    ...served,
+    send(request, signal) {
+      if (request.verb !== 'patch' || request.plural !== 'customresourcedefinitions') return served.send(request, signal)
+      patched.resolve()
+      return new Promise(() => {})
+    },
+  }
+  const own = new VirtualClock()
+  const errors: string[] = []
+  const log = { ...silent, error: (text: string) => void errors.push(text) }
+  const webhooks = await serveFor(createClient(slow), ['core'], 'TLSv1.2', { clock: own, log })
+  await installKinds(client, providerKinds.core, { clock, random: seededRandom(1), conversion: webhooks.conversion })
+  await webhooks.configure()
+  const closed = webhooks.close()
+  await patched.promise
+  expect(await configurationNames(client)).toEqual([])
+  const end = own.now() + seconds(1.5)
+  while (own.step(end));
+  await closed
+  expect(errors).toEqual([expect.stringContaining('run capstan manager --remove-webhooks')])
   await server.close()
 })
 

@@ -13,7 +13,7 @@ import { referenceVersions } from '@capstan/core'
 import type { Listening, ServingCertificate, WatchedFiles } from '@capstan/extension'
 import { keepOwnCertificate, listen, servingCertificateFrom, watchFiles } from '@capstan/extension'
 import type { Admission, Client, Clock, DeclaredKind, Logger, ObjectKey, Reader, WebhookClientConfig } from '@capstan/kube'
-import { messageOf, orAbsent, resourceName, ValidatingWebhookConfiguration } from '@capstan/kube'
+import { durationText, messageOf, orAbsent, resourceName, seconds, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { type ProviderName, providerKinds } from '@capstan/lab'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { UsageError } from './io.ts'
@@ -100,7 +100,8 @@ export interface ManagerWebhooks {
   configure(): Promise<void>
   /**
    * Stops serving. Configurations of webhooks behind a Service stay, so that no write bypasses them during a restart. Those of a process
-   * without Service are removed, since they would block every write, and conversion returns to the Service of the manifests.
+   * without Service are removed, since they would block every write, and conversion returns to the Service of the manifests. If a slow API
+   * server does not finish this in time, it is logged.
    */
   close(): Promise<void>
 }
@@ -133,11 +134,16 @@ export async function removeManagerWebhooks(
   providers: readonly ProviderName[],
   isOurs: (url: string) => boolean = () => true,
 ): Promise<void> {
-  for (const provider of providers) {
-    await removeWebhooks(client, webhookConfiguration(provider))
-    await replaceConversionUrls(client, providerKinds[provider], { isOurs, by: conversionByService(provider) })
-  }
+  await Promise.all(providers.map((provider) => removeWebhooks(client, webhookConfiguration(provider))))
+  await Promise.all(
+    providers.map((provider) =>
+      replaceConversionUrls(client, providerKinds[provider], { isOurs, by: conversionByService(provider) }),
+    ),
+  )
 }
+
+/** For the changes at a stop, which a slow API server must not delay for longer than a command may take to stop. */
+const MostToRemove = seconds(1)
 
 /**
  * Removes the configurations of a killed process: those of these providers whose server is unreachable. A manager with webhooks reuses
@@ -220,8 +226,11 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
       certificates.close()
       if (isConfigured && options.isAlone && !flags.webhookService) {
         const own = place(ConvertPath).url
-        await removeManagerWebhooks(client, providers, (url) => url === own).catch((err: unknown) =>
-          log.error('Cannot remove the configurations of webhooks, which block writes from now on', {
+        await inTime(
+          removeManagerWebhooks(client, providers, (url) => url === own),
+          clock,
+        ).catch((err: unknown) =>
+          log.error('Cannot remove everything that names the webhooks of this manager: run capstan manager --remove-webhooks', {
             names: configurations.map(({ name }) => name).join(', '),
             reason: messageOf(err),
           }),
@@ -229,6 +238,19 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
       }
       await listening?.close()
     },
+  }
+}
+
+/** @throws Error when the work takes longer than `MostToRemove` */
+async function inTime(work: Promise<void>, clock: Clock): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const limit = clock.schedule(MostToRemove, () =>
+    late.reject(new Error(`the API server has not finished after ${durationText(MostToRemove)}`)),
+  )
+  try {
+    await Promise.race([work, late.promise])
+  } finally {
+    limit.cancel()
   }
 }
 

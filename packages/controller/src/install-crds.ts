@@ -55,18 +55,21 @@ export async function replaceConversionUrls(
   kinds: readonly DeclaredKind[],
   { isOurs, by }: { isOurs(url: string): boolean; readonly by: WebhookClientConfig },
 ): Promise<void> {
-  for (const kind of kinds) {
-    const { metadata, spec } = customResourceDefinition(kind, by)
-    const name = metadata.name!
-    await retried(async () => {
-      const existing = await orAbsent(client.get(CustomResourceDefinition, { name }))
-      const url = existing?.spec.conversion?.webhook?.clientConfig?.url
-      if (existing === undefined || url === undefined || !isOurs(url) || !spec.conversion) return
-      const { resourceVersion } = existing.metadata
-      const body = { metadata: { resourceVersion }, spec: { conversion: replacing(spec.conversion) } }
-      await disown(client, await client.patch(CustomResourceDefinition, { name }, { type: 'merge', body }, { fieldManager }))
-    })
-  }
+  // In parallel: a manager has little time to stop.
+  await Promise.all(
+    kinds.map(async (kind) => {
+      const { metadata, spec } = customResourceDefinition(kind, by)
+      const name = metadata.name!
+      await retried(async () => {
+        const existing = await orAbsent(client.get(CustomResourceDefinition, { name }))
+        const url = existing?.spec.conversion?.webhook?.clientConfig?.url
+        if (existing === undefined || url === undefined || !isOurs(url) || !spec.conversion) return
+        const { resourceVersion } = existing.metadata
+        const body = { metadata: { resourceVersion }, spec: { conversion: replacing(spec.conversion) } }
+        await disown(client, await client.patch(CustomResourceDefinition, { name }, { type: 'merge', body }, { fieldManager }))
+      })
+    }),
+  )
 }
 
 /**

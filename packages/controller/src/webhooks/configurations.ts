@@ -31,7 +31,7 @@ export async function configureWebhooks(
 }
 
 export async function removeWebhooks(client: Client, name: string): Promise<void> {
-  for (const [, kind] of configurations) await orAbsent(client.delete(kind, { name }))
+  await Promise.all(configurations.map(([, kind]) => orAbsent(client.delete(kind, { name }))))
 }
 
 /** Webhooks for one phase. Names and the failure policy `Fail` are upstream's. */
