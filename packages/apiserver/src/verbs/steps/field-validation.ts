@@ -24,15 +24,21 @@ export function problemsAsWritten(unknown: readonly string[], written: readonly 
   return [...texts]
 }
 
-/** Sorts paths by their order in the body. */
+/** Returns the paths in the order of the body, as many as are reported. */
 export function asWritten(paths: readonly string[], body: unknown): readonly string[] {
   if (paths.length < 2) return paths
   const wanted = new Set(paths)
   const found: string[] = []
   const visit = (value: unknown, path: string): void => {
     if (wanted.has(path)) found.push(path)
-    else if (Array.isArray(value)) for (const [index, item] of value.entries()) visit(item, `${path}[${index}]`)
-    else if (isRecord(value)) for (const key of Object.keys(value)) visit(value[key], path === '' ? key : `${path}.${key}`)
+    else if (Array.isArray(value)) visitAll(value.keys(), (index) => visit(value[index], `${path}[${index}]`))
+    else if (isRecord(value)) visitAll(Object.keys(value), (key) => visit(value[key], path === '' ? key : `${path}.${key}`))
+  }
+  const visitAll = <T>(keys: Iterable<T>, act: (key: T) => void): void => {
+    for (const key of keys) {
+      if (found.length === MaxStrictErrors) return
+      act(key)
+    }
   }
   visit(body, '')
   return found
