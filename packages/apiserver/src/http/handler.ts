@@ -3,7 +3,7 @@
  * seat, content negotiation, options, verb of the engine, encoding.
  */
 import type { Clock, Logger } from '@capstan/kube'
-import { StatusError, silent } from '@capstan/kube'
+import { pauseIfDue, StatusError, silent } from '@capstan/kube'
 import { type Attributes, authorize } from '../auth/authorizer.ts'
 import { anonymous, impersonated } from '../auth/impersonate.ts'
 import { attributesOfPath } from '../auth/request-attributes.ts'
@@ -71,6 +71,9 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     } catch (err) {
       if (!(err instanceof StatusError || request.signal.aborted))
         log.error('Request failed', { method: request.method, path: pathOf(request), err })
+      // The error may have taken long to find.
+      const pause = pauseIfDue(options.clock)
+      if (pause) await pause
       return uncached(errorAnswer(errorOf(err), request))
     } finally {
       server.watched.scheduler.requestEnded()

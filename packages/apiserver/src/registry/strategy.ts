@@ -1,5 +1,5 @@
 /** Strategies: rules for creating, updating and deleting objects of a kind. Upstream: rest.RESTCreateStrategy and its siblings. */
-import type { Clock, FieldError, Random, UnknownObject, Verb } from '@capstan/kube'
+import type { Clock, FieldError, Random, UnknownObject, Verb, Work } from '@capstan/kube'
 import type { Authorizer } from '../auth/authorizer.ts'
 import type { User } from '../auth/user.ts'
 import type { PendingWrites } from '../store/pending.ts'
@@ -65,7 +65,8 @@ export interface Strategy<T = UnknownObject> {
   gracePeriod?(object: T, requested: number | undefined): number
   /** Updates the status of an object when its deletion is requested, at the given time. */
   markDeleted?(object: T, now: string): void
-  validate?(object: T, old: T | undefined, context: WriteContext): FieldError[]
+  /** Kinds with long lists validate in pieces, between which other requests run. The objects do not change meanwhile. */
+  validate?(object: T, old: T | undefined, context: WriteContext): FieldError[] | Work<FieldError[]>
   /** Returns warnings for a valid object. */
   warnings?(object: T, old: T | undefined, context: WriteContext): string[]
 }

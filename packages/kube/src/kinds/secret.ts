@@ -1,9 +1,9 @@
 import { appendAll } from '../lists.ts'
-import { type FieldError, invalid, required, tooLong } from '../errors.ts'
+import { addInvalid, type FieldError, invalid, required, tooLong } from '../errors.ts'
 import { scanJSON } from '../json-scan.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { s } from '../schema.ts'
-import { decodedLength, immutableErrors, keyErrors, MaxDataSize } from './config-map.ts'
+import { decodedLength, immutableErrors, keyProblems, MaxDataSize } from './config-map.ts'
 
 export const Secret = defineKind({
   group: '',
@@ -33,7 +33,7 @@ export const Secret = defineKind({
     const errors: FieldError[] = []
     let size = 0
     for (const [key, value] of Object.entries(secret.data ?? {})) {
-      appendAll(errors, keyErrors(`data[${key}]`, key))
+      addInvalid(errors, `data[${key}]`, key, keyProblems(key))
       size += decodedLength(value)
     }
     if (size > MaxDataSize) errors.push(tooLong('data', MaxDataSize))

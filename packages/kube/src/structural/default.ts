@@ -33,16 +33,18 @@ function compileWalk(
   below: (schema: JSONSchema) => Fill | undefined,
   touchOf: (schema: JSONSchema) => Touch | undefined,
 ): Fill | undefined {
-  const members: { name: string; touch: Touch | undefined; fill: Fill | undefined }[] = []
+  const touches: { name: string; touch: Touch }[] = []
+  const fills = new Map<string, Fill>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const [touch, fill] = [touchOf(property), below(property)]
-    if (touch || fill) members.push({ name, touch, fill })
+    if (touch) touches.push({ name, touch })
+    if (fill) fills.set(name, fill)
   }
   const declared = new Set(Object.keys(schema.properties ?? {}))
   const other = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
   const [touchOther, fillOther] = other ? [touchOf(other), below(other)] : [undefined, undefined]
   const item = schema.items ? below(schema.items) : undefined
-  if (members.length === 0 && !touchOther && !fillOther && !item) return undefined
+  if (touches.length + fills.size === 0 && !touchOther && !fillOther && !item) return undefined
 
   return (value) => {
     if (Array.isArray(value)) {
@@ -50,13 +52,14 @@ function compileWalk(
       return
     }
     if (!isRecord(value)) return
-    for (const { name, touch, fill } of members) {
-      touch?.(value, name, Object.hasOwn(value, name) && value[name] !== undefined)
-      if (fill && Object.hasOwn(value, name)) fill(value[name])
-    }
-    if (!touchOther && !fillOther) return
+    for (const { name, touch } of touches) touch(value, name, Object.hasOwn(value, name) && value[name] !== undefined)
+    if (fills.size === 0 && !touchOther && !fillOther) return
+    // An object has few of the members that its schema declares.
     for (const name of Object.keys(value)) {
-      if (declared.has(name)) continue
+      if (declared.has(name)) {
+        fills.get(name)?.(value[name])
+        continue
+      }
       touchOther?.(value, name, true)
       if (fillOther && Object.hasOwn(value, name)) fillOther(value[name])
     }

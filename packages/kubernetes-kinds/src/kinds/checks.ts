@@ -62,8 +62,9 @@ export function portNameProblems(name: string): string[] {
 export const portNumberOrName = (field: string, value: number | string): FieldError[] =>
   typeof value === 'number' ? portNumber(field, value) : problems(field, value, portNameProblems(value))
 
-export const ipAddress = (field: string, value: string): FieldError[] =>
-  isIP(value) === 0 ? [invalid(field, value, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')] : []
+const NotAnAddress = ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']
+export const ipAddressProblems = (value: string): readonly string[] => (isIP(value) === 0 ? NotAnAddress : [])
+export const ipAddress = (field: string, value: string): FieldError[] => problems(field, value, ipAddressProblems(value))
 
 export const unchanged = (field: string, now: unknown, old: unknown): FieldError[] =>
   equal(now, old) ? [] : [invalid(field, now ?? null, 'field is immutable')]

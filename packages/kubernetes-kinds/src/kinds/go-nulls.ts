@@ -34,19 +34,21 @@ function readerOf(name: string): Reader {
 function structReader(name: string): Reader {
   const { properties, required = [] } = componentOf(name) ?? {}
   if (!properties) return () => {}
-  const members = Object.entries(properties).map(([field, schema]) => ({
-    field,
-    read: memberReader(schema),
-    zero: required.includes(field) ? zeroOfRequired(schema, name) : undefined,
-  }))
+  const members = new Map(Object.entries(properties).map(([field, schema]) => [field, memberReader(schema)]))
+  const zeros = Object.entries(properties).flatMap(([field, schema]) => {
+    const zero = required.includes(field) ? zeroOfRequired(schema, name) : undefined
+    return zero ? [{ field, zero }] : []
+  })
   const doubles = Object.keys(properties).filter((field) => properties[field]!.type === 'number')
   return (value) => {
     if (!isRecord(value)) return
     for (const field of doubles) if (typeof value[field] === 'bigint') value[field] = Number(value[field])
-    for (const { field, read, zero } of members) {
+    for (const { field, zero } of zeros) value[field] ??= zero()
+    // An object has few of the fields of its type.
+    for (const field of Object.keys(value)) {
+      if (!members.has(field)) continue
       if (value[field] === null) delete value[field]
-      if (value[field] === undefined && zero) value[field] = zero()
-      if (value[field] !== undefined) read?.(value[field])
+      else if (value[field] !== undefined) members.get(field)?.(value[field])
     }
   }
 }

@@ -5,7 +5,7 @@
  */
 import { isInt64, isNumeric, isRecord, jsonTypeName, messageOf, parseQuantity } from '@capstan/kube'
 import { timeProblem } from '@capstan/apiserver/kinds'
-import { type Component, componentOf } from './catalog.ts'
+import { type Component, componentOf, targetOf } from './catalog.ts'
 
 /** Returns the JSON decoder's error for the first value that does not match its type. */
 export function jsonTypeProblem(component: string, object: object): string | undefined {
@@ -53,49 +53,84 @@ interface Misfit {
   readonly problem?: string
 }
 
+/** Finds the first value at or below a value that is not null, and sets its path from there. */
+type Check = (value: unknown) => Misfit | undefined
+
+/** Checks of the fields of a type, compiled on first use: a pod of 3 MB has a million values. */
+const compiled = new Map<string, ReadonlyMap<string, Check>>()
+
+/** Checks of the fields of a type; `undefined` for types without declared fields. */
+function fieldChecks(component: string): ReadonlyMap<string, Check> | undefined {
+  const known = compiled.get(component)
+  if (known) return known
+  const { properties } = componentOf(component) ?? {}
+  if (!properties) return undefined
+  const checks = new Map<string, Check>()
+  for (const [field, schema] of Object.entries(properties)) {
+    const check = checkOf(schema, typeName(component))
+    if (check) checks.set(field, check)
+  }
+  compiled.set(component, checks)
+  return checks
+}
+
 function misfitIn(component: string, object: object): Misfit | undefined {
-  const { properties = {} } = componentOf(component) ?? {}
-  for (const [field, value] of Object.entries(object)) {
-    const schema = isTyped(field) ? undefined : properties[field]
-    const found = schema && misfit(schema, value, typeName(component), field)
-    if (found) return found
+  const checks = fieldChecks(component)
+  return checks && misfitInFields(checks, object as Record<string, unknown>, isTyped)
+}
+
+function misfitInFields(
+  checks: ReadonlyMap<string, Check>,
+  value: Readonly<Record<string, unknown>>,
+  isSkipped?: (field: string) => boolean,
+): Misfit | undefined {
+  for (const field of Object.keys(value)) {
+    const check = checks.get(field)
+    if (!check || isSkipped?.(field)) continue
+    const found = misfitOf(check, value[field])
+    if (found) return { ...found, path: found.path === '' ? field : `${field}.${found.path}` }
   }
   return undefined
 }
 
+const misfitOf = (check: Check, value: unknown): Misfit | undefined =>
+  value === null || value === undefined ? undefined : check(value)
+
 /** Fields that the server validates separately. */
 const isTyped = (field: string): boolean => field === 'apiVersion' || field === 'kind' || field === 'metadata'
 
-function misfit(schema: Component, value: unknown, struct: string, path: string): Misfit | undefined {
-  if (value === null || value === undefined) return undefined
-  const wrong = (form: Misfit['form'], problem?: string): Misfit => ({
+/** Compiles a schema in a Go type. Returns `undefined` for a schema that accepts any value. */
+function checkOf(schema: Component, struct: string): Check | undefined {
+  const wrong: MakeMisfit = (value, form, problem) => ({
     struct,
-    path,
+    path: '',
     value,
     wanted: goTypeOf(schema),
     form,
     ...(problem === undefined ? {} : { problem }),
   })
   const target = targetOf(schema)
-  if (target !== undefined) return misfitOfType(target, value, path, wrong)
+  if (target !== undefined) return checkOfType(target, wrong)
   switch (schema.type) {
-    case 'string':
-      if (typeof value !== 'string') return wrong('scalar')
-      return schema.format === 'byte' ? withProblem(base64Problem(value), wrong) : undefined
+    case 'string': {
+      if (schema.format !== 'byte') return (value) => (typeof value === 'string' ? undefined : wrong(value, 'scalar'))
+      return (value) => (typeof value === 'string' ? withProblem(value, base64Problem(value), wrong) : wrong(value, 'scalar'))
+    }
     case 'boolean':
-      return typeof value === 'boolean' ? undefined : wrong('scalar')
+      return (value) => (typeof value === 'boolean' ? undefined : wrong(value, 'scalar'))
     case 'integer':
-      return isInt64(value) && fits(value, schema.format) ? undefined : wrong('scalar')
+      return (value) => (isInt64(value) && fits(value, schema.format) ? undefined : wrong(value, 'scalar'))
     case 'number':
-      return isNumeric(value) ? undefined : wrong('scalar')
-    case 'array':
-      if (!Array.isArray(value)) return wrong('slice')
-      return schema.items && first(value, (item) => misfit(schema.items!, item, struct, path))
+      return (value) => (isNumeric(value) ? undefined : wrong(value, 'scalar'))
+    case 'array': {
+      const item = schema.items && checkOf(schema.items, struct)
+      return (value) => (Array.isArray(value) ? item && first(value, item) : wrong(value, 'slice'))
+    }
     case 'object': {
       const { additionalProperties } = schema
       if (typeof additionalProperties !== 'object') return undefined
-      if (!isRecord(value)) return wrong('map')
-      return first(Object.values(value), (member) => misfit(additionalProperties, member, struct, path))
+      const member = checkOf(additionalProperties, struct)
+      return (value) => (isRecord(value) ? member && first(Object.values(value), member) : wrong(value, 'map'))
     }
     case undefined:
     default:
@@ -109,51 +144,45 @@ function fits(value: number | bigint, format: string | undefined): boolean {
   return value >= -limit && value < limit
 }
 
-type MakeMisfit = (form: Misfit['form'], problem?: string) => Misfit
+type MakeMisfit = (value: unknown, form: Misfit['form'], problem?: string) => Misfit
 
-function misfitOfType(target: string, value: unknown, path: string, wrong: MakeMisfit): Misfit | undefined {
-  switch (typeName(target)) {
+function checkOfType(target: string, wrong: MakeMisfit): Check {
+  const name = typeName(target)
+  switch (name) {
     case 'Quantity':
-      if (typeof value === 'string' || isNumeric(value)) return withProblem(quantityProblem(String(value)), wrong)
-      return wrong('own', quantityProblem(''))
+      return (value) =>
+        typeof value === 'string' || isNumeric(value)
+          ? withProblem(value, quantityProblem(String(value)), wrong)
+          : wrong(value, 'own', quantityProblem(''))
     case 'IntOrString':
-      return typeof value === 'string' || (isInt64(value) && fits(value, 'int32')) ? undefined : wrong('own')
+      return (value) => (typeof value === 'string' || (isInt64(value) && fits(value, 'int32')) ? undefined : wrong(value, 'own'))
     case 'Time':
     case 'MicroTime':
-      return typeof value === 'string' ? withProblem(timeProblem(value, typeName(target) === 'MicroTime'), wrong) : wrong('own')
+      return (value) =>
+        typeof value === 'string' ? withProblem(value, timeProblem(value, name === 'MicroTime'), wrong) : wrong(value, 'own')
   }
-  const component = componentOf(structIn(target, value))
-  // Types that accept any value, or that are checked where they are used.
-  if (!component?.properties) return undefined
-  if (!isRecord(value)) return wrong('struct')
-  const { properties } = component
-  const struct = typeName(structIn(target, value))
-  for (const [field, member] of Object.entries(value)) {
-    const schema = properties[field]
-    const found = schema && misfit(schema, member, struct, `${path}.${field}`)
-    if (found) return found
+  return (value) => {
+    // Types may be recursive, so that their fields are compiled on first use.
+    const checks = fieldChecks(structIn(target, value))
+    // Types that accept any value, or that are checked where they are used.
+    if (!checks) return undefined
+    return isRecord(value) ? misfitInFields(checks, value) : wrong(value, 'struct')
   }
-  return undefined
 }
 
 /** Type of a schema that also accepts another type. Upstream: JSONSchemaPropsOrArray, OrBool and OrStringArray. */
 export const structIn = (target: string, value: unknown): string =>
-  isRecord(value) && /\.JSONSchemaPropsOr\w+$/.test(target) ? target.replace(/Or\w+$/, '') : target
+  target.includes('.JSONSchemaPropsOr') && isRecord(value) ? target.replace(/Or\w+$/, '') : target
 
-const withProblem = (problem: string | undefined, wrong: MakeMisfit): Misfit | undefined =>
-  problem === undefined ? undefined : wrong('own', problem)
+const withProblem = (value: unknown, problem: string | undefined, wrong: MakeMisfit): Misfit | undefined =>
+  problem === undefined ? undefined : wrong(value, 'own', problem)
 
-function first<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
+function first(items: readonly unknown[], check: Check): Misfit | undefined {
   for (const item of items) {
-    const found = find(item)
-    if (found !== undefined) return found
+    const found = misfitOf(check, item)
+    if (found) return found
   }
   return undefined
-}
-
-function targetOf({ $ref, allOf }: Component): string | undefined {
-  const reference = $ref ?? allOf?.[0]?.$ref
-  return reference?.slice('#/components/schemas/'.length)
 }
 
 /** `PodSpec` of `io.k8s.api.core.v1.PodSpec`. */

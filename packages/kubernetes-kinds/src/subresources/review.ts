@@ -26,7 +26,7 @@ import {
   trackFields,
   type RequestContext,
   type ServerContext,
-  writeContext,
+  strategyErrors,
 } from '@capstan/apiserver/kinds'
 import { aggregated } from '../auth/rbac.ts'
 
@@ -53,10 +53,7 @@ export async function review(server: ServerContext, context: RequestContext): Pr
   delete decoded.status
   const isAboutSelf = info.storage === resourceName(SelfSubjectReview)
   const object = isAboutSelf ? decoded : await trackFields(server, context, decoded, undefined)
-  const errors = [
-    ...info.structural.validate(object, undefined),
-    ...(info.strategy.validate?.(object, undefined, writeContext(server, context)) ?? []),
-  ]
+  const errors = [...info.structural.validate(object, undefined), ...(await strategyErrors(server, context, object, undefined))]
   // Upstream: errors of access reviews contain only their group.
   const { group } = info
   if (errors.length > 0) throw invalidObject(group === SubjectAccessReview.group ? { group, kind: '' } : info, '', errors)

@@ -24,7 +24,7 @@ import {
   keyFor,
   type ServerContext,
   stored,
-  writeContext,
+  strategyErrors,
 } from '@capstan/apiserver/kinds'
 
 /** @throws StatusError NotFound, BadRequest, Invalid or Conflict */
@@ -42,7 +42,7 @@ export async function issueToken(server: ServerContext, context: RequestContext)
   }
   const errors = [
     ...tokenRequest.structural.validate(object, undefined),
-    ...(tokenRequest.strategy.validate?.(object, undefined, writeContext(server, context)) ?? []),
+    ...(await strategyErrors(server, tokenContext, object, undefined)),
   ]
   if (errors.length > 0) throw invalidObject(tokenRequest, '', errors)
 

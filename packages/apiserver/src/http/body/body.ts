@@ -125,8 +125,10 @@ function* parseObject(text: string, builtin: boolean, reject: (problem: string) 
   if (value === null && builtin) return { value: {}, duplicates: [] }
   if (!isRecord(value)) throw reject(notAnObject(value))
   yield
-  const duplicates = duplicatesOf(text, value, keys)
-  return duplicates.length === 0 ? { value, duplicates } : { value, duplicates, written: scanJSON(text).keys }
+  if (keys === keysOf(value)) return { value, duplicates: [] }
+  yield
+  const { duplicates, keys: written } = scanJSON(text)
+  return { value, duplicates: duplicates.map(duplicateField), ...(duplicates.length === 0 ? {} : { written }) }
 }
 
 /** An object with the messages about its duplicate fields. */

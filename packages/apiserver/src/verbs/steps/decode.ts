@@ -43,7 +43,7 @@ export function* decoding(context: RequestContext, raw: Draft, source: Source, o
   const object = raw as UnknownObject
   yield
   if (info.goType) {
-    checkTypes(context, info.goType, object, source)
+    yield* checkTypes(context, info.goType, object, source)
     yield
     info.goType.readNulls(object)
     yield
@@ -132,7 +132,7 @@ function checkType(context: RequestContext, raw: Draft, source: Source): void {
 }
 
 /** @throws StatusError when a value of a built-in kind does not have its Go type: BadRequest, or Invalid when it results from a patch */
-function checkTypes({ info, request }: RequestContext, goType: GoType, object: UnknownObject, source: Source): void {
+function* checkTypes({ info, request }: RequestContext, goType: GoType, object: UnknownObject, source: Source): Work<void> {
   const { kind, version } = info
   if (source !== 'body' && request.patchType === 'application/strategic-merge-patch+json') {
     const problem = goType.convertedProblem(object)
@@ -141,6 +141,7 @@ function checkTypes({ info, request }: RequestContext, goType: GoType, object: U
   }
   const problem = goType.jsonProblem(object)
   if (problem === undefined) return
+  yield
   if (source !== 'body') throw invalidPatch(stableText(object), problem)
   throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${problem}`)
 }

@@ -1,4 +1,4 @@
-import { type FieldError, invalid, notSupported, required } from '@capstan/kube'
+import { type FieldError, invalid, notSupported, required, type Work } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { labelSelector } from '../checks.ts'
 import { atMostWhole, intOrPercentErrors, nonNegative, notDecremented, numberOf } from '../counts.ts'
@@ -50,19 +50,19 @@ export const daemonsets: BuiltinKind<DaemonSet> = {
     annotations?.[templateGeneration] === old?.metadata.annotations?.[templateGeneration]
       ? []
       : podWarnings('spec.template', template),
-  validate({ spec, status }, old, { subresource }) {
+  *validate({ spec, status }, old, { subresource }) {
     if (subresource === 'status') return status ? statusErrors(status, old?.status) : []
-    return [...(old ? immutableSelector(spec.selector, old.spec.selector) : []), ...specErrors(spec)]
+    return [...(old ? immutableSelector(spec.selector, old.spec.selector) : []), ...(yield* specErrors(spec))]
   },
 }
 
-function specErrors(spec: DaemonSetSpec): FieldError[] {
+function* specErrors(spec: DaemonSetSpec): Work<FieldError[]> {
   const { selector, template } = spec
   return [
     ...labelSelector('spec.selector', selector),
     ...templateLabelErrors(selector, template),
     ...(selector ? emptySelectorErrors(selector, 'daemonset') : []),
-    ...validatePodTemplate('spec.template', template),
+    ...(yield* validatePodTemplate('spec.template', template)),
     ...longRunningErrors(template, 'DaemonSet'),
     ...nonNegative('spec', spec, 'minReadySeconds'),
     ...strategyErrors(spec.updateStrategy),

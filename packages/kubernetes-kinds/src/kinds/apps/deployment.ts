@@ -1,4 +1,4 @@
-import { type FieldError, forbidden, invalid, notSupported } from '@capstan/kube'
+import { type FieldError, forbidden, invalid, notSupported, type Work } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { atMostWhole, intOrPercentErrors, nonNegative, notAbove, notDecremented, numberOf } from '../counts.ts'
 import { podNameWarnings, usableSelector } from '../pod-names.ts'
@@ -48,13 +48,13 @@ export const deployments: BuiltinKind<Deployment> = {
     ...(old ? [] : podNameWarnings(deployment)),
     ...templateWarnings('spec.template', deployment.spec.template, deployment, old),
   ],
-  validate({ spec, status }, old, { subresource }) {
+  *validate({ spec, status }, old, { subresource }) {
     if (subresource === 'status') return statusErrors(status, old?.status)
-    return [...specErrors(spec), ...(old ? immutableSelector(spec.selector, old.spec.selector) : [])]
+    return [...(yield* specErrors(spec)), ...(old ? immutableSelector(spec.selector, old.spec.selector) : [])]
   },
 }
 
-function specErrors(spec: DeploymentSpec): FieldError[] {
+function* specErrors(spec: DeploymentSpec): Work<FieldError[]> {
   const { selector, template, progressDeadlineSeconds: deadline, minReadySeconds = 0 } = spec
   const isUsable = !selector || usableSelector(selector) !== undefined
   return [
@@ -63,7 +63,7 @@ function specErrors(spec: DeploymentSpec): FieldError[] {
     ...(isUsable
       ? [
           ...templateLabelErrors(selector, template),
-          ...validatePodTemplate('spec.template', template),
+          ...(yield* validatePodTemplate('spec.template', template)),
           ...longRunningErrors(template, 'ReplicaSet'),
         ]
       : [invalid('spec.selector', selector, 'invalid label selector')]),

@@ -1,4 +1,4 @@
-import { type FieldError, invalid } from '@capstan/kube'
+import { type FieldError, invalid, type Work } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { nonNegative, notAbove } from '../counts.ts'
 import { podNameWarnings, usableSelector } from '../pod-names.ts'
@@ -30,13 +30,13 @@ export const replicasets: BuiltinKind<ReplicaSet> = {
     ...(old ? [] : podNameWarnings(set)),
     ...templateWarnings('spec.template', set.spec.template, set, old),
   ],
-  validate({ spec, status }, old, { subresource }) {
+  *validate({ spec, status }, old, { subresource }) {
     if (subresource === 'status') return status ? statusErrors(status) : []
-    return [...specErrors(spec), ...(old ? immutableSelector(spec.selector, old.spec.selector) : [])]
+    return [...(yield* specErrors(spec)), ...(old ? immutableSelector(spec.selector, old.spec.selector) : [])]
   },
 }
 
-function specErrors(spec: ReplicaSetSpec): FieldError[] {
+function* specErrors(spec: ReplicaSetSpec): Work<FieldError[]> {
   const { selector, template } = spec
   const isUsable = !selector || usableSelector(selector) !== undefined
   return [
@@ -45,7 +45,7 @@ function specErrors(spec: ReplicaSetSpec): FieldError[] {
     ...(isUsable
       ? [
           ...templateLabelErrors(selector, template),
-          ...validatePodTemplate('spec.template', template),
+          ...(yield* validatePodTemplate('spec.template', template)),
           ...longRunningErrors(template, 'ReplicaSet'),
         ]
       : [invalid('spec.selector', selector, 'invalid label selector')]),

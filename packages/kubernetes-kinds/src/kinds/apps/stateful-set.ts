@@ -1,4 +1,4 @@
-import { dnsLabelProblems, type FieldError, forbidden, invalid, required } from '@capstan/kube'
+import { dnsLabelProblems, type FieldError, forbidden, invalid, required, type Work } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { oneOf, problems } from '../checks.ts'
 import { atMostWhole, intOrPercentErrors, nonNegative, notAbove, notDecremented, numberOf } from '../counts.ts'
@@ -56,13 +56,13 @@ export const statefulsets: BuiltinKind<StatefulSet> = {
       ? ['spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended']
       : []),
   ],
-  validate({ spec, status }, old, { subresource }) {
+  *validate({ spec, status }, old, { subresource }) {
     if (subresource === 'status') return status ? statusErrors(status, old?.status) : []
-    return [...specErrors(spec, old?.spec), ...(old ? updateErrors(spec, old.spec) : [])]
+    return [...(yield* specErrors(spec, old?.spec)), ...(old ? updateErrors(spec, old.spec) : [])]
   },
 }
 
-function specErrors(spec: StatefulSetSpec, old: StatefulSetSpec | undefined): FieldError[] {
+function* specErrors(spec: StatefulSetSpec, old: StatefulSetSpec | undefined): Work<FieldError[]> {
   const { selector, template, podManagementPolicy: policy, serviceName } = spec
   const retention = spec.persistentVolumeClaimRetentionPolicy
   const retain = ['Retain', 'Delete']
@@ -81,7 +81,7 @@ function specErrors(spec: StatefulSetSpec, old: StatefulSetSpec | undefined): Fi
     ...(old || serviceName === '' ? [] : problems('spec.serviceName', serviceName, dnsLabelProblems(serviceName))),
     ...requiredSelectorErrors(selector, 'statefulset'),
     ...(isUsable
-      ? [...templateLabelErrors(selector, template), ...validatePodTemplate('spec.template', asClaimed(spec))]
+      ? [...templateLabelErrors(selector, template), ...(yield* validatePodTemplate('spec.template', asClaimed(spec)))]
       : [invalid('spec.selector', selector, '')]),
     ...longRunningErrors(template, 'StatefulSet'),
   ]

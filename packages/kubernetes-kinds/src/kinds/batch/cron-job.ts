@@ -1,4 +1,4 @@
-import { type FieldError, invalid, notSupported, required } from '@capstan/kube'
+import { type FieldError, invalid, notSupported, required, type Work } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { oneOf } from '../checks.ts'
 import { ageColumn, at, column, containerColumns, list, nameColumn, orNone, selectorColumn, text } from '../columns.ts'
@@ -45,22 +45,22 @@ export const cronjobs: BuiltinKind<CronJob> = {
       'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details'
     return cronJob.spec.schedule.includes('TZ') ? [...ofPods, text] : ofPods
   },
-  validate({ metadata: { name }, spec }, old, { subresource }) {
+  *validate({ metadata: { name }, spec }, old, { subresource }) {
     if (subresource === 'status') return []
     return [
-      ...specErrors(spec, old?.spec),
+      ...(yield* specErrors(spec, old?.spec)),
       ...(!old && name.length > MaxName ? [invalid('metadata.name', name, `must be no more than ${MaxName} characters`)] : []),
     ]
   },
 }
 
-function specErrors(spec: CronJobSpec, old: CronJobSpec | undefined): FieldError[] {
+function* specErrors(spec: CronJobSpec, old: CronJobSpec | undefined): Work<FieldError[]> {
   return [
     ...(spec.schedule === '' ? [required('spec.schedule')] : scheduleErrors(spec, old)),
     ...nonNegative('spec', spec, 'startingDeadlineSeconds'),
     ...(old && old.timeZone === spec.timeZone ? [] : timeZoneErrors('spec.timeZone', spec.timeZone)),
     ...oneOf('spec.concurrencyPolicy', spec.concurrencyPolicy, ['Allow', 'Forbid', 'Replace']),
-    ...templateErrors('spec.jobTemplate.spec', spec.jobTemplate),
+    ...(yield* templateErrors('spec.jobTemplate.spec', spec.jobTemplate)),
     ...nonNegative('spec', spec, 'successfulJobsHistoryLimit', 'failedJobsHistoryLimit'),
   ]
 }
@@ -97,8 +97,10 @@ function timeZoneErrors(path: string, zone: string | undefined): FieldError[] {
   }
 }
 
-const templateErrors = (path: string, { spec }: JobTemplateSpec): FieldError[] => [
-  ...jobSpecErrors(path, spec),
-  ...(spec.selector ? [invalid(`${path}.selector`, spec.selector, '`selector` will be auto-generated')] : []),
-  ...(spec.manualSelector ? [notSupported(`${path}.manualSelector`, true, ['nil', 'false'])] : []),
-]
+function* templateErrors(path: string, { spec }: JobTemplateSpec): Work<FieldError[]> {
+  return [
+    ...(yield* jobSpecErrors(path, spec)),
+    ...(spec.selector ? [invalid(`${path}.selector`, spec.selector, '`selector` will be auto-generated')] : []),
+    ...(spec.manualSelector ? [notSupported(`${path}.manualSelector`, true, ['nil', 'false'])] : []),
+  ]
+}

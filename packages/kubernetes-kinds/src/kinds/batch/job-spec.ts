@@ -1,5 +1,5 @@
 /** Defaults and validation that jobs and job templates share. Upstream: pkg/apis/batch, v1.36. */
-import { appendAll, duplicate, type FieldError, invalid, notSupported, required, tooLong } from '@capstan/kube'
+import { appendAll, duplicate, type FieldError, invalid, notSupported, required, tooLong, type Work } from '@capstan/kube'
 import { oneOf, problems, qualifiedName } from '../checks.ts'
 import { noMoreThan, nonNegative } from '../counts.ts'
 import { domainPathProblems } from '../domain-path.ts'
@@ -28,7 +28,7 @@ export function defaultJobTemplate({ template, podFailurePolicy }: JobSpec): voi
   }
 }
 
-export function jobSpecErrors(path: string, spec: JobSpec): FieldError[] {
+export function* jobSpecErrors(path: string, spec: JobSpec): Work<FieldError[]> {
   const { managedBy, completionMode, podFailurePolicy, successPolicy, template } = spec
   const isIndexed = completionMode === 'Indexed'
   return [
@@ -48,7 +48,7 @@ export function jobSpecErrors(path: string, spec: JobSpec): FieldError[] {
       ? [invalid(`${path}.successPolicy`, asInGo(successPolicy.rules ?? []), 'requires indexed completion mode')]
       : []),
     ...replacementErrors(`${path}.podReplacementPolicy`, spec),
-    ...validatePodTemplate(`${path}.template`, template),
+    ...(yield* validatePodTemplate(`${path}.template`, template)),
     ...restartErrors(`${path}.template.spec.restartPolicy`, spec),
   ]
 }

@@ -1,4 +1,12 @@
-import { dnsLabelProblems, type FieldError, invalid, labelValueProblems, required, type UnknownObject } from '@capstan/kube'
+import {
+  dnsLabelProblems,
+  type FieldError,
+  invalid,
+  labelValueProblems,
+  required,
+  type UnknownObject,
+  type Work,
+} from '@capstan/kube'
 import { humanDuration } from '@capstan/apiserver/kinds'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { labelSelector } from '../checks.ts'
@@ -58,12 +66,12 @@ export const jobs: BuiltinKind<Job> = {
     ...(old ? [] : podNameWarnings(job)),
     ...templateWarnings('spec.template', job.spec.template, job, old),
   ],
-  validate(job, old, { subresource }) {
+  *validate(job, old, { subresource }) {
     if (subresource === 'status') return statusErrors(job, old!)
     const { metadata, spec } = job
-    const errors = [...generatedErrors(job), ...specErrors(spec), ...hostnameErrors(metadata.name, spec)]
+    const errors = [...generatedErrors(job), ...(yield* specErrors(spec)), ...hostnameErrors(metadata.name, spec)]
     // Upstream validates the spec of an update twice, and lists its errors twice.
-    return old ? [...errors, ...specErrors(spec), ...updateErrors(spec, old)] : errors
+    return old ? [...errors, ...(yield* specErrors(spec)), ...updateErrors(spec, old)] : errors
   },
 }
 
@@ -115,11 +123,11 @@ function generatedErrors({ metadata, spec }: Job): FieldError[] {
   return errors
 }
 
-function specErrors(spec: JobSpec): FieldError[] {
+function* specErrors(spec: JobSpec): Work<FieldError[]> {
   const { selector, template } = spec
   const { labels } = template.metadata
   return [
-    ...jobSpecErrors('spec', spec),
+    ...(yield* jobSpecErrors('spec', spec)),
     ...(selector ? labelSelector('spec.selector', selector) : [required('spec.selector')]),
     ...(usableSelector(selector)?.matches(labels) === false
       ? [invalid('spec.template.metadata.labels', inOrder(labels), '`selector` does not match template `labels`')]

@@ -38,7 +38,7 @@ export const replicationcontrollers: BuiltinKind<ReplicationController> = {
   prepare(controller, old) {
     if (!old) controller.status = { replicas: 0 }
   },
-  validate({ spec, status }, old, { subresource }) {
+  *validate({ spec, status }, old, { subresource }) {
     if (subresource === 'status') return statusErrors(status)
     const { selector = {}, template } = spec
     const errors: FieldError[] = nonNegative('spec', spec, 'minReadySeconds')
@@ -49,7 +49,7 @@ export const replicationcontrollers: BuiltinKind<ReplicationController> = {
     if (!equal({ ...labels, ...selector }, labels)) {
       errors.push(invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'))
     }
-    appendAll(errors, validatePodTemplate('spec.template', template))
+    appendAll(errors, yield* validatePodTemplate('spec.template', template))
     if (template.spec.restartPolicy !== 'Always') {
       errors.push(notSupported('spec.template.spec.restartPolicy', template.spec.restartPolicy, ['Always']))
     }

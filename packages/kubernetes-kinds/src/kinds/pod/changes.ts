@@ -9,6 +9,7 @@ import {
   valueKey,
   qualifiedNameProblems,
   required,
+  type Work,
   writeJSON,
 } from '@capstan/kube'
 import { inRange, ipAddress, problems, subdomain, unchanged } from '../checks.ts'
@@ -19,9 +20,9 @@ import { qosClass } from './resources.ts'
 import { validatePodSpec, validateTolerations } from './spec.ts'
 
 /** Upstream: validatePodMetadataAndSpec, without metadata. */
-function validatePod({ metadata, spec }: Pod): FieldError[] {
+function* validatePod({ metadata, spec }: Pod): Work<FieldError[]> {
   const errors = annotationErrors('metadata.annotations', { metadata, spec })
-  appendAll(errors, validatePodSpec('spec', spec, metadata.name ?? ''))
+  appendAll(errors, yield* validatePodSpec('spec', spec, metadata.name ?? ''))
   if (!spec.serviceAccountName) {
     for (const [index, { projected }] of (spec.volumes ?? []).entries()) {
       for (const [place, { serviceAccountToken }] of (projected?.sources ?? []).entries()) {
@@ -39,8 +40,8 @@ function validatePod({ metadata, spec }: Pod): FieldError[] {
   return errors
 }
 
-export function validatePodCreate(pod: Pod): FieldError[] {
-  const errors = validatePod(pod)
+export function* validatePodCreate(pod: Pod): Work<FieldError[]> {
+  const errors = yield* validatePod(pod)
   const { ephemeralContainers = [], nodeName, schedulingGates = [] } = pod.spec
   if (ephemeralContainers.length > 0) errors.push(forbidden('spec.ephemeralContainers', 'cannot be set on create'))
   if (nodeName && schedulingGates.length > 0) {
@@ -57,8 +58,8 @@ const Updatable = [
   '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
 ]
 
-export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
-  const errors = [...validatePod(pod), ...annotationChanges(pod, old)]
+export function* validatePodUpdate(pod: Pod, old: Pod): Work<FieldError[]> {
+  const errors = [...(yield* validatePod(pod)), ...annotationChanges(pod, old)]
   for (const member of ['containers', 'initContainers'] as const) {
     const [now, before] = [pod.spec[member] ?? [], old.spec[member] ?? []]
     if (now.length !== before.length) {
@@ -200,9 +201,9 @@ function restarts(
 }
 
 /** Upstream: ValidatePodEphemeralContainersUpdate. */
-export function validateEphemeralContainersUpdate(pod: Pod, old: Pod): FieldError[] {
+export function* validateEphemeralContainersUpdate(pod: Pod, old: Pod): Work<FieldError[]> {
   if (old.metadata.annotations?.[Mirror] !== undefined) return [forbidden('', 'static pods do not support ephemeral containers')]
-  const errors = [...validatePod(pod), ...annotationChanges(pod, old)]
+  const errors = [...(yield* validatePod(pod)), ...annotationChanges(pod, old)]
   const byName = new Map((pod.spec.ephemeralContainers ?? []).toReversed().map((one) => [one.name, one]))
   for (const before of old.spec.ephemeralContainers ?? []) {
     const now = byName.get(before.name)
@@ -217,9 +218,9 @@ export function validateEphemeralContainersUpdate(pod: Pod, old: Pod): FieldErro
 }
 
 /** Upstream: ValidatePodResize. */
-export function validatePodResize(pod: Pod, old: Pod): FieldError[] {
+export function* validatePodResize(pod: Pod, old: Pod): Work<FieldError[]> {
   if (old.metadata.annotations?.[Mirror] !== undefined) return [forbidden('', 'static pods cannot be resized')]
-  const errors = validatePod(pod)
+  const errors = yield* validatePod(pod)
   if (qosClass(pod) !== (old.status.qosClass ?? qosClass(old))) {
     errors.push(invalid('spec', pod.status.qosClass ?? '', 'Pod QOS Class may not change as a result of resizing'))
   }

@@ -2,13 +2,15 @@
 import {
   appendAll,
   duplicate,
+  eachInPieces,
   type FieldError,
   forbidden,
   invalid,
-  keyErrors,
+  keyProblems,
   notSupported,
   required,
   tooLong,
+  type Work,
 } from '@capstan/kube'
 import {
   descendingPath,
@@ -46,27 +48,27 @@ export interface PodContext {
   readonly claims: ReadonlySet<string>
 }
 
-export function validateContainers(field: string, pod: PodContext): FieldError[] {
+export function* validateContainers(field: string, pod: PodContext): Work<FieldError[]> {
   const { spec } = pod
   const containers = spec.containers ?? []
   if (containers.length === 0) return [required(field)]
   const errors: FieldError[] = []
   const names = new Set<string>()
-  for (const [index, container] of containers.entries()) {
+  yield* eachInPieces(containers.entries(), ([index, container]) => {
     const at = `${field}[${index}]`
     appendAll(errors, common(at, container, pod))
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
     names.add(container.name)
     appendAll(errors, lifecycleAndProbes(at, container, spec), restartPolicy(at, container))
-  }
+  })
   return [...errors, ...hostPortConflicts(field, containers)]
 }
 
-export function validateInitContainers(field: string, pod: PodContext): FieldError[] {
+export function* validateInitContainers(field: string, pod: PodContext): Work<FieldError[]> {
   const { spec } = pod
   const errors: FieldError[] = []
   const names = new Set((spec.containers ?? []).map(({ name }) => name))
-  for (const [index, container] of (spec.initContainers ?? []).entries()) {
+  yield* eachInPieces((spec.initContainers ?? []).entries(), ([index, container]) => {
     const at = `${field}[${index}]`
     appendAll(errors, common(at, container, pod), restartPolicy(at, container))
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
@@ -79,7 +81,7 @@ export function validateInitContainers(field: string, pod: PodContext): FieldErr
         errors.push(forbidden(`${at}.${member}`, 'may not be set for init containers without restartPolicy=Always'))
       }
     }
-  }
+  })
   return errors
 }
 
@@ -93,12 +95,12 @@ const NotEphemeral = [
   'resizePolicy',
 ] as const
 
-export function validateEphemeralContainers(field: string, pod: PodContext): FieldError[] {
+export function* validateEphemeralContainers(field: string, pod: PodContext): Work<FieldError[]> {
   const { spec } = pod
   const errors: FieldError[] = []
   const others = new Set([...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ name }) => name))
   const names = new Set(others)
-  for (const [index, container] of (spec.ephemeralContainers ?? []).entries()) {
+  yield* eachInPieces((spec.ephemeralContainers ?? []).entries(), ([index, container]) => {
     const at = `${field}[${index}]`
     appendAll(errors, common(at, container as unknown as Container, pod))
     appendAll(errors, imageIsTrimmed(at, container.image))
@@ -117,7 +119,7 @@ export function validateEphemeralContainers(field: string, pod: PodContext): Fie
         errors.push(forbidden(`${at}.volumeMounts[${mount}].${member}`, 'cannot be set for an Ephemeral Container'))
       }
     }
-  }
+  })
   return errors
 }
 
@@ -201,7 +203,8 @@ function valueFrom(at: string, { value, valueFrom: from }: EnvVar): FieldError[]
     const reference = from[kind]
     if (!reference) continue
     appendAll(errors, subdomain(`${at}.${kind}.name`, reference.name ?? ''))
-    appendAll(errors, reference.key ? keyErrors(`${at}.${kind}.key`, reference.key) : [required(`${at}.${kind}.key`)])
+    const key = `${at}.${kind}.key`
+    appendAll(errors, reference.key ? problems(key, reference.key, keyProblems(reference.key)) : [required(key)])
   }
   const count = Object.keys(from).length
   if (count === 0) {
@@ -352,13 +355,14 @@ function lifecycleAndProbes(
   container: Container,
   { terminationGracePeriodSeconds: grace = 30 }: PodSpec,
 ): FieldError[] {
-  const { lifecycle, livenessProbe, readinessProbe, startupProbe } = container
+  const { lifecycle } = container
   const errors: FieldError[] = []
   for (const moment of ['postStart', 'preStop'] as const) {
     const handler = lifecycle?.[moment]
     if (handler) appendAll(errors, handlerErrors(`${at}.lifecycle.${moment}`, handler, grace))
   }
-  for (const [name, probe] of Object.entries({ livenessProbe, readinessProbe, startupProbe })) {
+  for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
+    const probe = container[name]
     if (!probe) continue
     const here = `${at}.${name}`
     appendAll(errors, probeErrors(here, probe, grace))

@@ -11,6 +11,7 @@ import {
   repeats,
   required,
   tooLong,
+  type Work,
 } from '@capstan/kube'
 import {
   dnsLabel,
@@ -50,15 +51,15 @@ import { sysctlErrors } from './sysctls.ts'
 import { labelName, validateVolumes } from './volumes.ts'
 
 /** @param podName absent for a pod template */
-export function validatePodSpec(field: string, spec: PodSpec, podName?: string): FieldError[] {
-  const [volumes, volumeErrors] = validateVolumes(`${field}.volumes`, spec.volumes ?? [], podName)
+export function* validatePodSpec(field: string, spec: PodSpec, podName?: string): Work<FieldError[]> {
+  const [volumes, volumeErrors] = yield* validateVolumes(`${field}.volumes`, spec.volumes ?? [], podName)
   const pod: PodContext = { spec, volumes, claims: new Set((spec.resourceClaims ?? []).map(({ name }) => name)) }
   const errors = [
     ...volumeErrors,
     ...claimErrors(`${field}.resourceClaims`, spec),
-    ...validateContainers(`${field}.containers`, pod),
-    ...validateInitContainers(`${field}.initContainers`, pod),
-    ...validateEphemeralContainers(`${field}.ephemeralContainers`, pod),
+    ...(yield* validateContainers(`${field}.containers`, pod)),
+    ...(yield* validateInitContainers(`${field}.initContainers`, pod)),
+    ...(yield* validateEphemeralContainers(`${field}.ephemeralContainers`, pod)),
     ...hostPorts(field, spec, podName !== undefined),
     ...requiredOneOf(`${field}.restartPolicy`, spec.restartPolicy, ['Always', 'OnFailure', 'Never']),
     ...requiredOneOf(`${field}.dnsPolicy`, spec.dnsPolicy, ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']),
@@ -75,6 +76,7 @@ export function validatePodSpec(field: string, spec: PodSpec, podName?: string):
     ...hostUsersErrors(field, spec),
     ...hostNameErrors(field, spec),
   ]
+  yield
   const { serviceAccountName, nodeName, activeDeadlineSeconds, hostname, subdomain: domain, priorityClassName } = spec
   if (serviceAccountName) appendAll(errors, subdomain(`${field}.serviceAccountName`, serviceAccountName))
   if (nodeName) appendAll(errors, subdomain(`${field}.nodeName`, nodeName))
@@ -103,14 +105,14 @@ export function validatePodSpec(field: string, spec: PodSpec, podName?: string):
 }
 
 /** Upstream: ValidatePodTemplateSpec. */
-export function validatePodTemplate(field: string, { metadata, spec }: PodTemplateSpec): FieldError[] {
+export function* validatePodTemplate(field: string, { metadata, spec }: PodTemplateSpec): Work<FieldError[]> {
   const errors = [
     ...labels(`${field}.labels`, metadata.labels),
     ...Object.keys(metadata.annotations ?? {}).flatMap((key) =>
       problems(`${field}.annotations`, key, qualifiedNameProblems(key.toLowerCase())),
     ),
     ...annotationErrors(`${field}.annotations`, { metadata, spec }),
-    ...validatePodSpec(`${field}.spec`, spec),
+    ...(yield* validatePodSpec(`${field}.spec`, spec)),
     ...profileMismatches(`${field}.spec`, { metadata, spec }),
   ]
   if (spec.ephemeralContainers?.length) {

@@ -2,12 +2,14 @@
 import {
   appendAll,
   duplicate,
+  eachInPieces,
   type FieldError,
   forbidden,
   invalid,
   labelKeyProblems,
   notSupported,
   required,
+  type Work,
 } from '@capstan/kube'
 import { compareAmounts, descendingPath, dnsLabel, localPath, noBacksteps, oneOf, problems, qualifiedName } from '../checks.ts'
 import type { DownwardAPIVolumeFile, KeyToPath, ObjectFieldSelector, ResourceFieldSelector, Volume } from '../schemas/types.ts'
@@ -15,11 +17,15 @@ import type { DownwardAPIVolumeFile, KeyToPath, ObjectFieldSelector, ResourceFie
 export type Volumes = ReadonlyMap<string, Volume>
 
 /** Returns the valid volumes by name, and errors of the others. */
-export function validateVolumes(field: string, volumes: readonly Volume[], podName: string | undefined): [Volumes, FieldError[]] {
+export function* validateVolumes(
+  field: string,
+  volumes: readonly Volume[],
+  podName: string | undefined,
+): Work<[Volumes, FieldError[]]> {
   const known = new Map<string, Volume>()
   const errors: FieldError[] = []
   const created = new Set(volumes.filter(({ ephemeral }) => ephemeral).map(({ name }) => `${podName}-${name}`))
-  for (const [index, volume] of volumes.entries()) {
+  yield* eachInPieces(volumes.entries(), ([index, volume]) => {
     const at = `${field}[${index}]`
     const found = sourceErrors(at, volume)
     if (!volume.name) found.push(required(`${at}.name`))
@@ -32,7 +38,7 @@ export function validateVolumes(field: string, volumes: readonly Volume[], podNa
       const text = 'must not reference a PVC that gets created for an ephemeral volume'
       errors.push(invalid(`${at}.persistentVolumeClaim.claimName`, claim, text))
     }
-  }
+  })
   return [known, errors]
 }
 
@@ -97,10 +103,12 @@ const sources: { readonly [source: string]: (at: string, volume: Required<Volume
   image: (at, { image }) => named(`${at}.reference`, image.reference),
 }
 
+const sourceChecks = Object.entries(sources)
+
 function sourceErrors(at: string, volume: Volume): FieldError[] {
   const errors: FieldError[] = []
   let found = false
-  for (const [source, check] of Object.entries(sources)) {
+  for (const [source, check] of sourceChecks) {
     if (volume[source as keyof Volume] === undefined) continue
     if (found) errors.push(forbidden(`${at}.${source}`, 'may not specify more than 1 volume type'))
     else appendAll(errors, check(`${at}.${source}`, volume as Required<Volume>))

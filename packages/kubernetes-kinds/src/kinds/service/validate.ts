@@ -1,21 +1,36 @@
 /** Validates Services. Upstream: validateService and ValidateServiceUpdate, v1.36. */
 import { isIP } from 'node:net'
-import { appendAll, duplicate, equal, type FieldError, forbidden, invalid, notSupported, repeats, required } from '@capstan/kube'
+import {
+  addInvalid,
+  appendAll,
+  duplicate,
+  eachInPieces,
+  equal,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  repeats,
+  required,
+  type Work,
+} from '@capstan/kube'
 import {
   dnsLabel,
   inRange,
   ipAddress,
+  ipAddressProblems,
   labels,
   oneOf,
   portNumber,
   portNumberOrName,
+  problems,
   qualifiedName,
   requiredOneOf,
   subdomain,
 } from '../checks.ts'
 import type { Service, ServicePort, ServiceSpec } from '../schemas/types.ts'
 
-export function validateService({ spec }: Service): FieldError[] {
+export function* validateService({ spec }: Service): Work<FieldError[]> {
   const { type = '', ports = [], clusterIPs = [], externalName = '', sessionAffinity, sessionAffinityConfig } = spec
   const errors: FieldError[] = []
   if (ports.length === 0 && !isHeadless(spec) && type !== 'ExternalName') errors.push(required('spec.ports'))
@@ -30,7 +45,7 @@ export function validateService({ spec }: Service): FieldError[] {
     const name = externalName.replace(/\.$/, '')
     appendAll(errors, name ? subdomain('spec.externalName', name) : [required('spec.externalName')])
   }
-  appendAll(errors, portErrors(ports), labels('spec.selector', spec.selector))
+  appendAll(errors, yield* portErrors(ports), labels('spec.selector', spec.selector))
   appendAll(errors, requiredOneOf('spec.sessionAffinity', sessionAffinity, ['ClientIP', 'None']))
   if (sessionAffinity === 'ClientIP') {
     const seconds = sessionAffinityConfig?.clientIP?.timeoutSeconds
@@ -42,14 +57,20 @@ export function validateService({ spec }: Service): FieldError[] {
   } else if (sessionAffinity === 'None' && sessionAffinityConfig) {
     errors.push(forbidden('spec.sessionAffinityConfig', 'must not be set when session affinity is None'))
   }
+  yield
   appendAll(errors, clusterIPErrors(spec))
-  for (const [index, ip] of (spec.externalIPs ?? []).entries()) appendAll(errors, endpointIP(`spec.externalIPs[${index}]`, ip))
+  yield* eachInPieces((spec.externalIPs ?? []).entries(), ([index, ip]) => {
+    appendAll(errors, endpointIP(`spec.externalIPs[${index}]`, ip))
+  })
   appendAll(errors, requiredOneOf('spec.type', type, ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']))
   appendAll(errors, portConflicts(type, ports))
   if (spec.loadBalancerSourceRanges?.length) {
     const at = 'spec.LoadBalancerSourceRanges'
     if (type !== 'LoadBalancer') errors.push(forbidden(at, "may only be used when `type` is 'LoadBalancer'"))
-    for (const [index, range] of spec.loadBalancerSourceRanges.entries()) appendAll(errors, cidr(`${at}[${index}]`, range.trim()))
+    yield* eachInPieces(spec.loadBalancerSourceRanges.entries(), ([index, given]) => {
+      const range = given.trim()
+      addInvalid(errors, `${at}[${index}]`, range, cidrProblems(range))
+    })
   }
   if (spec.allocateLoadBalancerNodePorts !== undefined && type !== 'LoadBalancer') {
     errors.push(forbidden('spec.allocateLoadBalancerNodePorts', "may only be used when `type` is 'LoadBalancer'"))
@@ -61,7 +82,7 @@ export function validateService({ spec }: Service): FieldError[] {
   return [...errors, ...trafficErrors(spec)]
 }
 
-export function validateServiceUpdate(service: Service, old: Service): FieldError[] {
+export function* validateServiceUpdate(service: Service, old: Service): Work<FieldError[]> {
   const errors: FieldError[] = []
   const [now, before] = [service.spec, old.spec]
   if (now.type !== 'ExternalName' && before.type !== 'ExternalName') {
@@ -73,7 +94,7 @@ export function validateServiceUpdate(service: Service, old: Service): FieldErro
   if (needsHealthCheck(now) && needsHealthCheck(before) && now.healthCheckNodePort !== before.healthCheckNodePort) {
     errors.push(forbidden('spec.healthCheckNodePort', 'field is immutable'))
   }
-  return [...errors, ...validateService(service)]
+  return [...errors, ...(yield* validateService(service))]
 }
 
 export const isHeadless = ({ clusterIPs }: ServiceSpec): boolean => clusterIPs?.length === 1 && clusterIPs[0] === 'None'
@@ -85,11 +106,11 @@ export const isExternal = ({ type, externalIPs }: ServiceSpec): boolean =>
 export const needsHealthCheck = ({ type, externalTrafficPolicy }: ServiceSpec): boolean =>
   type === 'LoadBalancer' && externalTrafficPolicy === 'Local'
 
-function portErrors(ports: readonly ServicePort[]): FieldError[] {
+function* portErrors(ports: readonly ServicePort[]): Work<FieldError[]> {
   const names = new Set<string>()
-  return ports.flatMap(({ name, port, protocol, targetPort, appProtocol }, index) => {
+  const errors: FieldError[] = []
+  yield* eachInPieces(ports.entries(), ([index, { name, port, protocol, targetPort, appProtocol }]) => {
     const at = `spec.ports[${index}]`
-    const errors: FieldError[] = []
     if (name !== undefined) {
       appendAll(errors, dnsLabel(`${at}.name`, name))
       if (names.has(name)) errors.push(duplicate(`${at}.name`, name))
@@ -99,8 +120,8 @@ function portErrors(ports: readonly ServicePort[]): FieldError[] {
     appendAll(errors, requiredOneOf(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
     appendAll(errors, portNumberOrName(`${at}.targetPort`, targetPort ?? port))
     if (appProtocol !== undefined) appendAll(errors, qualifiedName(`${at}.appProtocol`, appProtocol))
-    return errors
   })
+  return errors
 }
 
 function portConflicts(type: string, ports: readonly ServicePort[]): FieldError[] {
@@ -154,7 +175,7 @@ export function clusterIPErrors({
   for (const [index, ip] of clusterIPs.entries()) {
     if (index === 0 && ip === 'None') {
       if (clusterIPs.length > 1) wrong.push(invalid(at, clusterIPs, "'None' must be the first and only value"))
-    } else appendAll(wrong, ipAddress(`${at}[${index}]`, ip))
+    } else addInvalid(wrong, `${at}[${index}]`, ip, ipAddressProblems(ip))
   }
   appendAll(errors, wrong)
   if (clusterIPs.length > 2) errors.push(invalid(at, clusterIPs, 'may only hold up to 2 values'))
@@ -276,9 +297,11 @@ export function endpointIP(field: string, ip: string): FieldError[] {
 }
 
 /** Upstream: IsValidCIDRForLegacyField. */
-export function cidr(field: string, text: string): FieldError[] {
+export const cidr = (field: string, text: string): FieldError[] => problems(field, text, cidrProblems(text))
+
+function cidrProblems(text: string): readonly string[] {
   const [ip = '', bits = ''] = text.split('/')
   const version = isIP(ip)
-  const isRight = version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)
-  return isRight ? [] : [invalid(field, text, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')]
+  return version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128) ? [] : NotABlock
 }
+const NotABlock = ['must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)']

@@ -1,0 +1,52 @@
+/** Kinds with long lists are validated in pieces: other requests run between them. */
+import type { FieldError, Work } from '@capstan/kube'
+import { PieceSize } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { readNulls } from './go-nulls.ts'
+import { validatePodTemplate } from './pod/spec.ts'
+import type { PodSpec, Service, ServiceSpec } from './schemas/types.ts'
+import { clusterIPErrors, validateService } from './service/validate.ts'
+
+const many = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => make(index))
+
+const service = (spec: object): Work<FieldError[]> =>
+  validateService({ apiVersion: 'v1', kind: 'Service', metadata: { name: 's' }, spec: spec as ServiceSpec } as Service)
+const template = (spec: object): Work<FieldError[]> =>
+  validatePodTemplate('template', { metadata: {} as never, spec: spec as PodSpec })
+const container = (index: number) => ({ name: `c${index}`, image: 'i' })
+
+test.each<[string, (count: number) => Work<FieldError[]>]>([
+  ['source ranges of a Service', (n) => service({ type: 'LoadBalancer', loadBalancerSourceRanges: many(n, () => 'x') })],
+  ['ports of a Service', (n) => service({ ports: many(n, (i) => ({ name: `p${i}`, port: 1 + i, protocol: 'TCP' })) })],
+  ['external addresses of a Service', (n) => service({ externalIPs: many(n, () => 'x') })],
+  ['containers', (n) => template({ containers: many(n, container) })],
+  ['init containers', (n) => template({ initContainers: many(n, container) })],
+  ['ephemeral containers', (n) => template({ ephemeralContainers: many(n, container) })],
+  ['volumes', (n) => template({ volumes: many(n, (i) => ({ name: `v${i}`, emptyDir: {} })) })],
+])('%s are validated in pieces', (_, validate) => {
+  expect(piecesOf(validate(10 * PieceSize)) - piecesOf(validate(1))).toBe(10)
+})
+
+function piecesOf(work: Work<unknown>): number {
+  let count = 1
+  while (!work.next().done) count++
+  return count
+}
+
+test('cluster addresses beyond the errors of one response cost no text', () => {
+  const clusterIPs = many(20_000, () => 'x')
+  const errors = clusterIPErrors({ type: 'ClusterIP', clusterIP: 'x', clusterIPs } as ServiceSpec)
+  expect(errors.length).toBe(20_001)
+  expect(errors.filter(({ text }) => text.startsWith('Invalid value: "x"'))).toHaveLength(10_000)
+})
+
+test('decoding nulls reads the fields that an object has, not all of its type', () => {
+  let reads = 0
+  const counted = new Proxy({ name: 'c', image: null } as object, {
+    get: (target, field) => (reads++, Reflect.get(target, field)),
+  })
+  const pod = { metadata: {}, spec: { containers: [counted] } }
+  readNulls('io.k8s.api.core.v1.Pod', pod)
+  expect(pod).toEqual({ metadata: {}, spec: { containers: [{ name: 'c' }] } })
+  expect(reads).toBeLessThan(10)
+})
