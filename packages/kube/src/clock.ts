@@ -73,6 +73,10 @@ export function inPieces<T>(clock: Clock, work: Work<T>): T | Promise<T> {
   }
 }
 
+/** `inPieces` for work whose list may be there already. */
+export const listInPieces = <T>(clock: Clock, work: T[] | Work<T[]>): T[] | Promise<T[]> =>
+  Array.isArray(work) ? work : inPieces(clock, work)
+
 /** Runs `work` to its end without pauses. */
 export function atOnce<T>(work: Work<T>): T {
   for (;;) {

@@ -51,7 +51,7 @@ export function equal(a: unknown, b: unknown): boolean {
     if (!equal(left[key], right[key])) return false
   }
   let others = 0
-  for (const key of Object.keys(right)) if (right[key] !== undefined) others++
+  for (const key of Object.keys(right)) if (right[key] !== undefined && ++others > members) return false
   return members === others
 }
 

@@ -449,3 +449,16 @@ test('an exception is returned as an internal error without a stack, and logged'
     message: 'Internal error occurred: oops',
   })
 })
+
+test('other requests run before an error is encoded', async () => {
+  let pauses = 0
+  let isDue = false
+  const clock = Object.assign(new VirtualClock(), {
+    yieldIfDue: () => ((isDue = !isDue) ? (pauses++, Promise.resolve()) : undefined),
+  })
+  const { ask } = await start({ clock })
+  const absent = '/api/v1/namespaces/default/configmaps/absent'
+  expect((await ask(absent)).status).toBe(404)
+  // After the body is read, and before the error is encoded.
+  expect(pauses).toBe(2)
+})

@@ -71,7 +71,6 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     } catch (err) {
       if (!(err instanceof StatusError || request.signal.aborted))
         log.error('Request failed', { method: request.method, path: pathOf(request), err })
-      // The error may have taken long to find.
       const pause = pauseIfDue(options.clock)
       if (pause) await pause
       return uncached(errorAnswer(errorOf(err), request))

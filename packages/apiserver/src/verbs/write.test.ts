@@ -37,3 +37,24 @@ test.each([
 
 const manyAnnotations = (count: number): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, 'v']))
+
+test('other requests run while a Service of many source ranges is validated', async () => {
+  let pauses = 0
+  let isDue = false
+  const clock = Object.assign(new VirtualClock(), {
+    yieldIfDue: () => ((isDue = !isDue) ? (pauses++, Promise.resolve()) : undefined),
+  })
+  const { server } = await testServer({ clock })
+  const pausesWith = async (ranges: number): Promise<number> => {
+    pauses = 0
+    const loadBalancerSourceRanges = Array.from({ length: ranges }, () => '10.0.0.0/8')
+    const spec = { type: 'LoadBalancer', ports: [{ port: 1 }], loadBalancerSourceRanges }
+    const body = { apiVersion: 'v1', kind: 'Service', metadata: { name: 's' }, spec }
+    const request = { verb: 'create', version: 'v1', group: '', plural: 'services', namespace: 'default', body }
+    const caller = { name: 'admin', groups: ['system:masters'], agent: 'test' }
+    await server.engine.execute({ ...request, options: { dryRun: true } } as never, caller)
+    return pauses
+  }
+  // 256 of them at a time.
+  expect((await pausesWith(2560)) - (await pausesWith(1))).toBe(10)
+})

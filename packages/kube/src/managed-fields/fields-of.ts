@@ -1,4 +1,5 @@
 /** Computes the fields that a value sets, and removes fields from a value. */
+import { atOnce, PieceSize, type Work } from '../clock.ts'
 import { isRecord, setMember } from '../json.ts'
 import type { FieldSet } from './field-set.ts'
 import { emptySet, fieldSet, leaf } from './field-set.ts'
@@ -12,38 +13,54 @@ import { formsOf, memberType } from './type.ts'
  * Fields that applying this value sets: its leaves, the items of its lists, and containers that are empty or not declared. Declared
  * containers are not included: setting a field does not own its parent.
  */
-export function fieldsOf(type: Type, value: unknown): FieldSet {
+export const fieldsOf = (type: Type, value: unknown): FieldSet => atOnce(fieldsIn(type, value))
+
+/** `fieldsOf` in pieces. */
+export function* fieldsIn(type: Type, value: unknown): Work<FieldSet> {
   const { map, scalar, list } = formsOf(type, value)
-  if (map) return fieldsOfMap(map, value)
-  if (list && !scalar) return fieldsOfList(list, value)
-  return leaf
+  const container = map ?? (scalar ? undefined : list)
+  if (!container || container.atomic) return leaf
+  if (map) return isRecord(value) ? yield* fieldsInMap(map, value) : emptySet
+  return Array.isArray(value) ? yield* fieldsInList(list!, value) : emptySet
 }
 
-function fieldsOfMap(map: MapType, value: unknown): FieldSet {
-  if (map.atomic) return leaf
-  if (!isRecord(value)) return emptySet
-  const children: [PathElement, FieldSet][] = []
+/** Most values are scalars: these need no work of their own. */
+const fieldsBelow = (type: Type, value: unknown): FieldSet | Work<FieldSet> => {
+  if (typeof value === 'object' && value !== null) return fieldsIn(type, value)
+  const { map, scalar, list } = formsOf(type, value)
+  const container = map ?? (scalar ? undefined : list)
+  return !container || container.atomic ? leaf : emptySet
+}
+
+function* fieldsInMap(map: MapType, value: Readonly<Record<string, unknown>>): Work<FieldSet> {
+  const children = new Map<PathElement, FieldSet>()
+  let count = 0
   for (const name of Object.keys(value)) {
+    if (++count % PieceSize === 0) yield
     const member = value[name]
     if (member === undefined) continue
-    const below = fieldsOf(memberType(map, name) ?? {}, member)
+    const found = fieldsBelow(memberType(map, name) ?? {}, member)
+    const below = 'owned' in found ? found : yield* found
     const isEmpty = member === null || (isRecord(member) && Object.keys(member).length === 0)
-    children.push([fieldElement(name), isEmpty || !map.fields.has(name) ? { ...below, owned: true } : below])
+    children.set(fieldElement(name), isEmpty || !map.fields.has(name) ? asOwned(below) : below)
   }
   return fieldSet(false, children)
 }
 
-function fieldsOfList(list: ListType, value: unknown): FieldSet {
-  if (list.atomic) return leaf
-  if (!Array.isArray(value)) return emptySet
+function* fieldsInList(list: ListType, value: readonly unknown[]): Work<FieldSet> {
   const children = new Map<PathElement, FieldSet>()
+  let count = 0
   for (const item of value) {
+    if (++count % PieceSize === 0) yield
     const element = itemElement(list, item)
+    const found = fieldsBelow(list.element, item)
     // Duplicate items are one value together, without fields below.
-    children.set(element, children.has(element) ? leaf : { ...fieldsOf(list.element, item), owned: true })
+    children.set(element, children.has(element) ? leaf : asOwned('owned' in found ? found : yield* found))
   }
   return fieldSet(false, children)
 }
+
+const asOwned = (set: FieldSet): FieldSet => (set.owned ? set : { ...set, owned: true })
 
 /** Adds the declared parents of the fields to the set, so that a parent can be removed with all its fields. */
 export function withDeclaredParents(type: Type, set: FieldSet): FieldSet {

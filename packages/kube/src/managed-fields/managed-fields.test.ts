@@ -5,9 +5,10 @@ import type { KubeObject } from '../object.ts'
 import { s } from '../schema.ts'
 import type { FieldSet } from './field-set.ts'
 import { difference, emptySet, fieldSet, intersection, leaf, recursiveDifference, sameSet, union } from './field-set.ts'
-import { removeFields } from './fields-of.ts'
-import { atOnce } from '../clock.ts'
+import { fieldsIn, removeFields } from './fields-of.ts'
+import { atOnce, PieceSize, type Work } from '../clock.ts'
 import { decodeFields, encodeFields } from './fields-v1.ts'
+import { merging } from './merge.ts'
 import { applyPatch, keepTimes, resetFields, updateManagedFields } from './managed-fields.ts'
 import { typeOfSchema } from './type.ts'
 
@@ -344,5 +345,25 @@ describe('the cache of encoded sets', () => {
   test('does not keep large sets', () => {
     expect(atOnce(encodeFields(aSet(3000)))).not.toBe(atOnce(encodeFields(aSet(3000))))
     expect(atOnce(encodeFields(aSet(3000)))).toEqual(atOnce(encodeFields(aSet(3000))))
+  })
+})
+
+describe('an apply of many values yields between pieces', () => {
+  const type = typeOfSchema(schema)
+  const names = Array.from({ length: 10 * PieceSize }, (_, index) => `v${index}`)
+  const map = { spec: { free: Object.fromEntries(names.map((name) => [name, 1])) } }
+  const list = { spec: { tags: names } }
+
+  test.each<[string, () => Work<unknown>]>([
+    ['to merge an applied map', () => merging(type, {}, map)],
+    ['to merge with a live map', () => merging(type, map, map)],
+    ['to merge an applied list', () => merging(type, {}, list)],
+    ['to list the fields of a map', () => fieldsIn(type, map)],
+    ['to list the fields of a list', () => fieldsIn(type, list)],
+  ])('%s', (_, start) => {
+    const work = start()
+    let pauses = 0
+    while (!work.next().done) pauses++
+    expect(pauses).toBeGreaterThanOrEqual(10)
   })
 })

@@ -200,7 +200,9 @@ export function* applying(
     entries.set(id, { ...applier, owned: { ...mine, fields }, time })
   } else entries.delete(id)
 
+  yield
   const result = draft(object ? object.value : current.value) as KubeObject
+  yield
   if (manager === 'kubectl') renewLastApplied(result, applied)
   yield* setEntries(result, entries)
   return result

@@ -1,31 +1,49 @@
 /** Merges an applied configuration into the live object. */
+import { atOnce, PieceSize, type Work } from '../clock.ts'
 import { isRecord, setMember } from '../json.ts'
 import { itemElement } from './list-item.ts'
 import type { PathElement } from './path-element.ts'
 import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
-/** Merges two values. `undefined` means that the value is absent. The result shares parts with its arguments. */
-export function mergeTyped(type: Type, live: unknown, applied: unknown): unknown {
+/** Merges two values. `undefined` stands for absence on either side. The result shares parts with its arguments. */
+export const mergeTyped = (type: Type, live: unknown, applied: unknown): unknown => atOnce(merging(type, live, applied))
+
+/** `mergeTyped` in pieces. */
+export function* merging(type: Type, live: unknown, applied: unknown): Work<unknown> {
   // For a type with several forms, the applied value determines the form.
   const { map, scalar, list } = formsOf(type, applied === undefined ? live : applied)
-  if (map) return mergeMap(map, live, applied)
-  if (list && !scalar) return mergeList(list, live, applied)
+  if (map) return yield* mergeMap(map, live, applied)
+  if (list && !scalar) return yield* mergeList(list, live, applied)
   return applied === undefined ? live : applied
 }
 
-function mergeMap(map: MapType, live: unknown, applied: unknown): unknown {
+/** A scalar that is applied to none or to another one replaces it in every type. */
+const isReplaced = (live: unknown, applied: unknown): boolean => isScalar(live) && isScalar(applied)
+const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
+
+function* mergeMap(map: MapType, live: unknown, applied: unknown): Work<unknown> {
   const [left, right] = [asRecord(live), asRecord(applied)]
   // Keeps the difference between an empty map and null when neither side has members.
   if (map.atomic || (!left && !right)) return applied === undefined ? live : applied
   const merged: Record<string, unknown> = {}
+  let count = 0
+  const mergeMember = function* (name: string, before: unknown, after: unknown): Work<void> {
+    setMember(merged, name, yield* merging(memberType(map, name) ?? {}, before, after))
+  }
   for (const name of Object.keys(left ?? {})) {
-    const mine = right && Object.hasOwn(right, name) ? right[name] : undefined
-    setMember(merged, name, mine === undefined ? left![name] : mergeTyped(memberType(map, name) ?? {}, left![name], mine))
+    if (++count % PieceSize === 0) yield
+    const [before, after] = [left![name], right && Object.hasOwn(right, name) ? right[name] : undefined]
+    if (after === undefined) setMember(merged, name, before)
+    else if (isReplaced(before, after)) setMember(merged, name, after)
+    else yield* mergeMember(name, before, after)
   }
   for (const name of Object.keys(right ?? {})) {
+    if (++count % PieceSize === 0) yield
     if (left && Object.hasOwn(left, name)) continue
-    setMember(merged, name, mergeTyped(memberType(map, name) ?? {}, undefined, right![name]))
+    const after = right![name]
+    if (isReplaced(undefined, after)) setMember(merged, name, after)
+    else yield* mergeMember(name, undefined, after)
   }
   return merged
 }
@@ -34,7 +52,7 @@ function mergeMap(map: MapType, live: unknown, applied: unknown): unknown {
  * Merges two lists. Live items keep their relative order, and so do applied items; if the two orders differ for shared items, the applied
  * one wins. Live duplicates are replaced by one item when they are applied.
  */
-function mergeList(list: ListType, live: unknown, applied: unknown): unknown {
+function* mergeList(list: ListType, live: unknown, applied: unknown): Work<unknown> {
   const [left, right] = [asList(live), asList(applied)]
   if (list.atomic || (!left && !right)) return applied === undefined ? live : applied
   const leftItems = indexItems(list, left ?? [])
@@ -44,17 +62,19 @@ function mergeList(list: ListType, live: unknown, applied: unknown): unknown {
   const taken = new Set<PathElement>()
   const merged: unknown[] = []
 
-  const take = (element: PathElement) => {
+  const take = function* (element: PathElement): Work<void> {
     taken.add(element)
-    merged.push(mergeTyped(list.element, leftItems.byElement.get(element), rightItems.byElement.get(element)))
+    merged.push(yield* merging(list.element, leftItems.byElement.get(element), rightItems.byElement.get(element)))
     if (shared[nextShared] === element) nextShared++
   }
   let [l, r] = [0, 0]
+  let count = 0
   while (l < leftItems.elements.length || r < rightItems.elements.length) {
+    if (++count % PieceSize === 0) yield
     const [mine, theirs] = [leftItems.elements[l], rightItems.elements[r]]
     if (mine !== undefined && theirs !== undefined) {
       if (mine === theirs) {
-        take(mine)
+        yield* take(mine)
         l++
         r++
         continue
@@ -74,7 +94,7 @@ function mergeList(list: ListType, live: unknown, applied: unknown): unknown {
       if (taken.has(mine)) l++
     }
     if (theirs !== undefined) {
-      take(theirs)
+      yield* take(theirs)
       r++
     }
   }

@@ -9,8 +9,8 @@ import type { Comparison } from './compare.ts'
 import { compareTyped, withoutFields } from './compare.ts'
 import type { FieldSet, Path } from './field-set.ts'
 import { difference, emptySet, intersection, isEmpty, pathsOf, pathText, recursiveDifference, union } from './field-set.ts'
-import { fieldsOf, removeFields, withDeclaredParents } from './fields-of.ts'
-import { mergeTyped } from './merge.ts'
+import { fieldsIn, fieldsOf, removeFields, withDeclaredParents } from './fields-of.ts'
+import { merging } from './merge.ts'
 import type { Type } from './type.ts'
 
 /** An object in one version, with the type of that version. */
@@ -101,9 +101,9 @@ export function* applyConfig(
   options: { force: boolean },
 ): Work<{ object: Typed | undefined; owners: Managers }> {
   const before = adaptManagers(live, managers, versions)
-  const merged: Typed = { ...config, value: mergeTyped(config.type, live.value, config.value) }
+  const merged: Typed = { ...config, value: yield* merging(config.type, live.value, config.value) }
   yield
-  const fields = withoutIgnored(fieldsOf(config.type, config.value), versions.ignored(config.apiVersion))
+  const fields = withoutIgnored(yield* fieldsIn(config.type, config.value), versions.ignored(config.apiVersion))
   yield
   const last = before.get(manager)
   const claimed = new Map(before).set(manager, { apiVersion: config.apiVersion, applied: true, fields })

@@ -5,10 +5,9 @@ import { isRecord } from '../json.ts'
 export function stableText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stableText).join(',')}]`
   if (!isRecord(value)) return writeJSON(value) ?? 'null'
-  let members = ''
-  for (const key of Object.keys(value).sort()) {
-    if (value[key] === undefined) continue
-    members += `${members === '' ? '' : ','}${JSON.stringify(key)}:${stableText(value[key])}`
-  }
-  return `{${members}}`
+  const members = Object.keys(value)
+    .filter((key) => value[key] !== undefined)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${stableText(value[key])}`)
+  return `{${members.join(',')}}`
 }

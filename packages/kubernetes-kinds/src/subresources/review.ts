@@ -6,6 +6,7 @@ import {
   badRequest,
   invalidObject,
   type KubeObject,
+  listInPieces,
   LocalSubjectAccessReview,
   type ResourceAttributes as AskedResource,
   resourceName,
@@ -26,7 +27,7 @@ import {
   trackFields,
   type RequestContext,
   type ServerContext,
-  strategyErrors,
+  writeContext,
 } from '@capstan/apiserver/kinds'
 import { aggregated } from '../auth/rbac.ts'
 
@@ -53,7 +54,10 @@ export async function review(server: ServerContext, context: RequestContext): Pr
   delete decoded.status
   const isAboutSelf = info.storage === resourceName(SelfSubjectReview)
   const object = isAboutSelf ? decoded : await trackFields(server, context, decoded, undefined)
-  const errors = [...info.structural.validate(object, undefined), ...(await strategyErrors(server, context, object, undefined))]
+  const errors = [
+    ...info.structural.validate(object, undefined),
+    ...(await listInPieces(server.clock, info.strategy.validate?.(object, undefined, writeContext(server, context)) ?? [])),
+  ]
   // Upstream: errors of access reviews contain only their group.
   const { group } = info
   if (errors.length > 0) throw invalidObject(group === SubjectAccessReview.group ? { group, kind: '' } : info, '', errors)

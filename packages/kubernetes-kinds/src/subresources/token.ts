@@ -6,6 +6,7 @@ import {
   invalidObject,
   isRecord,
   type KubeObject,
+  listInPieces,
   parseApiVersion,
   seconds,
   type ServiceAccount,
@@ -24,7 +25,7 @@ import {
   keyFor,
   type ServerContext,
   stored,
-  strategyErrors,
+  writeContext,
 } from '@capstan/apiserver/kinds'
 
 /** @throws StatusError NotFound, BadRequest, Invalid or Conflict */
@@ -42,7 +43,10 @@ export async function issueToken(server: ServerContext, context: RequestContext)
   }
   const errors = [
     ...tokenRequest.structural.validate(object, undefined),
-    ...(await strategyErrors(server, tokenContext, object, undefined)),
+    ...(await listInPieces(
+      server.clock,
+      tokenRequest.strategy.validate?.(object, undefined, writeContext(server, context)) ?? [],
+    )),
   ]
   if (errors.length > 0) throw invalidObject(tokenRequest, '', errors)
 

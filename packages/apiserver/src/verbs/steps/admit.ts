@@ -7,6 +7,7 @@ import {
   inPieces,
   invalidObject,
   type KubeObject,
+  listInPieces,
   notFound,
   pauseIfDue,
   StatusError,
@@ -70,7 +71,7 @@ export async function validate(
   const ofSchema = info.validatesSchema ? structuralErrors(info, object, old, ofMetadata, ofScale) : []
   const schemaPause = pauseIfDue(clock)
   if (schemaPause) await schemaPause
-  const byStrategy = strategyErrors(server, context, object, old)
+  const byStrategy = listInPieces(clock, info.strategy.validate?.(object, old, writeContext(server, context)) ?? [])
   const ofStrategy = byStrategy instanceof Promise ? await byStrategy : byStrategy
   const errors: FieldError[] = [...ofMetadata, ...(old ? ofMetadata : []), ...ofSchema, ...ofStrategy]
   const strategyPause = pauseIfDue(clock)
@@ -88,16 +89,6 @@ export async function validate(
   const operation = old ? 'UPDATE' : 'CREATE'
   await validateAdmission(server, context, object, old, operation)
   await validateWebhooks(server, context, operation, object, old, view)
-}
-
-/** Validates by the kind's strategy. */
-export function strategyErrors(
-  server: ServerContext,
-  context: RequestContext,
-  ...objects: [object: UnknownObject, old: UnknownObject | undefined]
-): FieldError[] | Promise<FieldError[]> {
-  const found = context.info.strategy.validate?.(...objects, writeContext(server, context)) ?? []
-  return Array.isArray(found) ? found : inPieces(server.clock, found)
 }
 
 /** Upstream validates a status by itself, so that paths in its messages begin at the status. */
