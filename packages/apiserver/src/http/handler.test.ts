@@ -454,7 +454,12 @@ test('other requests run before an error is encoded', async () => {
   let pauses = 0
   let isDue = false
   const clock = Object.assign(new VirtualClock(), {
-    yieldIfDue: () => ((isDue = !isDue) ? (pauses++, Promise.resolve()) : undefined),
+    yieldIfDue() {
+      isDue = !isDue
+      if (!isDue) return undefined
+      pauses++
+      return Promise.resolve()
+    },
   })
   const { ask } = await start({ clock })
   const absent = '/api/v1/namespaces/default/configmaps/absent'
