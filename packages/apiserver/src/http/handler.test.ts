@@ -461,9 +461,9 @@ test('other requests run before an error is encoded', async () => {
       return Promise.resolve()
     },
   })
-  const { ask } = await start({ clock })
+  const { send } = await start({ clock })
   const absent = '/api/v1/namespaces/default/configmaps/absent'
-  expect((await ask(absent)).status).toBe(404)
+  expect((await send(absent)).status).toBe(404)
   // After the body is read, and before the error is encoded.
   expect(pauses).toBe(2)
 })

@@ -6,7 +6,7 @@ import type { PathElement } from './path-element.ts'
 import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
-/** Merges two values. `undefined` stands for absence on either side. The result shares parts with its arguments. */
+/** Merges two values. `undefined` means that the value is absent. The result shares parts with its arguments. */
 export const mergeTyped = (type: Type, live: unknown, applied: unknown): unknown => atOnce(merging(type, live, applied))
 
 /** `mergeTyped` in pieces. */
