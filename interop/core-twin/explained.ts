@@ -169,13 +169,14 @@ export const explained: readonly Explained[] = [
         /(^| \.)status\.(observedGeneration|deprecated\.v1beta1\.conditions\[NodeHealthy\])/.test(path)),
   },
   {
-    what: 'Ready replicas of MachineSets in v1beta1',
+    what: 'Counts of replicas in v1beta1',
     reason:
-      'upstream reads every Node from the workload cluster in every reconcile; Capstan counts Machines by their condition `NodeReady`',
-    seen: '`status.deprecated.v1beta1.readyReplicas` of a MachineSet does not follow the Nodes of paused Machines',
-    cases: ['healthcheck-paused-machines'],
+      'upstream reads every Node from the workload cluster in every reconcile; Capstan counts Machines of a MachineSet by their condition `NodeReady`. Upstream computes the unavailable replicas of a MachinePool with the number of replicas before the last change, and does not correct it',
+    seen: '`status.deprecated.v1beta1.readyReplicas` of a MachineSet does not follow the Nodes of paused Machines; `unavailableReplicas` of a MachinePool is not -1',
+    cases: ['healthcheck-paused-machines', 'machinepool-ids-of-nodes'],
     matches: ({ object, path }) =>
-      object.startsWith('MachineSet ') && /^status\.deprecated\.v1beta1\.(ready|available)Replicas$/.test(path),
+      (object.startsWith('MachineSet ') && /^status\.deprecated\.v1beta1\.(ready|available)Replicas$/.test(path)) ||
+      (object.startsWith('MachinePool ') && path.endsWith('status.deprecated.v1beta1.unavailableReplicas')),
   },
   {
     what: 'Health of Machines with external remediation',

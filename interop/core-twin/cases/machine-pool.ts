@@ -1,11 +1,12 @@
-import { Machine, MachinePool } from '@capstan/api'
-import type { Input } from '@capstan/kube'
+import { Cluster, Machine, MachinePool } from '@capstan/api'
+import { type Input, Node } from '@capstan/kube'
 import { clusterName, named } from '../objects.ts'
 import { silent } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { readyCluster } from './machine.ts'
+import * as managed from './topology.ts'
 
 const ref = (kind: string) => ({ apiGroup: stub.group, kind, name: 'p' })
 
@@ -101,6 +102,73 @@ const withMachines: Case = async (twin) => {
   await twin.settle('listed')
 }
 
+const idOf = (name: string) => `twin://${name}`
+const withNodes = (...names: readonly string[]) => reported(names.map(idOf))
+
+/** Registers Nodes, as the kubelets of the pool's machines would. */
+const join = (twin: Twin, ...names: readonly string[]) =>
+  twin.inWorkload(clusterName, async (client) => {
+    const at = new Date().toISOString().replace(/\.\d+/, '')
+    const ready = { type: 'Ready', status: 'True', reason: 'Twin', message: '', lastHeartbeatTime: at, lastTransitionTime: at }
+    for (const name of names) {
+      await client.create(Node, { metadata: { name }, spec: { providerID: idOf(name) } }, { fieldManager: 'kubelet' })
+      const body = { status: { conditions: [ready] } }
+      await client.patch(Node, { name }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
+    }
+  })
+
+/** Compares the Nodes of the workload cluster. */
+const compareNodes = (twin: Twin) =>
+  twin.raw('Nodes of the pool', async (_, side) => {
+    const { items } = await side.workload({ namespace: twin.namespace, name: clusterName }).list(Node)
+    return items.map(({ metadata: { name, annotations, labels }, spec }) => ({ name, annotations, labels, taints: spec?.taints }))
+  })
+
+const idsOfNodes: Case = async (twin) => {
+  await created(twin, reported([]), pool({ replicas: 2 }))
+  await join(twin, 'a', 'b')
+  await twin.behave({ machine: () => withNodes('a') })
+  await twin.settle('one of two machines exists')
+  await twin.behave({ machine: () => withNodes('b', 'a') })
+  await twin.settle('both exist, in another order')
+  await compareNodes(twin)
+  await twin.behave({ machine: () => withNodes('b') })
+  await twin.patch(MachinePool, 'p', { spec: { replicas: 1 } })
+  await twin.settle('the first one is gone')
+  await compareNodes(twin)
+}
+
+const idWithoutNode: Case = async (twin) => {
+  await created(twin, withNodes('a', 'ghost'), pool({ replicas: 2 }))
+  await join(twin, 'a')
+  await twin.settle('one machine has no Node')
+  await join(twin, 'ghost')
+  await twin.settle('its Node has joined')
+}
+
+const ofClass: Case = async (twin) => {
+  const templateRef = (kind: string) => ({ templateRef: { apiVersion: `${stub.group}/v1`, kind, name: 'quick-worker' } })
+  const poolClass = {
+    class: 'pool',
+    bootstrap: templateRef('StubConfigTemplate'),
+    infrastructure: templateRef('StubMachineTemplate'),
+  }
+  const pools = (...machinePools: readonly object[]) => ({ workers: { machinePools } })
+  const one = (more: object = {}) => ({ class: 'pool', name: 'p', replicas: 0, ...more })
+  await twin.behave({ machine: () => reported([]) })
+  await managed.created(twin, { workers: { machinePools: [poolClass] } }, { workers: [], topology: pools(one()) })
+  const steps: readonly (readonly [name: string, topology: object])[] = [
+    ['metadata is set', pools(one({ metadata: { labels: { tier: 'one' }, annotations: { note: 'two' } } }))],
+    ['the Cluster is upgraded', { version: 'v1.35.0' }],
+    ['a second pool', pools(one(), one({ name: 'q' }))],
+    ['the first pool is removed', pools(one({ name: 'q' }))],
+  ]
+  for (const [name, topology] of steps) {
+    await twin.patch(Cluster, clusterName, managed.topology(topology))
+    await twin.settle(name)
+  }
+}
+
 const replicasManaged: Case = async (twin) => {
   const annotations = { 'cluster.x-k8s.io/replicas-managed-by': 'provider' }
   await created(twin, reported([]), pool({ replicas: 2 }, {}, { annotations }))
@@ -115,5 +183,8 @@ export const machinePoolCases: Cases = {
   'machinepool-taken-back': takenBack,
   'machinepool-deleted-behind': deletedBehind,
   'machinepool-machines': withMachines,
+  'machinepool-ids-of-nodes': idsOfNodes,
+  'machinepool-id-without-node': idWithoutNode,
+  'machinepool-of-class': ofClass,
   'machinepool-replicas-managed': replicasManaged,
 }
