@@ -80,6 +80,21 @@ test('a Cluster follows its infrastructure and control plane until its workload 
   ])
 })
 
+test('versions of the control plane are removed with those of its provider, and kept while these are invalid', async () => {
+  env = await coreEnv()
+  await env.create(Cluster, 'demo', { spec: aCluster().spec })
+  await env.create(DevControlPlane, 'demo')
+  await env.settle()
+  const versionsAfter = async (versions: object[] | null) => {
+    await env.patch(DevControlPlane, 'demo', { status: { versions } } as never)
+    return (await env.get(Cluster, 'demo')).status?.controlPlane?.versions
+  }
+  const one = { version: 'v1.34.0', replicas: 3 }
+  expect(await versionsAfter([one])).toEqual([one])
+  expect(await versionsAfter([{ version: 'v1.35.0', replicas: 1 }, one])).toEqual([one])
+  expect(await versionsAfter(null)).toBeUndefined()
+})
+
 test('reports an unresponsive workload cluster after the grace period, and its recovery', async () => {
   env = await coreEnv()
   await env.provisionCluster()

@@ -10,6 +10,7 @@ import {
   statusVersionsOf,
 } from '@capstan/api'
 import { isTrue } from '@capstan/kube'
+import type { External } from '../external/get.ts'
 import { read } from '../external/observed.ts'
 import { mergeVersions } from '../versions-in-use.ts'
 import { isStandAlone } from './descendants.ts'
@@ -60,7 +61,17 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
   })
   const known: Counts = {}
   for (const name of counters) Object.assign(known, defined({ [name]: cluster.status?.controlPlane?.[name] }))
+  // Upstream: earlier versions stay only while the reported ones are invalid.
+  if (hasNoVersions(external)) delete known.versions
   return { ...known, ...reported }
+}
+
+function hasNoVersions({ object, contract }: External): boolean {
+  try {
+    return statusVersionsOf(object, contract) === undefined
+  } catch {
+    return false
+  }
 }
 
 /**
