@@ -192,13 +192,15 @@ export const explained: readonly Explained[] = [
       (/^Machine(Set)? /.test(object) && /^status\.deprecated\.v1beta1\.conditions\[(Machines)?Ready\]/.test(path)),
   },
   {
-    what: 'Addresses that the API server rejects',
+    what: 'Reports of providers that upstream retries without end',
     reason:
-      'upstream writes conditions and the provider ID, then a status that the API server rejects because of more than 256 or of invalid addresses, and retries without end',
-    seen: '`InfrastructureReady` of a Machine names what is wrong with `status.addresses` of the infrastructure machine; until that changes, a Machine is not provisioned, or keeps its addresses, and the rest of its status is written',
-    // No case shows it: Machine, Node, Cluster and events of upstream depend on how far its attempts get.
-    cases: [],
-    matches: () => false,
+      'upstream writes conditions and the provider ID of a Machine, then a status that the API server rejects because of more than 256 or of invalid addresses. The reconcile of a MachinePool panics when its infrastructure reports a failure',
+    seen: '`InfrastructureReady` of a Machine names what is wrong with `status.addresses` of the infrastructure machine; until that changes, a Machine is not provisioned, or keeps its addresses, and the rest of its status is written. `status.deprecated.v1beta1` of a MachinePool has the failure, beside its conditions',
+    // No case has invalid addresses: Machine, Node, Cluster and events of upstream depend on how far its attempts get.
+    cases: ['machinepool-infrastructure-failure'],
+    matches: ({ object, path }) =>
+      object.startsWith('MachinePool ') &&
+      /^(metadata\.managedFields\[core Update status\] \.)?status\.deprecated(\.|$)/.test(path),
   },
   {
     what: 'Invalid variables of topologies',

@@ -111,18 +111,45 @@ const deletedBehind =
     await twin.settle('the Cluster is deleted')
   }
 
-/** Fields of the infrastructure that core copies. */
-const reports =
+/** Fields of a provider that core copies. */
+const reportsOf =
+  (role: 'cluster' | 'controlPlane') =>
   (...steps: (readonly [name: string, report: Report])[]): Case =>
   async (twin) => {
     await withProviders(twin)
     for (const [name, report] of steps) {
-      await twin.behave({ cluster: () => report })
+      await twin.behave({ [role]: () => report })
       await twin.settle(name)
     }
   }
+const reports = reportsOf('cluster')
+const controlPlaneReports = reportsOf('controlPlane')
 
 const provisioned = { initialization: { provisioned: true } }
+const initialized = { initialization: { controlPlaneInitialized: true } }
+
+/** The endpoint comes from the control plane, also before and after it is initialized. */
+const endpointOfControlPlane: Case = async (twin) => {
+  const spec = { controlPlaneEndpoint: { host: 'cp', port: 6443 } }
+  await twin.behave({ cluster: () => ({ status: provisioned }), controlPlane: () => ({ spec }) })
+  await withProviders(twin)
+  await twin.settle('the control plane has an endpoint')
+  await twin.behave({ controlPlane: () => ({ spec, status: initialized }) })
+  await twin.settle('the control plane is initialized')
+  await twin.behave({ controlPlane: () => ({ spec: { controlPlaneEndpoint: { host: 'other', port: 1 } }, status: initialized }) })
+  await twin.settle('another endpoint')
+}
+
+/** Infrastructure that a user manages. */
+const managedByUser: Case = async (twin) => {
+  const annotations = { 'cluster.x-k8s.io/managed-by': 'me' }
+  await twin.create(stub.cluster, { metadata: { name: clusterName, annotations }, spec: {} } as never)
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, cluster())
+  await twin.settle('created')
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('deleted')
+}
 const domain = (name: string, controlPlane?: boolean) => ({ name, ...(controlPlane === undefined ? {} : { controlPlane }) })
 
 const otherOwner: Case = async (twin) => {
@@ -187,6 +214,7 @@ for (const [name, reported] of Object.entries(conditions)) {
   table[`cluster-infrastructure-ready-${name}`] = mirroring('cluster', 'Ready', reported)
   table[`cluster-control-plane-available-${name}`] = mirroring('controlPlane', 'Available', reported)
   table[`cluster-old-infrastructure-ready-${name}`] = mirroring('cluster', 'Ready', reported, oldStub)
+  table[`cluster-old-control-plane-ready-${name}`] = mirroring('controlPlane', 'Ready', reported, oldStub)
 }
 
 export const clusterCases: Cases = {
@@ -210,6 +238,28 @@ export const clusterCases: Cases = {
     ['the failure is no longer reported', { status: { ...provisioned, failureReason: null, failureMessage: null } }],
   ),
   'cluster-other-owner': otherOwner,
+  'cluster-managed-by-user': managedByUser,
+  'cluster-control-plane-endpoint': endpointOfControlPlane,
+  'cluster-control-plane-versions': controlPlaneReports(
+    ['one', { status: { ...initialized, versions: [{ version: 'v1.34.0', replicas: 3 }] } }],
+    [
+      'two',
+      {
+        status: {
+          ...initialized,
+          versions: [
+            { version: 'v1.34.0', replicas: 2 },
+            { version: 'v1.35.0', replicas: 1 },
+          ],
+        },
+      },
+    ],
+    ['none', { status: { ...initialized, versions: null } }],
+  ),
+  'cluster-control-plane-failure': controlPlaneReports(
+    ['failed', { status: { ...initialized, failureReason: 'Bad', failureMessage: 'no quota' } }],
+    ['the failure is no longer reported', { status: { ...initialized, failureReason: null, failureMessage: null } }],
+  ),
   'cluster-paused-infrastructure': pausedInfrastructure,
   'cluster-paused-by-annotation': pausedByAnnotation,
   'cluster-control-plane-replicas': replicasReported,

@@ -102,6 +102,21 @@ const withMachines: Case = async (twin) => {
   await twin.settle('listed')
 }
 
+/** Reports of the infrastructure, one after the other. */
+const reports =
+  (...steps: readonly (readonly [name: string, status: object])[]): Case =>
+  async (twin) => {
+    await created(twin, reported([]), pool({ replicas: 0 }))
+    for (const [name, status] of steps) {
+      await twin.behave({ machine: () => reported([], status) })
+      await twin.settle(name)
+    }
+  }
+
+const readyIs = (status: string, more: object) => ({
+  conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...more }],
+})
+
 const idOf = (name: string) => `twin://${name}`
 const withNodes = (...names: readonly string[]) => reported(names.map(idOf))
 
@@ -183,6 +198,16 @@ export const machinePoolCases: Cases = {
   'machinepool-taken-back': takenBack,
   'machinepool-deleted-behind': deletedBehind,
   'machinepool-machines': withMachines,
+  'machinepool-infrastructure-ready': reports(
+    ['true', readyIs('True', { reason: 'Fine' })],
+    ['false', readyIs('False', { reason: 'Broken', message: 'no quota' })],
+    ['unknown', readyIs('Unknown', { reason: 'Asking', message: 'why' })],
+  ),
+  'machinepool-infrastructure-failure': reports(
+    ['failed', { failureReason: 'Bad', failureMessage: 'no quota' }],
+    ['the failure is no longer reported', { failureReason: null, failureMessage: null }],
+  ),
+  'machinepool-instances': reports(['instances', { instances: [{ instanceID: 'i-1', version: 'v1.30.0' }] }]),
   'machinepool-ids-of-nodes': idsOfNodes,
   'machinepool-id-without-node': idWithoutNode,
   'machinepool-of-class': ofClass,

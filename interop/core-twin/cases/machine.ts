@@ -84,6 +84,18 @@ const reports =
     }
   }
 
+/** Reports of the bootstrap provider, one after the other. */
+const configReports =
+  (...steps: (readonly [name: string, status: object])[]): Case =>
+  async (twin) => {
+    await readyMachine(twin)
+    for (const [name, status] of steps) {
+      const created = { initialization: { dataSecretCreated: true }, dataSecretName: 'data' }
+      await twin.behave({ config: () => ({ status: { ...created, ...status } }) })
+      await twin.settle(name)
+    }
+  }
+
 const conditionOf = (status: string, more: object = {}) => ({
   conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...more }],
 })
@@ -198,6 +210,12 @@ const readinessGate: Case = async (twin) => {
 }
 
 export const machineCases: Cases = {
+  'machine-config-ready': configReports(
+    ['true', conditionOf('True', { reason: 'Fine' })],
+    ['false', conditionOf('False', { reason: 'Broken', message: 'no quota' })],
+    ['unknown', conditionOf('Unknown', { reason: 'Asking', message: 'why' })],
+  ),
+  'machine-config-failure': configReports(['failed', { failureReason: 'Bad', failureMessage: 'no quota' }]),
   'machine-infrastructure-true': reports(['true', { status: conditionOf('True', { reason: 'Fine' }) }]),
   'machine-infrastructure-false': reports(['false', { status: conditionOf('False', { reason: 'Broken', message: 'no quota' }) }]),
   'machine-infrastructure-unknown': reports([
