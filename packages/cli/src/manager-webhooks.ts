@@ -8,12 +8,13 @@ import {
   replaceConversionUrls,
   webhookHandler,
   type WebhookPlace,
+  withTimeout,
 } from '@capstan/controller'
 import { referenceVersions } from '@capstan/core'
 import type { Listening, ServingCertificate, WatchedFiles } from '@capstan/extension'
 import { keepOwnCertificate, listen, servingCertificateFrom, watchFiles } from '@capstan/extension'
 import type { Admission, Client, Clock, DeclaredKind, Logger, ObjectKey, Reader, WebhookClientConfig } from '@capstan/kube'
-import { durationText, messageOf, orAbsent, resourceName, seconds, ValidatingWebhookConfiguration } from '@capstan/kube'
+import { messageOf, orAbsent, resourceName, seconds, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { type ProviderName, providerKinds } from '@capstan/lab'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { UsageError } from './io.ts'
@@ -226,10 +227,8 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
       certificates.close()
       if (isConfigured && options.isAlone && !flags.webhookService) {
         const own = place(ConvertPath).url
-        await inTime(
-          removeManagerWebhooks(client, providers, (url) => url === own),
-          clock,
-        ).catch((err: unknown) =>
+        const removed = () => removeManagerWebhooks(client, providers, (url) => url === own)
+        await withTimeout(clock, MostToRemove, removed).catch((err: unknown) =>
           log.error('Cannot remove everything that names the webhooks of this manager: run capstan manager --remove-webhooks', {
             names: configurations.map(({ name }) => name).join(', '),
             reason: messageOf(err),
@@ -238,19 +237,6 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
       }
       await listening?.close()
     },
-  }
-}
-
-/** @throws Error when the work takes longer than `MostToRemove` */
-async function inTime(work: Promise<void>, clock: Clock): Promise<void> {
-  const late = Promise.withResolvers<never>()
-  const limit = clock.schedule(MostToRemove, () =>
-    late.reject(new Error(`the API server has not finished after ${durationText(MostToRemove)}`)),
-  )
-  try {
-    await Promise.race([work, late.promise])
-  } finally {
-    limit.cancel()
   }
 }
 

@@ -17,3 +17,4 @@ export { checkLeaseTerms, defaultLeaseTerms, holderOf, type LeaseTerms } from '.
 export { Informer } from './informer.ts'
 export { Queue } from './queue.ts'
 export * from './review-access.ts'
+export { withTimeout } from './unless-aborted.ts'
