@@ -93,6 +93,8 @@ test('versions of the control plane are removed with those of its provider, and 
   expect(await versionsAfter([one])).toEqual([one])
   expect(await versionsAfter([{ version: 'v1.35.0', replicas: 1 }, one])).toEqual([one])
   expect(await versionsAfter(null)).toBeUndefined()
+  expect(await versionsAfter([one])).toEqual([one])
+  expect(await versionsAfter([])).toBeUndefined()
 })
 
 test('reports an unresponsive workload cluster after the grace period, and its recovery', async () => {

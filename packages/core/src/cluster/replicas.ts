@@ -10,7 +10,6 @@ import {
   statusVersionsOf,
 } from '@capstan/api'
 import { isTrue } from '@capstan/kube'
-import type { External } from '../external/get.ts'
 import { read } from '../external/observed.ts'
 import { mergeVersions } from '../versions-in-use.ts'
 import { isStandAlone } from './descendants.ts'
@@ -57,21 +56,14 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
     readyReplicas: count(readyReplicas),
     availableReplicas: usable(isCount, () => availableReplicasOf(external.object, external.contract)),
     upToDateReplicas: count(upToDateReplicas),
-    versions: usable(areVersions, () => statusVersionsOf(external.object, external.contract)),
+    versions: usable(areVersions, () => statusVersionsOf(external.object, external.contract) ?? []),
   })
   const known: Counts = {}
   for (const name of counters) Object.assign(known, defined({ [name]: cluster.status?.controlPlane?.[name] }))
+  const counts: Counts = { ...known, ...reported }
   // Upstream: earlier versions stay only while the reported ones are invalid.
-  if (hasNoVersions(external)) delete known.versions
-  return { ...known, ...reported }
-}
-
-function hasNoVersions({ object, contract }: External): boolean {
-  try {
-    return statusVersionsOf(object, contract) === undefined
-  } catch {
-    return false
-  }
+  if (counts.versions?.length === 0) delete counts.versions
+  return counts
 }
 
 /**
