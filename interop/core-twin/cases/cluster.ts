@@ -49,8 +49,9 @@ const paused: Case = async (twin) => {
   await twin.settle('the deleted Cluster is resumed')
 }
 
-const withProviders = async (twin: Twin, kinds = stub): Promise<void> => {
-  await twin.create(kinds.cluster, named(clusterName, { spec: {} }))
+/** Creates provider objects and their Cluster; `metadata` is that of the infrastructure object. */
+const withProviders = async (twin: Twin, kinds = stub, metadata: object = {}): Promise<void> => {
+  await twin.create(kinds.cluster, named(clusterName, { metadata: { name: clusterName, ...metadata }, spec: {} }))
   await twin.create(kinds.controlPlane, named(clusterName, { spec: {} }))
   await twin.create(Cluster, cluster({}, kinds))
 }
@@ -143,9 +144,7 @@ const endpointOfControlPlane: Case = async (twin) => {
 /** Infrastructure that a user manages. */
 const managedByUser: Case = async (twin) => {
   const annotations = { 'cluster.x-k8s.io/managed-by': 'me' }
-  await twin.create(stub.cluster, { metadata: { name: clusterName, annotations }, spec: {} } as never)
-  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
-  await twin.create(Cluster, cluster())
+  await withProviders(twin, stub, { annotations })
   await twin.settle('created')
   await twin.delete(Cluster, clusterName)
   await twin.settle('deleted')
@@ -154,17 +153,13 @@ const domain = (name: string, controlPlane?: boolean) => ({ name, ...(controlPla
 
 const otherOwner: Case = async (twin) => {
   const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x', controller: true }]
-  await twin.create(stub.cluster, { metadata: { name: clusterName, ownerReferences }, spec: {} } as never)
-  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
-  await twin.create(Cluster, cluster())
+  await withProviders(twin, stub, { ownerReferences })
   await twin.settle('the infrastructure has another controller')
 }
 
 const pausedInfrastructure: Case = async (twin) => {
   const annotations = { 'cluster.x-k8s.io/paused': '' }
-  await twin.create(stub.cluster, { metadata: { name: clusterName, annotations }, spec: {} } as never)
-  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
-  await twin.create(Cluster, cluster())
+  await withProviders(twin, stub, { annotations })
   await twin.settle('the infrastructure is paused')
 }
 
