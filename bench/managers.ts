@@ -8,13 +8,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Cluster, ClusterClass, Machine } from '@capstan/api'
-import { shardLease, shardOf } from '@capstan/controller'
 import { type Client, isTrue, Lease, Namespace, seconds, sleep, systemClock } from '@capstan/kube'
 import { type CapstanProcess, startCapstan } from '../interop/capstan-process.ts'
 import { createFile } from '../interop/life/life.ts'
 import { type AuditEvent, auditPolicy, readAudit } from '../interop/manifests/audit.ts'
 import type { ServedPlane } from '../interop/plane.ts'
 import { startRealPlane } from '../interop/real-plane.ts'
+import { namespacesOfShards, sharesOf } from '../interop/shards.ts'
 import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
 import { until } from '../interop/until.ts'
@@ -58,9 +58,7 @@ const Shards = 6
 const sharing = (managers: number): Side => ({
   ...capstan,
   name: `${managers} core manager${managers === 1 ? '' : 's'}`,
-  namespaces: Array.from({ length: Shards }, (_, shard) => {
-    for (let i = 0; ; i++) if (shardOf({ namespace: `shared-${i}` }, Shards) === shard) return `shared-${i}`
-  }),
+  namespaces: namespacesOfShards(Shards),
   async start(plane) {
     const flags = ['core', '--leader-elect', `--leader-elect-shards=${Shards}`, '--webhook-cert-secret=default/webhooks']
     const running = await startCapstanManagers(plane, [...Array.from({ length: managers }, () => flags), ['local']])
@@ -70,10 +68,8 @@ const sharing = (managers: number): Side => ({
 })
 
 const areDivided = (managers: number) => (all: readonly Lease[]) => {
-  const names = Array.from({ length: Shards }, (_, shard) => shardLease('controller-leader-election-capi', shard, Shards))
-  const holders = all.filter(({ metadata }) => names.includes(metadata.name)).map(({ spec }) => spec?.holderIdentity ?? '')
-  const counts = [...new Set(holders)].map((one) => holders.filter((other) => other === one).length)
-  return holders.length === Shards && counts.length === managers && Math.max(...counts) - Math.min(...counts) <= 1
+  const shares = sharesOf(all, 'controller-leader-election-capi', Shards)
+  return shares?.length === managers && shares[0]! - shares.at(-1)! <= 1
 }
 
 /** Starts one process for each list: its provider, and its further flags. */

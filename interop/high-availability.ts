@@ -8,7 +8,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { Cluster } from '@capstan/api'
-import { shardLease, shardOf } from '@capstan/controller'
 import { Lease, Namespace } from '@capstan/kube'
 import { Checks } from './capstan-process.ts'
 import {
@@ -29,6 +28,7 @@ import type { ServedPlane } from './plane.ts'
 import { Programs } from './programs.ts'
 import { progressSince } from './progress.ts'
 import { startRealPlane } from './real-plane.ts'
+import { namespacesOfShards, sharesOf } from './shards.ts'
 import type { Suite } from './suite.ts'
 import { until } from './until.ts'
 
@@ -148,9 +148,7 @@ async function ended({ program }: Pod): Promise<void> {
 
 const shards = 4
 /** One namespace for each shard. */
-const sharedNamespaces = Array.from({ length: shards }, (_, shard) => {
-  for (let i = 0; ; i++) if (shardOf({ namespace: `shared-${i}` }, shards) === shard) return `shared-${i}`
-})
+const sharedNamespaces = namespacesOfShards(shards)
 
 /** Replicas join, are killed and are stopped while there is work in every namespace. No replica gets back a shard that it has released. */
 async function share(plane: ServedPlane, replicas: Replicas, checks: Checks): Promise<void> {
@@ -159,12 +157,7 @@ async function share(plane: ServedPlane, replicas: Replicas, checks: Checks): Pr
   const args = [`--leader-elect-shards=${shards}`]
   /** Resolves when managers hold these numbers of shard Leases, largest first. */
   const divided = (what: string, ...wanted: readonly number[]) =>
-    until(client, Lease, what, (all) => {
-      const names = Array.from({ length: shards }, (_, shard) => shardLease(lease.name, shard, shards))
-      const holders = all.filter(({ metadata }) => names.includes(metadata.name)).map(({ spec }) => spec?.holderIdentity ?? '')
-      const counts = [...new Set(holders)].map((one) => holders.filter((other) => other === one).length)
-      return holders.length === shards && !holders.includes('') && counts.sort((a, b) => b - a).join() === wanted.join()
-    })
+    until(client, Lease, what, (all) => sharesOf(all, lease.name, shards)?.join() === wanted.join())
   const scenes = sharedNamespaces.map(
     (namespace): Scene => ({ client, namespace, kit: localKit, checks, progress: () => {}, limit: 180 }),
   )
