@@ -1,17 +1,14 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Cluster } from '@capstan/api'
-import { seconds, silent, sleep, systemClock, systemRandom } from '@capstan/kube'
-import { memoryStores, type Plane } from '@capstan/lab'
+import { seconds, sleep, systemClock } from '@capstan/kube'
+import type { Plane } from '@capstan/lab'
 import { createFrom } from '@capstan/testing'
-import { servePlane } from '../packages/cli/src/serve-plane.ts'
 import type { Answered } from './clusters-client.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, megabytes, now } from './figure.ts'
+import { startBenchPlane } from './plane.ts'
 
 /** Measures the time from apply to Available of many clusters at once, each with one control plane machine and two workers, without simulated delays. */
 export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Figure> {
@@ -20,18 +17,7 @@ export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Fig
 
 async function* measure(count: number, windowSeconds: number): AsyncIterable<Figure> {
   globalThis.gc?.()
-  const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'))
-  const kubeconfig = join(folder, 'kubeconfig')
-  const { plane, close } = await servePlane({
-    stores: memoryStores(),
-    clock: systemClock,
-    random: systemRandom,
-    log: silent,
-    pki: undefined,
-    portFile: undefined,
-    port: 0,
-    kubeconfig,
-  })
+  const { plane, kubeconfig, close } = await startBenchPlane()
   const asking = await startAsking(kubeconfig)
   const memoryBefore = process.memoryUsage().rss
   await createFrom(plane.client, new URL('clusterclass.yaml', import.meta.url))
@@ -63,7 +49,6 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
     }
   }
   await close()
-  rmSync(folder, { recursive: true })
 }
 
 /** A client in a child process that repeatedly gets one object over HTTPS. */

@@ -4,18 +4,15 @@
  */
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type Server } from 'node:net'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Cluster, Machine } from '@capstan/api'
-import { hours, isTrue, Secret, seconds, silent, sleep, systemClock, systemRandom } from '@capstan/kube'
-import { formatKubeconfig, issueCertificate, makeAuthority } from '@capstan/kube/node'
-import { memoryStores } from '@capstan/lab'
+import { hours, isTrue, Secret, seconds, sleep, systemClock } from '@capstan/kube'
+import { formatKubeconfig, issueCertificate, kubeconfigFor, makeAuthority } from '@capstan/kube/node'
 import { createFrom } from '@capstan/testing'
+import { freePorts } from '../interop/programs.ts'
 import { until } from '../interop/until.ts'
-import { servePlane } from '../packages/cli/src/serve-plane.ts'
 import { aCluster } from './clusters.ts'
 import { type BenchOptions, type Figure, inParallel, median, now } from './figure.ts'
+import { startBenchPlane } from './plane.ts'
 
 const machinesOfCluster = 3
 const Delay = seconds(8)
@@ -45,17 +42,7 @@ interface Scale {
 }
 
 async function timeToAvailable({ count, others, kubeconfigs, pause }: Scale): Promise<number> {
-  const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'))
-  const { plane, close } = await servePlane({
-    stores: memoryStores(),
-    clock: systemClock,
-    random: systemRandom,
-    log: silent,
-    pki: undefined,
-    portFile: undefined,
-    port: 0,
-    kubeconfig: join(folder, 'kubeconfig'),
-  })
+  const { plane, close } = await startBenchPlane()
   const { client } = plane
   try {
     await createFrom(client, new URL('clusterclass.yaml', import.meta.url))
@@ -79,7 +66,6 @@ async function timeToAvailable({ count, others, kubeconfigs, pause }: Scale): Pr
     return (now() - started) / 1000
   } finally {
     await close()
-    rmSync(folder, { recursive: true })
   }
 }
 
@@ -104,29 +90,12 @@ async function startUnreachable() {
     https(expired, 0),
     https(valid, Delay),
   ]
-  const ports = await Promise.all(servers.map(listening))
-  const refused = createServer()
-  ports.push(await listening(refused))
-  await closed(refused)
-
+  // Nothing listens on the last port: connections to it are refused.
+  const ports = [...(await Promise.all(servers.map(listening))), ...(await freePorts(1))]
   const user = await issueCertificate(authority, systemClock, { commonName: 'bench', usages: ['client'] })
-  const encode = (text: string) => Buffer.from(text).toString('base64')
+  const access = { ca: authority.certificate, certificate: user.certificate, key: user.key }
   const kubeconfigs = ports.map((port) =>
-    formatKubeconfig({
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [
-        {
-          name: 'workload',
-          cluster: { server: `https://127.0.0.1:${port}`, 'certificate-authority-data': encode(authority.certificate) },
-        },
-      ],
-      users: [
-        { name: 'bench', user: { 'client-certificate-data': encode(user.certificate), 'client-key-data': encode(user.key) } },
-      ],
-      contexts: [{ name: 'workload', context: { cluster: 'workload', user: 'bench' } }],
-      'current-context': 'workload',
-    }),
+    formatKubeconfig(kubeconfigFor('workload', { server: `https://127.0.0.1:${port}`, ...access })),
   )
   return {
     kubeconfigs,
@@ -140,5 +109,3 @@ async function listening(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return (server.address() as AddressInfo).port
 }
-
-const closed = (server: Server) => new Promise<void>((resolve) => server.close(() => resolve()))
