@@ -9,7 +9,14 @@ export type Observed =
   | { readonly state: 'none' }
   /** The object does not exist. */
   | { readonly state: 'missing' }
-  | { readonly state: 'found'; readonly external: External }
+  | Found
+
+export interface Found {
+  readonly state: 'found'
+  readonly external: External
+  /** How the object breaks the contract, set by `readContract`; absent: not at all, or in a way that upstream reports in another form. */
+  invalid?: string
+}
 
 export const unread: Observed = { state: 'unread' }
 
@@ -58,3 +65,6 @@ export function isReached(external: External, field: ContractField<boolean>): bo
 }
 
 export const found = (what: Observed): External | undefined => (what.state === 'found' ? what.external : undefined)
+
+/** Returns how the object breaks the contract; `undefined` when nothing was found to break it. */
+export const invalidOf = (what: Observed): string | undefined => (what.state === 'found' ? what.invalid : undefined)

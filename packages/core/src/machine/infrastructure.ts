@@ -1,10 +1,10 @@
-import { addressesOf, InfraMachineContract, type MachineAddress, MachineConditions } from '@capstan/api'
+import { addressesOf, InfraMachineContract, MachineConditions } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
-import { isDeleting, messageOf, type NewCondition, TerminalError } from '@capstan/kube'
+import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { mirrored } from '../external/mirrored.ts'
-import type { External } from '../external/get.ts'
-import { readTyped } from '../external/observed.ts'
+import { invalidOf, readTyped } from '../external/observed.ts'
+import { readContract } from '../external/read-contract.ts'
 import { observeReference } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
 
@@ -30,7 +30,7 @@ export const infrastructure: MachinePhase = async (scope, io) => {
   if (!providerID) return wait(`${ref.kind} ${ref.name} to report spec.providerID`)
 
   const status = (machine.status ??= {})
-  const addresses = readAddresses(scope, external)
+  const addresses = readContract(scope.infrastructure, addressesOf)
   if (addresses) status.addresses = addresses
   // Upstream: the deprecated spec field still wins when a provider sets it.
   const chosen = readTyped(external, InfraMachineContract.specFailureDomain, 'string')
@@ -44,20 +44,9 @@ export const infrastructure: MachinePhase = async (scope, io) => {
   return proceed()
 }
 
-/** @throws TerminalError when addresses are invalid: a retry does not help, and a change of the object enqueues the Machine */
-function readAddresses(scope: MachineScope, { object, contract }: External): MachineAddress[] | undefined {
-  try {
-    return addressesOf(object, contract)
-  } catch (err) {
-    const { kind, metadata } = object
-    scope.invalid = `${kind} ${metadata.namespace}/${metadata.name} breaks the contract: ${messageOf(err)}`
-    throw new TerminalError(scope.invalid)
-  }
-}
-
 /** Returns the InfrastructureReady condition. Pure. */
 export function infrastructureReady(scope: MachineScope): NewCondition {
-  const { machine, infrastructure, invalid } = scope
+  const { machine, infrastructure } = scope
   const { kind } = machine.spec.infrastructureRef
   const unexpected = isDeleting(machine) ? '' : ' while the Machine still exists'
   const condition = mirrored(infrastructure, {
@@ -68,6 +57,7 @@ export function infrastructureReady(scope: MachineScope): NewCondition {
     reached: wasProvisioned(scope),
     deleted: wasProvisioned(scope) ? `${kind} has been deleted${unexpected}` : undefined,
   })
+  const invalid = invalidOf(infrastructure)
   return invalid === undefined ? condition : { ...condition, message: invalid }
 }
 

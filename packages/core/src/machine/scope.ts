@@ -15,8 +15,6 @@ export interface MachineScope {
   readonly machineDeployment: MachineDeployment | undefined
   bootstrap: Observed
   infrastructure: Observed
-  /** How the infrastructure machine breaks the contract; absent: not at all, or in a way that upstream reports in another form. */
-  invalid?: string
   node: ObservedNode
   /** Progress of an in-place update; absent when the extension reports no message. */
   update?: UpdateStage

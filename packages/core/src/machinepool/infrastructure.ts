@@ -1,9 +1,9 @@
 import { InfraMachinePoolContract, isPoolProvisioned, poolReplicasOf, providerIDsOf } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
-import { equal, isDeleting, keyOf, messageOf, TerminalError } from '@capstan/kube'
-import type { External } from '../external/get.ts'
+import { equal, isDeleting, keyOf, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
-import { found } from '../external/observed.ts'
+import type { Found } from '../external/observed.ts'
+import { readContract } from '../external/read-contract.ts'
 import { reportNodeCounts } from './legacy-status.ts'
 import { observeReference } from './reference.ts'
 import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
@@ -23,7 +23,7 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
   setFailure(machinePool, failureOf(external, InfraMachinePoolContract))
   if (isDeleting(external.object)) return proceed()
 
-  const infrastructureProvisioned = readContract(scope, external, isPoolProvisioned)
+  const infrastructureProvisioned = readContract(scope.infrastructure, isPoolProvisioned)
   const status = (machinePool.status ??= {})
   status.initialization = { ...status.initialization, infrastructureProvisioned }
   // Upstream: provider IDs and replicas are not read while the workload cluster is disconnected.
@@ -34,13 +34,13 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
 /** Copies provider IDs and replicas of a provisioned pool, both or neither. */
 export const providerIDs: MachinePoolPhase = async (scope) => {
   const { machinePool } = scope
-  const external = livingInfrastructure(scope)
-  if (!external || !scope.workload) return proceed()
-  const { kind, metadata } = external.object
+  const pool = livingInfrastructure(scope)
+  if (!pool || !scope.workload) return proceed()
+  const { kind, metadata } = pool.external.object
   if (!machinePool.status?.initialization?.infrastructureProvisioned) return wait(`${kind} ${metadata.name} to be provisioned`)
-  const [ids, replicas] = readContract(scope, external, (pool, contract) => [
-    providerIDsOf(pool, contract),
-    poolReplicasOf(pool, contract),
+  const [ids, replicas] = readContract(pool, (object, contract) => [
+    providerIDsOf(object, contract),
+    poolReplicasOf(object, contract),
   ])
   if (replicas !== undefined) machinePool.status.replicas = replicas
   const total = machinePool.status.replicas ?? 0
@@ -54,26 +54,5 @@ export const providerIDs: MachinePoolPhase = async (scope) => {
 }
 
 /** Returns the infrastructure machine pool; `undefined` when it was not found or is being deleted. */
-export function livingInfrastructure({ infrastructure }: MachinePoolScope): External | undefined {
-  const external = found(infrastructure)
-  return external && !isDeleting(external.object) ? external : undefined
-}
-
-/**
- * Reads contract fields with `readFields`.
- * @throws TerminalError when a field is invalid; its message is also kept as `scope.invalid`, for conditions
- */
-export function readContract<T>(
-  scope: MachinePoolScope,
-  { object, contract }: External,
-  readFields: (object: object, contract: External['contract']) => T,
-): T {
-  try {
-    return readFields(object, contract)
-  } catch (err) {
-    const { kind, metadata } = object
-    scope.invalid = `${kind} ${metadata.namespace}/${metadata.name} breaks the contract: ${messageOf(err)}`
-    // A retry does not help; a change of the object enqueues the MachinePool.
-    throw new TerminalError(scope.invalid)
-  }
-}
+export const livingInfrastructure = ({ infrastructure }: MachinePoolScope): Found | undefined =>
+  infrastructure.state === 'found' && !isDeleting(infrastructure.external.object) ? infrastructure : undefined

@@ -4,7 +4,7 @@
  */
 import { BootstrapConfigContract, type MachinePool } from '@capstan/api'
 import { isDeleting, legacyFalse, legacyTrue, mirrorProviderReady, type NewLegacyCondition } from '@capstan/kube'
-import { found, read } from '../external/observed.ts'
+import { found, invalidOf, read } from '../external/observed.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import type { MachinePoolScope } from './scope.ts'
 
@@ -50,8 +50,9 @@ function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacy
   return [mirrorProviderReady(external.object, type, fallback)]
 }
 
-function infrastructureReady({ machinePool, infrastructure, invalid }: MachinePoolScope): NewLegacyCondition[] {
+function infrastructureReady({ machinePool, infrastructure }: MachinePoolScope): NewLegacyCondition[] {
   const type = 'InfrastructureReady'
+  const invalid = invalidOf(infrastructure)
   // Upstream only logs that an object breaks the contract.
   if (invalid !== undefined) return [legacyFalse(type, 'IncorrectExternalRef', 'Error', invalid)]
   if (infrastructure.state === 'missing') {

@@ -32,9 +32,10 @@ import {
 } from '@capstan/kube'
 import { externalKind } from '../external/contract-version.ts'
 import type { External } from '../external/get.ts'
-import { read } from '../external/observed.ts'
+import { type Found, read } from '../external/observed.ts'
+import { readContract } from '../external/read-contract.ts'
 import { type MetadataPatch, metadataPatch } from '../managed-metadata.ts'
-import { livingInfrastructure, readContract } from './infrastructure.ts'
+import { livingInfrastructure } from './infrastructure.ts'
 import { type MachinePoolIO, MachinePoolManager, type MachinePoolPhase, type MachinePoolScope } from './scope.ts'
 
 /** Most Machines that one reconcile writes: a pool may have 10,000. */
@@ -42,9 +43,9 @@ export const MaxWrites = 200
 
 /** Creates or updates one Machine for each infrastructure machine of the pool. */
 export const createMachines: MachinePoolPhase = async (scope, io) => {
-  const external = livingInfrastructure(scope)
-  if (!external || !scope.workload) return proceed()
-  const infraMachines = await infraMachinesOf(scope, external, io)
+  const pool = livingInfrastructure(scope)
+  if (!pool || !scope.workload) return proceed()
+  const infraMachines = await infraMachinesOf(scope, pool, io)
   if (!infraMachines) return proceed()
 
   const byInfraName = new Map(machinesOf(scope.machinePool, io).map((machine) => [machine.spec.infrastructureRef.name, machine]))
@@ -130,14 +131,14 @@ const machinesOf = ({ metadata, spec }: MachinePool, { cache }: MachinePoolIO): 
 /** Lists the infrastructure machines of the pool; `undefined` when its provider has no such kind. */
 async function infraMachinesOf(
   scope: MachinePoolScope,
-  external: External,
+  pool: Found,
   io: MachinePoolIO,
 ): Promise<readonly External[] | undefined> {
   const { machinePool } = scope
-  const kindName = readContract(scope, external, infrastructureMachineKindOf)
+  const kindName = readContract(pool, infrastructureMachineKindOf)
   if (kindName === undefined) return undefined
   await io.watch(CustomResourceDefinition as Kind, () => [])
-  const { group } = parseApiVersion(external.object.apiVersion)
+  const { group } = parseApiVersion(pool.external.object.apiVersion)
   const of = await externalKind(io.cache, { apiGroup: group, kind: kindName })
   await io.watch(of.kind, poolOfLabels)
   const { metadata, spec } = machinePool

@@ -12,8 +12,6 @@ export interface MachinePoolScope {
   readonly cluster: Cluster
   bootstrap: Observed
   infrastructure: Observed
-  /** Error message when a field of the infrastructure breaks the contract. */
-  invalid?: string
   /** Connection to the workload cluster; absent when it is disconnected or was not needed. */
   workload: WorkloadCluster | undefined
   /** Machines of the pool, including those being deleted; absent until they were listed. */

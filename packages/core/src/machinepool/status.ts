@@ -10,7 +10,7 @@ import {
   pausedCondition,
 } from '@capstan/api'
 import { isDeleting, isTrue, setConditions } from '@capstan/kube'
-import { found } from '../external/observed.ts'
+import { found, invalidOf } from '../external/observed.ts'
 import { mergeVersions } from '../versions-in-use.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import type { MachinePoolScope } from './scope.ts'
@@ -32,7 +32,7 @@ export function reportStatus(scope: MachinePoolScope, now: number): void {
 
 /** Writes the counts; earlier ones stay when the infrastructure is missing or breaks the contract. */
 function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void {
-  if (scope.invalid !== undefined) return
+  if (invalidOf(scope.infrastructure) !== undefined) return
   const external = found(scope.infrastructure)
   if (!external) return
   const { machinePool, machines, nodes } = scope
