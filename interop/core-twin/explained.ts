@@ -194,8 +194,8 @@ export const explained: readonly Explained[] = [
   {
     what: 'Reports of providers that upstream retries without end',
     reason:
-      'upstream writes conditions and the provider ID of a Machine, then a status that the API server rejects because of more than 256 or of invalid addresses. The reconcile of a MachinePool panics when its infrastructure reports a failure',
-    seen: '`InfrastructureReady` of a Machine names what is wrong with `status.addresses` of the infrastructure machine; until that changes, a Machine is not provisioned, or keeps its addresses, and the rest of its status is written. `status.deprecated.v1beta1` of a MachinePool has the failure, beside its conditions',
+      'upstream copies more than 256 or invalid addresses, or a longer provider ID, failure domain, Secret name or endpoint than the API server accepts, which rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure',
+    seen: '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the field and what is wrong with it; until that changes, the object is not provisioned, or keeps what was copied earlier, and the rest of its status is written. A Cluster waits for the provider. `status.deprecated.v1beta1` of a MachinePool has the failure, beside its conditions',
     // No case has invalid addresses: Machine, Node, Cluster and events of upstream depend on how far its attempts get.
     cases: ['machinepool-infrastructure-failure'],
     matches: ({ object, path }) =>

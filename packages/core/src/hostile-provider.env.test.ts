@@ -128,6 +128,16 @@ describe('an infrastructure machine', () => {
     expect(conditionText(await env.get(Machine, 'other'), 'InfrastructureReady')).toMatch(/^True/)
   })
 
+  /** A Machine with bootstrap data, whose infrastructure machine has a provider ID. */
+  async function aBootstrappedMachine(): Promise<void> {
+    await env.provisionCluster()
+    await env.create(DevConfig, 'm')
+    await env.create(DevMachine, 'm', { spec: { providerID: 'dev:///m' } })
+    await env.create(Machine, 'm', {
+      spec: { ...aMachine().spec, bootstrap: { dataSecretName: 'data' }, infrastructureRef: ref('m') },
+    })
+  }
+
   const address = (text: string, type = 'InternalIP') => ({ type, address: text })
   const many = repeated(10_000, (i) => address(`10.0.0.${i}`))
 
@@ -142,12 +152,7 @@ describe('an infrastructure machine', () => {
     ],
     ['addresses that are a number', 7, ': expected a list, got number'],
   ])('with %s is not provisioned until they are valid, and a condition has the reason', async (_, addresses, message) => {
-    await env.provisionCluster()
-    await env.create(DevConfig, 'm')
-    await env.create(DevMachine, 'm', { spec: { providerID: 'dev:///m' } })
-    await env.create(Machine, 'm', {
-      spec: { ...aMachine().spec, bootstrap: { dataSecretName: 'data' }, infrastructureRef: ref('m') },
-    })
+    await aBootstrappedMachine()
     const work = await writesOf(() => env.patch(DevMachine, 'm', { status: { ...provisioned, addresses } }))
     expect(work.writes).toBeLessThan(10)
     expect(conditionText(await machine(), 'InfrastructureReady')).toContain(
@@ -157,6 +162,32 @@ describe('an infrastructure machine', () => {
     await env.patch(DevMachine, 'm', { status: { addresses: [address('10.0.0.1')] } })
     expect(conditionText(await machine(), 'InfrastructureReady')).toBe('True Ready')
     expect((await machine()).status?.addresses).toEqual([address('10.0.0.1')])
+  })
+
+  test.each([
+    ['provider ID', { spec: { providerID: 'x'.repeat(513) } }, 'spec.providerID: expected at most 512 characters, got 513'],
+    [
+      'failure domain',
+      { status: { failureDomain: 'x'.repeat(257) } },
+      'status.failureDomain: expected at most 256 characters, got 257',
+    ],
+    [
+      'failure domain in its spec',
+      { spec: { failureDomain: 'x'.repeat(257) } },
+      'spec.failureDomain: expected at most 256 characters, got 257',
+    ],
+  ])('with a long %s is not provisioned until it is valid, and a condition has the reason', async (_, reported, message) => {
+    await aBootstrappedMachine()
+    const status = { ...provisioned, ...('status' in reported ? reported.status : {}) }
+    const work = await writesOf(() => env.patch(DevMachine, 'm', { ...reported, status }))
+    expect(work.writes).toBeLessThan(10)
+    expect(conditionText(await machine(), 'InfrastructureReady')).toBe(
+      `False NotReady: DevMachine default/m breaks the contract: ${message}`,
+    )
+    expect((await machine()).status?.initialization?.infrastructureProvisioned).toBeUndefined()
+    await env.patch(DevMachine, 'm', { spec: { providerID: 'dev:///m', failureDomain: null }, status: { failureDomain: 'a' } })
+    expect(conditionText(await machine(), 'InfrastructureReady')).toBe('True Ready')
+    expect(await machine()).toMatchObject({ spec: { providerID: 'dev:///m' }, status: { failureDomain: 'a' } })
   })
 
   test('that reports 10,000 addresses later keeps the earlier ones, and its Machine reports other changes', async () => {
@@ -214,6 +245,39 @@ describe('an infrastructure machine', () => {
   })
 })
 
+describe('a bootstrap config', () => {
+  const created = (dataSecretName: unknown) => ({ status: { initialization: { dataSecretCreated: true }, dataSecretName } })
+
+  test.each([
+    ['a long name', 'x'.repeat(254), 'expected at most 253 characters, got 254'],
+    ['a number as the name', 7, 'expected a string, got number'],
+  ])('with %s of its Secret leads to a condition of the Machine, until it is valid', async (_, name, message) => {
+    await env.provisionCluster()
+    await env.create(DevMachine, 'm1')
+    await env.create(DevConfig, 'm1')
+    await env.create(Machine, 'm1', { spec: aMachine().spec })
+    const work = await writesOf(() => env.patch(DevConfig, 'm1', created(name)))
+    expect(work.writes).toBeLessThan(10)
+    const condition = async () => conditionText(await env.get(Machine, 'm1'), 'BootstrapConfigReady')
+    expect(await condition()).toBe(`False NotReady: DevConfig default/m1 breaks the contract: status.dataSecretName: ${message}`)
+    await env.patch(DevConfig, 'm1', created('data'))
+    expect(await condition()).toBe('True Ready')
+    expect((await env.get(Machine, 'm1')).spec.bootstrap.dataSecretName).toBe('data')
+  })
+
+  test('with a long name of its Secret leads to a condition of the MachinePool, until it is valid', async () => {
+    await env.provisionCluster()
+    await env.create(DevConfig, 'mp')
+    await env.create(DevMachinePool, 'mp')
+    await env.create(MachinePool, 'mp', { spec: aMachinePool().spec })
+    const work = await writesOf(() => env.patch(DevConfig, 'mp', created('x'.repeat(254))))
+    expect(work.writes).toBeLessThan(10)
+    expect(JSON.stringify((await pool()).status)).toContain('status.dataSecretName: expected at most 253 characters, got 254')
+    await env.patch(DevConfig, 'mp', created('data'))
+    expect((await pool()).spec.template.spec.bootstrap.dataSecretName).toBe('data')
+  })
+})
+
 describe.each([
   ['an infrastructure cluster', DevCluster, 'InfrastructureReady', provisioned],
   ['a control plane', DevControlPlane, 'ControlPlaneAvailable', { initialization: { controlPlaneInitialized: true } }],
@@ -267,7 +331,10 @@ test.each([
   ['whose provisioned is a string', { status: { initialization: { provisioned: 'true' } } }],
   ['whose endpoint is a string', { spec: { controlPlaneEndpoint: 'a:1' }, status: provisioned }],
   ['whose port is a string', { spec: { controlPlaneEndpoint: { host: 'a', port: '1' } }, status: provisioned }],
+  ['with a long host', { spec: { controlPlaneEndpoint: { host: 'x'.repeat(513), port: 1 } }, status: provisioned }],
+  ['with a port of 70000', { spec: { controlPlaneEndpoint: { host: 'a', port: 70_000 } }, status: provisioned }],
   ['whose failure domains are a number', { status: { ...provisioned, failureDomains: 7 } }],
+  ['with a failure domain of a long name', { status: { ...provisioned, failureDomains: [{ name: 'x'.repeat(257) }] } }],
   ['with 10,000 failure domains', { status: { ...provisioned, failureDomains: repeated(10_000, (i) => ({ name: `d${i}` })) } }],
 ])('an infrastructure cluster %s leads to a condition, and to few writes', async (_, body) => {
   await aCluster()
@@ -284,6 +351,7 @@ test.each([
   ['whose initialization is a list', { status: { initialization: ['x'] } }],
   ['whose controlPlaneInitialized is a string', { status: { initialization: { controlPlaneInitialized: 'true' } } }],
   ['whose endpoint is a string', { spec: { controlPlaneEndpoint: 'a:1' }, status: initialized }],
+  ['with a long host', { spec: { controlPlaneEndpoint: { host: 'x'.repeat(513), port: 1 } }, status: initialized }],
 ])('a control plane %s leads to a condition, and to few writes', async (_, body) => {
   await aCluster()
   const work = await writesOf(() => env.patch(DevControlPlane, 'demo', body))

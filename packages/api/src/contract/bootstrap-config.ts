@@ -1,6 +1,6 @@
 /** Contract of the bootstrap data of a Machine. Upstream: internal/contract/bootstrap.go, v1.14. */
 import { failureFields, templateFields } from './common.ts'
-import { field } from './field.ts'
+import { type ContractVersion, field, readText } from './field.ts'
 
 export const BootstrapConfigContract = {
   dataSecretCreated: field<boolean>(
@@ -13,5 +13,12 @@ export const BootstrapConfigContract = {
   }),
   ...failureFields,
 }
+
+/** Limit of `Machine.spec.bootstrap.dataSecretName`. */
+const maxSecretNameLength = 253
+
+/** Returns the name of the Secret; `undefined` or empty when there is none. @throws TypeError when it does not fit into a Machine */
+export const dataSecretNameOf = (config: object, contract: ContractVersion): string | undefined =>
+  readText(config, BootstrapConfigContract.dataSecretName, contract, maxSecretNameLength)
 
 export const BootstrapConfigTemplateContract = templateFields

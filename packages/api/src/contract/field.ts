@@ -34,6 +34,20 @@ export function readField<T>(object: object, field: ContractField<T>, contract: 
   return readPath(object, field.paths[contract]) as T | undefined
 }
 
+/** Returns a text, or `undefined`. @throws TypeError when it is not a string, or longer than the field that core copies it to allows */
+export function readText(
+  object: object,
+  of: ContractField<string>,
+  contract: ContractVersion,
+  maxLength: number,
+): string | undefined {
+  const value: unknown = readField(object, of, contract)
+  if (value === undefined || (typeof value === 'string' && value.length <= maxLength)) return value
+  if (typeof value === 'string')
+    throw new TypeError(`${of.paths[contract]}: expected at most ${maxLength} characters, got ${value.length}`)
+  throw new TypeError(`${of.paths[contract]}: expected a string, got ${Array.isArray(value) ? 'list' : typeof value}`)
+}
+
 /** Writes the field on a draft; creates missing parent objects. */
 export function writeField<T>(draft: object, field: ContractField<T>, contract: ContractVersion, value: T): void {
   writePath(draft, field.paths[contract], value)

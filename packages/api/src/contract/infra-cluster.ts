@@ -27,8 +27,9 @@ export const InfraClusterContract = {
 
 export const InfraClusterTemplateContract = templateFields
 
-/** Limit of `Cluster.status.failureDomains`. */
+/** Limits of `Cluster.status.failureDomains`. */
 const maxFailureDomains = 100
+const maxFailureDomainLength = 256
 
 /**
  * Returns the failure domains of either contract version in the form of the Cluster's status, sorted by name.
@@ -46,6 +47,9 @@ export function failureDomainsOf(infraCluster: object, contract: ContractVersion
   for (const domain of list as unknown[]) {
     const name = typeof domain === 'object' && domain !== null ? (domain as { name?: unknown }).name : undefined
     if (typeof name !== 'string' || name === '') throw new TypeError(`${path}: expected entries with a name`)
+    if (name.length > maxFailureDomainLength) {
+      throw new TypeError(`${path}: expected names of at most ${maxFailureDomainLength} characters, got ${name.length}`)
+    }
     if (names.has(name)) throw new TypeError(`${path}: expected unique names, got ${name} twice`)
     names.add(name)
   }

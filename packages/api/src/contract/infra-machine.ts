@@ -1,7 +1,7 @@
 /** Contract of the infrastructure of a Machine. Upstream: internal/contract/infrastructure_machine.go, v1.14. */
 import type { MachineAddress } from '../core/v1beta2/machine.ts'
 import { failureFields, templateFields } from './common.ts'
-import { type ContractVersion, field, readField } from './field.ts'
+import { type ContractVersion, field, readField, readText } from './field.ts'
 
 export const InfraMachineContract = {
   provisioned: field<boolean>(
@@ -31,6 +31,23 @@ export const InfraMachineTemplateContract = {
     'status.capacity',
     'Capacity of the hosts of the template, for the cluster autoscaler.',
   ),
+}
+
+/** Limits of `Machine.spec.providerID`, and of the failure domains in spec and status of a Machine. */
+const maxProviderIDLength = 512
+const maxFailureDomainLength = 256
+
+/** Returns the provider ID of the host; `undefined` or empty when it reports none. @throws TypeError when it does not fit into a Machine */
+export const providerIDOf = (infraMachine: object, contract: ContractVersion): string | undefined =>
+  readText(infraMachine, InfraMachineContract.providerID, contract, maxProviderIDLength)
+
+/** Returns the failure domains of the host, of its spec and its status. @throws TypeError when one does not fit into a Machine */
+export function failureDomainsOfMachine(infraMachine: object, contract: ContractVersion) {
+  const { specFailureDomain, failureDomain } = InfraMachineContract
+  return {
+    inSpec: readText(infraMachine, specFailureDomain, contract, maxFailureDomainLength),
+    inStatus: readText(infraMachine, failureDomain, contract, maxFailureDomainLength),
+  }
 }
 
 /** Limits of `Machine.status.addresses`. */

@@ -19,18 +19,19 @@ export interface Mirrored<Source extends 'Ready' | 'Available'> {
 /** Mirroring conditions may have further reasons. */
 type Reason<Source extends string> = Source | `Not${Source}` | 'ObjectDoesNotExist' | 'ObjectDeleted' | 'InternalError'
 
-/** Returns the condition that mirrors a provider's object. Pure. */
+/** Returns the condition that mirrors a provider's object; its message names a field that breaks the contract. Pure. */
 export function mirrored<Source extends 'Ready' | 'Available'>(
   observed: Observed,
   { kind, as, source, milestone, reached, deleted }: Mirrored<Source>,
 ): NewCondition {
   switch (observed.state) {
     case 'found': {
-      const { external } = observed
+      const { external, invalid } = observed
       // Upstream: the message has the v1beta2 path for every contract version.
       const notReached = `${kind} ${milestone.paths.v1beta2} is false`
       const fallback = reached ? as.true(source) : as.false(`Not${source}`, notReached)
-      return mirror(external.object, source, { as, trueReason: source, fallback })
+      const condition = mirror(external.object, source, { as, trueReason: source, fallback })
+      return invalid === undefined ? condition : { ...condition, message: invalid }
     }
     case 'missing':
       return deleted === undefined ? as.false('ObjectDoesNotExist', `${kind} does not exist`) : as.false('ObjectDeleted', deleted)

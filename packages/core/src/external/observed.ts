@@ -43,7 +43,11 @@ export function readTyped<T extends string | boolean>(
   )
 }
 
-/** Reads an endpoint. @throws TypeError when it, its host or its port has the wrong type */
+/** Limits of `Cluster.spec.controlPlaneEndpoint`. */
+const maxHostLength = 512
+const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65_535
+
+/** Reads an endpoint. @throws TypeError when it, its host or its port has the wrong type, or does not fit into a Cluster */
 export function readEndpoint(external: External, field: ContractField<ContractEndpoint>): ContractEndpoint | undefined {
   const endpoint = read(external, field)
   if (endpoint === undefined) return undefined
@@ -52,6 +56,9 @@ export function readEndpoint(external: External, field: ContractField<ContractEn
   const { host = '', port = 0 } = endpoint
   if (typeof host !== 'string') throw new TypeError(`${path}.host: expected a string, got ${typeof host}`)
   if (typeof port !== 'number') throw new TypeError(`${path}.port: expected a number, got ${typeof port}`)
+  if (host.length > maxHostLength)
+    throw new TypeError(`${path}.host: expected at most ${maxHostLength} characters, got ${host.length}`)
+  if (port !== 0 && !isPort(port)) throw new TypeError(`${path}.port: expected a number from 1 to 65535, got ${port}`)
   return endpoint
 }
 

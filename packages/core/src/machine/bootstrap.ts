@@ -1,9 +1,10 @@
-import { BootstrapConfigContract, MachineConditions } from '@capstan/api'
+import { BootstrapConfigContract, dataSecretNameOf, MachineConditions } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, type NewCondition } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { mirrored } from '../external/mirrored.ts'
 import { read } from '../external/observed.ts'
+import { readContract } from '../external/read-contract.ts'
 import { observeReference } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
 
@@ -29,7 +30,7 @@ export const bootstrap: MachinePhase = async (scope, io) => {
     return proceed()
   }
   if (!read(external, BootstrapConfigContract.dataSecretCreated)) return wait(`${ref.kind} ${ref.name} to create the data secret`)
-  const dataSecretName = read(external, BootstrapConfigContract.dataSecretName)
+  const dataSecretName = readContract(scope.bootstrap, dataSecretNameOf)
   if (!dataSecretName) {
     throw new Error(`got empty status.dataSecretName field from bootstrap provider for Machine ${machine.metadata.name}`)
   }

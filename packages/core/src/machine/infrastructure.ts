@@ -1,9 +1,9 @@
-import { addressesOf, InfraMachineContract, MachineConditions } from '@capstan/api'
+import { addressesOf, failureDomainsOfMachine, InfraMachineContract, MachineConditions, providerIDOf } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { mirrored } from '../external/mirrored.ts'
-import { invalidOf, readTyped } from '../external/observed.ts'
+import { readTyped } from '../external/observed.ts'
 import { readContract } from '../external/read-contract.ts'
 import { observeReference } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
@@ -26,19 +26,18 @@ export const infrastructure: MachinePhase = async (scope, io) => {
   if (!readTyped(external, InfraMachineContract.provisioned, 'boolean') && !wasProvisioned(scope)) {
     return wait(`${ref.kind} ${ref.name} to be provisioned`)
   }
-  const providerID = readTyped(external, InfraMachineContract.providerID, 'string')
+  const providerID = readContract(scope.infrastructure, providerIDOf)
   if (!providerID) return wait(`${ref.kind} ${ref.name} to report spec.providerID`)
 
   const status = (machine.status ??= {})
   const addresses = readContract(scope.infrastructure, addressesOf)
+  const { inSpec, inStatus } = readContract(scope.infrastructure, failureDomainsOfMachine)
   if (addresses) status.addresses = addresses
   // Upstream: the deprecated spec field still wins when a provider sets it.
-  const chosen = readTyped(external, InfraMachineContract.specFailureDomain, 'string')
-  if (chosen) machine.spec.failureDomain = chosen
-  else if (chosen === '') delete machine.spec.failureDomain
-  const failureDomain = readTyped(external, InfraMachineContract.failureDomain, 'string')
-  if (failureDomain) status.failureDomain = failureDomain
-  else if (failureDomain === '') delete status.failureDomain
+  if (inSpec) machine.spec.failureDomain = inSpec
+  else if (inSpec === '') delete machine.spec.failureDomain
+  if (inStatus) status.failureDomain = inStatus
+  else if (inStatus === '') delete status.failureDomain
   machine.spec.providerID = providerID
   status.initialization = { ...status.initialization, infrastructureProvisioned: true }
   return proceed()
@@ -49,7 +48,7 @@ export function infrastructureReady(scope: MachineScope): NewCondition {
   const { machine, infrastructure } = scope
   const { kind } = machine.spec.infrastructureRef
   const unexpected = isDeleting(machine) ? '' : ' while the Machine still exists'
-  const condition = mirrored(infrastructure, {
+  return mirrored(infrastructure, {
     kind,
     as: MachineConditions.InfrastructureReady,
     source: 'Ready',
@@ -57,8 +56,6 @@ export function infrastructureReady(scope: MachineScope): NewCondition {
     reached: wasProvisioned(scope),
     deleted: wasProvisioned(scope) ? `${kind} has been deleted${unexpected}` : undefined,
   })
-  const invalid = invalidOf(infrastructure)
-  return invalid === undefined ? condition : { ...condition, message: invalid }
 }
 
 const wasProvisioned = ({ machine }: MachineScope): boolean => machine.status?.initialization?.infrastructureProvisioned === true

@@ -1,8 +1,9 @@
-import { BootstrapConfigContract } from '@capstan/api'
+import { BootstrapConfigContract, dataSecretNameOf } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { read } from '../external/observed.ts'
+import { readContract } from '../external/read-contract.ts'
 import { observeReference } from './reference.ts'
 import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
 
@@ -29,7 +30,7 @@ export const bootstrap: MachinePoolPhase = async (scope, io) => {
     created(scope, false)
     return wait(`${ref.kind} ${ref.name} to create the data secret`)
   }
-  const dataSecretName = read(external, BootstrapConfigContract.dataSecretName)
+  const dataSecretName = readContract(scope.bootstrap, dataSecretNameOf)
   if (!dataSecretName) {
     const { namespace, name } = machinePool.metadata
     throw new Error(

@@ -44,6 +44,8 @@ function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacy
   if (bootstrap.state === 'none' && dataSecretName !== undefined) return [legacyTrue(type)]
   const external = found(bootstrap)
   if (!external || isDeleting(external.object)) return []
+  const invalid = invalidOf(bootstrap)
+  if (invalid !== undefined) return [legacyFalse(type, 'IncorrectExternalRef', 'Error', invalid)]
   const fallback = read(external, BootstrapConfigContract.dataSecretCreated)
     ? legacyTrue(type)
     : legacyFalse(type, 'WaitingForDataSecret', 'Info')
