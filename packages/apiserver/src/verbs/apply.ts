@@ -36,9 +36,9 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
   const pause = pauseIfDue(server.clock)
   if (pause) await pause
   const force = options.force === true
-  const patchOf = (current: UnknownObject | undefined, wanted: UnknownObject) =>
+  const applyTo = (current: UnknownObject | undefined, wanted: UnknownObject) =>
     withConversions(server, context, (context) => applying(current, draft(wanted), { ...context, force }))
-  const asIs = (object: UnknownObject) => object
+  const unchanged = (object: UnknownObject) => object
 
   for (;;) {
     const key = keyFor(info, request.namespace, request.name!)
@@ -47,8 +47,8 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
         replaces: false,
         // Decoding of applied objects is stricter than field validation, so its warnings are dropped.
         apply: async (current) =>
-          inPieces(server.clock, decoding(context, { ...(await patchOf(current, applied)) }, 'apply', current)),
-        track: asIs,
+          inPieces(server.clock, decoding(context, { ...(await applyTo(current, applied)) }, 'apply', current)),
+        track: unchanged,
       })
       return { object, created: false }
     }
@@ -56,14 +56,14 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
     if (!applied.metadata.name) {
       throw badRequest(`the name of the object (${request.name!} based on URL) was undeterminable: name must be provided`)
     }
-    if (applied.metadata.uid !== undefined) throw otherUid(context, applied)
+    if (applied.metadata.uid !== undefined) throw uidConflict(context, applied)
     // The permission to patch does not include creating.
     authorize(server.authorizer, attributesOf(context.caller, { ...request, verb: 'create' }))
     const fresh = draft(applied)
     delete (fresh.metadata as Partial<KubeObject['metadata']>).resourceVersion
-    const object = await inPieces(server.clock, decoding(context, { ...(await patchOf(undefined, fresh)) }, 'apply'))
+    const object = await inPieces(server.clock, decoding(context, { ...(await applyTo(undefined, fresh)) }, 'apply'))
     try {
-      return { object: await createDecoded(server, context, object, asIs), created: true }
+      return { object: await createDecoded(server, context, object, unchanged), created: true }
     } catch (err) {
       // Another client created it meanwhile: apply to that object.
       if (!isReason(err, 'AlreadyExists')) throw err
@@ -104,7 +104,7 @@ function readApplied(context: RequestContext): UnknownObject {
 }
 
 /** Error for a uid in an apply that would create the object. */
-const otherUid = ({ info }: RequestContext, { metadata: { name, uid } }: UnknownObject) =>
+const uidConflict = ({ info }: RequestContext, { metadata: { name, uid } }: UnknownObject) =>
   conflict(info, name, `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`)
 
 const objectNotFound = ({ info, request }: RequestContext) => notFound(info, request.name!)

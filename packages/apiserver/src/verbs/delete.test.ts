@@ -59,7 +59,7 @@ describe('a delete', () => {
     expect(pending?.metadata.finalizers).toEqual(expected)
   })
 
-  test('with another policy later replaces the first policy', async () => {
+  test('of an object that is being deleted replaces the propagation policy', async () => {
     await t.client.create(Widget, aWidget('w'))
     await t.client.delete(Widget, at('w'), { propagationPolicy: 'Foreground' })
     expect(await t.client.delete(Widget, at('w'), { propagationPolicy: 'Background' })).toBeUndefined()
@@ -72,7 +72,7 @@ describe('a delete', () => {
     expect(await get()).toBeDefined()
   })
 
-  test('calls the admission of kinds that name DELETE', async () => {
+  test('calls admission that is declared for DELETE', async () => {
     const guard = admission({ kind: Widget, operations: ['DELETE'], validate: () => [forbidden('spec', 'is in use')] })
     const { client } = await testServer({ admission: [guard] })
     await client.create(Widget, aWidget('w'))
@@ -81,7 +81,7 @@ describe('a delete', () => {
     )
   })
 
-  test('concurrently deletes once', async () => {
+  test('succeeds for one of several clients at once, and is NotFound for the others', async () => {
     await t.client.create(Widget, aWidget('w'))
     const answers = await Promise.all(Array.from({ length: 5 }, () => rejection(t.client.delete(Widget, at('w')))))
     expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(1)

@@ -88,7 +88,7 @@ export async function removeNamed(
   deletion: Deletion,
 ): Promise<Deleted> {
   const { info, options } = context
-  if (server.enabled.has('NamespaceLifecycle')) rejectProtected(info, name)
+  if (server.enabled.has('NamespaceLifecycle')) rejectProtectedNamespace(info, name)
   const key = keyFor(info, namespace, name)
   for (;;) {
     const current = stored(server, info, key)
@@ -101,13 +101,13 @@ export async function removeNamed(
     // Marks the stored object, in its storage version: converting it twice could lose fields.
     const marked = markedForDeletion(server, info, current as UnknownObject, deletion)
     if (equal(marked, current)) return { state: 'pending', object: old }
-    const gone = isDone(marked)
-    if (gone && options.dryRun) return { state: 'gone', object: old }
+    const isRemoved = isDone(marked)
+    if (isRemoved && options.dryRun) return { state: 'gone', object: old }
     if (options.dryRun) return { state: 'pending', object: await server.converter.convert(info, freeze(marked)) }
     try {
-      const { object } = await server.store.commit({ key, previous: current, object: gone ? undefined : marked })
+      const { object } = await server.store.commit({ key, previous: current, object: isRemoved ? undefined : marked })
       // Upstream: kinds with a grace period return the object marked as deleted, even with a grace period of 0.
-      if (gone) return { state: 'gone', object: info.strategy.gracePeriod ? freeze(marked) : old }
+      if (isRemoved) return { state: 'gone', object: info.strategy.gracePeriod ? freeze(marked) : old }
       return { state: 'pending', object: await server.converter.convert(info, object!) }
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err
@@ -180,7 +180,7 @@ export function checkPreconditions(info: ResourceInfo, { metadata }: KubeObject,
 
 const protectedNamespaces = new Set(['default', 'kube-system', 'kube-public'])
 
-function rejectProtected({ group, plural }: ResourceInfo, name: string): void {
+function rejectProtectedNamespace({ group, plural }: ResourceInfo, name: string): void {
   if (group !== '' || plural !== 'namespaces' || !protectedNamespaces.has(name)) return
   throw new StatusError('Forbidden', `namespaces ${JSON.stringify(name)} is forbidden: this namespace may not be deleted`, {
     details: { name, kind: 'namespaces' },

@@ -1,10 +1,10 @@
 import type { KubeObject } from '@capstan/kube'
-import { reached } from './list.ts'
+import { waitForRevision } from './list.ts'
 import { type RequestContext, keyFor, type ServerContext, stored } from './context.ts'
 import { parseRevision } from './steps/revision.ts'
 
 /** Returns the stored object, shared and frozen. A resourceVersion in the request is the minimum revision. */
 export async function get(server: ServerContext, { info, request, options, signal }: RequestContext): Promise<KubeObject> {
-  await reached(server, info, parseRevision(options.resourceVersion), signal)
+  await waitForRevision(server, info, parseRevision(options.resourceVersion), signal)
   return server.converter.convert(info, stored(server, info, keyFor(info, request.namespace, request.name!)))
 }

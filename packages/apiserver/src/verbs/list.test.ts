@@ -120,7 +120,7 @@ describe('pages', () => {
     expect(metadata.remainingItemCount).toBeUndefined()
   })
 
-  test('are not used at version 0', async () => {
+  test('are not used with resourceVersion 0', async () => {
     expect(await names({ limit: 2, resourceVersion: '0' })).toHaveLength(5)
   })
 
@@ -136,7 +136,7 @@ describe('pages', () => {
   })
 })
 
-describe('an older version', () => {
+describe('an older resourceVersion', () => {
   test('is returned with resourceVersionMatch Exact', async () => {
     const { resourceVersion } = (await list()).metadata
     await t.client.delete(Widget, at('a'))
@@ -154,7 +154,7 @@ describe('an older version', () => {
   })
 })
 
-describe('a future version', () => {
+describe('a future resourceVersion', () => {
   const future = () => String(t.server.store.revision + 1)
 
   test('is returned once it is reached', async () => {

@@ -15,7 +15,7 @@ import {
 } from '@capstan/kube'
 import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
 import type { RequestContext, ServerContext } from './context.ts'
-import { unreadable } from './steps/revision.ts'
+import { invalidRevisionText } from './steps/revision.ts'
 import { selectionOf } from './steps/selection.ts'
 
 export async function list(server: ServerContext, context: RequestContext): Promise<ObjectList> {
@@ -52,7 +52,7 @@ export async function list(server: ServerContext, context: RequestContext): Prom
     apiVersion: info.apiVersion,
     kind: info.listKind,
     metadata: {
-      ...(rest > 0 ? { continue: token({ rv: revision, start: `${placeOf(items.at(-1)!)}\0` }) } : {}),
+      ...(rest > 0 ? { continue: encodeToken({ rv: revision, start: `${sortKeyOf(items.at(-1)!)}\0` }) } : {}),
       ...(rest > 0 && !selection ? { remainingItemCount: rest } : {}),
       ...(rest === 0 && !info.builtin ? { continue: '' } : {}),
       resourceVersion: String(revision),
@@ -79,12 +79,12 @@ async function pageOf(server: ServerContext, { info, options, signal }: RequestC
     return { revision: rv === -1 ? undefined : rv, limit, after: start.replace(/\0$/, '') }
   }
   if (!requested) return { revision: undefined, limit, after: undefined }
-  if (!/^\d+$/.test(requested)) throw badRequest(`invalid resource version: ${unreadable(requested)}`)
+  if (!/^\d+$/.test(requested)) throw badRequest(`invalid resource version: ${invalidRevisionText(requested)}`)
   const revision = Number(requested)
   if (revision === 0) return { revision: undefined, limit: undefined, after: undefined }
-  await reached(server, info, revision, signal)
-  const exact = match === 'Exact' || (match === undefined && limit !== undefined)
-  return { revision: exact ? revision : undefined, limit, after: undefined }
+  await waitForRevision(server, info, revision, signal)
+  const isExact = match === 'Exact' || (match === undefined && limit !== undefined)
+  return { revision: isExact ? revision : undefined, limit, after: undefined }
 }
 
 /** Upstream: ValidateListOptions of k8s.io/apimachinery. */
@@ -112,7 +112,7 @@ function rejectOptions(options: RequestOptions): void {
 export const notWithContinue = 'resourceVersionMatch is forbidden when continue is provided'
 
 /** Waits for a future revision for a short time. @throws StatusError Timeout when it is not reached */
-export async function reached(
+export async function waitForRevision(
   { store, clock }: ServerContext,
   { storage }: ResourceInfo,
   revision: number,
@@ -147,7 +147,8 @@ interface Token {
 
 const tokenVersion = 'meta.k8s.io/v1'
 
-const token = ({ rv, start }: Token): string => Buffer.from(JSON.stringify({ v: tokenVersion, rv, start })).toString('base64url')
+const encodeToken = ({ rv, start }: Token): string =>
+  Buffer.from(JSON.stringify({ v: tokenVersion, rv, start })).toString('base64url')
 
 function parseToken(text: string): Token {
   const json = Buffer.from(text, 'base64url').toString('latin1')
@@ -169,15 +170,15 @@ function parseToken(text: string): Token {
   return { rv, start }
 }
 
-const placeOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
+const sortKeyOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
 
-/** Index of the first object after `place`, in a list sorted by place. */
-function firstAfter(objects: readonly KubeObject[], place: string): number {
+/** Index of the first object after `key`, in a list sorted by key. */
+function firstAfter(objects: readonly KubeObject[], key: string): number {
   let low = 0
   let high = objects.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (placeOf(objects[middle]!) <= place) low = middle + 1
+    if (sortKeyOf(objects[middle]!) <= key) low = middle + 1
     else high = middle
   }
   return low
@@ -185,7 +186,7 @@ function firstAfter(objects: readonly KubeObject[], place: string): number {
 
 function expired({ after }: Page): StatusError {
   if (after === undefined) return new StatusError('Expired', 'The resourceVersion for the provided list is too old.')
-  return new ExpiredToken(token({ rv: -1, start: `${after}\0` }))
+  return new ExpiredToken(encodeToken({ rv: -1, start: `${after}\0` }))
 }
 
 /** Error for a token whose snapshot has expired. Its Status has a token that continues after the same key in the newest state. */

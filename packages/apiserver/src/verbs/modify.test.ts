@@ -23,7 +23,7 @@ beforeEach(async () => {
 const patch = (body: unknown, options = {}) => t.client.patch(Widget, at('w'), { type: 'merge', body }, options)
 
 describe('an update', () => {
-  test('of an older version is a conflict', async () => {
+  test('with an older resourceVersion is a conflict', async () => {
     const old = await t.client.create(Widget, aWidget('w'))
     await patch({ spec: { replicas: 2 } })
     expect(await rejection(t.client.update(Widget, { ...old, spec: { replicas: 3 } }))).toBe(
@@ -185,7 +185,7 @@ describe('a patch', () => {
       ],
       { m: { y: 1, z: 2 } },
     ],
-  ])('of type %s', async (_, type, body, free) => {
+  ])('of type %s changes the object', async (_, type, body, free) => {
     expect(await send(type, body)).toMatchObject({ spec: { free } })
   })
 
@@ -259,7 +259,7 @@ describe('an apply', () => {
     expect(await apply('m2', { color: 'blue' }, { force: true })).toMatchObject({ spec: { color: 'blue' } })
   })
 
-  test('again changes nothing, resourceVersion included', async () => {
+  test('of an unchanged configuration returns the stored object', async () => {
     const first = await apply('m1', { color: 'red' })
     expect(await apply('m1', { color: 'red' })).toBe(first)
   })
@@ -299,7 +299,7 @@ describe('an apply', () => {
     expect(await rejection(request())).toBe(text)
   })
 
-  test('by two concurrent creators applies both', async () => {
+  test('by two managers at once to an absent object applies both', async () => {
     await Promise.all([apply('m1', { color: 'red' }), apply('m2', { replicas: 7 })])
     expect((await t.client.get(Widget, at('a'))).spec).toEqual({ color: 'red', replicas: 7 })
   })
@@ -372,7 +372,7 @@ describe('scale', () => {
     expect(await rejection(scale(body))).toBe(text)
   })
 
-  test('passes the admission of the kind, which receives the whole object', async () => {
+  test('calls the admission of the kind with the whole object', async () => {
     const even = {
       kind: Widget,
       default: (widget: Widget) => {
@@ -416,7 +416,7 @@ describe('scale', () => {
     })
   })
 
-  test('and status are rejected for kinds without them', async () => {
+  test('is not found for kinds without it, like any other unsupported subresource', async () => {
     const request = { verb: 'get', group: '', version: 'v1', plural: 'configmaps', ...at('c') } as const
     for (const subresource of ['scale', 'status', 'log']) {
       expect(await rejection(t.client.transport.send({ ...request, subresource }))).toBe(

@@ -63,7 +63,7 @@ function checkRevision(context: RequestContext, sent: UnknownObject, old: Unknow
   const { info, request } = context
   const { resourceVersion, uid } = sent.metadata
   const { name } = old.metadata
-  if (replaces && uid !== undefined && uid !== old.metadata.uid) throw otherUid(context, old.metadata, uid)
+  if (replaces && uid !== undefined && uid !== old.metadata.uid) throw uidConflict(context, old.metadata, uid)
   if (resourceVersion === undefined || resourceVersion === '0') {
     // Upstream requires a resourceVersion in updates of custom resources, also when a patch removes it.
     const isWhole = replaces || (request.patchType !== undefined && request.patchType !== 'application/apply-patch+yaml')
@@ -78,7 +78,7 @@ function checkRevision(context: RequestContext, sent: UnknownObject, old: Unknow
 }
 
 /** Error for a uid that differs from the object's. */
-export function otherUid(
+export function uidConflict(
   { info, options }: RequestContext,
   { name, namespace = '', uid: found = '' }: Partial<KubeObject['metadata']> & { name: string },
   uid: string,

@@ -4,7 +4,7 @@ import { attributesOf } from '../auth/request-attributes.ts'
 import { createDecoded } from './create.ts'
 import { decoding, draftOf } from './steps/decode.ts'
 import { trackFields } from './steps/managed-fields.ts'
-import { modify, otherUid } from './modify.ts'
+import { modify, uidConflict } from './modify.ts'
 import { type RequestContext, exists, type ServerContext } from './context.ts'
 
 /** PUT: replaces the object. */
@@ -30,7 +30,7 @@ export async function createByUpdate(server: ServerContext, context: RequestCont
   const { info, request, caller } = context
   const object = await inPieces(server.clock, decoding(context, draftOf(info, request.body), 'body'))
   const { name, namespace, uid } = object.metadata
-  if (uid !== undefined) throw otherUid(context, { name, ...(namespace === undefined ? {} : { namespace }) }, uid)
+  if (uid !== undefined) throw uidConflict(context, { name, ...(namespace === undefined ? {} : { namespace }) }, uid)
   const creation = { ...request, verb: 'create' as const }
   authorize(server.authorizer, attributesOf(caller, creation))
   delete (object.metadata as Partial<KubeObject['metadata']>).resourceVersion

@@ -37,7 +37,7 @@ const label = (name: string, labels: object) =>
 const now = () => String(t.server.store.revision)
 
 describe('a watch', () => {
-  test('without a version begins with the existing objects', async () => {
+  test('without a resourceVersion begins with the existing objects', async () => {
     await t.client.create(Widget, aWidget('a'))
     const seen = await watch()
     await t.client.create(Widget, aWidget('b'))
@@ -47,7 +47,7 @@ describe('a watch', () => {
     expect(seen.seen[1]?.object).toBe(await t.client.get(Widget, at('b')))
   })
 
-  test('from a version sends the selected changes since then', async () => {
+  test('from a resourceVersion sends the selected changes since then', async () => {
     await t.client.create(Widget, aWidget('a'))
     const resourceVersion = now()
     await label('a', { x: 'y' })
@@ -59,7 +59,7 @@ describe('a watch', () => {
     expect(seen.texts()).toEqual(['MODIFIED a', 'DELETED a'])
   })
 
-  test('sends a deleted object as last stored, at the version of its deletion', async () => {
+  test('sends a deleted object as last stored, at the resourceVersion of its deletion', async () => {
     await t.client.create(Widget, aWidget('a', { color: 'red' }, { finalizers: ['example.com/f'] }))
     const seen = await watch({ resourceVersion: now() })
     await t.client.delete(Widget, at('a'))
@@ -98,7 +98,7 @@ describe('a watch', () => {
     })
   })
 
-  test('from a future version sends no events until then', async () => {
+  test('from a future resourceVersion sends no events until it is reached', async () => {
     const seen = await watch({ resourceVersion: String(t.server.store.revision + 1) })
     await t.client.create(Widget, aWidget('a'))
     await t.client.create(Widget, aWidget('b'))
@@ -106,14 +106,14 @@ describe('a watch', () => {
     expect(seen.texts()).toEqual(['ADDED b'])
   })
 
-  test('from a version that has left the history is Expired', async () => {
+  test('from a resourceVersion that has left the history is Expired', async () => {
     t = await testServer({ store: memoryStore({ history: { changes: 2 } }) })
     for (const name of ['a', 'b', 'c']) await t.client.create(Widget, aWidget(name))
     const oldest = t.server.store.revision - 2
     expect(await rejection(watch({ resourceVersion: '1' }))).toBe(`410 Expired: too old resource version: 1 (${oldest})`)
   })
 
-  test('from a version before the resource was first served is Expired', async () => {
+  test('from a resourceVersion before the resource was first served is Expired', async () => {
     const { metadata } = await t.client.create(CustomResourceDefinition, {
       ...customResourceDefinition(Widget),
       metadata: { name: 'gadgets.shop.example.com' },
@@ -163,7 +163,7 @@ describe('a watch', () => {
   })
 })
 
-describe('time', () => {
+describe('the timer of a watch', () => {
   test('sends a bookmark to a quiet watch when the revision has changed', async () => {
     const seen = await watch({ resourceVersion: now(), allowWatchBookmarks: true })
     t.clock.step(t.clock.now() + minutes(1))
@@ -208,8 +208,8 @@ describe('time', () => {
   })
 })
 
-describe('the end of a watch', () => {
-  test('comes when the reader aborts, and releases all subscriptions', async () => {
+describe('a watch ends', () => {
+  test('when its reader aborts, and releases all subscriptions', async () => {
     const seen = await watch({ allowWatchBookmarks: true })
     stop.abort()
     await t.client.create(Widget, aWidget('late'))
@@ -219,21 +219,21 @@ describe('the end of a watch', () => {
     expect(t.clock.nextDue).toBeUndefined()
   })
 
-  test('comes with the end of the server', async () => {
+  test('when the server closes', async () => {
     const seen = await watch()
     await t.server.close()
     await quiet()
     expect(seen.ended).toBe(true)
   })
 
-  test('comes when the resource is no longer served', async () => {
+  test('when the resource is no longer served', async () => {
     const seen = await watch()
     await t.client.delete(CustomResourceDefinition, { name: 'widgets.shop.example.com' })
     await quiet()
     expect(seen.ended).toBe(true)
   })
 
-  test('comes for a reader that is too slow', async () => {
+  test('when its unread changes have left the history', async () => {
     const store = memoryStore({ history: { changes: 100 } })
     const { server, client } = await testServer({ store })
     const slow = await client.watch(ConfigMap, { namespace, resourceVersion: String(store.revision), signal: stop.signal })
@@ -248,8 +248,10 @@ describe('the end of a watch', () => {
     expect([seen.ended, seen.seen.length]).toEqual([true, 0])
     await server.close()
   })
+})
 
-  test('does not come for a reader of rarely changing objects while others change', async () => {
+describe('a watch continues', () => {
+  test('while more objects of another kind change than the history keeps', async () => {
     const store = memoryStore({ history: { changes: 100 } })
     const { server, client } = await testServer({ store })
     await client.create(ConfigMap, { metadata: at('c'), data: { n: '0' } })
@@ -266,7 +268,7 @@ describe('the end of a watch', () => {
     await server.close()
   })
 
-  test('does not come for slow readers while the history has their unread changes, and they share its memory', async () => {
+  test('for a slow reader as long as the history has its unread changes', async () => {
     const store = memoryStore({ history: { changes: 1000 } })
     const { server, client } = await testServer({ store })
     const options = { namespace, resourceVersion: String(store.revision), signal: stop.signal }

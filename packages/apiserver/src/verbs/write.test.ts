@@ -2,7 +2,7 @@ import { VirtualClock } from '@capstan/kube'
 import { testServer, aWidget, Widget } from '@capstan/kubernetes-kinds/test-server'
 import { expect, test } from 'vitest'
 
-/** Asks for a pause at every piece. */
+/** A clock that requires a pause at every second call of `yieldIfDue`. Counts the pauses. */
 class PausingClock extends VirtualClock {
   pauses = 0
   #isDue = false
@@ -20,7 +20,7 @@ test.each([
   ['an update', 'update', 0, 13],
   // 256 annotations at a time are checked, compared, and encoded as managedFields.
   ['a create of many annotations', 'create', 2560, 13 + 3 * 10],
-] as const)('other requests run between the pieces of %s that takes long', async (_, verb, annotations, expected) => {
+] as const)('other requests run between the stages of %s that takes long', async (_, verb, annotations, expected) => {
   const clock = new PausingClock()
   const { client, server } = await testServer({ clock })
   const stored = await client.create(Widget, aWidget('stored'))

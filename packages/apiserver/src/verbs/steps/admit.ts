@@ -82,7 +82,7 @@ export async function validate(
   if (errors.length > 0) {
     appendAll(context.warnings, ratchetedWarnings)
     const { kind, storageGroup: group = info.group } = info
-    throw invalidObject({ group, kind }, object.metadata.name ?? '', errors.map(inStatus(context)))
+    throw invalidObject({ group, kind }, object.metadata.name ?? '', errors.map(withPathInStatus(context)))
   }
   if (!info.builtin) appendAll(context.warnings, finalizerWarnings(object, old), ratchetedWarnings)
   appendAll(context.warnings, info.strategy.warnings?.(object, old, writeContext(server, context)) ?? [])
@@ -92,7 +92,7 @@ export async function validate(
 }
 
 /** Upstream validates a status by itself, so that paths in its messages begin at the status. */
-const inStatus =
+const withPathInStatus =
   ({ info, request }: RequestContext) =>
   (error: FieldError): FieldError =>
     request.subresource === 'status' && !info.builtin

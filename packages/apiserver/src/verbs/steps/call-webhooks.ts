@@ -2,7 +2,7 @@
 import { isRecord, messageOf, type UnknownObject } from '@capstan/kube'
 import { type GroupVersionKind, internalError } from '../../admission/review.ts'
 import type { Write } from '../../admission/webhooks.ts'
-import { checkPlace } from './decode.ts'
+import { checkNameAndNamespace } from './decode.ts'
 import { coerceMetadata } from './metadata.ts'
 import type { RequestContext, ServerContext } from '../context.ts'
 
@@ -11,9 +11,9 @@ type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
 /** The object that webhooks receive when a subresource is written. */
 export interface AdmissionView {
   readonly kind: GroupVersionKind
-  of(object: UnknownObject): UnknownObject
+  fromObject(object: UnknownObject): UnknownObject
   /** Applies a changed view to a draft of the object. */
-  into(object: UnknownObject, view: UnknownObject): void
+  applyTo(object: UnknownObject, view: UnknownObject): void
 }
 
 /**
@@ -28,11 +28,11 @@ export async function mutateWebhooks(
   old: UnknownObject | undefined,
   view?: AdmissionView,
 ): Promise<UnknownObject> {
-  if (context.isOwn || !webhooks.concern(context.info, 'mutating')) return object
+  if (context.isOwn || !webhooks.mayApplyTo(context.info, 'mutating')) return object
   const write = writeOf(context, operation, object, old, view)
   if (!view) return (await webhooks.mutate(write, (document) => decodeMutated(context, document, old))) ?? object
-  const wanted = await webhooks.mutate(write, (document) => document as UnknownObject)
-  if (wanted && wanted !== write.object) view.into(object, wanted)
+  const mutated = await webhooks.mutate(write, (document) => document as UnknownObject)
+  if (mutated && mutated !== write.object) view.applyTo(object, mutated)
   return object
 }
 
@@ -46,8 +46,8 @@ export async function validateWebhooks(
   view?: AdmissionView,
 ): Promise<void> {
   if (context.isOwn) return
-  const hasPolicies = policies.concern(context.info)
-  const hasWebhooks = webhooks.concern(context.info, 'validating')
+  const hasPolicies = policies.mayApplyTo(context.info)
+  const hasWebhooks = webhooks.mayApplyTo(context.info, 'validating')
   if (!hasPolicies && !hasWebhooks) return
   const write = writeOf(context, operation, object, old, view)
   if (hasPolicies) await policies.validate(write)
@@ -56,7 +56,7 @@ export async function validateWebhooks(
 
 /** Calls webhooks for a deletion. Upstream: mutating webhooks are called, too, but can only deny it. */
 export async function callDeletionWebhooks(server: ServerContext, context: RequestContext, old: UnknownObject): Promise<void> {
-  if (server.webhooks.concern(context.info, 'mutating')) {
+  if (server.webhooks.mayApplyTo(context.info, 'mutating')) {
     await server.webhooks.mutate(writeOf(context, 'DELETE', undefined, old), (document) => document as UnknownObject)
   }
   await validateWebhooks(server, context, 'DELETE', undefined, old)
@@ -89,7 +89,7 @@ function decodeMutated(
   structural.dropNulls(object)
   structural.default(object)
   info.strategy.default?.(object, old)
-  checkPlace(context, object)
+  checkNameAndNamespace(context, object)
   return object
 }
 
@@ -121,8 +121,8 @@ function writeOf(
     dryRun: options.dryRun === true,
     options: optionsOf(operation, options, request.body),
     caller,
-    object: object && view ? view.of(object) : object,
-    oldObject: old && view ? view.of(old) : old,
+    object: object && view ? view.fromObject(object) : object,
+    oldObject: old && view ? view.fromObject(old) : old,
     warn: (text) => warnings.push(text),
     signal,
   }

@@ -17,7 +17,7 @@ import {
 } from '@capstan/kube'
 import type { ResourceInfo, GoType } from '../../registry/resource-info.ts'
 import { coerceMetadata } from './metadata.ts'
-import { asWritten, MaxStrictErrors, problemsAsWritten, strictError, unknownField } from './field-validation.ts'
+import { inBodyOrder, MaxStrictErrors, problemsInBodyOrder, strictError, unknownField } from './field-validation.ts'
 import { invalidPatch, wrongMetadataOf } from './patch-errors.ts'
 import type { RequestContext } from '../context.ts'
 import { schemeName } from '../errors.ts'
@@ -50,7 +50,7 @@ export function* decoding(context: RequestContext, raw: Draft, source: Source, o
   }
   appendAll(unknown, info.structural.prune(object), info.strategy.pruneUnknown?.(object) ?? [])
   yield
-  report(context, unknown, source, patched)
+  reportUnknownFields(context, unknown, source, patched)
   yield
   // Upstream: an apply keeps null values.
   if (source !== 'apply') info.structural.dropNulls(object)
@@ -59,7 +59,7 @@ export function* decoding(context: RequestContext, raw: Draft, source: Source, o
   info.structural.default(object)
   info.strategy.default?.(object, old)
   info.strategy.reuseFrozen?.(object, context.request.body, old)
-  checkPlace(context, object)
+  checkNameAndNamespace(context, object)
   return object
 }
 
@@ -122,7 +122,7 @@ function checkType(context: RequestContext, raw: Draft, source: Source): void {
     if (source !== 'body') {
       // Upstream: all fields of a version that does not exist are unknown.
       const fields = Object.keys(raw).filter((field) => !['apiVersion', 'kind', 'metadata'].includes(field))
-      if (sentGroup === group) report(context, fields.sort(), source, '')
+      if (sentGroup === group) reportUnknownFields(context, fields.sort(), source, '')
       throw invalidObject(sent, name, [invalid('apiVersion', raw.apiVersion, `must be ${apiVersion}`)])
     }
     throw badRequest(
@@ -146,7 +146,7 @@ function* checkTypes({ info, request }: RequestContext, goType: GoType, object: 
   throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${problem}`)
 }
 
-function report(context: RequestContext, unknown: readonly string[], source: Source, patched: string): void {
+function reportUnknownFields(context: RequestContext, unknown: readonly string[], source: Source, patched: string): void {
   const { body, duplicates = [], written } = context.request
   if (unknown.length + duplicates.length === 0 || context.options.fieldValidation === 'Ignore') return
   // Upstream's decoder of built-in kinds reports all fields in the order of the body.
@@ -154,10 +154,10 @@ function report(context: RequestContext, unknown: readonly string[], source: Sou
   // Upstream: only the JSON decoder limits the number of errors. Another one decodes custom resources and results of strategic merge patches.
   const { patchType } = context.request
   const isBounded = context.info.builtin && (source === 'body' || patchType !== 'application/strategic-merge-patch+json')
-  const fields = isOrdered ? asWritten(unknown, body) : unknown
+  const fields = isOrdered ? inBodyOrder(unknown, body) : unknown
   const texts =
     isOrdered && written
-      ? problemsAsWritten(unknown, written)
+      ? problemsInBodyOrder(unknown, written)
       : [...duplicates.slice(0, MaxStrictErrors), ...(isBounded ? fields.slice(0, MaxStrictErrors) : fields).map(unknownField)]
   if (context.options.fieldValidation !== 'Strict') {
     appendAll(context.warnings, texts)
@@ -167,7 +167,7 @@ function report(context: RequestContext, unknown: readonly string[], source: Sou
 }
 
 /** Checks that name and namespace of the object are those of the request. Sets a missing namespace. */
-export function checkPlace({ info, request }: RequestContext, { metadata }: UnknownObject): void {
+export function checkNameAndNamespace({ info, request }: RequestContext, { metadata }: UnknownObject): void {
   if (info.namespaced) {
     if (metadata.namespace === undefined && request.namespace !== undefined) metadata.namespace = request.namespace
     if (metadata.namespace !== request.namespace) {

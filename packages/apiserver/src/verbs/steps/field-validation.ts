@@ -11,7 +11,7 @@ export const duplicateField = (path: string): string => `duplicate field "${path
 export const MaxStrictErrors = 100
 
 /** Messages about unknown and duplicate fields, each once. Upstream: an unknown field is not reported as a duplicate, too. */
-export function problemsAsWritten(unknown: readonly string[], written: readonly string[]): readonly string[] {
+export function problemsInBodyOrder(unknown: readonly string[], written: readonly string[]): readonly string[] {
   const isUnknown = new Set(unknown)
   const seen = new Set<string>()
   const texts = new Set<string>()
@@ -25,7 +25,7 @@ export function problemsAsWritten(unknown: readonly string[], written: readonly 
 }
 
 /** Returns the paths in the order of the body, as many as are reported. */
-export function asWritten(paths: readonly string[], body: unknown): readonly string[] {
+export function inBodyOrder(paths: readonly string[], body: unknown): readonly string[] {
   if (paths.length < 2) return paths
   const wanted = new Set(paths)
   const found: string[] = []

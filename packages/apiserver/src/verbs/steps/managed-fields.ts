@@ -31,7 +31,7 @@ export function trackFields(
   }
   return context.info.conversion
     ? withConversions(server, context, (context) => update(draft(object), context))
-    : inPieces(server.clock, update(object, managedFieldsContext(server, context, unneeded)))
+    : inPieces(server.clock, update(object, managedFieldsContext(server, context, failToConvert)))
 }
 
 /**
@@ -74,7 +74,7 @@ class ConversionNeeded extends Error {
   }
 }
 
-const unneeded = (to: ResourceInfo): never => {
+const failToConvert = (to: ResourceInfo): never => {
   throw new TypeError(`${to.storage} has no conversion webhook`)
 }
 

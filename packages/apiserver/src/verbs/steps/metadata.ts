@@ -81,7 +81,7 @@ export function coerceMetadata(
     if (shape === undefined) unknown.push(`metadata.${field}`)
     if (keepsEmpty && isEmptyContainer(shape, value)) continue
     if (shape === undefined || value === null || value === undefined) delete metadata[field]
-    else metadata[field] = coerced(shape, value, (item, wanted) => wrongType(item, field, wanted), reject)
+    else metadata[field] = coerceField(shape, value, (item, wanted) => wrongType(item, field, wanted), reject)
     // Upstream: an empty list removes the managedFields of a built-in kind; for a custom resource it is as if absent.
     if (field === 'managedFields' && builtin && Array.isArray(value) && value.length === 0) metadata[field] = [{}]
     if (metadata[field] === '' || (shape !== undefined && isEmpty(metadata[field]))) delete metadata[field]
@@ -95,7 +95,7 @@ const isEmptyContainer = (shape: Shape | undefined, value: unknown): boolean =>
 
 type WrongType = (value: unknown, wanted: string) => StatusError
 
-function coerced(shape: Shape, value: unknown, wrongType: WrongType, reject: (why: string) => StatusError): unknown {
+function coerceField(shape: Shape, value: unknown, wrongType: WrongType, reject: (why: string) => StatusError): unknown {
   const checkTime = (text: string): void => {
     const problem = timeProblem(text, false)
     if (problem !== undefined) throw reject(problem)
@@ -134,8 +134,8 @@ function coerced(shape: Shape, value: unknown, wrongType: WrongType, reject: (wh
         if (!isRecord(item)) throw wrongType(item, type)
         for (const [field, part] of Object.entries(item)) {
           if (part === null) delete item[field]
-          else if (flags.has(field) ? typeof part !== 'boolean' : typeof part !== 'string' && field !== 'fieldsV1')
-            throw wrongType(part, flags.has(field) ? 'bool' : 'string')
+          else if (booleanFields.has(field) ? typeof part !== 'boolean' : typeof part !== 'string' && field !== 'fieldsV1')
+            throw wrongType(part, booleanFields.has(field) ? 'bool' : 'string')
           else if (field === 'time') checkTime(part as string)
         }
         return item
@@ -145,7 +145,7 @@ function coerced(shape: Shape, value: unknown, wrongType: WrongType, reject: (wh
 }
 
 /** Boolean fields of owner references; all other fields of owner references and managed fields are strings. */
-const flags = new Set(['controller', 'blockOwnerDeletion'])
+const booleanFields = new Set(['controller', 'blockOwnerDeletion'])
 
 const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
@@ -207,7 +207,7 @@ function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldE
 }
 
 /** Finalizers that are not in `old`. */
-function added(now: readonly string[] = [], old: readonly string[] = []): string[] {
+function addedFinalizers(now: readonly string[] = [], old: readonly string[] = []): string[] {
   const known = new Set(old)
   return now.filter((finalizer) => !known.has(finalizer))
 }
@@ -217,7 +217,7 @@ const standardFinalizers = new Set(['orphan', 'foregroundDeletion', 'kubernetes'
 
 /** Warns of finalizers without a domain on custom resources. Upstream: validateKubeFinalizerName of apiextensions-apiserver. */
 export function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | undefined): string[] {
-  return added(metadata.finalizers, old?.metadata.finalizers)
+  return addedFinalizers(metadata.finalizers, old?.metadata.finalizers)
     .filter((finalizer) => !finalizer.includes('/') && !standardFinalizers.has(finalizer))
     .sort()
     .map(
@@ -245,9 +245,9 @@ export function metadataUpdateErrors({ metadata: now }: KubeObject, { metadata: 
     if (!equal(now[field], old[field])) errors.push(invalid(`metadata.${field}`, now[field], 'field is immutable'))
   }
   if (old.deletionTimestamp !== undefined) {
-    const fresh = added(now.finalizers, old.finalizers).sort()
-    if (fresh.length > 0) {
-      const list = `[]string{${fresh.map((finalizer) => JSON.stringify(finalizer)).join(', ')}}`
+    const added = addedFinalizers(now.finalizers, old.finalizers).sort()
+    if (added.length > 0) {
+      const list = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(', ')}}`
       errors.push(
         forbidden(
           'metadata.finalizers',

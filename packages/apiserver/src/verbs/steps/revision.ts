@@ -4,11 +4,11 @@ import { StatusError } from '@capstan/kube'
 export function parseRevision(resourceVersion: string | undefined): number {
   if (!resourceVersion) return 0
   if (/^\d+$/.test(resourceVersion)) return Number(resourceVersion)
-  throw new StatusError('', unreadable(resourceVersion))
+  throw new StatusError('', invalidRevisionText(resourceVersion))
 }
 
 /** Error text for a resourceVersion that is not a number. */
-export const unreadable = (resourceVersion: string): string => {
+export const invalidRevisionText = (resourceVersion: string): string => {
   const quoted = JSON.stringify(resourceVersion)
   return `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`
 }

@@ -36,11 +36,11 @@ export async function scale(server: ServerContext, context: RequestContext): Pro
   if (request.verb === 'update') {
     const body = draftOf(server.registry.scaleFor(info), request.body)
     if (!exists(server, context)) decode({ ...context, info: server.registry.scaleFor(info) }, draft(body), 'body')
-    return scaled(server, context, paths, true, () => draft(body))
+    return writeReplicas(server, context, paths, true, () => draft(body))
   }
   if (request.verb === 'patch') {
     const change = patcher(info.builtin ? { ...context, info: server.registry.scaleFor(info) } : context)
-    return scaled(server, context, paths, false, (current) => change(scaleOf(paths, current)) as Record<string, unknown>)
+    return writeReplicas(server, context, paths, false, (current) => change(scaleOf(paths, current)) as Record<string, unknown>)
   }
   throw verbNotSupported(request.verb, info)
 }
@@ -70,7 +70,7 @@ export async function applyScale(
   return { object: scaleOf(info.scale!, object), created: false }
 }
 
-async function scaled(
+async function writeReplicas(
   server: ServerContext,
   context: RequestContext,
   paths: ScaleSubresource,
@@ -81,8 +81,8 @@ async function scaled(
     replaces: false,
     view: {
       kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
-      of: (object) => scaleOf(paths, object) as UnknownObject,
-      into: (object, view) => setPath(object, paths.specReplicasPath, replicasOf(view)),
+      fromObject: (object) => scaleOf(paths, object) as UnknownObject,
+      applyTo: (object, view) => setPath(object, paths.specReplicasPath, replicasOf(view)),
     },
     apply(current) {
       const scaleContext = { ...context, info: server.registry.scaleFor(context.info) }
