@@ -5,7 +5,7 @@ import {
   hooksOf,
   matchedVersion,
   matchesRule,
-  mayConcern,
+  mayMatch,
   selectsNamespace,
   selectsObject,
   type Target,
@@ -83,28 +83,28 @@ describe('a rule', () => {
   })
 })
 
-describe('of several versions of a resource', () => {
+describe('the version of a resource that a webhook receives', () => {
   const v1 = { group: 'shop.example.com', version: 'v1', plural: 'widgets' }
   const v2 = { ...v1, version: 'v2' }
   const requested = { ...target, version: 'v2' }
   test.each<[what: string, more: Partial<Webhook>, version: string | undefined]>([
-    ['the requested version is used when a rule names it', { rules: [rule, { ...rule, apiVersions: ['v2'] }] }, 'v2'],
-    ['another version is used otherwise', {}, 'v1'],
-    ['another version does not match with matchPolicy Exact', { matchPolicy: 'Exact' }, undefined],
-    ['no version matches when no rule matches the write', { rules: [{ ...rule, operations: ['DELETE'] }] }, undefined],
+    ['is the requested one when a rule names it', { rules: [rule, { ...rule, apiVersions: ['v2'] }] }, 'v2'],
+    ['is another one when a rule names only that', {}, 'v1'],
+    ['is none when a rule names only another one, and matchPolicy is Exact', { matchPolicy: 'Exact' }, undefined],
+    ['is none when no rule matches the write', { rules: [{ ...rule, operations: ['DELETE'] }] }, undefined],
   ])('%s', (_, more, version) => {
     expect(matchedVersion(hookOf(more), requested, v2, () => [v1])?.version).toBe(version)
   })
 })
 
-test.each<[what: string, resources: string[], apiGroups: string[], concerns: boolean]>([
+test.each<[what: string, resources: string[], apiGroups: string[], expected: boolean]>([
   ['its resource', ['widgets'], ['shop.example.com'], true],
   ['a subresource of it', ['widgets/status'], ['*'], true],
   ['any resource', ['*'], ['shop.example.com'], true],
   ['another resource', ['gadgets'], ['*'], false],
   ['another group', ['widgets'], ['apps'], false],
-])('a webhook with rules for %s may match: %j in %j', (_, resources, apiGroups, concerns) => {
-  expect(mayConcern(hookOf({ rules: [{ ...rule, resources, apiGroups }] }), target)).toBe(concerns)
+])('a webhook with rules for %s may match: %j in %j', (_, resources, apiGroups, expected) => {
+  expect(mayMatch(hookOf({ rules: [{ ...rule, resources, apiGroups }] }), target)).toBe(expected)
 })
 
 describe('selectors', () => {
@@ -129,7 +129,7 @@ describe('selectors', () => {
     expect(selectsNamespace(selecting, { ...target, ...other }, () => labels)).toBe(selected)
   })
 
-  test('without selectors no namespace is looked up', () => {
+  test('without a namespaceSelector, the namespace is not looked up', () => {
     const labelsOf = () => {
       throw new Error('looked up')
     }

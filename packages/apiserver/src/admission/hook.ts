@@ -64,7 +64,7 @@ export function hooksOf(
 }
 
 /** Reports whether any rule could match the resource, in any version, operation and subresource. */
-export const mayConcern = ({ webhook }: Hook, { group, plural }: { group: string; plural: string }): boolean =>
+export const mayMatch = ({ webhook }: Hook, { group, plural }: { group: string; plural: string }): boolean =>
   (webhook.rules ?? []).some(
     ({ apiGroups, resources }) =>
       includes(apiGroups, group) &&
@@ -136,7 +136,7 @@ export const selectsNamespace = (
 }
 
 /** Reports whether all conditions are true. If any is false, the result is false, even when evaluating others fails. */
-export function holds({ conditions }: Pick<Hook, 'conditions'>, input: MatchInput): MatchResult {
+export function evaluateConditions({ conditions }: Pick<Hook, 'conditions'>, input: MatchInput): MatchResult {
   const results = conditions.map((condition) => condition(input))
   if (results.some((result) => result.kind === 'value' && !result.matches)) return { kind: 'value', matches: false }
   const messages = results.flatMap((result) => (result.kind === 'error' ? [result.message] : []))

@@ -73,7 +73,7 @@ let onHang = () => {}
 
 const bundle = (certificate: string) => Buffer.from(certificate).toString('base64')
 
-async function served(clientConfig: WebhookClientConfig) {
+async function serverWithWebhook(clientConfig: WebhookClientConfig) {
   const resolveService = (namespace: string, name: string) =>
     namespace === 'system' && name === 'hook' ? new URL(`https://127.0.0.1:${port}`) : undefined
   const made = await testServer({ webhooks: { resolveService } })
@@ -94,7 +94,7 @@ async function served(clientConfig: WebhookClientConfig) {
 }
 
 test('a webhook at a URL is called over one persistent connection', async () => {
-  await using made = await served({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(authority.certificate) })
+  await using made = await serverWithWebhook({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(authority.certificate) })
   const before = connections
   for (const name of ['a', 'b', 'c']) {
     expect((await made.client.create(Widget, aWidget(name))).spec.color).toBe('/mutate?timeout=5s')
@@ -104,18 +104,18 @@ test('a webhook at a URL is called over one persistent connection', async () => 
 })
 
 test('the CA bundle may be the certificate of the webhook itself, as in envtest', async () => {
-  await using made = await served({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(servedCertificate) })
+  await using made = await serverWithWebhook({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(servedCertificate) })
   expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
 })
 
 test.each(['//mutate', '/./mutate/', '/other/../mutate'])('the path %s is cleaned before the request', async (path) => {
-  await using made = await served(at(path))
+  await using made = await serverWithWebhook(at(path))
   expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
 })
 
-test('a webhook behind a Service is found by the resolver, and must have a certificate for the Service', async () => {
+test('a webhook behind a Service is called at the resolved address, and must have a certificate for the Service', async () => {
   const service = { namespace: 'system', name: 'hook', path: '/svc' }
-  await using made = await served({ service, caBundle: bundle(authority.certificate) })
+  await using made = await serverWithWebhook({ service, caBundle: bundle(authority.certificate) })
   expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/svc?timeout=5s')
 })
 
@@ -140,7 +140,7 @@ test('errors of webhook calls have the messages of a real server', async () => {
     ],
   ]
   for (const [clientConfig, why] of cases) {
-    await using made = await served(clientConfig)
+    await using made = await serverWithWebhook(clientConfig)
     expect(await rejection(made.client.create(Widget, aWidget('a')))).toBe(
       `500 InternalError: Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: ${why}`,
     )
@@ -150,7 +150,7 @@ test('errors of webhook calls have the messages of a real server', async () => {
 const at = (path: string) => ({ url: `https://127.0.0.1:${port}${path}`, caBundle: bundle(authority.certificate) })
 
 test('a denial reaches the client with its warnings', async () => {
-  await using made = await served(at('/deny'))
+  await using made = await serverWithWebhook(at('/deny'))
   const handler = createHandler({ engine: made.server.engine, clock: made.clock })
   const body = Buffer.from(JSON.stringify({ apiVersion: 'shop.example.com/v1', kind: 'Widget', ...aWidget('a') }))
   const { signal } = new AbortController()
@@ -169,7 +169,7 @@ test('a denial reaches the client with its warnings', async () => {
 })
 
 test('a call of an unresponsive webhook times out', async () => {
-  await using made = await served(at('/hang'))
+  await using made = await serverWithWebhook(at('/hang'))
   const reached = new Promise<void>((resolve) => (onHang = resolve))
   const error = rejection(made.client.create(Widget, aWidget('a')))
   await reached
@@ -178,7 +178,7 @@ test('a call of an unresponsive webhook times out', async () => {
 })
 
 test('a conversion webhook is called over HTTPS as well', async () => {
-  await using made = await served(at('/mutate'))
+  await using made = await serverWithWebhook(at('/mutate'))
   const schema = { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
   await made.client.create(CustomResourceDefinition, {
     metadata: { name: 'convs.t.example.com' },

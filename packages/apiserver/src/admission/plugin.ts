@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts'
 export interface Plugin {
   readonly name: string
   /** Reports whether the plugin applies to a resource. */
-  concerns(info: ResourceInfo): boolean
+  appliesTo(info: ResourceInfo): boolean
   /** May change the draft. @throws StatusError to deny the write */
   mutate?(write: PluginWrite): void | Promise<void>
   /** @throws StatusError to deny the write */
@@ -45,10 +45,10 @@ export const forbidden = ({ info, name, object }: PluginWrite, why: string): Sta
 
 /** Filters plugins by resource; the result for each resource is cached. */
 export function pluginsFor(plugins: readonly Plugin[]): (info: ResourceInfo) => readonly Plugin[] {
-  const concerned = new WeakMap<ResourceInfo, readonly Plugin[]>()
+  const byResource = new WeakMap<ResourceInfo, readonly Plugin[]>()
   return (info) => {
-    let found = concerned.get(info)
-    if (!found) concerned.set(info, (found = plugins.filter((plugin) => plugin.concerns(info))))
+    let found = byResource.get(info)
+    if (!found) byResource.set(info, (found = plugins.filter((plugin) => plugin.appliesTo(info))))
     return found
   }
 }

@@ -17,7 +17,7 @@ const Binding = unknownKind({
 })
 
 /** A server whose policy limits the replicas of Widgets to the number in ConfigMaps, which `paramRef` selects. */
-async function limitedBy(paramRef: object): Promise<TestServer> {
+async function serverWithPolicy(paramRef: object): Promise<TestServer> {
   const made = await testServer()
   const rule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'] }
   await made.client.create(Policy, {
@@ -48,14 +48,14 @@ const denied =
 const tooMany = `${denied}failed expression: object.spec.replicas <= int(params.data.most)`
 
 test('the params of a policy are objects of exactly its paramKind', async () => {
-  const { client } = await limitedBy({ name: 'limit' })
+  const { client } = await serverWithPolicy({ name: 'limit' })
   await client.create(ConfigMap, limit('limit', 3))
   const create = (replicas: number) => rejection(client.create(Widget, aWidget('w', { replicas }), { dryRun: true }))
   expect([await create(3), await create(4)]).toEqual(['accepted', tooMany])
 })
 
 test('a paramRef without a namespace selects params in the namespace of the object', async () => {
-  const { client } = await limitedBy({ name: 'limit' })
+  const { client } = await serverWithPolicy({ name: 'limit' })
   await client.create(Namespace, { metadata: { name: 'small' } })
   await client.create(ConfigMap, limit('limit', 3))
   await client.create(ConfigMap, limit('limit', 1, 'small'))
@@ -64,7 +64,7 @@ test('a paramRef without a namespace selects params in the namespace of the obje
 })
 
 test('a selector of params applies the policy with each of them', async () => {
-  const { client } = await limitedBy({ selector: { matchLabels: { limits: 'widgets' } } })
+  const { client } = await serverWithPolicy({ selector: { matchLabels: { limits: 'widgets' } } })
   const create = (replicas: number) => rejection(client.create(Widget, aWidget('w', { replicas }), { dryRun: true }))
   expect(await create(1)).toBe(
     `${denied}failed to configure binding: no params found for policy binding with \`Deny\` parameterNotFoundAction`,

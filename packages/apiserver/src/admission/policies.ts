@@ -27,7 +27,7 @@ import { permissionCheck } from '../auth/permissions.ts'
 import type { ResourceInfo } from '../registry/resource-info.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Store } from '../store/store.ts'
-import { holds, matchedVersion, selectsNamespace, selectsObject } from './hook.ts'
+import { evaluateConditions, matchedVersion, selectsNamespace, selectsObject } from './hook.ts'
 import type {
   BindingSpec,
   MatchResources,
@@ -111,7 +111,7 @@ export class Policies {
   }
 
   /** Reports whether any policy could apply to writes of the resource. */
-  concern(info: ResourceInfo): boolean {
+  mayApplyTo(info: ResourceInfo): boolean {
     return this.#all().length > 0 && !isExempt(info)
   }
 
@@ -124,7 +124,7 @@ export class Policies {
         if (version) await this.#apply(policy, version, write, denials)
       } catch (err) {
         if (err instanceof StatusError) throw err
-        fail(denials, policy, undefined, `failed to configure policy: ${(err as Error).message}`)
+        recordError(denials, policy, undefined, `failed to configure policy: ${(err as Error).message}`)
       }
     }
     const [first] = denials
@@ -137,8 +137,9 @@ export class Policies {
 
   async #apply(policy: Policy, version: ResourceInfo, write: Write, denials: Denial[]): Promise<void> {
     const { store, authorizer, convert } = this.#options
-    const isOther = !write.isView && version !== write.info
-    const converted = async (object: UnknownObject | undefined) => (object && isOther ? convert(version, object) : object)
+    const needsConversion = !write.isView && version !== write.info
+    const inMatchedVersion = async (object: UnknownObject | undefined) =>
+      object && needsConversion ? convert(version, object) : object
     if (policy.spec.paramKind) this.#kindOfParams(policy.spec.paramKind)
     let input: Omit<AdmissionInput, 'params'> | undefined
     for (const binding of policy.bindings) {
@@ -147,23 +148,23 @@ export class Policies {
       try {
         params = this.#params(policy.spec, binding.spec.paramRef, write)
       } catch (err) {
-        fail(denials, policy, binding, `failed to configure binding: ${(err as Error).message}`)
+        recordError(denials, policy, binding, `failed to configure binding: ${(err as Error).message}`)
         continue
       }
       if (!input) {
         const { namespace, plural, group } = write.target
-        const [object, oldObject] = [await converted(write.object), await converted(write.oldObject)]
+        const [object, oldObject] = [await inMatchedVersion(write.object), await inMatchedVersion(write.oldObject)]
         const kind = write.isView ? write.kind : version
-        const isIn = namespace !== undefined && !(plural === 'namespaces' && group === '')
+        const isInNamespace = namespace !== undefined && !(plural === 'namespaces' && group === '')
         input = {
           object: object ?? null,
           oldObject: oldObject ?? null,
           request: requestOf({ resource: version, kind, object, oldObject }, write),
-          namespaceObject: isIn ? (store.get({ resource: 'namespaces', namespace: '', name: namespace }) ?? null) : null,
+          namespaceObject: isInNamespace ? (store.get({ resource: 'namespaces', namespace: '', name: namespace }) ?? null) : null,
           checkPermission: permissionCheck(authorizer, write.caller),
         }
       }
-      for (const param of params) judge(policy, binding, { ...input, params: param ?? null }, write, denials)
+      for (const param of params) evaluateValidations(policy, binding, { ...input, params: param ?? null }, write, denials)
     }
   }
 
@@ -174,12 +175,12 @@ export class Policies {
     if (!selectsNamespace(hook, target, () => this.#labels(write)) || !selectsObject(hook, object, oldObject)) return undefined
     const named = (rule: NamedRuleWithOperations) => !rule.resourceNames?.length || rule.resourceNames.includes(write.name)
     const others = () => this.#options.versions(info).filter((other) => other !== info)
-    const among = (list: readonly NamedRuleWithOperations[]) => {
+    const versionMatchedBy = (list: readonly NamedRuleWithOperations[]) => {
       const webhook = { rules: list.filter(named) as unknown as readonly WebhookRule[], matchPolicy: match.matchPolicy }
       return matchedVersion({ webhook } as never, target, info, others)
     }
-    if (match.excluded.length > 0 && among(match.excluded)) return undefined
-    return rules ? among(match.rules) : info
+    if (match.excluded.length > 0 && versionMatchedBy(match.excluded)) return undefined
+    return rules ? versionMatchedBy(match.rules) : info
   }
 
   #labels({ target, object }: Write): Labels | undefined {
@@ -227,18 +228,18 @@ export class Policies {
     const { store } = this.#options
     const all = store.list(bindings!) as readonly ValidatingAdmissionPolicyBinding[]
     return (store.list(policies!) as readonly ValidatingAdmissionPolicy[]).flatMap(({ metadata, spec }) => {
-      const own = all.filter((one) => one.spec.policyName === metadata.name)
-      return own.length === 0 || !spec.matchConstraints ? [] : [compiled(metadata.name, spec, own)]
+      const ownBindings = all.filter((one) => one.spec.policyName === metadata.name)
+      return ownBindings.length === 0 || !spec.matchConstraints ? [] : [compilePolicy(metadata.name, spec, ownBindings)]
     })
   }
 }
 
-function compiled(name: string, spec: PolicySpec, own: readonly ValidatingAdmissionPolicyBinding[]): Policy {
+function compilePolicy(name: string, spec: PolicySpec, ownBindings: readonly ValidatingAdmissionPolicyBinding[]): Policy {
   const scope: AdmissionScope = { hasParams: spec.paramKind !== undefined, variables: variablesOf(spec).known }
-  const ready = (source: string, more: AdmissionScope = {}): AdmissionExpression => {
-    const made = admissionExpression(source, { ...scope, ...more })
-    if (typeof made === 'string') throw new TypeError(made)
-    return made
+  const compile = (source: string, more: AdmissionScope = {}): AdmissionExpression => {
+    const compiled = admissionExpression(source, { ...scope, ...more })
+    if (typeof compiled === 'string') throw new TypeError(compiled)
+    return compiled
   }
   return {
     name,
@@ -249,12 +250,12 @@ function compiled(name: string, spec: PolicySpec, own: readonly ValidatingAdmiss
     ),
     validations: (spec.validations ?? []).map(({ expression, message, messageExpression, reason }) => ({
       source: expression,
-      expression: ready(expression),
+      expression: compile(expression),
       message,
-      messageExpression: messageExpression ? ready(messageExpression, { hasAuthorizer: false }) : undefined,
+      messageExpression: messageExpression ? compile(messageExpression, { hasAuthorizer: false }) : undefined,
       reason,
     })),
-    bindings: own.map(({ metadata, spec: of }) => ({
+    bindings: ownBindings.map(({ metadata, spec: of }) => ({
       name: metadata.name,
       spec: of,
       match: of.matchResources && matchOf(of.matchResources),
@@ -271,29 +272,29 @@ const matchOf = (match: MatchResources): Match => ({
 })
 
 /** Records an evaluation error as a denial, unless the failurePolicy is Ignore. */
-function fail(denials: Denial[], policy: Policy, binding: Binding | undefined, message: string): void {
+function recordError(denials: Denial[], policy: Policy, binding: Binding | undefined, message: string): void {
   if (policy.spec.failurePolicy !== 'Ignore') denials.push({ policy, binding, message })
 }
 
-function judge(policy: Policy, binding: Binding, input: AdmissionInput, { warn }: Write, denials: Denial[]): void {
-  const failed = (message: string, reason?: string) => {
+function evaluateValidations(policy: Policy, binding: Binding, input: AdmissionInput, { warn }: Write, denials: Denial[]): void {
+  const takeActions = (message: string, reason?: string) => {
     for (const action of binding.spec.validationActions ?? []) {
       if (action === 'Deny') denials.push({ policy, binding, message, reason })
       if (action === 'Warn')
         warn(`Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}': ${message}`)
     }
   }
-  const reportFailure = (message: string) => {
-    if (policy.spec.failurePolicy !== 'Ignore') failed(message)
+  const reportError = (message: string) => {
+    if (policy.spec.failurePolicy !== 'Ignore') takeActions(message)
   }
-  const match = holds(policy, input)
-  if (match.kind === 'error') return reportFailure(match.message)
+  const match = evaluateConditions(policy, input)
+  if (match.kind === 'error') return reportError(match.message)
   if (!match.matches) return
   const known: KnownVariables = new Map()
   for (const validation of policy.validations) {
     const result = validation.expression.run(input, known)
-    if (result.kind !== 'value') reportFailure(failureText(validation.source, result))
-    else if (result.value !== true) failed(messageOf(validation, input, known), validation.reason ?? 'Invalid')
+    if (result.kind !== 'value') reportError(failureText(validation.source, result))
+    else if (result.value !== true) takeActions(messageOf(validation, input, known), validation.reason ?? 'Invalid')
   }
 }
 

@@ -22,9 +22,9 @@ export function variablesOf({ variables = [], paramKind }: Pick<PolicySpec, 'var
     else if (!isIdentifier(name)) errors.push(invalid(`${field}.name`, name, 'must be a valid CEL identifier'))
     if (!expression?.trim()) errors.push(required(`${field}.expression`, 'expression is not specified'))
     else {
-      const made = admissionExpression(expression, { hasParams: paramKind !== undefined, variables: [...known] })
-      if (typeof made === 'string') errors.push(invalid(`${field}.expression`, expression, made))
-      else known.push({ name, expression: made })
+      const compiled = admissionExpression(expression, { hasParams: paramKind !== undefined, variables: [...known] })
+      if (typeof compiled === 'string') errors.push(invalid(`${field}.expression`, expression, compiled))
+      else known.push({ name, expression: compiled })
     }
   })
   return { known, errors }

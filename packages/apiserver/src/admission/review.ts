@@ -132,19 +132,19 @@ function checkType({ apiVersion = '', kind = '' }: { apiVersion?: unknown; kind?
 }
 
 function patchOf(type: HookType, { patch, patchType }: Record<string, unknown>, version: string): string | undefined {
-  const has = typeof patch === 'string' && patch !== ''
+  const hasPatch = typeof patch === 'string' && patch !== ''
   const hasType = patchType !== undefined && patchType !== null
   if (type === 'validating') {
-    if (has && version === 'v1') throw new Error('validating webhook may not return response.patch')
+    if (hasPatch && version === 'v1') throw new Error('validating webhook may not return response.patch')
     if (hasType && version === 'v1') throw new Error('validating webhook may not return response.patchType')
     return undefined
   }
   if (version === 'v1') {
-    if (has && !hasType) throw new Error('webhook returned response.patch but not response.patchType')
-    if (!has && hasType) throw new Error('webhook returned response.patchType but not response.patch')
+    if (hasPatch && !hasType) throw new Error('webhook returned response.patch but not response.patchType')
+    if (!hasPatch && hasType) throw new Error('webhook returned response.patchType but not response.patch')
     if (patchType === '') throw new Error('webhook returned invalid response.patchType of ""')
   }
-  if (!has) return undefined
+  if (!hasPatch) return undefined
   if (hasType && patchType !== 'JSONPatch') throw new Error(`unsupported patch type ${JSON.stringify(patchType)}`)
   return Buffer.from(patch, 'base64').toString('utf8')
 }
@@ -200,7 +200,7 @@ function operationsOf(text: string): readonly JsonPatchOperation[] {
 }
 
 /** @throws StatusError InternalError when the patch does not apply */
-export function patched(object: object, operations: readonly JsonPatchOperation[]): Record<string, unknown> {
+export function applyPatch(object: object, operations: readonly JsonPatchOperation[]): Record<string, unknown> {
   try {
     const result = applyJsonPatch<unknown>(object, operations)
     if (isRecord(result) && isRecord(result.metadata)) return result

@@ -54,8 +54,8 @@ export class WebhookCaller {
 
   /** @throws WebhookUnreachable */
   async call(config: WebhookClientConfig, timeoutSeconds: number, review: object, signal?: AbortSignal): Promise<unknown> {
-    const printed = printedUrl(config, timeoutSeconds)
-    const fail = (why: string) => new WebhookUnreachable(`Post ${JSON.stringify(printed)}: ${why}`)
+    const calledUrl = urlText(config, timeoutSeconds)
+    const fail = (why: string) => new WebhookUnreachable(`Post ${JSON.stringify(calledUrl)}: ${why}`)
     const target = this.#target(config, timeoutSeconds)
     if (typeof target === 'string') throw fail(target)
 
@@ -76,7 +76,7 @@ export class WebhookCaller {
       timer.cancel()
       for (const source of sources) source.removeEventListener('abort', cancel)
     }
-    return read(answer)
+    return documentOf(answer)
   }
 
   close(): void {
@@ -96,26 +96,26 @@ export class WebhookCaller {
       const found = this.#resolve(namespace, name, port)
       if (!found) return `service ${JSON.stringify(name)} not found`
       to = new URL(found)
-      to.pathname = cleaned(path)
+      to.pathname = cleanPath(path)
       servername = `${name}.${namespace}.svc`
     } else {
       to = new URL(url!)
-      to.pathname = cleaned(to.pathname)
+      to.pathname = cleanPath(to.pathname)
     }
     to.searchParams.set('timeout', `${timeoutSeconds}s`)
     return { url: to, ca, servername }
   }
 }
 
-function printedUrl({ url, service }: WebhookClientConfig, timeoutSeconds: number): string {
+function urlText({ url, service }: WebhookClientConfig, timeoutSeconds: number): string {
   const { namespace = '', name = '', port = 443, path = '' } = service ?? {}
   const [, origin = '', at = ''] = /^(https:..[^/]+)(.*)$/.exec(url ?? '') ?? []
-  const place = service ? `https://${name}.${namespace}.svc:${port}${cleaned(path)}` : `${origin}${cleaned(at)}`
-  return `${place}?timeout=${timeoutSeconds}s`
+  const address = service ? `https://${name}.${namespace}.svc:${port}${cleanPath(path)}` : `${origin}${cleanPath(at)}`
+  return `${address}?timeout=${timeoutSeconds}s`
 }
 
 /** Upstream: Go's path.Join. Test environments write `https://HOST//PATH`, which controller-runtime's server redirects. */
-const cleaned = (path: string): string => posix.join('/', path).replace(/(.)\/$/, '$1')
+const cleanPath = (path: string): string => posix.join('/', path).replace(/(.)\/$/, '$1')
 
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -126,7 +126,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 /** @throws WebhookUnreachable when the response is not a document */
-function read({ status, contentType, body }: WebhookAnswer): unknown {
+function documentOf({ status, contentType, body }: WebhookAnswer): unknown {
   if (status < 200 || status > 206) throw new WebhookUnreachable(statusText(status, contentType, body))
   if (body.length === 0)
     throw new WebhookUnreachable(`0-length response with status code: ${status} and content type: ${contentType}`)
@@ -209,7 +209,7 @@ export function httpsWebhooks(): WebhookTransport {
       try {
         return await post(target, agentFor(target), Buffer.from(body), signal)
       } catch (err) {
-        throw new Error(goText(err as NodeJS.ErrnoException, target), { cause: err })
+        throw new Error(goErrorText(err as NodeJS.ErrnoException, target), { cause: err })
       }
     },
     close() {
@@ -269,7 +269,10 @@ function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortS
 
 const unknownAuthority = 'tls: failed to verify certificate: x509: certificate signed by unknown authority'
 
-function goText(err: NodeJS.ErrnoException & { address?: string; port?: number; reason?: string }, { url, ca }: WebhookTarget) {
+function goErrorText(
+  err: NodeJS.ErrnoException & { address?: string; port?: number; reason?: string },
+  { url, ca }: WebhookTarget,
+) {
   switch (err.code) {
     case 'ECONNREFUSED':
       return `dial tcp ${err.address ?? url.hostname}:${err.port ?? (url.port || 443)}: connect: connection refused`

@@ -32,13 +32,13 @@ interface Received {
 type Reply = object | number | 'never' | { readonly raw: unknown }
 
 /** A server whose webhooks are functions, by path. Records their requests. */
-class Hooked implements WebhookTransport {
+class ServerWithWebhooks implements WebhookTransport {
   readonly received: Received[] = []
   readonly replies = new Map<string, (received: Received) => Reply>()
   made!: TestServer
 
-  static async make(): Promise<Hooked> {
-    const hooked = new Hooked()
+  static async make(): Promise<ServerWithWebhooks> {
+    const hooked = new ServerWithWebhooks()
     hooked.made = await testServer({ webhooks: { transport: hooked } })
     return hooked
   }
@@ -79,9 +79,9 @@ const patch = (...operations: object[]): Reply => ({
   patch: Buffer.from(writeJSON(operations)).toString('base64'),
 })
 
-let hooks: Hooked
+let hooks: ServerWithWebhooks
 beforeEach(async () => {
-  hooks = await Hooked.make()
+  hooks = await ServerWithWebhooks.make()
 })
 
 const create = (name = 'a', spec: Partial<Widget['spec']> = {}) => hooks.made.client.create(Widget, aWidget(name, spec))
@@ -140,14 +140,14 @@ describe('a mutating webhook', () => {
     expect(made.status).toBeUndefined()
   })
 
-  test('whose result violates the schema is an error', async () => {
+  test('whose result violates the schema causes an error', async () => {
     await hooks.add('mutating', 'break', () => patch({ op: 'replace', path: '/spec/replicas', value: 1000 }))
     expect(await rejection(create())).toBe(
       '422 Invalid: Widget.shop.example.com "a" is invalid: spec.replicas: Invalid value: 1000: spec.replicas in body should be less than or equal to 100',
     )
   })
 
-  test('that sets a value of the wrong type in a built-in kind is an error', async () => {
+  test('that sets a value of the wrong type in a built-in kind causes an error', async () => {
     const rules = [{ operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }]
     await hooks.add('mutating', 'break', () => patch({ op: 'add', path: '/data', value: 5 }), { rules })
     expect(await rejection(hooks.made.client.create(ConfigMap, { metadata: at('a') }))).toBe(
@@ -196,7 +196,7 @@ describe('a mutating webhook', () => {
   })
 })
 
-test('receives and sets integers with all digits', async () => {
+test('a mutating webhook receives and sets integers with all digits', async () => {
   const exact = unknownKind({ apiVersion: 'exact.example.com/v1', kind: 'Exact', plural: 'exacts' })
   const properties = { spec: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
   await hooks.made.client.create(CustomResourceDefinition, {
@@ -343,7 +343,7 @@ describe('a validating webhook', () => {
       () => ({ allowed: true, patch: 'W10=', patchType: 'Merge' }),
       'failed calling webhook "mut.example.com": received invalid webhook response: unsupported patch type "Merge"',
     ],
-  ])('%s is an internal error', async (_, reply, text) => {
+  ])('that returns %s causes an internal error', async (_, reply, text) => {
     await hooks.add('mutating', 'mut', reply)
     expect(await rejection(create())).toBe(`500 InternalError: Internal error occurred: ${text}`)
   })
@@ -373,7 +373,7 @@ describe('a validating webhook', () => {
     expect(await rejection(create())).toContain('Post "https://s.n.svc:443/v?timeout=10s": service "s" cannot be reached')
   })
 
-  test('may warn', async () => {
+  test('may return warnings', async () => {
     await hooks.add('validating', 'warn', () => ({ allowed: true, warnings: ['mind the gap'] }))
     const { version, group, plural } = Widget
     const answer = await hooks.made.server.engine.execute(

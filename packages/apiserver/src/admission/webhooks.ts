@@ -21,12 +21,21 @@ import type { Authorizer } from '../auth/authorizer.ts'
 import { permissionCheck } from '../auth/permissions.ts'
 import type { ResourceInfo } from '../registry/resource-info.ts'
 import type { Store } from '../store/store.ts'
-import { holds, type Hook, hooksOf, type HookType, matchedVersion, mayConcern, selectsNamespace, selectsObject } from './hook.ts'
+import {
+  evaluateConditions,
+  type Hook,
+  hooksOf,
+  type HookType,
+  matchedVersion,
+  mayMatch,
+  selectsNamespace,
+  selectsObject,
+} from './hook.ts'
 import {
   type AdmissionAttributes,
   type VersionedAttributes,
   internalError,
-  patched,
+  applyPatch,
   requestOf,
   reviewOf,
   UndecodablePatch,
@@ -71,28 +80,28 @@ export interface Write extends AdmissionAttributes {
   readonly signal: AbortSignal | undefined
 }
 
-type Concerned = { readonly [type in HookType]: readonly Hook[] }
+type HooksByType = { readonly [type in HookType]: readonly Hook[] }
 
-const noHooks: Concerned = { mutating: [], validating: [] }
+const noHooks: HooksByType = { mutating: [], validating: [] }
 
 export class Webhooks {
   readonly #options: WebhooksOptions
-  #hooks: Concerned | undefined
-  #concerned = new WeakMap<ResourceInfo, Concerned>()
+  #hooks: HooksByType | undefined
+  #hooksByResource = new WeakMap<ResourceInfo, HooksByType>()
   readonly #stops: readonly (() => void)[]
 
   constructor(options: WebhooksOptions) {
     this.#options = options
     const forget = () => {
       this.#hooks = undefined
-      this.#concerned = new WeakMap()
+      this.#hooksByResource = new WeakMap()
     }
     this.#stops = Object.values(configurations).map((resource) => options.store.subscribe(resource, forget))
   }
 
   /** Reports whether any webhook could apply to writes of the resource. */
-  concern(info: ResourceInfo, type: HookType): boolean {
-    return this.#of(info)[type].length > 0
+  mayApplyTo(info: ResourceInfo, type: HookType): boolean {
+    return this.#hooksFor(info)[type].length > 0
   }
 
   /**
@@ -102,13 +111,13 @@ export class Webhooks {
    */
   async mutate(write: Write, toObject: (document: Record<string, unknown>) => UnknownObject): Promise<UnknownObject | undefined> {
     let { object } = write
-    const hooks = this.#of(write.info).mutating
+    const hooks = this.#hooksFor(write.info).mutating
     const called: Hook[] = []
     const again = new Set<Hook>()
     for (const hook of hooks) {
       const outcome = await this.#callIfMatched(hook, { ...write, object })
       if (!outcome) continue
-      const next = await this.#changed(hook, outcome, object, write, toObject)
+      const next = await this.#applyVerdict(hook, outcome, object, write, toObject)
       if (next !== object) {
         object = next
         for (const earlier of called) again.add(earlier)
@@ -119,14 +128,14 @@ export class Webhooks {
     for (const hook of hooks) {
       if (!again.has(hook)) continue
       const outcome = await this.#callIfMatched(hook, { ...write, object })
-      if (outcome) object = await this.#changed(hook, outcome, object, write, toObject)
+      if (outcome) object = await this.#applyVerdict(hook, outcome, object, write, toObject)
     }
     return object
   }
 
   /** @throws StatusError of the first webhook, in their order, that denies the write or cannot be called */
   async validate(write: Write): Promise<void> {
-    const hooks = this.#of(write.info).validating
+    const hooks = this.#hooksFor(write.info).validating
     const outcomes = await Promise.allSettled(hooks.map((hook) => this.#callIfMatched(hook, write)))
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
   }
@@ -135,19 +144,19 @@ export class Webhooks {
     for (const stop of this.#stops) stop()
   }
 
-  #of(info: ResourceInfo): Concerned {
+  #hooksFor(info: ResourceInfo): HooksByType {
     const hooks = (this.#hooks ??= this.#read())
     if (hooks === noHooks || isExempt(info)) return noHooks
-    let found = this.#concerned.get(info)
+    let found = this.#hooksByResource.get(info)
     if (!found) {
-      const concerned = (hook: Hook) => mayConcern(hook, info)
-      found = { mutating: hooks.mutating.filter(concerned), validating: hooks.validating.filter(concerned) }
-      this.#concerned.set(info, found)
+      const mayApply = (hook: Hook) => mayMatch(hook, info)
+      found = { mutating: hooks.mutating.filter(mayApply), validating: hooks.validating.filter(mayApply) }
+      this.#hooksByResource.set(info, found)
     }
     return found
   }
 
-  #read(): Concerned {
+  #read(): HooksByType {
     const { store, enabled } = this.#options
     const of = (type: HookType) =>
       enabled.has(plugins[type])
@@ -159,7 +168,7 @@ export class Webhooks {
 
   /** Returns the response of one webhook; `undefined` when the webhook does not match, or its failure is ignored. */
   async #callIfMatched(hook: Hook, write: Write): Promise<{ versioned: VersionedAttributes; verdict: Verdict } | undefined> {
-    const versioned = await this.#versioned(hook, write)
+    const versioned = await this.#attributesIfMatched(hook, write)
     if (!versioned) return undefined
     const { webhook } = hook
     if (write.dryRun && !['None', 'NoneOnDryRun'].includes(webhook.sideEffects)) {
@@ -184,8 +193,8 @@ export class Webhooks {
   }
 
   /** Returns the attributes that a webhook receives; `undefined` when the write does not match. Match conditions are evaluated last. */
-  async #versioned(hook: Hook, write: Write): Promise<VersionedAttributes | undefined> {
-    const versioned = await this.#selected(hook, write)
+  async #attributesIfMatched(hook: Hook, write: Write): Promise<VersionedAttributes | undefined> {
+    const versioned = await this.#attributesIfSelected(hook, write)
     if (!versioned || hook.conditions.length === 0) return versioned
     const { object = null, oldObject = null } = versioned
     const { namespace, plural, group } = write.target
@@ -195,7 +204,13 @@ export class Webhooks {
         ? null
         : (this.#options.store.get({ resource: 'namespaces', namespace: '', name: namespace }) ?? null)
     const checkPermission = permissionCheck(this.#options.authorizer, write.caller)
-    const result = holds(hook, { object, oldObject, request: requestOf(versioned, write), namespaceObject, checkPermission })
+    const result = evaluateConditions(hook, {
+      object,
+      oldObject,
+      request: requestOf(versioned, write),
+      namespaceObject,
+      checkPermission,
+    })
     if (result.kind === 'value') return result.matches ? versioned : undefined
     if (hook.webhook.failurePolicy === 'Ignore') return undefined
     const { target, name } = write
@@ -204,7 +219,7 @@ export class Webhooks {
     })
   }
 
-  async #selected(hook: Hook, write: Write): Promise<VersionedAttributes | undefined> {
+  async #attributesIfSelected(hook: Hook, write: Write): Promise<VersionedAttributes | undefined> {
     const { info, target, isView, object, oldObject } = write
     const version = matchedVersion(hook, target, info, () => this.#options.versions(info).filter((other) => other !== info))
     if (!version || !selectsObject(hook, object, oldObject)) return undefined
@@ -253,7 +268,7 @@ export class Webhooks {
     }
   }
 
-  async #changed(
+  async #applyVerdict(
     hook: Hook,
     { versioned, verdict }: { versioned: VersionedAttributes; verdict: Verdict },
     object: UnknownObject | undefined,
@@ -265,10 +280,10 @@ export class Webhooks {
       const name = JSON.stringify(hook.webhook.name)
       throw internalError(`admission webhook ${name} attempted to modify the object, which is not supported for this operation`)
     }
-    const document = patched(versioned.object, verdict.patch)
+    const document = applyPatch(versioned.object, verdict.patch)
     if (equal(document, versioned.object)) return object
-    const isOther = !isView && versioned.resource.version !== info.version
-    return toObject(isOther ? await this.#options.convert(info, document as UnknownObject) : document)
+    const needsConversion = !isView && versioned.resource.version !== info.version
+    return toObject(needsConversion ? await this.#options.convert(info, document as UnknownObject) : document)
   }
 }
 

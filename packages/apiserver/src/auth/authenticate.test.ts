@@ -11,14 +11,14 @@ secret3,carol,3,devs
 const authenticate = authenticator(parseTokenFile(file))
 const alice = { commonName: 'alice', organizations: ['devs'] }
 const user = (name: string, ...groups: string[]) => ({ kind: 'user', name, groups: [...groups, 'system:authenticated'] })
-const known = (uid: string, name: string, ...groups: string[]) => ({ ...user(name, ...groups), uid })
+const userWithUID = (uid: string, name: string, ...groups: string[]) => ({ ...user(name, ...groups), uid })
 
 test.each([
   ['a certificate', { certificate: alice }, user('alice', 'devs')],
   ['a certificate before a token', { certificate: alice, authorization: 'Bearer secret1' }, user('alice', 'devs')],
-  ['a token with groups', { authorization: 'Bearer secret1' }, known('1', 'bob', 'devs', 'ops')],
-  ['a token without groups', { authorization: 'bearer secret2' }, known('2', 'o"neil')],
-  ['a token with one group', { authorization: 'Bearer secret3' }, known('3', 'carol', 'devs')],
+  ['a token with groups', { authorization: 'Bearer secret1' }, userWithUID('1', 'bob', 'devs', 'ops')],
+  ['a token without groups', { authorization: 'bearer secret2' }, userWithUID('2', 'o"neil')],
+  ['a token with one group', { authorization: 'Bearer secret3' }, userWithUID('3', 'carol', 'devs')],
   ['an unknown token', { authorization: 'Bearer nope' }, { kind: 'rejected' }],
   ['a password', { authorization: 'Basic Ym9iOng=' }, { kind: 'anonymous' }],
   ['no token', { authorization: 'Bearer ' }, { kind: 'anonymous' }],

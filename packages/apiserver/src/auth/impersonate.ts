@@ -11,7 +11,7 @@ const authenticated = 'system:authenticated'
 const unauthenticated = 'system:unauthenticated'
 
 /** Headers of a request; `valuesOf` returns all values of a repeated header. */
-interface Sent {
+interface SentHeaders {
   readonly headers: { readonly [name: string]: string | undefined }
   readonly valuesOf?: (name: string) => readonly string[]
 }
@@ -27,45 +27,45 @@ interface RequestedIdentity {
  * Returns the caller after impersonation.
  * @throws StatusError Forbidden, or InternalError when the headers name no user
  */
-export function impersonated(authorizer: Authorizer, caller: Caller, sent: Sent): Caller {
-  const wish = requestedIdentity(sent)
-  if (!wish) return caller
+export function impersonate(authorizer: Authorizer, caller: Caller, sent: SentHeaders): Caller {
+  const requested = requestedIdentity(sent)
+  if (!requested) return caller
   const check = (resource: string, more: Partial<ResourceAttributes>) =>
     authorize(authorizer, { kind: 'resource', user: caller, verb: 'impersonate', group: '', resource, ...more })
-  const account = serviceAccountOf(wish.name)
+  const account = serviceAccountOf(requested.name)
   if (account) check('serviceaccounts', account)
-  else check('users', { name: wish.name })
-  for (const name of wish.groups) check('groups', { name })
-  for (const [key, values] of Object.entries(wish.extra)) {
+  else check('users', { name: requested.name })
+  for (const name of requested.groups) check('groups', { name })
+  for (const [key, values] of Object.entries(requested.extra)) {
     for (const name of values) check('userextras', { group: 'authentication.k8s.io', subresource: key, name })
   }
-  if (wish.uid !== undefined) check('uids', { group: 'authentication.k8s.io', name: wish.uid })
+  if (requested.uid !== undefined) check('uids', { group: 'authentication.k8s.io', name: requested.uid })
   return {
-    name: wish.name,
-    groups: groupsOf(wish, account?.namespace),
+    name: requested.name,
+    groups: groupsOf(requested, account?.namespace),
     agent: caller.agent,
-    ...(wish.uid === undefined ? {} : { uid: wish.uid }),
-    ...(Object.keys(wish.extra).length === 0 ? {} : { extra: wish.extra }),
+    ...(requested.uid === undefined ? {} : { uid: requested.uid }),
+    ...(Object.keys(requested.extra).length === 0 ? {} : { extra: requested.extra }),
   }
 }
 
-function requestedIdentity({ headers, valuesOf }: Sent): RequestedIdentity | undefined {
+function requestedIdentity({ headers, valuesOf }: SentHeaders): RequestedIdentity | undefined {
   const values = (header: string): readonly string[] => valuesOf?.(header) ?? [headers[header] ?? '']
   const name = headers['impersonate-user'] ?? ''
   const uid = headers['impersonate-uid']
   const extra: { [key: string]: readonly string[] } = {}
   for (const header of Object.keys(headers)) {
     if (!header.startsWith('impersonate-extra-') || headers[header] === undefined) continue
-    extra[decoded(header.slice('impersonate-extra-'.length))] = values(header)
+    extra[decodeKey(header.slice('impersonate-extra-'.length))] = values(header)
   }
   const groups = headers['impersonate-group'] === undefined ? [] : values('impersonate-group').filter(Boolean)
   if (name !== '') return { name, groups, uid, extra }
   if (groups.length === 0 && uid === undefined && Object.keys(extra).length === 0) return undefined
-  throw new StatusError('BadRequest', `requested ${printed({ name, groups, uid, extra })} without impersonating a user name`)
+  throw new StatusError('BadRequest', `requested ${goStructText({ name, groups, uid, extra })} without impersonating a user name`)
 }
 
 /** Prints a request for impersonation as Go prints a struct. */
-function printed({ groups, uid, extra }: RequestedIdentity): string {
+function goStructText({ groups, uid, extra }: RequestedIdentity): string {
   const list = (texts: readonly string[]) => `{${texts.map((text) => JSON.stringify(text)).join(', ')}}`
   const slice = groups.length === 0 ? '[]string(nil)' : `[]string${list(groups)}`
   const entries = Object.entries(extra).map(([key, values]) => `${JSON.stringify(key)}:[]string${list(values)}`)
@@ -74,7 +74,7 @@ function printed({ groups, uid, extra }: RequestedIdentity): string {
 }
 
 /** Keys of extras are percent-encoded, because they may contain characters that header names may not. */
-function decoded(key: string): string {
+function decodeKey(key: string): string {
   try {
     return decodeURIComponent(key)
   } catch {

@@ -5,4 +5,4 @@ const deny: NonNullable<Plugin['mutate']> = (write) => {
 }
 
 /** Denies every write. Upstream: plugin/pkg/admission/deny. */
-export const alwaysDeny: Plugin = { name: 'AlwaysDeny', concerns: () => true, mutate: deny, validate: deny }
+export const alwaysDeny: Plugin = { name: 'AlwaysDeny', appliesTo: () => true, mutate: deny, validate: deny }

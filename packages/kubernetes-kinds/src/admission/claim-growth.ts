@@ -8,7 +8,7 @@ import { forbidden, type Plugin } from '@capstan/apiserver/kinds'
 
 export const persistentVolumeClaimResize: Plugin = {
   name: 'PersistentVolumeClaimResize',
-  concerns: ({ storage }) => storage === 'persistentvolumeclaims',
+  appliesTo: ({ storage }) => storage === 'persistentvolumeclaims',
   validate(write) {
     const { operation, subresource, object, old, store } = write
     if (operation !== 'UPDATE' || subresource !== undefined || !old) return

@@ -38,7 +38,7 @@ interface Classes {
 function defaultClass({ name, storage, field, oldName, classes, marks }: Classes): Plugin {
   return {
     name,
-    concerns: (info) => info.storage === storage,
+    appliesTo: (info) => info.storage === storage,
     mutate({ operation, subresource, object, store }) {
       const { metadata, spec } = object
       if (operation !== 'CREATE' || subresource !== undefined || !isRecord(spec)) return

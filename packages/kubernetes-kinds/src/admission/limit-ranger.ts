@@ -18,7 +18,7 @@ const Annotation = 'kubernetes.io/limit-ranger'
 
 export const limitRanger: Plugin = {
   name: 'LimitRanger',
-  concerns: ({ storage }) => storage === 'pods' || storage === 'persistentvolumeclaims',
+  appliesTo: ({ storage }) => storage === 'pods' || storage === 'persistentvolumeclaims',
   mutate(write) {
     if (write.info.storage !== 'pods' || !isAbout(write)) return
     for (const { spec } of rangesOf(write)) setDefaults(write.object as unknown as Pod, spec.limits ?? [])

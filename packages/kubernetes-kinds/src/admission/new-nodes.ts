@@ -9,7 +9,7 @@ const NotReady = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
 
 export const taintNodesByCondition: Plugin = {
   name: 'TaintNodesByCondition',
-  concerns: ({ storage }) => storage === 'nodes',
+  appliesTo: ({ storage }) => storage === 'nodes',
   mutate({ operation, subresource, object }) {
     if (operation !== 'CREATE' || subresource !== undefined) return
     const { spec } = object as unknown as Node

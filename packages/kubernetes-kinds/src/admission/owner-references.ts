@@ -7,7 +7,7 @@ import { type ResourceAttributes, type Resource, forbidden, type Plugin, type Pl
 
 export const ownerReferences: Plugin = {
   name: 'OwnerReferencesPermissionEnforcement',
-  concerns: () => true,
+  appliesTo: () => true,
   validate(write) {
     const { operation, info, subresource, object, old, authorizer, namespace, caller: user } = write
     if (operation === 'DELETE' || (info.storage === 'pods' && subresource === 'status')) return

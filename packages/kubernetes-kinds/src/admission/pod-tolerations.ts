@@ -15,7 +15,7 @@ const Usual = 300
 
 export const defaultTolerationSeconds = ({ notReady = Usual, unreachable = Usual }: TolerationSeconds): Plugin => ({
   name: 'DefaultTolerationSeconds',
-  concerns: ({ storage }) => storage === 'pods',
+  appliesTo: ({ storage }) => storage === 'pods',
   mutate({ operation, subresource, object }) {
     if (subresource !== undefined || operation === 'DELETE') return
     const { spec } = object as unknown as Pod

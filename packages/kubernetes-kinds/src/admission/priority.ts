@@ -8,7 +8,7 @@ const preempting = 'PreemptLowerPriority'
 
 export const priority: Plugin = {
   name: 'Priority',
-  concerns: (info) => info.storage === 'pods' || info.storage === storage,
+  appliesTo: (info) => info.storage === 'pods' || info.storage === storage,
   mutate(write) {
     if (write.info.storage !== 'pods' || write.subresource !== undefined) return
     if (write.operation === 'CREATE') setPriority(write)

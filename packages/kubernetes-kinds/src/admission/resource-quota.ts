@@ -6,7 +6,7 @@ import { forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kin
 
 export const resourceQuota: Plugin = {
   name: 'ResourceQuota',
-  concerns: ({ namespaced }) => namespaced,
+  appliesTo: ({ namespaced }) => namespaced,
   validate(write) {
     const { operation, subresource, store, pending, namespace, info, object, old } = write
     if (operation === 'DELETE' || namespace === undefined) return

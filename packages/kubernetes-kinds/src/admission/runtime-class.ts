@@ -8,7 +8,7 @@ import { mergeTolerations } from './merge-tolerations.ts'
 
 export const runtimeClass: Plugin = {
   name: 'RuntimeClass',
-  concerns: ({ storage }) => storage === 'pods',
+  appliesTo: ({ storage }) => storage === 'pods',
   mutate(write) {
     if (!isNewPod(write)) return
     const { spec } = podOf(write)

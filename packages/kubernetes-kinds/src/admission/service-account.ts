@@ -21,7 +21,7 @@ const enforceAnnotation = 'kubernetes.io/enforce-mountable-secrets'
 
 export const serviceAccount: Plugin = {
   name: 'ServiceAccount',
-  concerns: ({ storage }) => storage === 'pods',
+  appliesTo: ({ storage }) => storage === 'pods',
   async mutate(write) {
     if (!isNewPod(write) || isMirror(write.object)) return
     const spec = specOf(write.object)

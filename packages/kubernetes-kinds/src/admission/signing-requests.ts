@@ -7,12 +7,12 @@ import { decodedPem, parseSigningRequest } from '../kinds/certificates/request.t
 import type { CertificateSigningRequest } from '../kinds/schemas/types.ts'
 import { type ResourceInfo, superusers, forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'
 
-const concerns = ({ storage }: ResourceInfo) => storage === 'certificatesigningrequests.certificates.k8s.io'
+const appliesTo = ({ storage }: ResourceInfo) => storage === 'certificatesigningrequests.certificates.k8s.io'
 const requestOf = (object: UnknownObject | undefined) => object as unknown as CertificateSigningRequest
 
 export const certificateApproval: Plugin = {
   name: 'CertificateApproval',
-  concerns,
+  appliesTo,
   validate(write) {
     if (write.operation !== 'UPDATE' || write.subresource !== 'approval') return
     // The stored object is used, because its signer is immutable.
@@ -25,7 +25,7 @@ export const certificateApproval: Plugin = {
 
 export const certificateSigning: Plugin = {
   name: 'CertificateSigning',
-  concerns,
+  appliesTo,
   validate(write) {
     if (write.operation !== 'UPDATE' || write.subresource !== 'status') return
     const [{ status }, old] = [requestOf(write.object), requestOf(write.old)]
@@ -41,7 +41,7 @@ const clientSigner = 'kubernetes.io/kube-apiserver-client'
 
 export const certificateSubjectRestriction: Plugin = {
   name: 'CertificateSubjectRestriction',
-  concerns,
+  appliesTo,
   validate(write) {
     const { spec } = requestOf(write.object)
     if (write.operation !== 'CREATE' || write.subresource !== undefined || spec.signerName !== clientSigner) return

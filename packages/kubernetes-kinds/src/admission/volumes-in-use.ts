@@ -12,7 +12,7 @@ const finalizers: { readonly [storage: string]: string } = {
 
 export const storageObjectInUse: Plugin = {
   name: 'StorageObjectInUseProtection',
-  concerns: ({ storage }) => Object.hasOwn(finalizers, storage),
+  appliesTo: ({ storage }) => Object.hasOwn(finalizers, storage),
   mutate({ operation, subresource, info, object }) {
     if (operation !== 'CREATE' || subresource !== undefined) return
     const finalizer = finalizers[info.storage]!

@@ -81,7 +81,11 @@ async function announceEviction(
   const { name, namespace } = context.request
   const metadata = { ...(isRecord(eviction.metadata) ? eviction.metadata : {}), name, namespace }
   const object = { kind: 'Eviction', apiVersion: 'policy/v1', ...eviction, metadata } as unknown as UnknownObject
-  const view = { kind: { group: 'policy', version: 'v1', kind: 'Eviction' }, of: (one: UnknownObject) => one, into() {} }
+  const view = {
+    kind: { group: 'policy', version: 'v1', kind: 'Eviction' },
+    fromObject: (one: UnknownObject) => one,
+    applyTo() {},
+  }
   await mutateWebhooks(server, context, 'CREATE', object, undefined, view)
   await validateWebhooks(server, context, 'CREATE', object, undefined, view)
 }

@@ -14,7 +14,7 @@ import { detailsOf, findings } from './standards.ts'
 
 export const podSecurity: Plugin = {
   name: 'PodSecurity',
-  concerns: ({ storage }) => storage === 'namespaces' || storage === 'pods' || podTemplates.has(storage),
+  appliesTo: ({ storage }) => storage === 'namespaces' || storage === 'pods' || podTemplates.has(storage),
   validate(write) {
     if (write.operation === 'DELETE') return
     const { storage } = write.info
