@@ -27,13 +27,13 @@ afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()))
 })
 
-const fine: HttpHandler = async (request) => {
+const okHandler: HttpHandler = async (request) => {
   const body = request.method === 'POST' ? await request.body(1000) : ''
   return { status: 200, headers: {}, body: `fine ${body.length}` }
 }
 
 async function start(
-  handler: HttpHandler = fine,
+  handler: HttpHandler = okHandler,
   { clock = systemClock, timeouts = {} }: { clock?: Clock; timeouts?: Partial<Timeouts> } = {},
 ) {
   const endpoint = { handler, authenticate: authenticator(), serving }
@@ -88,7 +88,7 @@ describe('a slow client is disconnected:', () => {
   const timeouts = { handshake: 100, headers: 200, reading: 200 }
 
   test('a connection that never speaks TLS', async () => {
-    const { port } = await start(fine, { timeouts })
+    const { port } = await start(okHandler, { timeouts })
     const socket = connectTCP(port, '127.0.0.1')
     socket.on('error', () => {})
     await once(socket, 'close')
@@ -98,7 +98,7 @@ describe('a slow client is disconnected:', () => {
     ['headers that never end', 'GET / HTTP/1.1\r\nHost: a\r\nX-A: '],
     ['a body that the client never sends and the handler never reads', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n'],
   ])('%s', async (_, text) => {
-    const socket = await open(await start(fine, { timeouts }))
+    const socket = await open(await start(okHandler, { timeouts }))
     socket.write(text)
     await readToEnd(socket)
   })
@@ -171,7 +171,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (p
 
   test('a stream does not block others, even on the same connection', async () => {
     const listener = await start(async (request, identity) =>
-      request.url === '/stream' ? answers[1]![1](request, identity) : fine(request, identity),
+      request.url === '/stream' ? answers[1]![1](request, identity) : okHandler(request, identity),
     )
     if (protocol === 'HTTP/1.1') {
       const socket = await open(listener)
@@ -301,7 +301,7 @@ test.each<[string, () => Buffer]>([
 })
 
 /** Number of runs of each property; CAPSTAN_FUZZ=100 for a hundred times as many. */
-const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
+const runFactor = Number(process.env.CAPSTAN_FUZZ ?? 1)
 
 test('the server survives arbitrary bytes', async () => {
   const listener = await start()
@@ -350,7 +350,7 @@ test('the server survives arbitrary bytes', async () => {
       expect(await ended).not.toMatch(/^HTTP\/1.1 5/)
       stops.length = 1
     }),
-    { seed: 1, numRuns: 100 * often },
+    { seed: 1, numRuns: 100 * runFactor },
   )
   expect(await serves(listener)).toBe(true)
 })

@@ -168,7 +168,7 @@ test('a connection to a server that was removed gets an error', async () => {
   }
 })
 
-test('a StatusError of a handler becomes the response, another error a response without its text', async () => {
+test('a StatusError of a handler becomes the response; another error becomes a response without its text', async () => {
   const { listener } = await start(({ url }) =>
     Promise.reject(url === '/starting' ? new StatusError('ServiceUnavailable', 'starting') : new TypeError('secret')),
   )

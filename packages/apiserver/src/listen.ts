@@ -154,8 +154,8 @@ export async function listen({
   server.on('request', (req, res) => {
     pending++
     const share = budget.share()
-    const site = { connections, stopping: stopping.signal, log, clock, timeout: timeouts.reading, budget: share }
-    void serve(req, res as unknown as Res, site).finally(() => {
+    const options = { connections, stopping: stopping.signal, log, clock, timeout: timeouts.reading, budget: share }
+    void serve(req, res as unknown as Res, options).finally(() => {
       share.free()
       if (--pending === 0) idle?.()
     })

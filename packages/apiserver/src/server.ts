@@ -202,7 +202,7 @@ const inProcess = (engine: Engine, caller: Caller, clock: Clock): Transport => (
     const pause = pauseIfDue(clock)
     if (pause) await pause
     signal?.throwIfAborted()
-    if (request.plural === '') return discovered(engine, request)
+    if (request.plural === '') return discoveryDocument(engine, request)
     return (await engine.execute(request, caller, signal)).body
   },
   watch: (request, signal) => engine.watch(request, caller, signal),
@@ -222,7 +222,7 @@ function whenReady({ send, watch, close }: Transport, ready: Promise<void>): Tra
 }
 
 /** Responds to a discovery request for the resources of a group and version. */
-function discovered({ resources }: Engine, { group, version }: ApiRequest): object {
+function discoveryDocument({ resources }: Engine, { group, version }: ApiRequest): object {
   const served = resources.list().filter((one) => one.group === group && one.version === version)
   if (served.length > 0) return apiResourceList(group, version, served)
   throw new StatusError('NotFound', 'the server could not find the requested resource')

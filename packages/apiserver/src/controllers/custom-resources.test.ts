@@ -36,12 +36,12 @@ const version = (name: string, more: object = {}) => ({
   schema: { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } },
   ...more,
 })
-const definition = (plural: string, kind: string, versions = [version('v1', { storage: true })]) => ({
+const crdOf = (plural: string, kind: string, versions = [version('v1', { storage: true })]) => ({
   metadata: { name: `${plural}.t.example.com` },
   spec: { group: 't.example.com', names: { plural, kind }, scope: 'Namespaced' as const, versions },
 })
-const define = (plural: string, kind: string, versions?: ReturnType<typeof version>[]) =>
-  t.client.create(CustomResourceDefinition, definition(plural, kind, versions))
+const createCRD = (plural: string, kind: string, versions?: ReturnType<typeof version>[]) =>
+  t.client.create(CustomResourceDefinition, crdOf(plural, kind, versions))
 const conditions = async (plural: string) =>
   (await t.client.get(CustomResourceDefinition, { name: `${plural}.t.example.com` })).status?.conditions?.map(
     ({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`,
@@ -51,7 +51,7 @@ const aFoo = (name: string) => ({ metadata: { name, namespace }, spec: { a: 1 } 
 
 describe('a CustomResourceDefinition', () => {
   test('is served when its create request returns, before its conditions are set', async () => {
-    const created = await define('foos', 'Foo')
+    const created = await createCRD('foos', 'Foo')
     expect(created).toMatchObject({
       metadata: { generation: 1 },
       spec: { names: { listKind: 'FooList', singular: 'foo' }, conversion: { strategy: 'None' } },
@@ -66,8 +66,8 @@ describe('a CustomResourceDefinition', () => {
   })
 
   test('whose names are taken waits until they are free', async () => {
-    await define('foos', 'Foo')
-    await define('bars', 'Foo')
+    await createCRD('foos', 'Foo')
+    await createCRD('bars', 'Foo')
     await quiet()
     expect(await conditions('bars')).toEqual([
       'NamesAccepted=False ListKindConflict: "FooList" is already in use',
@@ -106,14 +106,14 @@ describe('a CustomResourceDefinition', () => {
 
   test('copies a schema object that is not frozen', async () => {
     const schema = { type: 'object', properties: { spec: { type: 'object' } } } as const
-    const created = await define('foos', 'Foo', [version('v1', { storage: true, schema: { openAPIV3Schema: schema } })])
+    const created = await createCRD('foos', 'Foo', [version('v1', { storage: true, schema: { openAPIV3Schema: schema } })])
     expect(created.spec.versions[0]?.schema?.openAPIV3Schema).toEqual(schema)
     expect(Object.isFrozen(schema)).toBe(false)
   })
 
   test('with an invalid schema is rejected each time, until the schema is valid', async () => {
     const schema = freeze<JSONSchema>({ type: 'object', properties: { spec: { type: 'object', properties: { a: {} } } } })
-    const wrong = () => define('foos', 'Foo', [version('v1', { storage: true, schema: { openAPIV3Schema: schema } })])
+    const wrong = () => createCRD('foos', 'Foo', [version('v1', { storage: true, schema: { openAPIV3Schema: schema } })])
     const first = await rejection(wrong())
     expect(first).toContain('properties[a].type: Required value')
     expect(await rejection(wrong())).toBe(first)
@@ -122,9 +122,9 @@ describe('a CustomResourceDefinition', () => {
   test('with a valid schema is rejected if a status subresource does not allow this schema', async () => {
     const schema = freeze<JSONSchema>({ type: 'object', properties: {}, maxProperties: 5 })
     const parts = { storage: true, schema: { openAPIV3Schema: schema } }
-    const served = await define('foos', 'Foo', [version('v1', parts)])
+    const served = await createCRD('foos', 'Foo', [version('v1', parts)])
     expect(served.spec.versions).toHaveLength(1)
-    expect(await rejection(define('bars', 'Bar', [version('v1', { ...parts, subresources: { status: {} } })]))).toContain(
+    expect(await rejection(createCRD('bars', 'Bar', [version('v1', { ...parts, subresources: { status: {} } })]))).toContain(
       'fields are allowed at the root of the schema if the status subresource is enabled',
     )
   })
@@ -141,7 +141,7 @@ describe('a CustomResourceDefinition', () => {
   })
 
   test('of several versions serves every object in each served version', async () => {
-    await define('foos', 'Foo', [version('v1', { storage: true }), version('v2'), version('v3', { served: false })])
+    await createCRD('foos', 'Foo', [version('v1', { storage: true }), version('v2'), version('v3', { served: false })])
     const made = await t.client.create(Foo('t.example.com/v2'), aFoo('x'))
     expect(made.apiVersion).toBe('t.example.com/v2')
     const read = await t.client.get(Foo('t.example.com/v2'), at('x'))
@@ -154,7 +154,7 @@ describe('a CustomResourceDefinition', () => {
   })
 
   test('records the versions in which objects may be stored', async () => {
-    const crd = draft(await define('foos', 'Foo', [version('v1', { storage: true }), version('v2')]))
+    const crd = draft(await createCRD('foos', 'Foo', [version('v1', { storage: true }), version('v2')]))
     const update = async (storage: string, names: string[]) => {
       const { metadata } = await t.client.get(CustomResourceDefinition, { name: crd.metadata.name })
       crd.metadata = draft(metadata)
@@ -173,7 +173,7 @@ describe('a CustomResourceDefinition', () => {
     ['kind', { names: { kind: 'Fooz' } }, 'spec.names.kind: Invalid value: "Fooz": field is immutable'],
     ['group', { group: 'x.example.com' }, 'spec.group: Invalid value: "x.example.com": field is immutable'],
   ])('keeps its %s once it is established', async (_, spec, text) => {
-    await define('foos', 'Foo')
+    await createCRD('foos', 'Foo')
     await quiet()
     const name = 'foos.t.example.com'
     expect(await rejection(t.client.patch(CustomResourceDefinition, { name }, { type: 'merge', body: { spec } }))).toBe(
@@ -183,7 +183,7 @@ describe('a CustomResourceDefinition', () => {
 
   test('that is deleted deletes its objects, and waits for those with finalizers', async () => {
     const name = 'foos.t.example.com'
-    await define('foos', 'Foo')
+    await createCRD('foos', 'Foo')
     await t.client.create(Foo(), aFoo('free'))
     await t.client.create(Foo(), { ...aFoo('held'), metadata: { name: 'held', namespace, finalizers: ['example.com/hold'] } })
     await quiet()
@@ -223,7 +223,7 @@ describe('a CustomResourceDefinition', () => {
       'webhookClientConfig: Required value: exactly one of url or service is required',
     ],
   ])('with a conversion webhook %s', async (_, webhook, answer) => {
-    const crd = definition('foos', 'Foo', [version('v1', { storage: true }), version('v2')])
+    const crd = crdOf('foos', 'Foo', [version('v1', { storage: true }), version('v2')])
     const conversion = { strategy: 'Webhook', webhook } as NonNullable<CustomResourceDefinition['spec']['conversion']>
     const message = await rejection(t.client.create(CustomResourceDefinition, { ...crd, spec: { ...crd.spec, conversion } }))
     const rejected = `422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "foos.t.example.com" is invalid: spec.conversion.${answer}`

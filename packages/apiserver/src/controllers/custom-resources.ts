@@ -119,7 +119,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     const status = (crd.status ??= {})
     status.conditions ??= []
     if (problem) {
-      status.acceptedNames = acceptable(crd.spec.names, others(crd.metadata.name), crd.spec.group)
+      status.acceptedNames = acceptableNames(crd.spec.names, others(crd.metadata.name), crd.spec.group)
       set(crd, 'NamesAccepted', 'False', problem.reason, problem.message)
       if (!isTrue(crd, 'Established')) set(crd, 'Established', 'False', 'NotAccepted', 'not all names are accepted')
     } else {
@@ -198,12 +198,16 @@ function nameConflict(
     ['ListKindConflict', listKind, taken.kinds],
   ]
   // Upstream: of several conflicts, the last one is reported.
-  const clash = requested.findLast(([, name, names]) => name !== undefined && names.has(name))
-  return clash && { reason: clash[0], message: `"${clash[1]}" is already in use` }
+  const conflict = requested.findLast(([, name, names]) => name !== undefined && names.has(name))
+  return conflict && { reason: conflict[0], message: `"${conflict[1]}" is already in use` }
 }
 
 /** Returns those requested names that no other CRD has. */
-function acceptable(names: CustomResourceNames, others: readonly CustomResourceDefinition[], group: string): CustomResourceNames {
+function acceptableNames(
+  names: CustomResourceNames,
+  others: readonly CustomResourceDefinition[],
+  group: string,
+): CustomResourceNames {
   const taken = takenNames(group, others)
   const free = (name: string | undefined, set: ReadonlySet<string>) => (name && !set.has(name) ? name : '')
   const singular = free(names.singular, taken.resources)

@@ -28,27 +28,28 @@ const make = (name: string, owners: { of: KubeObject; block?: boolean }[] = [], 
       ...metadata,
     },
   })
-const release = (name: string) => t.client.patch(ConfigMap, at(name), { type: 'merge', body: { metadata: { finalizers: null } } })
-const left = async () => {
+const removeFinalizers = (name: string) =>
+  t.client.patch(ConfigMap, at(name), { type: 'merge', body: { metadata: { finalizers: null } } })
+const remainingNames = async () => {
   await quiet()
   return (await t.client.list(ConfigMap, { namespace })).items.map(({ metadata }) => metadata.name).join(' ')
 }
 
-describe('in the background', () => {
+describe('background deletion', () => {
   test('dependents of a deleted object are deleted, at any depth', async () => {
     const owner = await make('owner')
     const child = await make('child', [{ of: owner }])
     await make('grandchild', [{ of: child }])
     await make('unrelated')
     await t.client.delete(ConfigMap, at('owner'), { propagationPolicy: 'Background' })
-    expect(await left()).toBe('unrelated')
+    expect(await remainingNames()).toBe('unrelated')
   })
 
   test('a dependent with another owner only loses the reference', async () => {
     const [one, two] = [await make('one'), await make('two')]
     await make('child', [{ of: one }, { of: two }])
     await t.client.delete(ConfigMap, at('one'))
-    expect(await left()).toBe('child two')
+    expect(await remainingNames()).toBe('child two')
     expect((await t.client.get(ConfigMap, at('child'))).metadata.ownerReferences).toMatchObject([{ name: 'two' }])
   })
 
@@ -57,16 +58,16 @@ describe('in the background', () => {
     const impostor = { ...owner, metadata: { ...owner.metadata, uid: 'somebody-else' } }
     await make('child', [{ of: impostor }])
     await make('orphan', [{ of: { ...owner, metadata: { ...owner.metadata, name: 'never' } } }])
-    expect(await left()).toBe('owner')
+    expect(await remainingNames()).toBe('owner')
   })
 
   test('a dependent of an unknown kind of owner stays until the kind is known', async () => {
     t = await testServer({ customResources: [] })
     const reference = { apiVersion: 'shop.example.com/v1', kind: 'Widget', name: 'never', uid: 'u' }
     await make('child', [], { ownerReferences: [reference] })
-    expect(await left()).toBe('child')
+    expect(await remainingNames()).toBe('child')
     await t.client.create(CustomResourceDefinition, customResourceDefinition(Widget))
-    expect(await left()).toBe('')
+    expect(await remainingNames()).toBe('')
   })
 
   test('owners are looked up in the namespace of the dependent, or among cluster-scoped objects', async () => {
@@ -74,7 +75,7 @@ describe('in the background', () => {
     await make('on-node', [], { ownerReferences: [ownerReference(node, Node)] })
     const elsewhere = await t.client.create(ConfigMap, { metadata: { name: 'owner', namespace: 'kube-system' } })
     await make('across', [{ of: elsewhere }])
-    expect(await left()).toBe('on-node')
+    expect(await remainingNames()).toBe('on-node')
     // A cluster-scoped object cannot have a namespaced owner, and is not deleted.
     const reference = ownerReference(elsewhere, ConfigMap)
     await t.client.create(Node, { metadata: { name: 'owned', ownerReferences: [reference] } })
@@ -82,17 +83,17 @@ describe('in the background', () => {
     expect(await orAbsent(t.client.get(Node, { name: 'owned' }))).toBeDefined()
   })
 
-  test('a dependent with a finalizer is marked and waits', async () => {
+  test('a dependent with a finalizer is marked as deleted, and stays until the finalizer is removed', async () => {
     const owner = await make('owner')
     await make('child', [{ of: owner }], { finalizers: ['example.com/hold'] })
     await t.client.delete(ConfigMap, at('owner'))
-    expect(await left()).toBe('child')
-    await release('child')
-    expect(await left()).toBe('')
+    expect(await remainingNames()).toBe('child')
+    await removeFinalizers('child')
+    expect(await remainingNames()).toBe('')
   })
 })
 
-describe('in the foreground', () => {
+describe('foreground deletion', () => {
   const remove = () => t.client.delete(ConfigMap, at('owner'), { propagationPolicy: 'Foreground' })
 
   test('the owner waits for dependents that block it', async () => {
@@ -100,19 +101,19 @@ describe('in the foreground', () => {
     await make('blocking', [{ of: owner, block: true }], { finalizers: ['example.com/hold'] })
     await make('other', [{ of: owner }])
     await remove()
-    expect(await left()).toBe('blocking owner')
+    expect(await remainingNames()).toBe('blocking owner')
     expect((await t.client.get(ConfigMap, at('blocking'))).metadata.deletionTimestamp).toBeDefined()
-    await release('blocking')
-    expect(await left()).toBe('')
+    await removeFinalizers('blocking')
+    expect(await remainingNames()).toBe('')
   })
 
   test('the owner does not wait for a dependent that lost its reference', async () => {
     const owner = await make('owner')
     await make('child', [{ of: owner, block: true }], { finalizers: ['example.com/hold'] })
     await remove()
-    expect(await left()).toBe('child owner')
+    expect(await remainingNames()).toBe('child owner')
     await t.client.patch(ConfigMap, at('child'), { type: 'merge', body: { metadata: { ownerReferences: null } } })
-    expect(await left()).toBe('child')
+    expect(await remainingNames()).toBe('child')
   })
 
   test('dependents of dependents are deleted first', async () => {
@@ -120,15 +121,15 @@ describe('in the foreground', () => {
     const child = await make('child', [{ of: owner, block: true }])
     await make('grandchild', [{ of: child, block: true }], { finalizers: ['example.com/hold'] })
     await remove()
-    expect(await left()).toBe('child grandchild owner')
-    await release('grandchild')
-    expect(await left()).toBe('')
+    expect(await remainingNames()).toBe('child grandchild owner')
+    await removeFinalizers('grandchild')
+    expect(await remainingNames()).toBe('')
   })
 
   test('an owner without dependents is deleted at once', async () => {
     await make('owner')
     await remove()
-    expect(await left()).toBe('')
+    expect(await remainingNames()).toBe('')
   })
 })
 
@@ -136,7 +137,7 @@ test('orphaned dependents stay, without the reference', async () => {
   const owner = await make('owner')
   await make('child', [{ of: owner }])
   await t.client.delete(ConfigMap, at('owner'), { propagationPolicy: 'Orphan' })
-  expect(await left()).toBe('child')
+  expect(await remainingNames()).toBe('child')
   expect((await t.client.get(ConfigMap, at('child'))).metadata.ownerReferences).toBeUndefined()
 })
 
@@ -146,16 +147,16 @@ test('deletions that were due before the server started are completed at start',
   const owner = await make('owner')
   await make('child', [{ of: owner }])
   await t.client.delete(ConfigMap, at('owner'))
-  expect(await left()).toBe('child')
+  expect(await remainingNames()).toBe('child')
   t = await testServer({ store: off.server.store, customResources: [] })
-  expect(await left()).toBe('')
+  expect(await remainingNames()).toBe('')
 })
 
 test('an idle collector sets no timer', async () => {
   const owner = await make('owner')
   await make('child', [{ of: owner }])
   await t.client.delete(ConfigMap, at('owner'))
-  await left()
+  await remainingNames()
   expect(t.clock.step(t.clock.now() + minutes(60))).toBe(false)
 })
 
@@ -176,7 +177,7 @@ test('an object with the same name as a deleted dependent is not deleted', async
     return commit(write)
   }
   await t.client.delete(ConfigMap, at('owner'), { propagationPolicy: 'Background' })
-  expect(await left()).toBe('child')
+  expect(await remainingNames()).toBe('child')
   expect(isReplaced).toBe(true)
   expect((await t.client.get(ConfigMap, at('child'))).metadata.uid).toBe('new')
 })

@@ -22,7 +22,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
   /** Dependents of each owner, by the uid of the owner. */
   const dependents = new Map<string, Set<string>>()
   /** Dependents with an owner of a kind that is not served. They are checked again when CRDs change. */
-  const undecided = new Set<string>()
+  const withUnknownOwner = new Set<string>()
 
   const stop = store.subscribe(undefined, onChange)
   for (const storage of new Set(registry.list().map((info) => info.storage))) {
@@ -43,13 +43,13 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     for (const { uid } of owners(object)) remember(uid, id)
     if (object && needsCollection(object)) queue.add(id)
     if (key.resource === 'customresourcedefinitions.apiextensions.k8s.io') {
-      for (const waiting of undecided) queue.add(waiting)
-      undecided.clear()
+      for (const waiting of withUnknownOwner) queue.add(waiting)
+      withUnknownOwner.clear()
     }
     // The deleted object no longer blocks its owners, and no longer prevents the deletion of its dependents.
     const left = object ? [] : owners(previous)
     for (const owner of left) {
-      const found = find(owner, previous!.metadata.namespace)
+      const found = findOwner(owner, previous!.metadata.namespace)
       if (found.state === 'present' && found.object.metadata.deletionTimestamp !== undefined) queue.add(textOf(found.key))
     }
     if (previous && (!object || object.metadata.uid !== previous.metadata.uid)) {
@@ -61,7 +61,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
       for (const owner of owners(previous)) {
         const now = byUid.get(owner.uid)
         if (now && (now.blockOwnerDeletion === true) === (owner.blockOwnerDeletion === true)) continue
-        const found = find(owner, object.metadata.namespace)
+        const found = findOwner(owner, object.metadata.namespace)
         if (found.state === 'present' && found.object.metadata.deletionTimestamp !== undefined) queue.add(textOf(found.key))
       }
     }
@@ -83,8 +83,8 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     if (!object) return
     if (object.metadata.deletionTimestamp !== undefined) {
       const { finalizers = [] } = object.metadata
-      if (finalizers.includes('orphan')) await orphan(key, object)
-      else if (finalizers.includes('foregroundDeletion')) await foreground(key, object)
+      if (finalizers.includes('orphan')) await orphanDependents(key, object)
+      else if (finalizers.includes('foregroundDeletion')) await deleteInForeground(key, object)
       return
     }
     await collectDependent(key, object)
@@ -94,10 +94,10 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
   async function collectDependent(key: StoreKey, object: KubeObject): Promise<void> {
     const references = owners(object)
     if (references.length === 0) return
-    const found = references.map((reference) => ({ reference, ...find(reference, object.metadata.namespace) }))
+    const found = references.map((reference) => ({ reference, ...findOwner(reference, object.metadata.namespace) }))
     // An owner of a kind that is not served may exist.
     if (found.some(({ state }) => state === 'unknown')) {
-      undecided.add(textOf(key))
+      withUnknownOwner.add(textOf(key))
       return
     }
     const waiting = found.filter((one) => one.state === 'present' && isForeground(one.object))
@@ -127,7 +127,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
   }
 
   /** Removes the owner from its dependents, then removes the finalizer of the owner. */
-  async function orphan(key: StoreKey, owner: KubeObject): Promise<void> {
+  async function orphanDependents(key: StoreKey, owner: KubeObject): Promise<void> {
     for (const dependent of dependentsOf(owner)) {
       const left = owners(dependent.object).filter(({ uid }) => uid !== owner.metadata.uid)
       await patchMetadata(dependent.key, dependent.object, { ownerReferences: left })
@@ -136,7 +136,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
   }
 
   /** Deletes the dependents, and removes the finalizer of the owner once no dependent blocks it. */
-  async function foreground(key: StoreKey, owner: KubeObject): Promise<void> {
+  async function deleteInForeground(key: StoreKey, owner: KubeObject): Promise<void> {
     const blocking = dependentsOf(owner).filter(({ object }) =>
       owners(object).some(({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true),
     )
@@ -157,7 +157,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
   }
 
   /** Looks an owner up in the namespace of its dependent, or among cluster-scoped objects. */
-  function find(
+  function findOwner(
     { apiVersion, kind, name, uid }: OwnerReference,
     namespace: string | undefined,
   ): { state: 'absent' | 'unknown' } | { state: 'present'; key: StoreKey; object: KubeObject } {

@@ -64,7 +64,7 @@ class ConvertingServer implements WebhookTransport {
   /** Admission requests, all of which are allowed. */
   readonly reviews: Review[] = []
   /** Changes the response of the converter. */
-  spoil: (response: { [field: string]: unknown; convertedObjects: UnknownObject[] }) => unknown = (response) => response
+  changeResponse: (response: { [field: string]: unknown; convertedObjects: UnknownObject[] }) => unknown = (response) => response
   code = 200
   made!: TestServer
   client!: Client
@@ -89,9 +89,9 @@ class ConvertingServer implements WebhookTransport {
     const response = {
       uid: request.uid,
       result: { status: 'Success' },
-      convertedObjects: request.objects.map((object) => converted(object, request.desiredAPIVersion)),
+      convertedObjects: request.objects.map((object) => convertTo(object, request.desiredAPIVersion)),
     }
-    const review = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response: this.spoil(response) }
+    const review = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response: this.changeResponse(response) }
     return { status: this.code, contentType: 'application/json', body: Buffer.from(writeJSON(review)) }
   }
   close() {}
@@ -108,7 +108,7 @@ class ConvertingServer implements WebhookTransport {
   }
 }
 
-function converted(object: UnknownObject, apiVersion: string): UnknownObject {
+function convertTo(object: UnknownObject, apiVersion: string): UnknownObject {
   const spec = isRecord(object.spec) ? object.spec : {}
   const { size, width, ...rest } = spec as { size?: number; width?: number }
   const value = size ?? width
@@ -223,7 +223,7 @@ describe('objects of a CRD with a conversion webhook', () => {
   })
 
   test('keep their metadata, except for labels and annotations, even if the converter changes it', async () => {
-    server.spoil = (response) => {
+    server.changeResponse = (response) => {
       for (const object of response.convertedObjects) {
         object.metadata = { ...object.metadata, labels: { seen: 'yes' }, generation: 99, finalizers: ['x.example.com/y'] }
       }
@@ -236,7 +236,7 @@ describe('objects of a CRD with a conversion webhook', () => {
   })
 
   const failed = '500 : conversion webhook for t.example.com/v2, Kind=Conv'
-  test.each<[what: string, spoil: ConvertingServer['spoil'], text: string]>([
+  test.each<[what: string, changeResponse: ConvertingServer['changeResponse'], text: string]>([
     ['fails', (r) => ({ ...r, result: { status: 'Failure', message: 'cannot' } }), 'failed: cannot'],
     ['fails without a message', (r) => ({ ...r, result: {} }), "failed: response.result.status was '', not 'Success'"],
     ['returns no objects', (r) => ({ ...r, convertedObjects: [] }), 'returned 0 objects, expected 1'],
@@ -259,9 +259,9 @@ describe('objects of a CRD with a conversion webhook', () => {
       (r) => ({ ...r, convertedObjects: r.convertedObjects.map((o) => ({ ...o, apiVersion: `${group}/v2` })) }),
       'returned invalid object at index 0: invalid groupVersion (expected t.example.com/v1, received t.example.com/v2)',
     ],
-  ])('cannot be read through a converter that %s', async (_, spoil, text) => {
+  ])('cannot be read through a converter that %s', async (_, changeResponse, text) => {
     await server.client.create(V2, conv({ width: 1 }))
-    server.spoil = spoil
+    server.changeResponse = changeResponse
     const message = await rejection(server.client.get(V1, at))
     expect(message.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(`${failed} ${text}`)
   })
@@ -325,7 +325,7 @@ test('the error of a failed conversion for an admission webhook has its prefix t
       },
     ],
   })
-  server.spoil = (r) => ({ ...r, result: { status: 'Failure', message: 'cannot' } })
+  server.changeResponse = (r) => ({ ...r, result: { status: 'Failure', message: 'cannot' } })
   const twice = 'Internal error occurred: Internal error occurred'
   expect(await rejection(server.client.create(V1, conv({ size: 1 })))).toBe(
     `500 InternalError: ${twice}: conversion webhook for ${group}/v1, Kind=Conv failed: cannot`,
@@ -363,7 +363,7 @@ describe('when the storage version changes', () => {
     expect(watch.ended).toBe(true)
   })
 
-  test('without a webhook, unknown fields of the version are pruned', async () => {
+  test('without a webhook, fields that the requested version does not have are pruned', async () => {
     const server = await migrated('None')
     const read = (await server.client.get(V2, at)) as KubeObject & { spec?: object }
     expect(read.apiVersion).toBe(`${group}/v2`)

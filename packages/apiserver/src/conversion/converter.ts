@@ -59,7 +59,7 @@ export class Converter {
   /** @throws StatusError without a reason, when the webhook fails or returns something invalid */
   async #callWebhook(to: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly UnknownObject[]> {
     const { clientConfig, reviewVersion } = to.conversion!
-    const sources = objects.map((object) => asStored(to, object))
+    const sources = objects.map((object) => withStorageDefaults(to, object))
     const { group, version } = parseApiVersion(sources[0]!.apiVersion)
     const fail = (text: string) => new StatusError('', `conversion webhook for ${group}/${version}, Kind=${to.kind} ${text}`)
     const uid = randomUUID(this.#random)
@@ -97,5 +97,5 @@ export const needsWebhook = ({ conversion, apiVersion }: ResourceInfo, object: K
   Object.keys(object).length > 2
 
 /** Applies the defaults of the storage version. */
-const asStored = ({ stored }: ResourceInfo, object: KubeObject): KubeObject =>
+const withStorageDefaults = ({ stored }: ResourceInfo, object: KubeObject): KubeObject =>
   stored && stored.apiVersion === object.apiVersion ? inVersion(stored, object) : object

@@ -27,7 +27,7 @@ const user = (name: string, ...groups: string[]): Identity => ({
   name,
   groups: [...groups, 'system:authenticated'],
 })
-const people: { readonly [name: string]: Identity } = {
+const identities: { readonly [name: string]: Identity } = {
   root: user('root', 'system:masters'),
   bob: user('bob', 'devs'),
   anonymous: { kind: 'anonymous' },
@@ -55,22 +55,22 @@ async function start(options: Partial<ApiServerOptions> = {}) {
         headers: { 'content-type': 'application/json', 'user-agent': 'test/1', ...headers },
         ...(body ? { body: JSON.stringify(body) } : {}),
       }),
-      people[who]!,
+      identities[who]!,
     )
   return { server, client: createClient(server.transport()), messageOf, send }
 }
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1'
 const group = 'rbac.authorization.k8s.io'
-const bobIs = { apiGroup: group, kind: 'User', name: 'bob' }
+const bobSubject = { apiGroup: group, kind: 'User', name: 'bob' }
 
-async function give(client: Client, namespace: string, rules: ClusterRole['rules']): Promise<void> {
+async function grantToBob(client: Client, namespace: string, rules: ClusterRole['rules']): Promise<void> {
   if (namespace === '') {
     await client.create(ClusterRole, { metadata: { name: 'given' }, rules: rules! })
     await client.create(ClusterRoleBinding, {
       metadata: { name: 'given' },
       roleRef: { kind: 'ClusterRole', name: 'given' },
-      subjects: [bobIs],
+      subjects: [bobSubject],
     })
     return
   }
@@ -78,12 +78,12 @@ async function give(client: Client, namespace: string, rules: ClusterRole['rules
   await client.create(RoleBinding, {
     metadata: { name: 'given', namespace },
     roleRef: { kind: 'Role', name: 'given' },
-    subjects: [bobIs],
+    subjects: [bobSubject],
   })
 }
 
-const cannot = (what: string, where: string) => `User "bob" cannot ${what} ${where}`
-const cluster = 'at the cluster scope'
+const bobCannot = (what: string, where: string) => `User "bob" cannot ${what} ${where}`
+const clusterScope = 'at the cluster scope'
 
 test('a request that no rule allows is forbidden, whether the object exists or not', async () => {
   const { messageOf } = await start()
@@ -96,50 +96,50 @@ test('a request that no rule allows is forbidden, whether the object exists or n
       'bob',
       'GET',
       '/api/v1/namespaces/default/configmaps/x',
-      `403 configmaps "x" is forbidden: ${cannot(`get ${configMap}`, inDefault)}`,
+      `403 configmaps "x" is forbidden: ${bobCannot(`get ${configMap}`, inDefault)}`,
     ],
     [
       'bob',
       'GET',
       '/api/v1/namespaces/default/configmaps',
-      `403 configmaps is forbidden: ${cannot(`list ${configMap}`, inDefault)}`,
+      `403 configmaps is forbidden: ${bobCannot(`list ${configMap}`, inDefault)}`,
     ],
-    ['bob', 'GET', '/api/v1/configmaps?watch=1', `403 configmaps is forbidden: ${cannot(`watch ${configMap}`, cluster)}`],
+    ['bob', 'GET', '/api/v1/configmaps?watch=1', `403 configmaps is forbidden: ${bobCannot(`watch ${configMap}`, clusterScope)}`],
     [
       'bob',
       'GET',
       '/api/v1/configmaps?fieldSelector=metadata.name%3Da',
-      `403 configmaps "a" is forbidden: ${cannot(`list ${configMap}`, cluster)}`,
+      `403 configmaps "a" is forbidden: ${bobCannot(`list ${configMap}`, clusterScope)}`,
     ],
     [
       'bob',
       'POST',
       '/api/v1/namespaces/default/configmaps',
-      `403 configmaps is forbidden: ${cannot(`create ${configMap}`, inDefault)}`,
+      `403 configmaps is forbidden: ${bobCannot(`create ${configMap}`, inDefault)}`,
     ],
     [
       'bob',
       'DELETE',
       '/api/v1/namespaces/default/configmaps',
-      `403 configmaps is forbidden: ${cannot(`deletecollection ${configMap}`, inDefault)}`,
+      `403 configmaps is forbidden: ${bobCannot(`deletecollection ${configMap}`, inDefault)}`,
     ],
     [
       'bob',
       'GET',
       '/api/v1/namespaces/default/pods/p/log',
-      `403 pods "p" is forbidden: ${cannot('get resource "pods/log" in API group ""', inDefault)}`,
+      `403 pods "p" is forbidden: ${bobCannot('get resource "pods/log" in API group ""', inDefault)}`,
     ],
     [
       'bob',
       'GET',
       '/api/v1/namespaces/x',
-      `403 namespaces "x" is forbidden: ${cannot('get resource "namespaces" in API group ""', 'in the namespace "x"')}`,
+      `403 namespaces "x" is forbidden: ${bobCannot('get resource "namespaces" in API group ""', 'in the namespace "x"')}`,
     ],
     [
       'bob',
       'GET',
       '/apis/foo.io/v1/bars',
-      `403 bars.foo.io is forbidden: ${cannot('list resource "bars" in API group "foo.io"', cluster)}`,
+      `403 bars.foo.io is forbidden: ${bobCannot('list resource "bars" in API group "foo.io"', clusterScope)}`,
     ],
     ['bob', 'GET', '/metrics', '403 forbidden: User "bob" cannot get path "/metrics"'],
     ['bob', 'POST', '/metrics', '403 forbidden: User "bob" cannot post path "/metrics"'],
@@ -185,11 +185,11 @@ test('without RBAC authenticated users are allowed everything, and anonymous req
 test('a role binding applies in its namespace, a cluster role binding everywhere', async () => {
   const read = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }]
   const { client, messageOf } = await start()
-  await give(client, 'default', read)
+  await grantToBob(client, 'default', read)
   expect(await messageOf('bob', 'GET', '/api/v1/namespaces/default/configmaps')).toBe('ok')
   expect(await messageOf('bob', 'GET', '/api/v1/namespaces/kube-system/configmaps')).toMatch(/^403/)
   expect(await messageOf('bob', 'GET', '/api/v1/configmaps')).toMatch(/^403/)
-  await give(client, '', read)
+  await grantToBob(client, '', read)
   expect(await messageOf('bob', 'GET', '/api/v1/configmaps')).toBe('ok')
   await client.delete(ClusterRoleBinding, { name: 'given' })
   expect(await messageOf('bob', 'GET', '/api/v1/configmaps')).toMatch(/^403/)
@@ -198,7 +198,7 @@ test('a role binding applies in its namespace, a cluster role binding everywhere
 test('the error of a binding to a missing role names the role', async () => {
   const { client, messageOf } = await start()
   const roleRef = { kind: 'ClusterRole', name: 'gone' }
-  await client.create(ClusterRoleBinding, { metadata: { name: 'b' }, roleRef, subjects: [bobIs] })
+  await client.create(ClusterRoleBinding, { metadata: { name: 'b' }, roleRef, subjects: [bobSubject] })
   expect(await messageOf('bob', 'GET', '/api/v1/nodes')).toBe(
     '403 nodes is forbidden: User "bob" cannot list resource "nodes" in API group "" at the cluster scope: RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found',
   )
@@ -231,7 +231,7 @@ const getPods = { apiGroups: [''], resources: ['pods'], verbs: ['get'] }
 
 test('a user cannot add permissions to a role without holding them or the verb escalate', async () => {
   const { client, messageOf } = await start()
-  await give(client, '', [writeRBAC])
+  await grantToBob(client, '', [writeRBAC])
   const roles = `${rbac}/namespaces/default/roles`
   expect(await messageOf('bob', 'POST', roles, role([getPods]))).toBe(
     `403 roles.rbac.authorization.k8s.io "r" is forbidden: user "bob" (groups=["devs" "system:authenticated"]) is attempting to grant RBAC permissions not currently held:
@@ -243,18 +243,18 @@ test('a user cannot add permissions to a role without holding them or the verb e
   expect(await messageOf('bob', 'POST', `${rbac}/clusterroles`, aggregated)).toBe(
     '403 clusterroles.rbac.authorization.k8s.io "c" is forbidden: must have cluster-admin privileges to use the aggregationRule',
   )
-  await give(client, 'default', [{ apiGroups: [group], resources: ['roles'], verbs: ['escalate'] }])
+  await grantToBob(client, 'default', [{ apiGroups: [group], resources: ['roles'], verbs: ['escalate'] }])
   expect(await messageOf('bob', 'PUT', `${roles}/r`, role([getPods]))).toBe('ok')
 })
 
 test('a user cannot bind a role without holding its permissions or the verb bind', async () => {
   const { client, messageOf } = await start()
-  await give(client, '', [writeRBAC])
+  await grantToBob(client, '', [writeRBAC])
   const bindings = `${rbac}/namespaces/default/rolebindings`
   const to = (name: string) => ({
     metadata: { name: `to-${name}` },
     roleRef: { apiGroup: group, kind: 'ClusterRole', name },
-    subjects: [bobIs],
+    subjects: [bobSubject],
   })
   expect(await messageOf('bob', 'POST', bindings, to('system:basic-user'))).toBe('ok')
   expect(await messageOf('bob', 'POST', bindings, to('cluster-admin'))).toBe(
@@ -263,7 +263,7 @@ test('a user cannot bind a role without holding its permissions or the verb bind
 {NonResourceURLs:["*"], Verbs:["*"]}`,
   )
   expect(await messageOf('bob', 'POST', bindings, to('gone'))).toBe('404 rolebindings.rbac.authorization.k8s.io "gone" not found')
-  await give(client, 'default', [
+  await grantToBob(client, 'default', [
     { apiGroups: [group], resources: ['clusterroles'], resourceNames: ['cluster-admin'], verbs: ['bind'] },
   ])
   expect(await messageOf('bob', 'POST', bindings, to('cluster-admin'))).toBe('ok')
@@ -274,7 +274,7 @@ test('the role of a binding cannot be changed', async () => {
   const binding = (name: string) => ({ metadata: { name: 'b' }, roleRef: { apiGroup: group, kind: 'ClusterRole', name } })
   expect(await messageOf('root', 'POST', `${rbac}/clusterrolebindings`, binding('view'))).toBe('ok')
   expect(await messageOf('root', 'PUT', `${rbac}/clusterrolebindings/b`, binding('edit'))).toMatch(
-    /^422 .*roleRef: Invalid value: .*: cannot change roleRef$/,
+    /^422 .*roleRef: Invalid value: .*: bobCannot change roleRef$/,
   )
 })
 
@@ -285,7 +285,7 @@ test('impersonation requires permission for every part of the identity', async (
   expect(await messageOf('bob', 'GET', nodes, undefined, as)).toBe(
     '403 users "jane" is forbidden: User "bob" cannot impersonate resource "users" in API group "" at the cluster scope',
   )
-  await give(client, '', [{ apiGroups: [''], resources: ['users'], resourceNames: ['jane'], verbs: ['impersonate'] }])
+  await grantToBob(client, '', [{ apiGroups: [''], resources: ['users'], resourceNames: ['jane'], verbs: ['impersonate'] }])
   expect(await messageOf('bob', 'GET', nodes, undefined, as)).toBe(
     '403 groups "ops" is forbidden: User "bob" cannot impersonate resource "groups" in API group "" at the cluster scope',
   )
@@ -369,7 +369,7 @@ test('reviews have no names, and only SelfSubjectReview has a creation time', as
 
 test("reviews return the authorizer's decision, and are not stored", async () => {
   const { client, send, messageOf } = await start()
-  await give(client, 'default', [getPods])
+  await grantToBob(client, 'default', [getPods])
   const review = async (who: string, path: string, spec: object) => {
     const answer = await send(who, 'POST', `/apis/authorization.k8s.io/v1/${path}`, { spec })
     return (await answer.json()) as { status?: unknown; message?: string }
@@ -412,7 +412,7 @@ test("reviews return the authorizer's decision, and are not stored", async () =>
 
 test('an apply cannot create an object when the user may only patch', async () => {
   const { client, messageOf } = await start()
-  await give(client, 'default', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['patch'] }])
+  await grantToBob(client, 'default', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['patch'] }])
   const path = '/api/v1/namespaces/default/configmaps/c?fieldManager=bob'
   const apply = () =>
     messageOf(
@@ -431,7 +431,7 @@ test('an apply cannot create an object when the user may only patch', async () =
   expect(await apply()).toBe('ok')
 })
 
-test('an in-process caller is authorized on request', async () => {
+test('requests of an in-process client are authorized only with the option `authorized`', async () => {
   const { server } = await start()
   const bob = createClient(server.transport({ name: 'bob', groups: [] }, { authorized: true }))
   await expect(bob.list(ClusterRole)).rejects.toThrow('User "bob" cannot list resource "clusterroles"')

@@ -5,7 +5,7 @@
 import { compilePattern } from '@capstan/kube'
 import type { HttpAnswer, HttpHandler } from './exchange.ts'
 
-const always = {
+const commonHeaders = {
   'access-control-allow-methods': 'POST, GET, OPTIONS, PUT, DELETE, PATCH',
   'access-control-allow-headers':
     'Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since',
@@ -18,8 +18,8 @@ export function originPatternError(pattern: string): string | undefined {
   const { error } = compilePattern(pattern)
   if (error !== undefined) return error
   // A pattern that does not match the start or the end of the host would match other hosts that contain the name.
-  const isPinned = /\^|\/\//.test(pattern) && /[$:]/.test(pattern)
-  return isPinned ? undefined : 'regular expression does not pin to start/end of host in the origin header'
+  const isAnchored = /\^|\/\//.test(pattern) && /[$:]/.test(pattern)
+  return isAnchored ? undefined : 'regular expression does not pin to start/end of host in the origin header'
 }
 
 /** @param patterns RE2 regular expressions, one of which must match the origin */
@@ -29,7 +29,7 @@ export function withCORS(handler: HttpHandler, patterns: readonly string[]): Htt
   return async (request, identity): Promise<HttpAnswer> => {
     const { origin } = request.headers
     if (!origin || !compiled.some((pattern) => pattern.test(origin))) return handler(request, identity)
-    const headers = { ...always, 'access-control-allow-origin': origin }
+    const headers = { ...commonHeaders, 'access-control-allow-origin': origin }
     if (request.method === 'OPTIONS') return { status: 204, headers, body: '' }
     const answer = await handler(request, identity)
     return { ...answer, headers: { ...answer.headers, ...headers } }

@@ -4,7 +4,7 @@ import type { TokenIssuer } from '../auth/token.ts'
 import { methodNotAllowed, unknownResource } from '../verbs/errors.ts'
 import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions, hasBuiltin } from './discovery/discovery.ts'
 import type { Documents } from './discovery/documents.ts'
-import { discovered, json, jsonText, notFoundText } from './encode-response.ts'
+import { encodeDiscovery, json, jsonText, notFoundText } from './encode-response.ts'
 import type { HttpAnswer, HttpRequest } from './exchange.ts'
 import type { HealthCheck } from './health.ts'
 import { healthMetrics, metricsAnswer, type RequestCounts } from './metrics.ts'
@@ -35,7 +35,7 @@ export async function documentAnswer(
   query: URLSearchParams,
 ): Promise<HttpAnswer> {
   const { documents } = server
-  if (request.method !== 'GET' && isForGETAlone(route, documents)) throw methodNotAllowed()
+  if (request.method !== 'GET' && supportsOnlyGET(route, documents)) throw methodNotAllowed()
   switch (route.kind) {
     case 'version':
       return jsonText(server.version)
@@ -54,12 +54,12 @@ export async function documentAnswer(
     case 'group': {
       const group = documents.group(route.group)
       return group
-        ? discovered({ kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(group) }, request, { routed: false })
+        ? encodeDiscovery({ kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(group) }, request, { routed: false })
         : notFoundText()
     }
     case 'resources': {
       const resources = documents.version(route.group, route.version)
-      if (resources) return discovered(apiResourceList(route.group, route.version, resources), request, { routed: true })
+      if (resources) return encodeDiscovery(apiResourceList(route.group, route.version, resources), request, { routed: true })
       if (!hasBuiltin(documents.group(route.group))) return notFoundText()
       throw unknownResource()
     }
@@ -76,7 +76,7 @@ export async function documentAnswer(
       const document = await documents.openAPI(route.path)
       if (!document) return notFoundText()
       const isCurrent = query.get('hash') === document.hash
-      return tagged(request, document, {
+      return withETag(request, document, {
         'content-type': 'application/json',
         vary: 'Accept',
         ...(isCurrent ? { 'cache-control': 'public, immutable' } : {}),
@@ -91,7 +91,7 @@ export async function documentAnswer(
  * Reports whether a route responds with 405 to methods other than GET. Upstream: the router checks the method for its own routes; other
  * documents are returned for every method.
  */
-const isForGETAlone = (route: DocumentRoute, documents: Documents): boolean =>
+const supportsOnlyGET = (route: DocumentRoute, documents: Documents): boolean =>
   route.kind === 'resources'
     ? hasBuiltin(documents.group(route.group))
     : ['core', 'version', 'jwks', 'openid-configuration'].includes(route.kind)
@@ -111,7 +111,7 @@ async function swaggerAnswer({ documents, version }: Published, request: HttpReq
   if (type === undefined) return { status: 406, headers: {}, body: '' }
   const form = swaggerTypes[type]
   const { major, minor } = JSON.parse(version) as { major: string; minor: string }
-  return tagged(request, await documents.swagger(form, `${major}.${minor}`), {
+  return withETag(request, await documents.swagger(form, `${major}.${minor}`), {
     'content-type': form === 'json' ? 'application/json' : 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
     vary: 'Accept',
   })
@@ -126,17 +126,17 @@ function openIDAnswer(document: object | undefined, type: string): HttpAnswer {
 }
 
 function discoveryAnswer(request: HttpRequest, documents: Documents, of: 'core' | 'groups', plain: () => object): HttpAnswer {
-  if (!acceptsAggregatedDiscovery(request.headers.accept)) return discovered(plain(), request, { routed: of === 'core' })
+  if (!acceptsAggregatedDiscovery(request.headers.accept)) return encodeDiscovery(plain(), request, { routed: of === 'core' })
   const headers = {
     // Clients select their decoder by exactly this text.
     'content-type': 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
     'cache-control': 'public',
     vary: 'Accept',
   }
-  return tagged(request, documents.aggregated(of), headers)
+  return withETag(request, documents.aggregated(of), headers)
 }
 
-function tagged(
+function withETag(
   request: HttpRequest,
   { bytes, hash }: { bytes: Buffer; hash: string },
   headers: HttpAnswer['headers'],

@@ -118,7 +118,7 @@ const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status
  * Encodes a discovery document. `routed`: upstream's router negotiates the content type before its handlers do.
  * @throws StatusError NotAcceptable
  */
-export function discovered(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpAnswer {
+export function encodeDiscovery(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpAnswer {
   const { accept, 'user-agent': userAgent } = headers
   const pretty = wantsPretty(new URLSearchParams(url.split('?', 2)[1]), userAgent)
   // These documents have no protobuf encoding; clients that request it accept JSON, too.

@@ -28,7 +28,7 @@ test('an object that is not frozen is encoded again', () => {
   expect(objectBytes(draft).toString()).toContain('"name":"b"')
 })
 
-test('a list joins the bytes of its items, with and without their types', () => {
+test('a list contains its items, with or without their apiVersion and kind', () => {
   const list = {
     apiVersion: 'v1',
     kind: 'ConfigMapList',

@@ -7,7 +7,7 @@ import type { KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'
 import { isPacked, jsonOf } from '../store/packed.ts'
 
 export function objectBytes(object: object): Buffer {
-  return cached(whole, object, () => jsonOf(object))
+  return cachedBytes(whole, object, () => jsonOf(object))
 }
 
 /** The object as a line: a string when its bytes are not cached. */
@@ -28,18 +28,18 @@ export function* listParts({ items, ...list }: ObjectList, { typedItems = true }
     parts.push(part)
     size += part.length
     if (size < PartSize) continue
-    yield joined(parts)
+    yield joinParts(parts)
     parts = []
     size = 0
   }
   parts.push(']}\n')
-  yield joined(parts)
+  yield joinParts(parts)
 }
 
 /** Small enough that the allocator reuses the memory of one part for the next. */
 const PartSize = 64 * 1024
 
-const joined = (parts: readonly (Buffer | string)[]): Buffer =>
+const joinParts = (parts: readonly (Buffer | string)[]): Buffer =>
   parts.every((part) => typeof part === 'string')
     ? Buffer.from(parts.join(''))
     : Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
@@ -61,7 +61,7 @@ export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
 /** The last line of a watch that ends with an error. */
 export const errorEventBytes = (status: Status): Buffer => Buffer.from(`${JSON.stringify({ type: 'ERROR', object: status })}\n`)
 
-const untypedBytes = (item: KubeObject): Buffer => cached(untyped, item, () => untypedJSON(item))
+const untypedBytes = (item: KubeObject): Buffer => cachedBytes(untyped, item, () => untypedJSON(item))
 
 const untypedJSON = (item: KubeObject): string => writeJSON({ ...item, apiVersion: undefined, kind: undefined })
 
@@ -80,7 +80,7 @@ const whole = new WeakMap<object, Buffer>()
 const untyped = new WeakMap<object, Buffer>()
 const events = new WeakMap<object, { [type in WatchEvent['type']]?: Buffer }>()
 
-function cached(cache: WeakMap<object, Buffer>, object: object, make: () => string): Buffer {
+function cachedBytes(cache: WeakMap<object, Buffer>, object: object, make: () => string): Buffer {
   let bytes = cache.get(object)
   if (!bytes) {
     bytes = Buffer.from(make())

@@ -145,7 +145,7 @@ describe('a create', () => {
   })
 })
 
-test('patches, managed fields and rules distinguish integers with the same double', async () => {
+test('patches, managed fields and rules distinguish integers that are equal as doubles', async () => {
   const spec =
     '{"i":9007199254740993,"fixed":9007199254740993,"map":[{"k":9007199254740993,"v":"a"}],"p":{"x":9223372036854775807}}'
   await server.send('POST', path, big('patched', spec))
@@ -233,14 +233,14 @@ test('limits of a CRD beyond 2^53 apply, also after a restart', async () => {
 
 const specs = fc.record({
   i: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(exactInteger),
-  p: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }).map(asRead), {
+  p: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }).map(parsedAs), {
     noNullPrototype: true,
   }),
   set: fc.uniqueArray(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })).map((all) => all.map(exactInteger)),
 })
 
 /** Integers beyond 64 bits become floats. */
-function asRead(integer: bigint): number | bigint {
+function parsedAs(integer: bigint): number | bigint {
   return BigInt.asIntN(64, integer) === integer ? exactInteger(integer) : Number(integer)
 }
 

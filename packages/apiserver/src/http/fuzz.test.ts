@@ -12,8 +12,12 @@ import type { Identity } from '../auth/authenticate.ts'
 import type { HttpHandler, HttpRequest } from './exchange.ts'
 import { createHandler } from './handler.ts'
 
-const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
-const runs = { seed: often === 1 ? 1 : Date.now() % 2 ** 31, numRuns: 150 * often, interruptAfterTimeLimit: 600_000 * often }
+const runFactor = Number(process.env.CAPSTAN_FUZZ ?? 1)
+const runs = {
+  seed: runFactor === 1 ? 1 : Date.now() % 2 ** 31,
+  numRuns: 150 * runFactor,
+  interruptAfterTimeLimit: 600_000 * runFactor,
+}
 const admin: Identity = { kind: 'user', name: 'admin', groups: ['system:masters'] }
 
 const gadgets = {
@@ -375,7 +379,7 @@ const keys = fc.oneof(
 )
 
 /** An object with a few of its parts changed. */
-const near = (sample: object): fc.Arbitrary<object> =>
+const slightlyChanged = (sample: object): fc.Arbitrary<object> =>
   fc
     .array(fc.record({ at: fc.nat(1000), how: fc.constantFrom('replace', 'remove', 'add', 'twice'), key: keys, value: junk }), {
       minLength: 1,
@@ -458,7 +462,9 @@ const mutated = (texts: fc.Arbitrary<string>): fc.Arbitrary<string> =>
       ),
     )
 
-const sampleAt = fc.constantFrom(...collections).chain((path) => near(samples[path]!).map((object) => ({ path, object })))
+const sampleAt = fc
+  .constantFrom(...collections)
+  .chain((path) => slightlyChanged(samples[path]!).map((object) => ({ path, object })))
 const json = (object: object) => JSON.stringify(object)
 const property = <T>(arbitrary: fc.Arbitrary<T>, requestOf: (value: T) => TestRequest) =>
   fc.assert(
@@ -466,7 +472,7 @@ const property = <T>(arbitrary: fc.Arbitrary<T>, requestOf: (value: T) => TestRe
     runs,
   )
 
-const limit = 240_000 * often
+const limit = 240_000 * runFactor
 
 test('creates of slightly invalid objects cause no internal error', { timeout: limit }, () =>
   property(sampleAt, ({ path, object }) => ({ method: 'POST', url: path, body: json(object) })),
@@ -543,9 +549,9 @@ const operation = fc.record(
 )
 const patches: [string, fc.Arbitrary<unknown>][] = [
   ['application/json-patch+json', fc.oneof(fc.array(operation, { maxLength: 5 }), junk)],
-  ['application/merge-patch+json', fc.oneof(...collections.map((path) => near(samples[path]!)), junk)],
-  ['application/strategic-merge-patch+json', fc.oneof(...collections.map((path) => near(samples[path]!)), junk)],
-  ['application/apply-patch+yaml', fc.oneof(...collections.map((path) => near(samples[path]!)), junk)],
+  ['application/merge-patch+json', fc.oneof(...collections.map((path) => slightlyChanged(samples[path]!)), junk)],
+  ['application/strategic-merge-patch+json', fc.oneof(...collections.map((path) => slightlyChanged(samples[path]!)), junk)],
+  ['application/apply-patch+yaml', fc.oneof(...collections.map((path) => slightlyChanged(samples[path]!)), junk)],
 ]
 test.each(patches)('patches of type %s cause no internal error', { timeout: limit }, (type, bodies) =>
   property(
@@ -575,8 +581,8 @@ test.each(patches)('patches of type %s cause no internal error', { timeout: limi
 test('slightly invalid CustomResourceDefinitions, and objects of valid ones, cause no internal error', { timeout: limit }, () =>
   fc.assert(
     fc.asyncProperty(
-      near(gadgets),
-      near(samples['/apis/shop.example.com/v1/namespaces/default/gadgets']!),
+      slightlyChanged(gadgets),
+      slightlyChanged(samples['/apis/shop.example.com/v1/namespaces/default/gadgets']!),
       async (definition, object) => {
         const url = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
         const text = json(definition).replaceAll('gadget', 'thing').replaceAll('Gadget', 'Thing')
@@ -596,7 +602,7 @@ test('slightly invalid CustomResourceDefinitions, and objects of valid ones, cau
         for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
       },
     ),
-    { ...runs, numRuns: 60 * often },
+    { ...runs, numRuns: 60 * runFactor },
   ),
 )
 
@@ -722,7 +728,7 @@ const regexes = fc.oneof(
   ),
   mutated(fc.constantFrom('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$', '^(\\d{4})-(\\d{2})$', '(?s).*')),
 )
-test('rules and patterns of CustomResourceDefinitions: accepted ones can be evaluated', { timeout: limit }, () =>
+test('accepted rules and patterns of CustomResourceDefinitions can be evaluated', { timeout: limit }, () =>
   fc.assert(
     fc.asyncProperty(expressions, expressions, regexes, async (rule, messageExpression, pattern) => {
       const definition = structuredClone(gadgets)
@@ -758,7 +764,7 @@ test('rules and patterns of CustomResourceDefinitions: accepted ones can be eval
       await expectNoInternalError({ method: 'DELETE', url: `${url}/rules.shop.example.com` })
       for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
     }),
-    { ...runs, numRuns: 60 * often },
+    { ...runs, numRuns: 60 * runFactor },
   ),
 )
 
@@ -1024,7 +1030,7 @@ test('unusual headers cause no internal error', { timeout: limit }, () =>
   ),
 )
 
-test('the server is healthy afterwards, and its memory is released', { timeout: limit }, async () => {
+test('after all these requests the server is healthy, and its memory is released', { timeout: limit }, async () => {
   for (const path of collections) if (!path.includes('reviews')) await send({ method: 'DELETE', url: path })
   await expectNoInternalError({ url: '/api/v1/namespaces/default' })
   await expectNoInternalError({ url: '/openapi/v3' })

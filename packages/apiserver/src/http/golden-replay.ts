@@ -31,7 +31,7 @@ export interface Replayed {
   readonly failed: { readonly [step: string]: readonly string[] }
 }
 
-interface Sent {
+interface SentRequest {
   readonly as?: string
   readonly method: string
   readonly path: string
@@ -40,16 +40,16 @@ interface Sent {
 }
 
 interface Step {
-  readonly request?: Sent
+  readonly request?: SentRequest
   readonly response?: Recorded
-  readonly prepare?: Sent
+  readonly prepare?: SentRequest
   readonly setup?: string
   readonly crd?: object
   readonly save?: { readonly [variable: string]: string }
   readonly sleepMs?: number
   readonly waitFor?: { readonly path: string; readonly status: number }
   readonly maxMs?: number
-  readonly during?: readonly Sent[]
+  readonly during?: readonly SentRequest[]
   readonly unstable?: boolean
 }
 
@@ -76,7 +76,7 @@ export async function replay({ scenarios }: Recording, server: GoldenServer): Pr
   await replaying.send({
     method: 'POST',
     path: `${definitions}?fieldManager=kubectl-client-side-apply`,
-    body: appliedByKubectl(parseYAML(read('widget-crd.yaml')) as UnknownObject),
+    body: withLastApplied(parseYAML(read('widget-crd.yaml')) as UnknownObject),
   })
   await server.sleep(seconds(1))
   for (const { name, steps } of scenarios) {
@@ -115,7 +115,7 @@ class Replay {
     return differences(step.response, answer, { unstable: step.unstable === true })
   }
 
-  async send(sent: Sent, { maxMs = seconds(30), during = [] }: Pick<Step, 'maxMs' | 'during'> = {}): Promise<Answered> {
+  async send(sent: SentRequest, { maxMs = seconds(30), during = [] }: Pick<Step, 'maxMs' | 'during'> = {}): Promise<Answered> {
     const { path, method } = this.#filled(sent)
     const defaults = {
       accept: 'application/json',
@@ -154,7 +154,7 @@ class Replay {
 }
 
 /** Adds the annotation that `kubectl apply` adds. */
-function appliedByKubectl(object: UnknownObject): object {
+function withLastApplied(object: UnknownObject): object {
   const annotated = { ...object, metadata: { annotations: {}, ...object.metadata } }
   const text = JSON.stringify(sorted(annotated)).replaceAll('>', '\\u003e')
   return { ...object, metadata: { ...object.metadata, annotations: { [LastApplied]: `${text}\n` } } }

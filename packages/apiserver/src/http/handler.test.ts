@@ -88,7 +88,7 @@ test.each<[string, Identity, number]>([
   expect((await send(path, { identity })).status).toBe(status)
 })
 
-test('health lists its checks without the reason of a failure', async () => {
+test('a health response lists the checks, but not why one failed', async () => {
   const { send } = await start({
     checks: [
       { name: 'store', check() {} },
@@ -208,7 +208,7 @@ test.each([
   ['/apis/apps/v9', 'application/json', /"the server could not find the requested resource"/],
   ['/apis/shop.example.com/v9', 'application/json', /^404 page not found/],
   ['/index.html', 'application/json', /"paths":\["\/.well-known/],
-])('GET %s with Accept: %s', async (path, accept, text) => {
+])('GET %s negotiates its content type by Accept: %s', async (path, accept, text) => {
   const { send } = await startWithGadgets()
   expect(await (await send(path, { headers: { accept } })).text()).toMatch(text)
 })

@@ -5,7 +5,7 @@
 import type { Clock, Logger } from '@capstan/kube'
 import { pauseIfDue, StatusError, silent } from '@capstan/kube'
 import { type Attributes, authorize } from '../auth/authorizer.ts'
-import { anonymous, impersonated } from '../auth/impersonate.ts'
+import { anonymous, impersonate } from '../auth/impersonate.ts'
 import { attributesOfPath } from '../auth/request-attributes.ts'
 import type { TokenIssuer } from '../auth/token.ts'
 import type { Caller } from '../auth/user.ts'
@@ -16,7 +16,7 @@ import type { Identity } from '../auth/authenticate.ts'
 import type { HttpAnswer, HttpHandler, HttpRequest } from './exchange.ts'
 import type { HealthCheck } from './health.ts'
 import { healthAnswer } from './health.ts'
-import { type Limited, limited, type Limits } from './limits/limits.ts'
+import { type Limited, type Limits, requestLimiter } from './limits/limits.ts'
 import { threadSeats } from './limits/thread-seats.ts'
 import { YAMLReader } from './body/read-yaml.ts'
 import { unauthorized } from './errors.ts'
@@ -56,7 +56,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     documents: new Documents(engine.resources, options.clock),
     yaml: new YAMLReader(options.clock, threadSeats(options.clock)),
     watched: { lines: new SharedLines(), scheduler: new WatchScheduler(options.clock) },
-    limited: limited(options.clock, options.limits),
+    limited: requestLimiter(options.clock, options.limits),
     version: JSON.stringify(versionInfo(versionName), undefined, 2),
     versionName,
     started: options.clock.now(),
@@ -67,13 +67,13 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   const handler: HttpHandler = async (request, identity) => {
     server.watched.scheduler.requestStarted()
     try {
-      return uncached(await answerTo(server, request, identity))
+      return withoutCaching(await answerTo(server, request, identity))
     } catch (err) {
       if (!(err instanceof StatusError || request.signal.aborted))
         log.error('Request failed', { method: request.method, path: pathOf(request), err })
       const pause = pauseIfDue(options.clock)
       if (pause) await pause
-      return uncached(errorAnswer(errorOf(err), request))
+      return withoutCaching(errorAnswer(errorOf(err), request))
     } finally {
       server.watched.scheduler.requestEnded()
     }
@@ -82,7 +82,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
 }
 
 /** Adds headers that forbid proxies to cache a response, unless the response allows it. */
-const uncached = (answer: HttpAnswer): HttpAnswer =>
+const withoutCaching = (answer: HttpAnswer): HttpAnswer =>
   'cache-control' in answer.headers ? answer : { ...answer, headers: { 'cache-control': 'no-cache, private', ...answer.headers } }
 
 interface Server extends Published {
@@ -93,9 +93,9 @@ interface Server extends Published {
 }
 
 async function answerTo(server: Server, request: HttpRequest, identity: Identity): Promise<HttpAnswer> {
-  const mark = request.url.indexOf('?')
-  const path = mark < 0 ? request.url : request.url.slice(0, mark)
-  const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark + 1))
+  const queryStart = request.url.indexOf('?')
+  const path = queryStart < 0 ? request.url : request.url.slice(0, queryStart)
+  const query = new URLSearchParams(queryStart < 0 ? '' : request.url.slice(queryStart + 1))
   const route = routeOf(path)
   // Invalid credentials are rejected on every path, also on public ones.
   if (identity.kind === 'rejected') throw unauthorized()
@@ -108,7 +108,7 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   }
   let caller: Caller
   try {
-    caller = impersonated(authorizer, callerOf(identity, request), request)
+    caller = impersonate(authorizer, callerOf(identity, request), request)
   } catch (err) {
     return rejected(err)
   }
@@ -127,7 +127,9 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
     return rejected(err)
   }
   try {
-    const answer = await server.limited(attributes, request, query, (received) => routed(server, route, received, query, caller))
+    const answer = await server.limited(attributes, request, query, (received) =>
+      answerRoute(server, route, received, query, caller),
+    )
     count(answer.status)
     return answer
   } catch (err) {
@@ -136,7 +138,7 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   }
 }
 
-async function routed(
+async function answerRoute(
   server: Server,
   route: Route,
   request: HttpRequest,

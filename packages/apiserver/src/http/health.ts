@@ -95,7 +95,7 @@ export async function healthAnswer(
   if (checks.length === 0) return undefined
   const excluded = new Set(query.getAll('exclude'))
   const lines: string[] = []
-  let isWell = true
+  let isHealthy = true
   for (const { name, check } of checks) {
     if (excluded.has(name)) {
       lines.push(`[+]${name} excluded: ok`)
@@ -105,18 +105,18 @@ export async function healthAnswer(
       await check()
       lines.push(`[+]${name} ok`)
     } catch {
-      isWell = false
+      isHealthy = false
       lines.push(`[-]${name} failed: reason withheld`)
     }
   }
-  const text = isWell
+  const text = isHealthy
     ? query.has('verbose') && only === ''
       ? `${lines.join('\n')}\n${path} check passed\n`
       : 'ok'
     : `${lines.join('\n')}\n${path} check failed\n`
   // Upstream omits the header against content sniffing for a single check that passes.
-  const headers = isWell && only !== '' ? { 'content-type': plainText['content-type'] } : plainText
-  return { status: isWell ? 200 : 500, headers, body: text }
+  const headers = isHealthy && only !== '' ? { 'content-type': plainText['content-type'] } : plainText
+  return { status: isHealthy ? 200 : 500, headers, body: text }
 }
 
 export const plainText = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }

@@ -7,8 +7,8 @@ import { createHandler } from './handler.ts'
 
 let server: ApiServer
 let handler: HttpHandler
-const accidents: unknown[] = []
-const log: Logger = { ...silent, error: (text) => accidents.push(text) }
+const internalErrors: unknown[] = []
+const log: Logger = { ...silent, error: (text) => internalErrors.push(text) }
 beforeAll(async () => {
   const clock = new VirtualClock()
   server = createApiServer({ clock, random: seededRandom(1), authorization: ['RBAC'], log })
@@ -21,7 +21,7 @@ afterAll(() => server.close())
 
 const maps = '/api/v1/namespaces/default/configmaps'
 const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles'
-const hooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
+const webhookConfigurations = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
 const pods = '/api/v1/namespaces/default/pods'
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const deployments = '/apis/apps/v1/namespaces/default/deployments'
@@ -95,8 +95,13 @@ test.each<[string, string, unknown, RegExp]>([
     /^422 .*aggregationRule\.clusterRoleSelectors\[0\]\.matchLabels: Invalid value: " "/,
   ],
   ['a rule that is null', roles, { metadata, rules: [null] }, /^422 .*rules\[0\]\.verbs: Required value/],
-  ['a webhook that is null', hooks, { metadata, webhooks: [null] }, /^422 .*webhooks\[0\]/],
-  ['a rule of a webhook that is null', hooks, { metadata, webhooks: [{ name: 'a.b.c', rules: [null] }] }, /^422 .*rules\[0\]/],
+  ['a webhook that is null', webhookConfigurations, { metadata, webhooks: [null] }, /^422 .*webhooks\[0\]/],
+  [
+    'a rule of a webhook that is null',
+    webhookConfigurations,
+    { metadata, webhooks: [{ name: 'a.b.c', rules: [null] }] },
+    /^422 .*rules\[0\]/,
+  ],
   [
     'a container that is null',
     pods,
@@ -130,7 +135,7 @@ test.each<[string, string, unknown, RegExp]>([
   const kinds: { [path: string]: string } = {
     [maps]: 'ConfigMap',
     [roles]: 'ClusterRole',
-    [hooks]: 'ValidatingWebhookConfiguration',
+    [webhookConfigurations]: 'ValidatingWebhookConfiguration',
     [pods]: 'Pod',
     [definitions]: 'CustomResourceDefinition',
     [services]: 'Service',
@@ -139,7 +144,7 @@ test.each<[string, string, unknown, RegExp]>([
   const [, root, group, version] = path.split('/')
   const apiVersion = root === 'api' ? group : `${group}/${version}`
   expect(await send('POST', path, { apiVersion, kind: kinds[path], ...(body as object) })).toMatch(expected)
-  expect(accidents).toEqual([])
+  expect(internalErrors).toEqual([])
 })
 
 test.each<[string, string, string, unknown, RegExp]>([
@@ -180,5 +185,5 @@ test.each<[string, string, string, unknown, RegExp]>([
   ],
 ])('%s is rejected', async (_, type, path, body, expected) => {
   expect(await send('PATCH', path, body, type)).toMatch(expected)
-  expect(accidents).toEqual([])
+  expect(internalErrors).toEqual([])
 })

@@ -19,7 +19,7 @@ function versionsIn(value: unknown): readonly CustomResourceVersion[] {
   return Array.isArray(versions) ? (versions.filter(isRecord) as unknown as CustomResourceVersion[]) : []
 }
 
-const as = (object: UnknownObject): CustomResourceDefinition => object as unknown as CustomResourceDefinition
+const asCRD = (object: UnknownObject): CustomResourceDefinition => object as unknown as CustomResourceDefinition
 
 const schemasOf = (object: UnknownObject): unknown[] => versionsIn(object).map(({ schema }) => schema?.openAPIV3Schema)
 
@@ -43,12 +43,12 @@ export const crdStrategy = {
     const formatsOf = (one: UnknownObject | undefined) =>
       (one ? schemasOf(one) : []).flatMap((schema) => [...unknownFormats(schema, isKnownFormat)])
     const before = new Set(formatsOf(old))
-    const fresh = new Set(formatsOf(object).filter((format) => !before.has(format)))
-    return [...fresh].map((format) => `unrecognized format ${JSON.stringify(format)}`)
+    const newFormats = new Set(formatsOf(object).filter((format) => !before.has(format)))
+    return [...newFormats].map((format) => `unrecognized format ${JSON.stringify(format)}`)
   },
 
   default(object: UnknownObject): void {
-    const { spec } = as(object)
+    const { spec } = asCRD(object)
     const { names } = spec
     if (names) {
       if (names.kind && !names.listKind) names.listKind = `${names.kind}List`
@@ -69,7 +69,7 @@ export const crdStrategy = {
    * servers of the process.
    */
   reuseFrozen(object: UnknownObject, sent: unknown, old: UnknownObject | undefined): void {
-    const { spec } = as(object)
+    const { spec } = asCRD(object)
     const known = Map.groupBy([...versionsIn(sent), ...versionsIn(old)], (one) => one.name)
     for (const { name, schema } of spec.versions ?? []) {
       if (!schema?.openAPIV3Schema) continue
@@ -83,7 +83,7 @@ export const crdStrategy = {
   },
 
   prepare(object: UnknownObject, old: UnknownObject | undefined): void {
-    const definition = as(object)
+    const definition = asCRD(object)
     const storage = definition.spec.versions?.find((version) => version.storage)?.name
     if (!old) {
       object.status = {
@@ -94,7 +94,7 @@ export const crdStrategy = {
       return
     }
     const stored = definition.status?.storedVersions ?? []
-    const before = as(old).spec.versions.find((version) => version.storage)?.name
+    const before = asCRD(old).spec.versions.find((version) => version.storage)?.name
     if (storage !== undefined && storage !== before && !stored.includes(storage)) {
       object.status = { ...definition.status, storedVersions: [...stored, storage] }
     } else if (storage !== undefined && stored.length === 0) {
@@ -107,7 +107,7 @@ export const crdStrategy = {
   markDeleted(object: UnknownObject, now: string): void {
     const { metadata } = object
     if (!metadata.finalizers?.includes(CleanupFinalizer)) metadata.finalizers = [...(metadata.finalizers ?? []), CleanupFinalizer]
-    const status = (as(object).status ??= {})
+    const status = (asCRD(object).status ??= {})
     const condition = {
       type: 'Terminating',
       status: 'True' as const,
@@ -122,5 +122,5 @@ export const crdStrategy = {
     object: UnknownObject,
     old: UnknownObject | undefined,
     { subresource }: { readonly subresource: string | undefined },
-  ) => (subresource === 'status' ? [] : validateCRD(as(object), old && as(old))),
+  ) => (subresource === 'status' ? [] : validateCRD(asCRD(object), old && asCRD(old))),
 }

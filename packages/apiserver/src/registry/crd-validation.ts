@@ -110,11 +110,11 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
   const storage = versions.filter((version) => version.storage)
   if (storage.length !== 1) {
     errors.push(
-      invalid('spec.versions', given ? printedVersions(given) : null, 'must have exactly one version marked as storage version'),
+      invalid('spec.versions', given ? goVersionsText(given) : null, 'must have exactly one version marked as storage version'),
     )
   }
   if (new Set(versions.map(({ name }) => name)).size < versions.length) {
-    errors.push(invalid('spec.versions', printedVersions(versions), 'must contain unique version names'))
+    errors.push(invalid('spec.versions', goVersionsText(versions), 'must contain unique version names'))
   }
   // Upstream validates after it has moved parts that all versions share to the top level.
   const sharedParts = new Map<string, boolean>()
@@ -243,7 +243,7 @@ const sameInAll = (versions: readonly CustomResourceVersion[], part: keyof Custo
   versions.every((version) => equal(version[part], versions[0]![part]))
 
 /** Formats versions as Go prints the list. */
-function printedVersions(versions: readonly CustomResourceVersion[]): unknown {
+function goVersionsText(versions: readonly CustomResourceVersion[]): unknown {
   const shared = new Set(
     (['schema', 'subresources', 'additionalPrinterColumns'] as const).filter((part) => sameInAll(versions, part)),
   )

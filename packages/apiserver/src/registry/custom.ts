@@ -65,7 +65,7 @@ function infoOf(
       return structural(schema)
     },
     selectableFields: Object.fromEntries(
-      (version.selectableFields ?? []).map(({ jsonPath }) => [jsonPath.slice(1), reader(jsonPath)]),
+      (version.selectableFields ?? []).map(({ jsonPath }) => [jsonPath.slice(1), fieldReader(jsonPath)]),
     ),
     strategy,
     createForbidden:
@@ -104,7 +104,7 @@ function deprecationOf(
 }
 
 /** Selectable fields are simple paths to strings, integers or booleans. */
-function reader(jsonPath: string): (object: UnknownObject) => string {
+function fieldReader(jsonPath: string): (object: UnknownObject) => string {
   const path = jsonPath.split('.').slice(1)
   return (object) => memberText(object, path)
 }

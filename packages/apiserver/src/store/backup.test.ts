@@ -117,7 +117,7 @@ describe('a backup', () => {
     await expect(restore()).rejects.toThrow(`${file} ${problem}`)
   })
 
-  test('of a damaged folder contains all readable data with salvage', async () => {
+  test('of a damaged folder contains all readable data when salvage is set', async () => {
     const main = await stores.store('main')
     const before = main.revision
     const state = `${folder}/state`

@@ -66,7 +66,7 @@ async function outcomesOf(damages: (bytes: Buffer) => Iterable<Buffer>): Promise
   return counts
 }
 
-describe('after this damage to one file, all acknowledged writes are readable, or the error of opening names the file:', () => {
+describe('all acknowledged writes are readable, or the error of opening names the damaged file, after', () => {
   test('a changed bit of any byte', async () => {
     const counts = await outcomesOf(function* (bytes) {
       for (let at = 0; at < bytes.length; at += 1 + (at % 31)) {
@@ -136,7 +136,7 @@ describe('data that was never acknowledged', () => {
     expect(await withTail(Buffer.alloc(3000))).toEqual({ kind: 'complete' })
   })
 
-  test('counts as damage when it was complete before', async () => {
+  test('is reported as damage when it was written completely and changed later', async () => {
     const tail = frame()
     tail[200]! ^= 4
     expect(await withTail(tail)).toEqual({ kind: 'rejected', path: newestLog })

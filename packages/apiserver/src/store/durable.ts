@@ -65,7 +65,11 @@ export async function openDurable(folder: string, options: DurableOptions): Prom
     journal = await Journal.open(`${folder}/${StateName}`, { clock, log, files, sync, checkpointAfter, encode })
   } catch (err) {
     lock.release()
-    throw err instanceof DamagedData ? unreadable(folder, err) : isOfSystem(err) ? unopened(folder, err.message, err) : err
+    throw err instanceof DamagedData
+      ? withRepairAdvice(folder, err)
+      : isSystemError(err)
+        ? unopened(folder, err.message, err)
+        : err
   }
 
   return storesOf(journal, clock, encode, lock)
@@ -130,10 +134,10 @@ async function prepare(folder: string, files: Files, clock: Clock): Promise<void
 }
 
 /** Errors of the operating system contain a reason but no path. */
-const isOfSystem = (err: unknown): err is NodeJS.ErrnoException => (err as NodeJS.ErrnoException).code !== undefined
+const isSystemError = (err: unknown): err is NodeJS.ErrnoException => (err as NodeJS.ErrnoException).code !== undefined
 
 /** Adds advice for the user to the error. */
-const unreadable = (folder: string, damage: DamagedData): Error =>
+const withRepairAdvice = (folder: string, damage: DamagedData): Error =>
   unopened(
     folder,
     `${damage.message}. Acknowledged writes may be lost: restore a backup with ` +

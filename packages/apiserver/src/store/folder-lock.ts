@@ -18,10 +18,10 @@ const Busy = 5
 const NotADatabase = 26
 
 export class FolderLock {
-  readonly #held: DatabaseSync
+  readonly #database: DatabaseSync
 
-  private constructor(held: DatabaseSync) {
-    this.#held = held
+  private constructor(database: DatabaseSync) {
+    this.#database = database
   }
 
   /** @throws Error naming the folder when another process, or this one, has it open */
@@ -35,22 +35,22 @@ export class FolderLock {
   }
 
   release(): void {
-    if (this.#held.isOpen) this.#held.close()
+    if (this.#database.isOpen) this.#database.close()
   }
 }
 
 function lockOn(path: string): DatabaseSync {
   try {
-    return held(path)
+    return openLocked(path)
   } catch (err) {
     if (codeOf(err) !== NotADatabase) throw err
     // The file was overwritten, so no process had the lock then. A process that has acquired it since also started from an empty file.
     truncateSync(path)
-    return held(path)
+    return openLocked(path)
   }
 }
 
-function held(path: string): DatabaseSync {
+function openLocked(path: string): DatabaseSync {
   const file = new DatabaseSync(path)
   try {
     file.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE')

@@ -8,7 +8,7 @@ import type { Store } from './store.ts'
 import { at, put, storeSuite } from './store.suite.ts'
 
 /** With `CAPSTAN_FUZZ=60`, each test of a crash uses 1,800 simulated disks. */
-const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
+const runFactor = Number(process.env.CAPSTAN_FUZZ ?? 1)
 const folder = '/data/state'
 
 interface OpenFolder {
@@ -59,8 +59,8 @@ describe.each([
   ['a process that dies at any step of an unreliable disk', 'crash', 0.02],
   ['a loss of power at any step of an unreliable disk', 'loss of power', 0.02],
 ] as const)('%s', (_, after, failures) => {
-  test('loses no acknowledged write', { timeout: 240_000 * often }, async () => {
-    for (let seed = 0; seed < 30 * often; seed++) await survive(seed, after, failures)
+  test('loses no acknowledged write', { timeout: 240_000 * runFactor }, async () => {
+    for (let seed = 0; seed < 30 * runFactor; seed++) await survive(seed, after, failures)
   })
 })
 

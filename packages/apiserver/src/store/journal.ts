@@ -203,14 +203,14 @@ export class Journal {
         size = await writeCheckpoint(file, header, snapshots)
       })
       this.#checkpointSize = size
-      await this.#forget(generation)
+      await this.#removeOldFiles(generation)
     })().catch((err: unknown) =>
       this.#options.log.warn('A checkpoint could not be written', { folder: this.#folder, err: messageOf(err) }),
     )
   }
 
   /** Removes files that neither this checkpoint nor the previous one needs; the previous one is kept for the history between them. */
-  async #forget(newest: number): Promise<void> {
+  async #removeOldFiles(newest: number): Promise<void> {
     const { files } = this.#options
     // After a loss of power, the commit marker must not point to a log that was removed.
     await this.#marker.sync()

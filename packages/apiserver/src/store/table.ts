@@ -27,7 +27,7 @@ export class Table {
   }
 
   copy(): Table {
-    this.#settle()
+    this.#sortChanges()
     return new Table(new Map(this.#byKey), this.#keys.slice(), this.#objects.slice())
   }
 
@@ -41,7 +41,7 @@ export class Table {
 
   /** Objects sorted by key. */
   list(namespace?: string): readonly KubeObject[] {
-    this.#settle()
+    this.#sortChanges()
     if (namespace === undefined) return this.#objects.slice()
     // From the first key of the namespace to the first key after it: '0' follows '/'.
     return this.#objects.slice(position(this.#keys, `${namespace}/`), position(this.#keys, `${namespace}0`))
@@ -49,26 +49,26 @@ export class Table {
 
   put(key: string, object: KubeObject): void {
     this.#byKey.set(key, object)
-    this.#changed(key)
+    this.#recordChange(key)
   }
 
   remove(key: string): void {
-    if (this.#byKey.delete(key)) this.#changed(key)
+    if (this.#byKey.delete(key)) this.#recordChange(key)
   }
 
-  #changed(key: string): void {
+  #recordChange(key: string): void {
     this.#unsettled.add(key)
-    if (this.#unsettled.size === MostUnsettled) this.#settle()
+    if (this.#unsettled.size === MostUnsettled) this.#sortChanges()
   }
 
-  #settle(): void {
+  #sortChanges(): void {
     if (this.#unsettled.size === 0) return
-    if (this.#unsettled.size <= Few) for (const key of this.#unsettled) this.#place(key)
+    if (this.#unsettled.size <= Few) for (const key of this.#unsettled) this.#insertOrRemove(key)
     else this.#merge([...this.#unsettled].sort())
     this.#unsettled.clear()
   }
 
-  #place(key: string): void {
+  #insertOrRemove(key: string): void {
     const at = position(this.#keys, key)
     const isThere = this.#keys[at] === key ? 1 : 0
     const object = this.#byKey.get(key)

@@ -125,7 +125,7 @@ function* parseObject(text: string, builtin: boolean, reject: (problem: string) 
   if (value === null && builtin) return { value: {}, duplicates: [] }
   if (!isRecord(value)) throw reject(notAnObject(value))
   yield
-  if (keys === keysOf(value)) return { value, duplicates: [] }
+  if (keys === countKeys(value)) return { value, duplicates: [] }
   yield
   const { duplicates, keys: written } = scanJSON(text)
   return { value, duplicates: duplicates.map(duplicateField), ...(duplicates.length === 0 ? {} : { written }) }
@@ -138,7 +138,7 @@ interface ParsedObject extends Omit<Decoded, 'body'> {
 
 /** Finds duplicate fields. Runs only when parsing lost keys, because it parses again. */
 export const duplicatesOf = (text: string, value: unknown, keys: number): string[] =>
-  keys === keysOf(value) ? [] : scanJSON(text).duplicates.map(duplicateField)
+  keys === countKeys(value) ? [] : scanJSON(text).duplicates.map(duplicateField)
 
 const jsonProblem = "couldn't get version/kind; json parse error: "
 
@@ -166,16 +166,16 @@ export function* parseJSON(text: string, reject: (error: string) => StatusError)
     throw reject(scanJSON(text).error ?? 'unexpected end of JSON input')
   }
   yield
-  return { value: checked(value, text, reject), keys }
+  return { value: rejectUnstorable(value, text, reject), keys }
 }
 
 /** Rejects values that parse but cannot be stored. */
-function checked(value: unknown, text: string, reject: (error: string) => StatusError): unknown {
+function rejectUnstorable(value: unknown, text: string, reject: (error: string) => StatusError): unknown {
   // Copying an object would treat this key as its prototype. No API has such a field.
-  if (text.includes('__proto__') && some(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
+  if (text.includes('__proto__') && anyPart(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
     throw badRequest('the key "__proto__" is not allowed in any object')
   // JSON would write infinite numbers as null.
-  if (mayBeInfinite.test(text) && some(value, (part) => typeof part === 'number' && !Number.isFinite(part))) {
+  if (mayBeInfinite.test(text) && anyPart(value, (part) => typeof part === 'number' && !Number.isFinite(part))) {
     const [number] = infinite.exec(text) ?? ['']
     throw reject(`json: cannot unmarshal number ${number} into Go value of type float64`)
   }
@@ -185,8 +185,8 @@ function checked(value: unknown, text: string, reject: (error: string) => Status
 const mayBeInfinite = /\d[eE]\+?\d{3}|\d{300}|\.(?:inf|nan)/i
 const infinite = /-?\d+(?:\.\d+)?[eE]\+?\d{3,}|-?\d{300,}|[-+]?\.(?:inf|nan)/i
 
-const some = (value: unknown, is: (part: unknown) => boolean): boolean =>
-  is(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => some(part, is)))
+const anyPart = (value: unknown, is: (part: unknown) => boolean): boolean =>
+  is(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => anyPart(part, is)))
 
 export async function parseYAML(text: string, yaml: YAMLSource, reject: (error: string) => StatusError): Promise<unknown> {
   let value: unknown
@@ -199,7 +199,7 @@ export async function parseYAML(text: string, yaml: YAMLSource, reject: (error: 
   const left = charactersLeft(value, maxDepth, 2 * maxBodyBytes)
   if (left === 'too deep') throw reject('yaml: exceeded max depth')
   if (left === 'too large') throw reject('yaml: document contains excessive aliasing')
-  checked(value, text, reject)
+  rejectUnstorable(value, text, reject)
   // An aliased value must not be one shared object: each occurrence is defaulted separately.
   return text.includes('*') ? readJSON(writeJSON(value)) : value
 }
@@ -247,15 +247,15 @@ function excerpt(bytes: Buffer): string {
   return bytes.length > 30 ? `${printed} ...` : printed
 }
 
-export function keysOf(value: unknown): number {
+export function countKeys(value: unknown): number {
   if (Array.isArray(value)) {
     let count = 0
-    for (const item of value) count += keysOf(item)
+    for (const item of value) count += countKeys(item)
     return count
   }
   if (!isRecord(value)) return 0
   const keys = Object.keys(value)
   let count = keys.length
-  for (const key of keys) count += keysOf(value[key])
+  for (const key of keys) count += countKeys(value[key])
   return count
 }

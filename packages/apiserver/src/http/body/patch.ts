@@ -8,7 +8,7 @@ import {
   type BodyReaders,
   type Decoded,
   duplicatesOf,
-  keysOf,
+  countKeys,
   mediaType,
   parseJSON,
   parseYAML,
@@ -40,7 +40,7 @@ export async function readPatch(
 ): Promise<Decoded> {
   const text = await readText(request)
   if (type === 'application/apply-patch+yaml') {
-    const json = await inPieces(clock, jsonOf(text))
+    const json = await inPieces(clock, parseIfJSON(text))
     const value =
       json === undefined
         ? await parseYAML(text, yaml, (error) => badRequest(`error decoding YAML: error converting YAML to JSON: ${error}`))
@@ -51,8 +51,8 @@ export async function readPatch(
       const problem = `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`
       throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem}`)
     }
-    const mayRepeat = json === undefined || json.keys !== keysOf(value)
-    const lines = mayRepeat && validation !== 'Ignore' ? await yaml.duplicates(text) : []
+    const mayHaveDuplicates = json === undefined || json.keys !== countKeys(value)
+    const lines = mayHaveDuplicates && validation !== 'Ignore' ? await yaml.duplicates(text) : []
     if (lines.length > 0 && validation === 'Strict')
       throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${unmarshalErrors(lines)}`)
     return { body: value, duplicates: lines }
@@ -90,7 +90,7 @@ const unknownMembers = (operations: readonly unknown[]): string[] =>
 const maxPatchOperations = 10_000
 
 /** Returns the object of a YAML text that is also JSON, which is read a hundred times faster; undefined for any other text. */
-function* jsonOf(text: string): Work<{ readonly value: unknown; readonly keys: number } | undefined> {
+function* parseIfJSON(text: string): Work<{ readonly value: unknown; readonly keys: number } | undefined> {
   if (!/^\s*\{/.test(text)) return undefined
   try {
     return yield* parseJSON(text, badRequest)

@@ -20,7 +20,7 @@ export type ThreadSeats = (requester: Requester, signal: AbortSignal) => (() => 
 /** Parsers of YAML for the decoders of bodies. */
 export type YAMLSource = Pick<YAMLReader, 'read' | 'duplicates'>
 
-type From = Pick<HttpRequest, 'requester' | 'ended'>
+type YAMLRequest = Pick<HttpRequest, 'requester' | 'ended'>
 
 export class YAMLReader {
   readonly #clock: Clock
@@ -32,7 +32,7 @@ export class YAMLReader {
   }
 
   /** Returns a parser for a request, with the thread limits of its user, until the request ends. */
-  for(request: From): YAMLSource {
+  for(request: YAMLRequest): YAMLSource {
     return {
       read: (text) => this.read(text, request),
       duplicates: (text) => this.duplicates(text, request),
@@ -40,16 +40,16 @@ export class YAMLReader {
   }
 
   /** @throws Error with the parse error, with Go's text where Go has one */
-  read(text: string, request: From = {}): Promise<unknown> {
+  read(text: string, request: YAMLRequest = {}): Promise<unknown> {
     return this.#parse({ text, wanted: 'value' }, request)
   }
 
   /** Returns the duplicate keys of a valid text, with Go's text for each. */
-  async duplicates(text: string, request: From = {}): Promise<readonly string[]> {
+  async duplicates(text: string, request: YAMLRequest = {}): Promise<readonly string[]> {
     return (await this.#parse({ text, wanted: 'duplicates' }, request)) as readonly string[]
   }
 
-  async #parse(task: YAMLTask, { requester = anonymous, ended }: From): Promise<unknown> {
+  async #parse(task: YAMLTask, { requester = anonymous, ended }: YAMLRequest): Promise<unknown> {
     if (task.text.length <= MaxInline) return readYAML(task)
     const signal = ended?.() ?? never
     const release = await this.#seats(requester, signal)

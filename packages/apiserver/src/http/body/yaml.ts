@@ -12,7 +12,7 @@ const yaml = () => createRequire(import.meta.url)('yaml') as typeof import('yaml
 /** @throws Error with Go's text */
 export function parseYAML(text: string): unknown {
   try {
-    const document = yaml().parseDocument(text, reading)
+    const document = yaml().parseDocument(text, parseOptions)
     const { contents, errors } = document
     // Upstream parses only the first document, and ignores text after the closing bracket of a flow collection.
     const end = yaml().isCollection(contents) && contents.flow ? contents.range![1] : Infinity
@@ -37,7 +37,7 @@ export function duplicateKeys(text: string): string[] {
   const { isScalar, LineCounter, parseDocument, visit } = yaml()
   const lines = new LineCounter()
   const found: string[] = []
-  visit(parseDocument(text, { ...reading, lineCounter: lines }), {
+  visit(parseDocument(text, { ...parseOptions, lineCounter: lines }), {
     Map(_, { items }) {
       const seen = new Set<unknown>()
       for (const { key } of items) {
@@ -75,7 +75,7 @@ const notInGo = new Set([
   'tag:yaml.org,2002:set',
 ])
 
-const reading = {
+const parseOptions = {
   version: '1.1',
   customTags: (tags: Tags): Tags => goTags(tags),
   uniqueKeys: false,
@@ -86,7 +86,7 @@ const reading = {
 const goTags = (tags: Tags): Tags =>
   tags
     .filter((tag) => typeof tag === 'string' || !(notInGo.has(tag.tag) || ('format' in tag && tag.format === 'TIME')))
-    .map((tag) => (typeof tag === 'object' && numbers.has(tag.tag) ? exactly(tag as ScalarTag) : tag))
+    .map((tag) => (typeof tag === 'object' && numbers.has(tag.tag) ? withExactIntegers(tag as ScalarTag) : tag))
 
 const numbers = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float'])
 
@@ -94,7 +94,7 @@ const numbers = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float'])
  * Parses 64-bit integers exactly, in the representation of kube's `readJSON`.
  * Upstream: YAML is converted to JSON and decoded again, so that 1e18 becomes an integer.
  */
-const exactly = (tag: ScalarTag): ScalarTag => ({
+const withExactIntegers = (tag: ScalarTag): ScalarTag => ({
   ...tag,
   resolve(text, onError, options) {
     const resolved = tag.resolve(text, onError, options)

@@ -22,7 +22,7 @@ const swaggerForms = { json: swaggerJSON, protobuf: swaggerProtobuf }
 type SwaggerForms = keyof typeof swaggerForms
 
 /** OpenAPI v3 of a group version, with the resources that it describes. */
-interface Described {
+interface CachedOpenAPI {
   readonly resources: readonly Resource[]
   readonly document: Promise<Document>
 }
@@ -39,7 +39,7 @@ export class Documents {
   /**
    * OpenAPI documents are cached across changes of other groups, because creating them is slow and CRDs are often installed by the dozen.
    */
-  readonly #openapi = new Map<string, Described>()
+  readonly #openapi = new Map<string, CachedOpenAPI>()
 
   constructor(resources: Resources, clock: Clock) {
     this.#resources = resources

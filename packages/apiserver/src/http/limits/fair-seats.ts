@@ -60,19 +60,19 @@ export class FairSeats<Name extends string> {
   take(name: Name, flow: string, signal: AbortSignal): Release | Promise<Release> {
     const level = this.#levels.get(name)!
     const waiting = level.waiting.get(flow)
-    if (!waiting && this.#mayHaveMore(level, flow)) {
-      if (level.free > 0) return this.#seated(level, flow, 'own')
-      if (this.#common > 0) return this.#seated(level, flow, 'common')
+    if (!waiting && this.#canTakeSeat(level, flow)) {
+      if (level.free > 0) return this.#assignSeat(level, flow, 'own')
+      if (this.#common > 0) return this.#assignSeat(level, flow, 'common')
     }
     if (waiting && waiting.length >= MaxWaiting) throw new TooManyRequests()
     return this.#wait(level, flow, signal)
   }
 
-  #mayHaveMore(level: Level, flow: string): boolean {
+  #canTakeSeat(level: Level, flow: string): boolean {
     return (level.taken.get(flow) ?? 0) < level.most
   }
 
-  #seated(level: Level, flow: string, of: 'own' | 'common'): Release {
+  #assignSeat(level: Level, flow: string, of: 'own' | 'common'): Release {
     if (of === 'own') level.free--
     else this.#common--
     level.taken.set(flow, (level.taken.get(flow) ?? 0) + 1)
@@ -93,15 +93,15 @@ export class FairSeats<Name extends string> {
   #seatNext(first: Level): void {
     for (const level of [first, ...this.#levels.values()]) {
       while (level.waiting.size > 0 && (level.free > 0 || this.#common > 0)) {
-        const waiter = this.#nextOf(level)
+        const waiter = this.#nextWaiter(level)
         if (!waiter) break
-        waiter.seated(this.#seated(level, waiter.flow, level.free > 0 ? 'own' : 'common'))
+        waiter.seated(this.#assignSeat(level, waiter.flow, level.free > 0 ? 'own' : 'common'))
       }
     }
   }
 
   /** Returns the next request of the flow with the fewest seats; of several such flows, of the one that has waited longest. */
-  #nextOf(level: Level): Waiter | undefined {
+  #nextWaiter(level: Level): Waiter | undefined {
     let next: string | undefined
     let fewest = level.most
     for (const flow of level.waiting.keys()) {

@@ -30,7 +30,7 @@ export interface FlowControl {
 /** `longestWait` is the maximum time in milliseconds that a request waits for its seat. */
 export function flowControl(options: FlowControlOptions, clock: Clock, longestWait: number): FlowControl {
   const { maxRequestsInflight, maxMutatingRequestsInflight, priorityAndFairness } = options
-  if (!priorityAndFairness) return twoCounters(maxRequestsInflight, maxMutatingRequestsInflight)
+  if (!priorityAndFairness) return readAndWriteLimits(maxRequestsInflight, maxMutatingRequestsInflight)
   let seats: FairSeats<Level> | undefined
   return {
     requester: requesterOf,
@@ -43,7 +43,7 @@ export function flowControl(options: FlowControlOptions, clock: Clock, longestWa
 }
 
 /** Limits reads and writes separately, without waiting. 0 means no limit. */
-function twoCounters(maxReads: number, maxWrites: number): FlowControl {
+function readAndWriteLimits(maxReads: number, maxWrites: number): FlowControl {
   const read = { inFlight: 0, limit: maxReads }
   const write = { inFlight: 0, limit: maxWrites }
   return {

@@ -5,7 +5,7 @@ import type { Attributes } from '../../auth/authorizer.ts'
 import type { HttpAnswer, HttpRequest } from '../exchange.ts'
 import { TooManyRequests } from '../exchange.ts'
 import { FairSeats, type Release } from './fair-seats.ts'
-import { type Limits, limited, tooManyRequests } from './limits.ts'
+import { type Limits, requestLimiter, tooManyRequests } from './limits.ts'
 
 interface TestRequest {
   readonly user?: string
@@ -26,12 +26,12 @@ const attributesOf = ({ user = 'alice', groups = [], verb = 'get', resource = 'c
       }
     : { kind: 'path', user: { name: user, groups }, verb, path }
 
-const fine: HttpAnswer = { status: 200, headers: {}, body: '' }
+const okAnswer: HttpAnswer = { status: 200, headers: {}, body: '' }
 
 /** A server whose requests run until the test ends them. */
 function aServer(limits: Partial<Limits> = {}, isMemoryFull = () => false) {
   const clock = new VirtualClock()
-  const admit = limited(clock, limits, isMemoryFull)
+  const admit = requestLimiter(clock, limits, isMemoryFull)
   const started: { readonly user: string; readonly query: URLSearchParams; readonly request: HttpRequest; finish(): void }[] = []
   const settled = async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
@@ -57,7 +57,7 @@ function aServer(limits: Partial<Limits> = {}, isMemoryFull = () => false) {
       const parameters = new URLSearchParams(query)
       const answer = admit(attributes, request, parameters, (received) => {
         const { promise, resolve } = Promise.withResolvers<HttpAnswer>()
-        started.push({ user: attributes.user.name, query: parameters, request: received, finish: () => resolve(fine) })
+        started.push({ user: attributes.user.name, query: parameters, request: received, finish: () => resolve(okAnswer) })
         return promise
       })
       answer.catch(() => {})
@@ -77,7 +77,7 @@ describe('without priority and fairness', () => {
     expect(await send({}).answer).toBe(tooManyRequests)
     expect(await send({ verb: 'create' }).answer).toBe(tooManyRequests)
     for (const { finish } of started) finish()
-    expect(await Promise.all(sent.map(({ answer }) => answer))).toEqual([fine, fine, fine])
+    expect(await Promise.all(sent.map(({ answer }) => answer))).toEqual([okAnswer, okAnswer, okAnswer])
     send({})
     await settled()
     expect(started).toHaveLength(4)
@@ -138,7 +138,7 @@ describe.each([[true], [false]])(
       expect(started).toHaveLength(1)
     })
 
-    const throughIfFair = priorityAndFairness ? 'get through' : 'are rejected'
+    const expected = priorityAndFairness ? 'are accepted' : 'are rejected'
     test.each<[string, TestRequest]>([
       ['requests of other users', { user: 'modest' }],
       ['leases of the same user', { user: 'greedy', verb: 'create', resource: 'leases' }],
@@ -147,7 +147,7 @@ describe.each([[true], [false]])(
         'controllers of the control plane',
         { user: 'system:serviceaccount:kube-system:garbage-collector', groups: ['system:serviceaccounts'] },
       ],
-    ])(`%s ${throughIfFair}`, async (_, given) => {
+    ])(`%s ${expected}`, async (_, given) => {
       const { send, settled, started } = await busy()
       const { answer } = send(given)
       await settled()

@@ -27,12 +27,12 @@ type Work = (request: HttpRequest) => Promise<HttpAnswer>
 /** Runs the work of a request within limits. */
 export type Limited = (attributes: Attributes, request: HttpRequest, query: URLSearchParams, work: Work) => Promise<HttpAnswer>
 
-export function limited(clock: Clock, options: Partial<Limits> = {}, isMemoryFull = memoryCeiling(clock)): Limited {
+export function requestLimiter(clock: Clock, options: Partial<Limits> = {}, isMemoryFull = memoryCeiling(clock)): Limited {
   const limits = { ...defaultLimits, ...options }
   const flow = flowControl(limits, clock, limits.requestTimeout / 4)
   let watches = 0
 
-  async function seated(attributes: Attributes, request: HttpRequest, ending: Ending, work: Work): Promise<HttpAnswer> {
+  async function runInSeat(attributes: Attributes, request: HttpRequest, ending: Ending, work: Work): Promise<HttpAnswer> {
     const requester = flow.requester(attributes)
     if (!requester.isExempt && isMemoryFull()) throw new TooManyRequests()
     const received = await withBody(request, requester, ending)
@@ -52,7 +52,7 @@ export function limited(clock: Clock, options: Partial<Limits> = {}, isMemoryFul
     const timeout = timeoutOf(query, limits.requestTimeout)
     const ending = new Ending(request.signal)
     try {
-      return await within(clock, timeout, seated(attributes, request, ending, work), () => ending.end())
+      return await withTimeout(clock, timeout, runInSeat(attributes, request, ending, work), () => ending.end())
     } catch (err) {
       if (err instanceof TooManyRequests) return tooManyRequests
       throw err
@@ -112,7 +112,7 @@ class Ending {
 }
 
 /** Responds with 504 after the timeout. The work continues, except for the reading of its body; its result is discarded. */
-function within(clock: Clock, timeout: number, work: Promise<HttpAnswer>, end: () => void): Promise<HttpAnswer> {
+function withTimeout(clock: Clock, timeout: number, work: Promise<HttpAnswer>, end: () => void): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const timer = clock.schedule(timeout, () => {
       end()

@@ -108,9 +108,9 @@ interface Operation {
   readonly body?: readonly string[]
 }
 
-const documents = ['application/json', 'application/yaml']
-const write = ['dryRun', 'fieldManager', 'fieldValidation']
-const selection = [
+const bodyTypes = ['application/json', 'application/yaml']
+const writeParameters = ['dryRun', 'fieldManager', 'fieldValidation']
+const listParameters = [
   'labelSelector',
   'fieldSelector',
   'limit',
@@ -119,8 +119,8 @@ const selection = [
   'resourceVersionMatch',
   'timeoutSeconds',
 ]
-const watching = ['watch', 'allowWatchBookmarks', 'sendInitialEvents']
-const removal = ['dryRun', 'gracePeriodSeconds', 'orphanDependents', 'propagationPolicy']
+const watchParameters = ['watch', 'allowWatchBookmarks', 'sendInitialEvents']
+const deleteParameters = ['dryRun', 'gracePeriodSeconds', 'orphanDependents', 'propagationPolicy']
 
 function resourcePaths(resource: Resource): OpenAPIPart['paths'] {
   const { group, version, plural, namespaced, builtin } = resource
@@ -132,11 +132,11 @@ function resourcePaths(resource: Resource): OpenAPIPart['paths'] {
     'application/apply-patch+yaml',
     ...(builtin ? ['application/strategic-merge-patch+json'] : []),
   ]
-  const patch: Operation = { method: 'patch', action: 'patch', parameters: [...write, 'force'], body: patchTypes }
-  const put: Operation = { method: 'put', action: 'put', parameters: write, body: documents }
+  const patch: Operation = { method: 'patch', action: 'patch', parameters: [...writeParameters, 'force'], body: patchTypes }
+  const put: Operation = { method: 'put', action: 'put', parameters: writeParameters, body: bodyTypes }
   const get: Operation = { method: 'get', action: 'get', parameters: [] }
-  const list: Operation = { method: 'get', action: 'list', parameters: [...selection, ...watching] }
-  const post: Operation = { method: 'post', action: 'post', parameters: write, body: documents }
+  const list: Operation = { method: 'get', action: 'list', parameters: [...listParameters, ...watchParameters] }
+  const post: Operation = { method: 'post', action: 'post', parameters: writeParameters, body: bodyTypes }
   // kubectl reads the patch operation of a kind to detect server-side field validation, and fails without one.
   if (!isStored(resource)) return { [collection]: pathItem(collection, [post, patch], resource) }
   const paths: { [path: string]: readonly Operation[] } = {
@@ -145,9 +145,9 @@ function resourcePaths(resource: Resource): OpenAPIPart['paths'] {
       post,
       ...(resource.verbs?.includes('deletecollection') === false
         ? []
-        : [{ method: 'delete', action: 'deletecollection', parameters: [...selection, ...removal] }]),
+        : [{ method: 'delete', action: 'deletecollection', parameters: [...listParameters, ...deleteParameters] }]),
     ],
-    [`${collection}/{name}`]: [get, put, patch, { method: 'delete', action: 'delete', parameters: removal }],
+    [`${collection}/{name}`]: [get, put, patch, { method: 'delete', action: 'delete', parameters: deleteParameters }],
   }
   if (namespaced) paths[`${root}/${plural}`] = [list]
   if (resource.statusSubresource) paths[`${collection}/{name}/status`] = [get, put, patch]
@@ -180,7 +180,7 @@ function pathItem(path: string, operations: readonly Operation[], resource: Reso
       responses: {
         '200': {
           description: 'OK',
-          content: content(documents, action === 'list' ? reference(`${schemaName(resource)}List`) : entity),
+          content: content(bodyTypes, action === 'list' ? reference(`${schemaName(resource)}List`) : entity),
         },
       },
       'x-kubernetes-action': action,

@@ -57,7 +57,7 @@ interface Field {
 }
 
 /** Messages of the encoding itself, which are not API types. */
-const transport: { readonly [message: string]: string } = {
+const encodingMessages: { readonly [message: string]: string } = {
   envelope: '1 typeMeta typeMeta, 2 raw bytes',
   typeMeta: '1 apiVersion string, 2 kind string',
 }
@@ -68,7 +68,8 @@ function fieldsOf(messages: ProtobufMessages, message: string): ReadonlyMap<numb
   let known = parsed.get(messages)
   if (!known) parsed.set(messages, (known = new Map()))
   let fields = known.get(message)
-  if (!fields) known.set(message, (fields = new Map((messages[message] ?? transport[message] ?? '').split(', ').map(parseField))))
+  if (!fields)
+    known.set(message, (fields = new Map((messages[message] ?? encodingMessages[message] ?? '').split(', ').map(parseField))))
   return fields
 }
 

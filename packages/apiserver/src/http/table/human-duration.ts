@@ -12,17 +12,17 @@ export function humanDuration(ms: number): string {
   if (ms < -2 * second + 1) return '<invalid>'
   if (ms < 0) return '0s'
   if (ms < 2 * minute) return `${Math.floor(ms / second)}s`
-  if (ms < 10 * minute) return two(ms, minute, 'm', second, 's')
+  if (ms < 10 * minute) return twoUnits(ms, minute, 'm', second, 's')
   if (ms < 3 * hour) return `${Math.floor(ms / minute)}m`
-  if (ms < 8 * hour) return two(ms, hour, 'h', minute, 'm')
+  if (ms < 8 * hour) return twoUnits(ms, hour, 'h', minute, 'm')
   if (ms < 2 * day) return `${Math.floor(ms / hour)}h`
-  if (ms < 8 * day) return two(ms, day, 'd', hour, 'h')
+  if (ms < 8 * day) return twoUnits(ms, day, 'd', hour, 'h')
   if (ms < 2 * year) return `${Math.floor(ms / day)}d`
-  if (ms < 8 * year) return two(ms, year, 'y', day, 'd')
+  if (ms < 8 * year) return twoUnits(ms, year, 'y', day, 'd')
   return `${Math.floor(ms / year)}y`
 }
 
-function two(ms: number, unit: number, name: string, smaller: number, smallerName: string): string {
+function twoUnits(ms: number, unit: number, name: string, smaller: number, smallerName: string): string {
   const rest = Math.floor((ms % unit) / smaller)
   return `${Math.floor(ms / unit)}${name}${rest === 0 ? '' : `${rest}${smallerName}`}`
 }

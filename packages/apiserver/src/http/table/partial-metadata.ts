@@ -25,11 +25,12 @@ export function partialMetadata(object: KubeObject, version: Version): PartialOb
 export const partialMetadataList = (list: ObjectList, version: Version): object => ({
   kind: 'PartialObjectMetadataList',
   apiVersion: `meta.k8s.io/${version}`,
-  metadata: withoutEmpty(list.metadata),
+  metadata: withoutEmptyContinue(list.metadata),
   items: list.items.length === 0 ? null : list.items.map((item) => partialMetadata(item, version)),
 })
 
 /** Omits an empty continue token. Only lists of custom resources contain it. */
-export const withoutEmpty = ({ continue: token, ...rest }: ListMeta): ListMeta => (token ? { ...rest, continue: token } : rest)
+export const withoutEmptyContinue = ({ continue: token, ...rest }: ListMeta): ListMeta =>
+  token ? { ...rest, continue: token } : rest
 
 const caches = { v1: new WeakMap<KubeObject, PartialObjectMetadata>(), v1beta1: new WeakMap<KubeObject, PartialObjectMetadata>() }

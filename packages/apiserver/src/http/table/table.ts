@@ -8,7 +8,7 @@ import type { Resource } from '../../registry/resource.ts'
 import { nameDescription } from '../../registry/name-column.ts'
 import { age } from './human-duration.ts'
 import { jsonPath } from './json-path.ts'
-import { partialMetadata, withoutEmpty } from './partial-metadata.ts'
+import { partialMetadata, withoutEmptyContinue } from './partial-metadata.ts'
 
 const createdDescription =
   'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata'
@@ -58,7 +58,7 @@ export function tableOf(resource: Resource, body: KubeObject | ObjectList, optio
   return {
     kind: 'Table',
     apiVersion: `meta.k8s.io/${options.version}`,
-    metadata: isList ? withoutEmpty(body.metadata) : resourceVersion === undefined ? {} : { resourceVersion },
+    metadata: isList ? withoutEmptyContinue(body.metadata) : resourceVersion === undefined ? {} : { resourceVersion },
     columnDefinitions: columns.map(({ definition }) => definition),
     // Upstream: without objects, printers return an empty list; built-in kinds without a printer have null.
     rows:

@@ -26,7 +26,7 @@ describe('watchers share', () => {
     expect(lines.line(added(shared))).toBe(line)
   })
 
-  test('the text of several lines, if they get the same lines', () => {
+  test('the joined text of several lines, if they receive the same lines', () => {
     const lines = new SharedLines()
     const [a, b, c] = ['a', 'b', 'c'].map((name) => lines.line(added(freeze(object(name)))))
     const both = lines.joined([a!, b!])

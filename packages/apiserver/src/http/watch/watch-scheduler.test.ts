@@ -13,11 +13,11 @@ beforeEach(() => {
 /** Notifies a batch of watchers, which takes this many milliseconds. */
 async function notifyFor(took: number): Promise<void> {
   expect(scheduler.turn()).toBeUndefined()
-  pass(took)
+  advance(took)
   await setImmediate()
 }
 
-const pass = (time: number): void => {
+const advance = (time: number): void => {
   const end = clock.now() + time
   while (clock.step(end));
 }
@@ -30,7 +30,7 @@ async function waitTime(): Promise<number> {
   for (let time = 0; time <= 1000; time++) {
     await setImmediate()
     if (isOver) return clock.now() - from
-    pass(1)
+    advance(1)
   }
   throw new Error('a watcher waits forever')
 }
@@ -83,7 +83,7 @@ test('the pause ends once the other requests are answered', async () => {
   scheduler.requestStarted()
   await notifyFor(10)
   scheduler.requestEnded()
-  pass(5)
+  advance(5)
   scheduler.requestEnded()
   expect(await waitTime()).toBe(2)
 })
@@ -94,9 +94,9 @@ test('successive requests extend the pause up to its limit', async () => {
   const end = clock.now() + 30
   for (let request = 0; request < 9; request++) {
     scheduler.requestEnded()
-    pass(1)
+    advance(1)
     scheduler.requestStarted()
-    pass(2)
+    advance(2)
   }
   await waitTime()
   expect(clock.now()).toBe(end)
@@ -106,16 +106,16 @@ test('watchers that waited form a new batch', async () => {
   scheduler.requestStarted()
   await notifyFor(10)
   const turn = scheduler.turn()!
-  pass(30)
+  advance(30)
   await turn
-  pass(4)
+  advance(4)
   await setImmediate()
   expect(await waitTime()).toBe(12)
 })
 
 test('no timer is left once there are no requests', async () => {
   await notifyFor(10)
-  pass(100)
+  advance(100)
   await setImmediate()
   expect(clock.nextDue).toBeUndefined()
 })
