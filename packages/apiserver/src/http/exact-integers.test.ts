@@ -233,14 +233,14 @@ test('limits of a CRD beyond 2^53 apply, also after a restart', async () => {
 
 const specs = fc.record({
   i: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(exactInteger),
-  p: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }).map(parsedAs), {
+  p: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }).map(afterParsing), {
     noNullPrototype: true,
   }),
   set: fc.uniqueArray(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })).map((all) => all.map(exactInteger)),
 })
 
 /** Integers beyond 64 bits become floats. */
-function parsedAs(integer: bigint): number | bigint {
+function afterParsing(integer: bigint): number | bigint {
   return BigInt.asIntN(64, integer) === integer ? exactInteger(integer) : Number(integer)
 }
 
