@@ -197,7 +197,7 @@ export interface FieldError {
 }
 
 /** A value as Kubernetes prints it in a field error: strings quoted, objects and lists as JSON. */
-const printed = (value: unknown): string => {
+const valueText = (value: unknown): string => {
   if (value === undefined || value === null) return 'null'
   return typeof value === 'number' ? goText(value) : writeJSON(value)
 }
@@ -206,7 +206,7 @@ const withDetail = (head: string, detail: string): string => (detail === '' ? he
 export const invalid = (field: string, value: unknown, detail: string): FieldError => ({
   type: 'FieldValueInvalid',
   field,
-  text: withDetail(`Invalid value: ${printed(value)}`, detail),
+  text: withDetail(`Invalid value: ${valueText(value)}`, detail),
 })
 /**
  * Appends an error for each detail. Errors above the maximum of one response have no text, because the response contains only their number,
@@ -218,7 +218,7 @@ export function addInvalid(errors: FieldError[], field: string, value: unknown, 
 export const typeInvalid = (field: string, value: unknown, detail: string): FieldError => ({
   type: 'FieldValueTypeInvalid',
   field,
-  text: withDetail(`Invalid value: ${printed(value)}`, detail),
+  text: withDetail(`Invalid value: ${valueText(value)}`, detail),
 })
 export const required = (field: string, detail = ''): FieldError => ({
   type: 'FieldValueRequired',
@@ -233,13 +233,13 @@ export const forbidden = (field: string, detail: string): FieldError => ({
 export const duplicate = (field: string, value: unknown): FieldError => ({
   type: 'FieldValueDuplicate',
   field,
-  text: `Duplicate value: ${printed(value)}`,
+  text: `Duplicate value: ${valueText(value)}`,
 })
 export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
   type: 'FieldValueNotSupported',
   field,
   text: withDetail(
-    `Unsupported value: ${printed(value)}`,
+    `Unsupported value: ${valueText(value)}`,
     supported.length === 0 ? '' : `supported values: ${[...supported].map((s) => JSON.stringify(s)).join(', ')}`,
   ),
 })

@@ -94,14 +94,14 @@ it('a float is not an int64, even if it is whole', () => {
   expect([1.5, 1e18, 2 ** 53, Number.NaN, '1', null].filter(isInt64)).toEqual([])
 })
 
-it('other invalid JSON is rejected', () => {
+it('invalid JSON is rejected', () => {
   const circle: { [name: string]: unknown } = {}
   circle['self'] = circle
   expect(() => writeJSON(circle)).toThrow(TypeError)
   expect(() => readJSON('{"a":9007199254740993')).toThrow(SyntaxError)
 })
 
-it('exact integers are written with spaces, too', () => {
+it('exact integers are written in indented JSON, too', () => {
   expect(writeJSON({ a: [max] }, 2)).toBe('{\n  "a": [\n    9223372036854775807\n  ]\n}')
 })
 

@@ -5,7 +5,8 @@
  */
 
 /** @throws SyntaxError */
-export const readJSON = (text: string): unknown => (hasLongInteger(text) ? parseWithSource(text, exactly) : JSON.parse(text))
+export const readJSON = (text: string): unknown =>
+  hasLongInteger(text) ? parseWithSource(text, reviveExactly) : JSON.parse(text)
 
 /** Like `JSON.stringify`, but bigints are written with all their digits. */
 export function writeJSON(value: unknown, space?: number): string {
@@ -14,7 +15,7 @@ export function writeJSON(value: unknown, space?: number): string {
   } catch (err) {
     // Values with a bigint are rare, so they are detected by this error instead of a search.
     if (!(err instanceof TypeError)) throw err
-    return JSON.stringify(value, digits, space)
+    return JSON.stringify(value, writeBigint, space)
   }
 }
 
@@ -61,7 +62,7 @@ const parseWithSource = JSON.parse as (text: string, reviver: Reviver) => unknow
 /** No 64-bit integer has more digits, and BigInt takes half a second for a million digits. */
 const Int64Text = /^-?\d{1,19}$/
 
-const exactly: Reviver = (_key, value, { source }) => {
+const reviveExactly: Reviver = (_key, value, { source }) => {
   if (typeof value !== 'number' || Number.isSafeInteger(value) || source === undefined || !Int64Text.test(source)) return value
   const integer = BigInt(source)
   return BigInt.asIntN(64, integer) === integer ? integer : value
@@ -69,4 +70,4 @@ const exactly: Reviver = (_key, value, { source }) => {
 
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
 
-const digits = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? rawJSON(value.toString()) : value)
+const writeBigint = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? rawJSON(value.toString()) : value)

@@ -18,7 +18,7 @@ export function parseQuantity(text: string): Quantity {
   const unit = unitOf(suffix)
   if (!unit) throw new Error("unable to parse quantity's suffix")
 
-  let nano = scaled(BigInt(whole + fraction), unit, fraction.length)
+  let nano = toBillionths(BigInt(whole + fraction), unit, fraction.length)
   let { format } = unit
   if (format === 'BinarySI') {
     if (nano > MaxBinary) nano = MaxBinary
@@ -86,7 +86,7 @@ function unitOf(suffix: string): Unit | undefined {
  * Returns the number in billionths. The last `decimals` of its `digits` are after the decimal point. The result is rounded up, so that a
  * positive amount never becomes zero.
  */
-function scaled(digits: bigint, { base, exponent }: Unit, decimals: number): bigint {
+function toBillionths(digits: bigint, { base, exponent }: Unit, decimals: number): bigint {
   const numerator = digits * One * (exponent > 0 ? base ** BigInt(exponent) : 1n)
   const denominator = 10n ** BigInt(decimals) * (exponent < 0 ? base ** BigInt(-exponent) : 1n)
   return (numerator + denominator - 1n) / denominator

@@ -92,11 +92,11 @@ function selectorOf(requirements: readonly LabelRequirement[]): Selector {
   return {
     requirements: sorted,
     text: sorted.map(requirementText).join(','),
-    matches: (labels) => sorted.every((one) => holds(one, labels)),
+    matches: (labels) => sorted.every((requirement) => matchesRequirement(requirement, labels)),
   }
 }
 
-function holds({ key, operator, values }: LabelRequirement, labels: Labels | undefined): boolean {
+function matchesRequirement({ key, operator, values }: LabelRequirement, labels: Labels | undefined): boolean {
   const value = labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined
   switch (operator) {
     case '=':
@@ -200,7 +200,7 @@ function parse(tokens: readonly Token[]): LabelRequirement[] {
   const peek = () => asValue(tokens[position] ?? End)
   const take = () => asValue(tokens[position++] ?? End)
 
-  const one = (): LabelRequirement => {
+  const parseRequirement = (): LabelRequirement => {
     let token = take()
     const negated = token.kind === '!'
     if (negated) token = take()
@@ -208,13 +208,13 @@ function parse(tokens: readonly Token[]): LabelRequirement[] {
     const key = token.text
     const wrong = labelKeyProblems(key)
     if (wrong.length > 0) throw unparsable(invalidText('<nil>', key, wrong.join('; ')))
-    if (negated) return checked(key, '!', [])
-    if (peek().kind === 'end' || peek().kind === ',') return checked(key, 'exists', [])
+    if (negated) return checkRequirement(key, '!', [])
+    if (peek().kind === 'end' || peek().kind === ',') return checkRequirement(key, 'exists', [])
     const operator = tokens[position++] ?? End
     const { kind } = operator
-    if (kind === 'in' || kind === 'notin') return checked(key, kind, valueList())
-    if (kind === '=' || kind === '==' || kind === '!=') return checked(key, kind, [exactValue()])
-    if (kind === '>' || kind === '<') return checked(key, kind === '>' ? 'gt' : 'lt', [exactValue()])
+    if (kind === 'in' || kind === 'notin') return checkRequirement(key, kind, valueList())
+    if (kind === '=' || kind === '==' || kind === '!=') return checkRequirement(key, kind, [exactValue()])
+    if (kind === '>' || kind === '<') return checkRequirement(key, kind === '>' ? 'gt' : 'lt', [exactValue()])
     throw unparsable(`found '${operator.text}', expected: in, notin, =, ==, !=, gt, lt`)
   }
 
@@ -269,7 +269,7 @@ function parse(tokens: readonly Token[]): LabelRequirement[] {
     if (token.kind !== 'identifier' && token.kind !== '!') {
       throw badRequest(`found '${token.text}', expected: !, identifier, or 'end of string'`)
     }
-    requirements.push(one())
+    requirements.push(parseRequirement())
     const separator = take()
     if (separator.kind === 'end') return requirements
     if (separator.kind !== ',') throw badRequest(`found '${separator.text}', expected: ',' or 'end of string'`)
@@ -280,7 +280,7 @@ function parse(tokens: readonly Token[]): LabelRequirement[] {
 
 const unparsable = (why: string) => badRequest(`unable to parse requirement: ${why}`)
 
-function checked(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
+function checkRequirement(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
   try {
     return requirement(key, operator, values)
   } catch (err) {
@@ -307,7 +307,7 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
   return terms.sort(compareText).map((term) => {
     const parts = /^([\s\S]*?)(!=|==|=)([\s\S]*)$/.exec(term)
     if (!parts) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`)
-    return { field: parts[1]!, value: unescaped(parts[3]!), equals: parts[2] !== '!=' }
+    return { field: parts[1]!, value: unescape(parts[3]!), equals: parts[2] !== '!=' }
   })
 }
 
@@ -315,7 +315,7 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
 export const matchesFields = (requirements: readonly FieldRequirement[], read: (field: string) => string): boolean =>
   requirements.every(({ field, value, equals }) => (read(field) === value) === equals)
 
-function unescaped(value: string): string {
+function unescape(value: string): string {
   let text = ''
   for (let index = 0; index < value.length; index++) {
     const char = value[index]!

@@ -74,7 +74,7 @@ const fieldNamed = (name: string): SchemaView | undefined => (Object.hasOwn(fiel
 
 const requestType: Type = { kind: 'object', field: (name) => fieldNamed(name)?.type }
 
-function declared({ hasParams, hasAuthorizer = true, variables = [] }: AdmissionScope): Variable[] {
+function variablesIn({ hasParams, hasAuthorizer = true, variables = [] }: AdmissionScope): Variable[] {
   const known = new Map(variables.map(({ name, expression: of }) => [name, of.type]))
   return [
     { name: 'object', type: dyn },
@@ -109,20 +109,20 @@ export function admissionExpression(
   scope: AdmissionScope = {},
   returns?: readonly Type['kind'][],
 ): AdmissionExpression | string {
-  let made: Expression
+  let compiled: Expression
   try {
-    made = expression(source, declared(scope))
+    compiled = expression(source, variablesIn(scope))
   } catch (err) {
     if (err instanceof CompileError) return `compilation failed: ${err.message}`
     throw err
   }
-  const { type } = made
+  const { type } = compiled
   if (returns && !returns.includes(type.kind) && !(type.kind === 'dyn' && returns.length === 0)) {
     const names = returns.map((kind) => (kind === 'null' ? 'null_type' : kind))
     const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`
     return `must evaluate to ${wanted} but got ${typeText(type)}`
   }
-  return { type, run: (input, known = new Map()) => made.run(() => valuesOf(input, scope, known), CostLimit) }
+  return { type, run: (input, known = new Map()) => compiled.run(() => valuesOf(input, scope, known), CostLimit) }
 }
 
 function valuesOf(input: AdmissionInput, scope: AdmissionScope, known: KnownVariables): Value[] {
@@ -135,7 +135,7 @@ function valuesOf(input: AdmissionInput, scope: AdmissionScope, known: KnownVari
     ...(scope.hasParams ? [dynamicView.view(input.params)] : []),
     ...(scope.variables?.length ? [new Variables(input, scope.variables, known)] : []),
     ...((scope.hasAuthorizer ?? true)
-      ? [authorizerValue(input.checkPermission), requestResourceValue(input.checkPermission, aboutRequest(input.request))]
+      ? [authorizerValue(input.checkPermission), requestResourceValue(input.checkPermission, requestAttributes(input.request))]
       : []),
   ]
 }
@@ -178,7 +178,7 @@ class Variables extends CelMap {
   }
 }
 
-function aboutRequest(request: AdmissionInput['request']): Record<string, string> {
+function requestAttributes(request: AdmissionInput['request']): Record<string, string> {
   const { resource, subResource, namespace, name } = request as { readonly [field: string]: string } & {
     readonly resource: { readonly group: string; readonly resource: string }
   }

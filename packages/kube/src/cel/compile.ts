@@ -90,7 +90,7 @@ interface Scope {
   readonly size: number
 }
 
-const within = (scope: Scope, added: readonly Variable[]): Scope => ({
+const innerScope = (scope: Scope, added: readonly Variable[]): Scope => ({
   variables: new Map([
     ...scope.variables,
     ...added.map(({ name, type }, index) => [name, { type, slot: scope.size + index }] as const),
@@ -105,7 +105,7 @@ const TypeNames: ReadonlySet<string> = new Set(
 )
 
 /** Result for a node with an error. It has type `dyn`, so that outer nodes report no further error. */
-const failed: Compiled = { type: dyn, evaluate: () => null }
+const failedNode: Compiled = { type: dyn, evaluate: () => null }
 
 class Compiler {
   readonly #functions: Functions
@@ -121,7 +121,7 @@ class Compiler {
 
   #fail(at: number, message: string): Compiled {
     this.issues.push({ at, message })
-    return failed
+    return failedNode
   }
 
   compile(node: Node, scope: Scope): Compiled {
@@ -169,7 +169,7 @@ class Compiler {
   }
 
   #select(node: NodeOf<'select'> | NodeOf<'has'>, scope: Scope): Compiled {
-    const path = node.kind === 'select' ? dotted(node) : undefined
+    const path = node.kind === 'select' ? dottedName(node) : undefined
     if (path !== undefined && !scope.variables.has(path.slice(0, path.indexOf('.')))) {
       const named = typeLiteral(path)
       if (named) return named
@@ -180,7 +180,7 @@ class Compiler {
     const of = this.compile(node.of, scope)
     const operand = of.type.kind === 'optional' ? of.type.of : of.type
     const type = this.#fieldType(operand, field, at)
-    if (type === undefined) return failed
+    if (type === undefined) return failedNode
     const { evaluate } = of
     if (node.kind === 'has') {
       return { type: bool, evaluate: (run) => (spend(run, 1), lookUpPlain(evaluate(run), field) !== undefined) }
@@ -217,7 +217,7 @@ class Compiler {
 
   #call(node: NodeOf<'call'>, scope: Scope): Compiled {
     const { name, target, at } = node
-    const namespace = target && dotted(target)
+    const namespace = target && dottedName(target)
     const isFree = namespace !== undefined && !scope.variables.has(namespace.split('.')[0]!)
     const free = isFree ? this.#functions.get(`${namespace}.${name}`) : undefined
     const withTarget = target !== undefined && !free
@@ -230,7 +230,7 @@ class Compiler {
     if (name === 'format') this.#mixed--
     const isOther = !overloads && this.#functions.has(withTarget ? name : `.${name}`)
     if (!overloads && !isOther) return this.#fail(at, `undeclared reference to '${displayName}' (in container '')`)
-    if (args.includes(failed)) return failed
+    if (args.includes(failedNode)) return failedNode
     const candidates: { overload: Overload; result: Type }[] = []
     for (const overload of overloads ?? []) {
       if (overload.parameters.length !== args.length) continue
@@ -316,7 +316,9 @@ class Compiler {
 
   #list({ items }: NodeOf<'list'>, scope: Scope): Compiled {
     const parts = items.map(({ value, optional }) => ({ ...this.compile(value, scope), optional, at: value.at }))
-    const type = this.#common(parts.map((part) => ({ type: part.optional ? unwrapped(part.type) : part.type, at: part.at })))
+    const type = this.#commonType(
+      parts.map((part) => ({ type: part.optional ? unwrapOptional(part.type) : part.type, at: part.at })),
+    )
     return {
       type: listOf(type),
       evaluate: (run) => {
@@ -339,9 +341,9 @@ class Compiler {
       const value = this.compile(entry.value, scope)
       return { key, value, optional: entry.optional, keyAt: entry.key.at, valueAt: entry.value.at }
     })
-    const key = this.#common(parts.map((part) => ({ type: part.key.type, at: part.keyAt })))
-    const value = this.#common(
-      parts.map((part) => ({ type: part.optional ? unwrapped(part.value.type) : part.value.type, at: part.valueAt })),
+    const key = this.#commonType(parts.map((part) => ({ type: part.key.type, at: part.keyAt })))
+    const value = this.#commonType(
+      parts.map((part) => ({ type: part.optional ? unwrapOptional(part.value.type) : part.value.type, at: part.valueAt })),
     )
     return {
       type: mapOf(key, value),
@@ -361,7 +363,7 @@ class Compiler {
   }
 
   /** Returns the common item type of a literal. Upstream: all items of one literal must have the same type. */
-  #common(parts: readonly { readonly type: Type; readonly at: number }[]): Type {
+  #commonType(parts: readonly { readonly type: Type; readonly at: number }[]): Type {
     let common: Type | undefined
     for (const { type, at } of parts) {
       if (!isKnown(type) && !isAny(type)) continue
@@ -420,7 +422,7 @@ class Compiler {
       const why = `expression of type '${typeText(range.type)}' cannot be range of a comprehension (must be list, map, or dynamic)`
       return this.#fail(node.range.at, why)
     }
-    const inner = within(
+    const inner = innerScope(
       scope,
       node.variables.map((name, index) => ({ name, type: types[index]! })),
     )
@@ -466,7 +468,7 @@ class Compiler {
 
   #bind(node: NodeOf<'bind'>, scope: Scope): Compiled {
     const value = this.compile(node.value, scope)
-    const { type, evaluate } = this.compile(node.body, within(scope, [{ name: node.variable, type: value.type }]))
+    const { type, evaluate } = this.compile(node.body, innerScope(scope, [{ name: node.variable, type: value.type }]))
     const slot = scope.size
     return {
       type,
@@ -484,7 +486,7 @@ class Compiler {
       return this.#fail(node.at, `found no matching overload for '${name}' applied to '${typeText(of.type)}.()'`)
     }
     const type = of.type.kind === 'optional' ? of.type.of : dyn
-    const body = this.compile(node.body, within(scope, [{ name: node.variable, type }]))
+    const body = this.compile(node.body, innerScope(scope, [{ name: node.variable, type }]))
     const slot = scope.size
     return {
       type: node.flat ? (body.type.kind === 'optional' ? body.type : optionalOf(dyn)) : optionalOf(body.type),
@@ -505,7 +507,7 @@ class Compiler {
 
 type NodeOf<Kind extends Node['kind']> = Extract<Node, { kind: Kind }> & { kind: Kind }
 
-const unwrapped = (type: Type): Type => (type.kind === 'optional' ? type.of : dyn)
+const unwrapOptional = (type: Type): Type => (type.kind === 'optional' ? type.of : dyn)
 
 function literal(value: NodeOf<'literal'>['value']): Compiled {
   if (value === null) return { type: { kind: 'null' }, evaluate: () => null }
@@ -534,10 +536,10 @@ function typeLiteral(name: string): Compiled | undefined {
 }
 
 /** Returns the dotted name that the node consists of, such as `a.b.c`; `undefined` for other nodes. */
-function dotted(node: Node): string | undefined {
+function dottedName(node: Node): string | undefined {
   if (node.kind === 'name') return node.name
   if (node.kind !== 'select' || node.optional) return undefined
-  const before = dotted(node.of)
+  const before = dottedName(node.of)
   return before === undefined ? undefined : `${before}.${node.field}`
 }
 

@@ -62,24 +62,24 @@ function checkAllRules(schema: JSONSchema, place: Place, found: Found): boolean 
   const { properties, additionalProperties, items } = schema
   const members = mostMembers(schema)
   const occurrences = place.occurrences === undefined || members === undefined ? undefined : place.occurrences * members
-  let isRight = place.canCompile
+  let isValid = place.canCompile
   const check = (part: string, inner: JSONSchema, isCorrelated = true) => {
     const isRoot = inner['x-kubernetes-embedded-resource'] === true
     const uncorrelatable = place.uncorrelatable ?? (isCorrelated ? undefined : place.path)
     if (!checkAllRules(inner, { ...place, isRoot, path: `${place.path}.${part}`, uncorrelatable, occurrences }, found))
-      isRight = false
+      isValid = false
   }
   for (const [name, property] of Object.entries(properties ?? {})) check(`properties[${name}]`, property)
   if (typeof additionalProperties === 'object') check('additionalProperties', additionalProperties)
   if (items) check('items', items, schema['x-kubernetes-list-type'] === 'map')
 
   const rules = schema['x-kubernetes-validations']
-  if (!rules || rules.length === 0) return isRight
+  if (!rules || rules.length === 0) return isValid
   const before = found.form.length
   rules.forEach((rule, index) => checkForm(rule, schema, `${place.path}.x-kubernetes-validations[${index}]`, found.form))
   if (found.form.length > before) return false
-  if (isRight) checkRules(schema, place, found)
-  return isRight
+  if (isValid) checkRules(schema, place, found)
+  return isValid
 }
 
 /**
@@ -105,8 +105,8 @@ function checkRules(schema: JSONSchema, place: Place, found: Found): void {
     const at = `${place.path}.x-kubernetes-validations[${index}]`
     const cost = size && estimates?.(size)
     if (cost) checkCost(`${at}.rule`, 'estimated rule cost', cost.rule * (place.occurrences ?? mostOccurrences(size)))
-    if (error !== undefined) errors.push(invalid(`${at}.rule`, printedRule(rule), error))
-    if (messageError !== undefined) errors.push(invalid(`${at}.messageExpression`, printedRule(rule), messageError))
+    if (error !== undefined) errors.push(invalid(`${at}.rule`, goRule(rule), error))
+    if (messageError !== undefined) errors.push(invalid(`${at}.messageExpression`, goRule(rule), messageError))
     else if (cost?.message !== undefined) checkCost(`${at}.messageExpression`, 'estimated messageExpression cost', cost.message)
     if (usesOldSelf && place.uncorrelatable !== undefined) {
       const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`
@@ -122,13 +122,16 @@ function checkRules(schema: JSONSchema, place: Place, found: Found): void {
 function totalErrors(costs: Found['costs'], path: string): FieldError[] {
   const total = costs.reduce((all, { cost }) => all + cost, 0)
   if (total <= CostLimitOfDefinition) return []
-  const dearest = costs
+  const mostExpensive = costs
     .filter(({ cost }) => cost >= CostLimitOfDefinition / 100)
     .sort((a, b) => b.cost - a.cost)
     .slice(0, 4)
   const why = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema'
   const all = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema'
-  return [...dearest.map(({ field }) => forbidden(field, why)), forbidden(path, tooCostly(all, total, CostLimitOfDefinition))]
+  return [
+    ...mostExpensive.map(({ field }) => forbidden(field, why)),
+    forbidden(path, tooCostly(all, total, CostLimitOfDefinition)),
+  ]
 }
 
 /** Upstream: getCostErrorMessage. */
@@ -139,7 +142,7 @@ function tooCostly(what: string, cost: number, limit: number): string {
 }
 
 /** A rule as Go prints it. */
-const printedRule = ({ rule, message, messageExpression, reason, fieldPath, optionalOldSelf }: ValidationRule): unknown => ({
+const goRule = ({ rule, message, messageExpression, reason, fieldPath, optionalOldSelf }: ValidationRule): unknown => ({
   Rule: rule,
   Message: message ?? '',
   MessageExpression: messageExpression ?? '',

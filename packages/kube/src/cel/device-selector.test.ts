@@ -43,7 +43,7 @@ describe('an expression that selects devices', () => {
     expect(problem?.kind === 'invalid' && problem.message.slice(0, message.length)).toBe(message)
   })
 
-  /** How many times a term, joined with itself by `&&` inside three nested loops, may occur before the expression is too costly. */
+  /** A term and how many times it may occur inside three nested loops, joined by `&&`, before the expression is too costly. */
   test.each<[string, number]>([
     ['device.driver == "a"', 9],
     ['device.driver.startsWith("abc")', 9],
@@ -77,7 +77,7 @@ describe('an expression that selects devices', () => {
     ['size(device.attributes) > 2', 6],
     ['device.capacity[a].map(c, c).size() > 1', 0],
     ['device.driver.replace("a", "b") == "c"', 1],
-  ])('%s may occur %i times', (term, most) => {
+  ])('may contain %s %i times, but not once more', (term, most) => {
     const problemOf = (times: number) => {
       const terms = Array.from({ length: times }, () => term).join(' && ')
       const inner = `device.attributes[a].all(c0, ${terms})`

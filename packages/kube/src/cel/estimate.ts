@@ -51,11 +51,11 @@ interface Estimate {
   readonly place: Place
 }
 
-const fixed = (cost: number) => new Range(cost, cost)
-const noCost = fixed(0)
-const one = fixed(1)
-const ListBase = fixed(10)
-const MapBase = fixed(30)
+const exactCost = (cost: number) => new Range(cost, cost)
+const noCost = exactCost(0)
+const one = exactCost(1)
+const ListBase = exactCost(10)
+const MapBase = exactCost(30)
 
 type NodeOf<Kind extends Node['kind']> = Extract<Node, { kind: Kind }> & { kind: Kind }
 
@@ -74,14 +74,14 @@ class Estimator {
     const type = this.#facts.get(node)?.type ?? dyn
     switch (node.kind) {
       case 'literal':
-        return this.#made(type, noCost, fixed(literalSize(node.value)))
+        return this.#withoutPlace(type, noCost, exactCost(literalSize(node.value)))
       case 'name': {
         const local = scope.get(node.name)
         const place = local ? local.place : this.#rootOf(node.name)
         return { type, cost: one, place, size: sizeAt(place) ?? sizeOfType(type) ?? local?.size, entry: local?.entry }
       }
       case 'has':
-        return this.#made(type, this.estimate(node.of, scope).cost)
+        return this.#withoutPlace(type, this.estimate(node.of, scope).cost)
       case 'select':
         return this.#select(node, type, scope)
       case 'call':
@@ -89,18 +89,24 @@ class Estimator {
       case 'list': {
         const items = node.items.map(({ value }) => this.estimate(value, scope))
         const cost = sum(items.map((item) => item.cost)).plus(ListBase)
-        return { ...this.#made(type, cost, fixed(items.length)), entry: { of: 'list', key: one, value: union(items) } }
+        return {
+          ...this.#withoutPlace(type, cost, exactCost(items.length)),
+          entry: { of: 'list', key: one, value: union(items) },
+        }
       }
       case 'map': {
         const keys = node.entries.map(({ key }) => this.estimate(key, scope))
         const values = node.entries.map(({ value }) => this.estimate(value, scope))
         const cost = sum([...keys, ...values].map((part) => part.cost)).plus(MapBase)
-        return { ...this.#made(type, cost, fixed(keys.length)), entry: { of: 'map', key: union(keys), value: union(values) } }
+        return {
+          ...this.#withoutPlace(type, cost, exactCost(keys.length)),
+          entry: { of: 'map', key: union(keys), value: union(values) },
+        }
       }
       case 'all':
       case 'any': {
         const parts = node.operands.map((operand) => this.estimate(operand, scope).cost)
-        return this.#made(type, new Range(parts[0]!.min, sum(parts).max))
+        return this.#withoutPlace(type, new Range(parts[0]!.min, sum(parts).max))
       }
       case 'choice': {
         const condition = this.estimate(node.condition, scope)
@@ -108,7 +114,7 @@ class Estimator {
         const no = this.estimate(node.no, scope)
         const size = (yes.size ?? unknownRange).union(no.size ?? unknownRange)
         const cost = condition.cost.plus(yes.cost.union(no.cost))
-        return { ...this.#made(type, cost, size), entry: unionOf(yes.entry, no.entry) }
+        return { ...this.#withoutPlace(type, cost, size), entry: unionOf(yes.entry, no.entry) }
       }
       case 'macro':
         return this.#macro(node, type, scope)
@@ -123,7 +129,7 @@ class Estimator {
   }
 
   /** Estimate for a value that is not read from an object. */
-  #made(type: Type, cost: Range, size = sizeOfType(type)): Estimate {
+  #withoutPlace(type: Type, cost: Range, size = sizeOfType(type)): Estimate {
     return { type, cost, size, entry: undefined, place: undefined }
   }
 
@@ -140,9 +146,9 @@ class Estimator {
 
   #select(node: NodeOf<'select'>, type: Type, scope: Scope): Estimate {
     // The selection is the name of a type, such as `net.IP`.
-    if (type.kind === 'type' && !this.#facts.has(node.of)) return this.#made(type, one)
+    if (type.kind === 'type' && !this.#facts.has(node.of)) return this.#withoutPlace(type, one)
     const of = this.estimate(node.of, scope)
-    if (node.optional) return this.#made(type, of.cost.plus(one))
+    if (node.optional) return this.#withoutPlace(type, of.cost.plus(one))
     const place = this.#member(of.place, ({ fields, others }) => fields?.[node.field] ?? others)
     const cost = ['map', 'object', 'parameter'].includes(of.type.kind) ? of.cost.plus(one) : of.cost
     return { type, cost, place, size: sizeAt(place) ?? sizeOfType(type), entry: undefined }
@@ -206,31 +212,31 @@ class Estimator {
     const filter = node.filter && this.estimate(node.filter, inside).cost
     const count = range.size ?? unknownRange
     const cost = (init: number, each: Range, result: number) =>
-      range.cost.plus(fixed(init)).plus(fixed(result)).plus(count.times(each))
+      range.cost.plus(exactCost(init)).plus(exactCost(result)).plus(count.times(each))
     const filtered = (step: Range) => (filter ? filter.plus(step.union(one)) : step)
     // Upstream's expansions read accumulator variables, which costs as much as reading any variable.
     switch (node.macro) {
       case 'all':
-        return this.#made(type, cost(0, fixed(2).plus(new Range(1, body.cost.max + 1)), 1), one)
+        return this.#withoutPlace(type, cost(0, exactCost(2).plus(new Range(1, body.cost.max + 1)), 1), one)
       case 'exists':
-        return this.#made(type, cost(0, fixed(3).plus(new Range(1, body.cost.max + 1)), 1), one)
+        return this.#withoutPlace(type, cost(0, exactCost(3).plus(new Range(1, body.cost.max + 1)), 1), one)
       case 'existsOne':
-        return this.#made(type, cost(0, body.cost.plus(new Range(1, 2)), 2), one)
+        return this.#withoutPlace(type, cost(0, body.cost.plus(new Range(1, 2)), 2), one)
       case 'filter':
         return this.#list(type, cost(10, body.cost.plus(new Range(1, 13)), 1), count, isList ? values : keys)
       case 'map':
-        return this.#list(type, cost(10, filtered(body.cost.plus(fixed(12))), 1), count, body)
+        return this.#list(type, cost(10, filtered(body.cost.plus(exactCost(12))), 1), count, body)
       case 'transformMap':
-        return this.#made(type, cost(30, filtered(body.cost.plus(fixed(3))), 1), count)
+        return this.#withoutPlace(type, cost(30, filtered(body.cost.plus(exactCost(3))), 1), count)
       case 'transformMapEntry':
-        return this.#made(type, cost(30, filtered(body.cost.plus(fixed(2))), 1), count)
+        return this.#withoutPlace(type, cost(30, filtered(body.cost.plus(exactCost(2))), 1), count)
     }
   }
 
   /** Estimate for a list that a macro returns: at most as long as the range of the macro. */
   #list(type: Type, cost: Range, count: Range, item: Pick<Local, 'place' | 'size'>): Estimate {
     const size = sizeAt(item.place) ?? item.size ?? unknownRange
-    return { ...this.#made(type, cost, count), entry: { of: 'list', key: one, value: new Range(0, size.max) } }
+    return { ...this.#withoutPlace(type, cost, count), entry: { of: 'list', key: one, value: new Range(0, size.max) } }
   }
 
   #optMap(node: NodeOf<'optMap'>, type: Type, scope: Scope): Estimate {
@@ -239,7 +245,7 @@ class Estimator {
     const body = this.estimate(node.body, new Map(scope).set(node.variable, { place: undefined, size: sizeOfType(inner) }))
     const ofCost = of.cost.plus(one)
     const bound = ListBase.plus(of.cost.plus(one)).plus(body.cost)
-    return this.#made(type, ofCost.plus((node.flat ? bound : bound.plus(one)).union(one)), unknownRange)
+    return this.#withoutPlace(type, ofCost.plus((node.flat ? bound : bound.plus(one)).union(one)), unknownRange)
   }
 }
 

@@ -81,13 +81,13 @@ function textOf(prefix: string, quoted: string, at: number): string | Uint8Array
   const inner = quoted.slice(quotes, -quotes).replaceAll(/\r\n?/g, '\n')
   const bytes = /b/i.test(prefix)
   if (/r/i.test(prefix)) return bytes ? new TextEncoder().encode(inner) : inner
-  return bytes ? unescapedBytes(inner, at) : unescaped(inner, at)
+  return bytes ? unescapeBytes(inner, at) : unescape(inner, at)
 }
 
 const Escape = /\\(?:([abfnrtv\\'"`?])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|([^]))/g
 const Simple: { readonly [letter: string]: string } = { a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
 
-function unescaped(text: string, at: number): string {
+function unescape(text: string, at: number): string {
   return text.replaceAll(Escape, (_all, simple?: string, hex?: string, u4?: string, u8?: string, octal?: string) => {
     if (simple !== undefined) return Simple[simple] ?? simple
     const code = octal !== undefined ? Number.parseInt(octal, 8) : Number.parseInt(hex ?? u4 ?? u8 ?? '', 16)
@@ -99,7 +99,7 @@ function unescaped(text: string, at: number): string {
 }
 
 /** In bytes, `\x` and octal escapes are bytes, not characters. */
-function unescapedBytes(text: string, at: number): Uint8Array {
+function unescapeBytes(text: string, at: number): Uint8Array {
   const bytes: number[] = []
   const encoder = new TextEncoder()
   let last = 0

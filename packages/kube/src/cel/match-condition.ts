@@ -15,10 +15,10 @@ export function matchConditionProblem(source: string, scope?: AdmissionScope): s
 
 /** Compiles a match condition. @throws Error when it is invalid, see `matchConditionProblem` */
 export function matchCondition(source: string, scope?: AdmissionScope): (input: MatchInput) => MatchResult {
-  const made = admissionExpression(source, scope, ['bool'])
-  if (typeof made === 'string') throw new Error(made)
+  const compiled = admissionExpression(source, scope, ['bool'])
+  if (typeof compiled === 'string') throw new Error(compiled)
   return (input) => {
-    const result = made.run(input)
+    const result = compiled.run(input)
     return result.kind === 'value'
       ? { kind: 'value', matches: result.value === true }
       : { kind: 'error', message: failureText(source, result) }

@@ -61,8 +61,8 @@ function compileRule(rule: ValidationRule, { type, view }: SchemaView): Compiled
   ]
   // An empty rule is rejected as empty, without further errors.
   if (!rule.rule?.trim()) return { rule, usesOldSelf: false }
-  const condition = attempt(rule.rule, variables)
-  const text = rule.messageExpression?.trim() ? attempt(rule.messageExpression.trim(), variables) : undefined
+  const condition = tryCompile(rule.rule, variables)
+  const text = rule.messageExpression?.trim() ? tryCompile(rule.messageExpression.trim(), variables) : undefined
   // Upstream: `oldSelf` in the message expression does not make a transition rule.
   const usesOldSelf = condition.compiled?.uses('oldSelf') === true
   const valuesOf = (self: unknown, old: Before) => (): Value[] => {
@@ -89,13 +89,13 @@ function compileRule(rule: ValidationRule, { type, view }: SchemaView): Compiled
     estimates: (size) => ({ rule: estimate(rule.rule, size), message: estimate(message.source, size) }),
     message(self, old, limit) {
       const result = message.run(valuesOf(self, old), limit)
-      const text = result.kind === 'value' ? usable(result.value) : undefined
+      const text = result.kind === 'value' ? usableMessage(result.value) : undefined
       return { text, cost: result.cost, isOutOfBudget: result.kind === 'out of budget' }
     },
   }
 }
 
-function attempt(source: string, variables: readonly Variable[]): { compiled?: Expression; error?: string } {
+function tryCompile(source: string, variables: readonly Variable[]): { compiled?: Expression; error?: string } {
   try {
     return { compiled: expression(source, variables) }
   } catch (err) {
@@ -107,7 +107,7 @@ function attempt(source: string, variables: readonly Variable[]): { compiled?: E
 const MaxMessage = 5 * 1024
 
 /** Upstream: the message must be one line, not empty, and at most 5 KiB. */
-function usable(value: Value): string | undefined {
+function usableMessage(value: Value): string | undefined {
   if (typeof value !== 'string') return undefined
   const text = value.trim()
   return text === '' || text.includes('\n') || text.length > MaxMessage ? undefined : text

@@ -31,7 +31,7 @@ export const objectSchemaView = (schema: JSONSchema): SchemaView => objectView(w
 
 function viewOf(schema: JSONSchema): SchemaView | undefined {
   if (schema['x-kubernetes-int-or-string']) {
-    return viewing(dyn, (raw) => (typeof raw === 'string' ? raw : integer(raw, 'int-or-string')))
+    return nullableView(dyn, (raw) => (typeof raw === 'string' ? raw : integer(raw, 'int-or-string')))
   }
   switch (schema.type) {
     case 'object':
@@ -41,18 +41,18 @@ function viewOf(schema: JSONSchema): SchemaView | undefined {
     case 'string':
       return stringView(schema.format)
     case 'boolean':
-      return viewing(bool, (raw) => (typeof raw === 'boolean' ? raw : typeMismatch(raw, 'boolean')))
+      return nullableView(bool, (raw) => (typeof raw === 'boolean' ? raw : typeMismatch(raw, 'boolean')))
     case 'number':
-      return viewing({ kind: 'double' }, (raw) => (isNumeric(raw) ? Number(raw) : typeMismatch(raw, 'number')))
+      return nullableView({ kind: 'double' }, (raw) => (isNumeric(raw) ? Number(raw) : typeMismatch(raw, 'number')))
     case 'integer':
-      return viewing(int, (raw) => integer(raw, 'integer'))
+      return nullableView(int, (raw) => integer(raw, 'integer'))
     case undefined:
       return undefined
   }
 }
 
 /** A null is null in expressions, for every schema. Only nullable fields can be null here: nulls of other fields were dropped earlier. */
-const viewing = (type: Type, view: (raw: unknown) => Value): SchemaView => ({
+const nullableView = (type: Type, view: (raw: unknown) => Value): SchemaView => ({
   type,
   view: (raw) => (raw === null || raw === undefined ? null : view(raw)),
 })
@@ -62,8 +62,8 @@ function containerView(schema: JSONSchema): SchemaView {
   const { properties, additionalProperties } = schema
   if (properties || typeof additionalProperties !== 'object') return objectView(schema)
   const values = schemaView(additionalProperties)
-  if (!values) return viewing(mapOf(string, dyn), (raw) => new ObjectValue(record(raw), () => unknownView, false))
-  return viewing(mapOf(string, values.type), (raw) => new ObjectValue(record(raw), () => values, false))
+  if (!values) return nullableView(mapOf(string, dyn), (raw) => new ObjectValue(record(raw), () => unknownView, false))
+  return nullableView(mapOf(string, values.type), (raw) => new ObjectValue(record(raw), () => values, false))
 }
 
 function objectView({ properties = {} }: JSONSchema): SchemaView {
@@ -73,7 +73,7 @@ function objectView({ properties = {} }: JSONSchema): SchemaView {
     const property = propertyName(name)
     return property === undefined ? undefined : byName(property)?.type
   }
-  return viewing({ kind: 'object', field }, (raw) => new ObjectValue(record(raw), byName, true))
+  return nullableView({ kind: 'object', field }, (raw) => new ObjectValue(record(raw), byName, true))
 }
 
 /** Adds the fields that every API object has, although its schema does not declare them. */
@@ -89,25 +89,25 @@ const withTypeAndMetadata = (schema: JSONSchema): JSONSchema => ({
 
 function arrayView(schema: JSONSchema): SchemaView | undefined {
   const items = schema.items && schemaView(schema.items)
-  if (!items) return schema.items ? viewing(listOf(dyn), (raw) => new CelList(array(raw), unknownView.view)) : undefined
+  if (!items) return schema.items ? nullableView(listOf(dyn), (raw) => new CelList(array(raw), unknownView.view)) : undefined
   const listType = schema['x-kubernetes-list-type']
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
   const kind: ListKind = listType === 'set' ? 'set' : listType === 'map' ? { keys: keys.map(expressionName) } : 'atomic'
-  return viewing(listOf(items.type), (raw) => new CelList(array(raw), items.view, kind))
+  return nullableView(listOf(items.type), (raw) => new CelList(array(raw), items.view, kind))
 }
 
 function stringView(format: string | undefined): SchemaView {
   switch (format ?? '') {
     case 'byte':
-      return viewing({ kind: 'bytes' }, (raw) => bytesOf(textOf(raw)))
+      return nullableView({ kind: 'bytes' }, (raw) => bytesOf(textOf(raw)))
     case 'duration':
-      return viewing({ kind: 'duration' }, (raw) => durationOf(textOf(raw)))
+      return nullableView({ kind: 'duration' }, (raw) => durationOf(textOf(raw)))
     case 'date':
-      return viewing({ kind: 'timestamp' }, (raw) => timestampOf(`${textOf(raw)}T00:00:00Z`))
+      return nullableView({ kind: 'timestamp' }, (raw) => timestampOf(`${textOf(raw)}T00:00:00Z`))
     case 'date-time':
-      return viewing({ kind: 'timestamp' }, (raw) => timestampOf(textOf(raw)))
+      return nullableView({ kind: 'timestamp' }, (raw) => timestampOf(textOf(raw)))
     default:
-      return viewing(string, textOf)
+      return nullableView(string, textOf)
   }
 }
 
@@ -183,10 +183,10 @@ class Unknown extends Opaque {
   }
 }
 /** View of values whose schema declares no type. */
-export const unknownView: SchemaView = viewing(dyn, (raw) => new Unknown(raw))
+export const unknownView: SchemaView = nullableView(dyn, (raw) => new Unknown(raw))
 
 /** View of values without a schema: whole numbers are `int`. */
-export const dynamicView: SchemaView = viewing(dyn, (raw) => {
+export const dynamicView: SchemaView = nullableView(dyn, (raw) => {
   if (Array.isArray(raw)) return new CelList(raw, dynamicView.view)
   if (typeof raw === 'object') return new ObjectValue(record(raw), () => dynamicView, false)
   return typeof raw === 'number' && Number.isSafeInteger(raw) ? BigInt(raw) : (raw as Value)

@@ -176,7 +176,7 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
     return
   }
   const message = computed?.text ?? (rule.message ? rule.message.trim() : `failed rule: ${rule.rule.trim()}`)
-  state.errors.push({ ...failed(rule, joined(path, rule.fieldPath), schema, value, message), detail: message })
+  state.errors.push({ ...ruleError(rule, appendFieldPath(path, rule.fieldPath), schema, value, message), detail: message })
 }
 
 const OutOfBudget = 'operation cancelled: actual cost limit exceeded'
@@ -184,7 +184,7 @@ const TooCostly = 'no further validation rules will be run due to call cost exce
 
 const nameOf = ({ rule, message }: ValidationRule): string => (message ? message : rule).trim()
 
-function failed({ reason }: ValidationRule, field: string, { type }: JSONSchema, value: unknown, message: string): FieldError {
+function ruleError({ reason }: ValidationRule, field: string, { type }: JSONSchema, value: unknown, message: string): FieldError {
   if (reason === 'FieldValueForbidden') return forbidden(field, message)
   if (reason === 'FieldValueRequired') return required(field, message)
   // Upstream: objects and lists are left out of the text.
@@ -196,7 +196,7 @@ function failed({ reason }: ValidationRule, field: string, { type }: JSONSchema,
 }
 
 /** Appends the field path of a rule (`.max`, `['a.b']`) to the path of the value: `spec.max`, `spec[a.b]`. */
-function joined(path: string, fieldPath: string | undefined): string {
+function appendFieldPath(path: string, fieldPath: string | undefined): string {
   const below = (fieldPath ?? '').trim().replaceAll(/\['([^']*)'\]/g, '[$1]')
   const whole = path + below
   return whole === '' ? '<nil>' : whole.replace(/^\./, '')

@@ -105,11 +105,11 @@ function messageOf(reports: readonly Report[]): string {
       names.sort((a, b) => Number(firstNames.has(b)) - Number(firstNames.has(a)) || compareText(a, b))
       const more = names.length - MaxNames
       const listed = names.slice(0, MaxNames).join(', ') + (more > 0 ? `, ... (${more} more)` : '')
-      lines.push(`* ${counted(kind, names.length)} ${listed}:${nested(message)}`)
+      lines.push(`* ${kindAfterCount(kind, names.length)} ${listed}:${nested(message)}`)
     }
     for (const [rank, priority] of MergePriorities.entries()) {
       const count = rest.get(rank)
-      if (count !== undefined) lines.push(`And ${count} ${counted(kind, count)} ${Rest[priority]}`)
+      if (count !== undefined) lines.push(`And ${count} ${kindAfterCount(kind, count)} ${Rest[priority]}`)
     }
   }
   return lines.join('\n')
@@ -152,7 +152,7 @@ const isControlPlaneMachine = ({ kind, metadata }: AggregatedObject): boolean =>
   kind === 'Machine' && metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined
 
 /** Name of the kind after a count: singular or plural. */
-function counted(kind: string, count: number): string {
+function kindAfterCount(kind: string, count: number): string {
   if (count === 1) return kind
   if (/(s|x|z|ch|sh)$/.test(kind)) return `${kind}es`
   return /[^aeiou]y$/.test(kind) ? `${kind.slice(0, -1)}ies` : `${kind}s`

@@ -170,7 +170,7 @@ describe('summary', () => {
 
   test.each<[string, Condition[], Partial<Parameters<typeof summary>[2]>, string]>([
     [
-      'no issues',
+      'is True when no condition is an issue',
       [condition('A', 'True'), condition('B', 'True', 'fine'), condition('Deleting', 'False', '')],
       {},
       'True Ready\n* B: fine',
@@ -182,43 +182,43 @@ describe('summary', () => {
       'False NotReady\n* A: lost\n* B: broken',
     ],
     [
-      'negative polarity',
+      'a condition of negative polarity is an issue when True',
       [condition('A', 'True'), condition('B', 'True'), condition('Deleting', 'True')],
       {},
       'False NotReady\n* Deleting: DeletingReason',
     ],
     [
-      'a missing condition',
+      'is Unknown when a condition is missing',
       [condition('A', 'True'), condition('Deleting', 'False')],
       {},
       'Unknown ReadyUnknown\n* B: Condition not yet reported',
     ],
     [
-      'a missing condition that is ignored',
+      'a missing condition can be ignored',
       [condition('A', 'True'), condition('Deleting', 'False')],
       { ignoreIfMissing: ['B'] },
       'True Ready\n',
     ],
     [
-      'an overridden condition',
+      'an override replaces the condition of its type',
       [condition('A', 'True'), condition('Deleting', 'True', 'long story')],
       { ignoreIfMissing: ['B'], overrides: [Conditions.Deleting.true('Deleting', 'in progress')] },
       'False NotReady\n* Deleting: in progress',
     ],
     [
-      'a custom priority',
+      'a custom priority replaces the default one',
       [condition('A', 'False', 'gone'), condition('B', 'True')],
       { of: ['A', 'B'], priority: (c) => (c.type === 'A' ? 'info' : usualPriority()(c)) },
       'True Ready\n* A: gone',
     ],
     [
-      'lines changed by the caller',
+      'the caller can change the lines of the message',
       [condition('A', 'False', 'gone')],
       { of: ['A'], lines: (all) => all.map((line) => line.toUpperCase()) },
       'False NotReady\n* A: GONE',
     ],
     [
-      'messages of several lines',
+      'messages of several lines are indented',
       [
         condition('A', 'False', '* one'),
         condition('B', 'False', 'two\n* three'),
@@ -255,28 +255,33 @@ describe('aggregate', () => {
   const controlPlane = { 'cluster.x-k8s.io/control-plane': '' }
 
   test.each<[string, Parameters<typeof aggregate>[0], Parameters<typeof aggregate>[2], string]>([
-    ['no issues, no messages', [ready('a', 'True', ''), ready('b', 'True', '')], {}, 'True InfoReported\n'],
-    ['no issues, with messages', [ready('a', 'True', 'hi'), ready('b', 'True', '')], {}, 'True InfoReported\n* Machine a: hi'],
+    ['is True without issues', [ready('a', 'True', ''), ready('b', 'True', '')], {}, 'True InfoReported\n'],
     [
-      'an object without the condition',
+      'lists messages when there are no issues',
+      [ready('a', 'True', 'hi'), ready('b', 'True', '')],
+      {},
+      'True InfoReported\n* Machine a: hi',
+    ],
+    [
+      'is Unknown when an object lacks the condition',
       [object('Machine', 'a', [])],
       {},
       'Unknown UnknownReported\n* Machine a: Condition Ready not yet reported',
     ],
     [
-      'negative polarity',
+      'a condition of negative polarity is an issue when True',
       [ready('a', 'True', 'growing'), ready('b', 'False', 'x')],
       { negative: true },
       'True IssuesReported\n* Machine a: growing',
     ],
     [
-      'sorted names, of which the fourth and later ones are only counted',
+      'lists names in order, and counts the fourth and later ones',
       ['e', 'd', 'c', 'b', 'a'].map((name) => ready(name, 'False', 'down')),
       {},
       'False IssuesReported\n* Machines a, b, c, ... (2 more): down',
     ],
     [
-      'at most three messages, sorted by priority, frequency and name; kinds are counted separately',
+      'lists at most three messages, by priority, frequency and name, and counts the other objects of each kind',
       [
         ready('u1', 'Unknown', 'unsure'),
         ready('u2', 'Unknown', 'unsure'),
@@ -291,7 +296,7 @@ describe('aggregate', () => {
       'False IssuesReported\n* Machines m1, m3: frequent\n* Machine m2: rare\n* Machine m4: other\nAnd 1 Machine with other issues\nAnd 2 Machines with status unknown\nAnd 1 MachinePool with other issues',
     ],
     [
-      'control plane machines first, independent of their messages',
+      'lists control plane Machines first, independent of their messages',
       [
         ready('a', 'False', 'down'),
         ready('b', 'False', 'down'),

@@ -52,7 +52,7 @@ describe('setLegacyConditions', () => {
     expect(condition).toEqual({ type: 'A', status: 'True', lastTransitionTime: then })
   })
 
-  test('an unchanged result is the same list', () => {
+  test('returns the same list when nothing changes', () => {
     const existing = freeze(setLegacyConditions([], [legacyFalse('A', 'Why', 'Info')], now))
     expect(setLegacyConditions(existing, [legacyFalse('A', 'Why', 'Info')], now + 60_000)).toBe(existing)
   })
@@ -127,7 +127,7 @@ describe('legacySummary', () => {
     expect(text(legacySummary(conditions, { of }))).toBe(expected)
   })
 
-  test('of several conditions of equal severity the first one decides', () => {
+  test('of several conditions of equal severity, the first one decides', () => {
     const both = [legacyFalse('A', 'First', 'Info', 'a'), legacyFalse('B', 'Second', 'Info', 'b')]
     expect(text(legacySummary(both, { of: ['B', 'A'] }))).toBe('False/Info Second: b')
   })
@@ -164,7 +164,7 @@ describe('legacyAggregate', () => {
     ['all are Ready',                [machine('a', legacyTrue('Ready')), machine('b', legacyTrue('Ready'))], 'True'],
     ['one is not Ready',             [machine('a', legacyTrue('Ready')), machine('b', waiting)],          'False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed'],
     ['the first by name decides',    [machine('b', waiting), machine('a', waiting), machine('c')],        'False/Info WaitingForInfrastructure @ Machine/a: 0 of 3 completed'],
-    ['a reason that names its object', [machine('a', failed), machine('b', waiting)],                      'False/Error Failed @ DevMachine/x: 0 of 2 completed'],
+    ['the reason names its object',    [machine('a', failed), machine('b', waiting)],                      'False/Error Failed @ DevMachine/x: 0 of 2 completed'],
   ])('%s', (_, machines, expected) => {
     expect(text(legacyAggregate(machines, 'MachinesReady'))).toBe(expected)
   })

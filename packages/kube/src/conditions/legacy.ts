@@ -105,14 +105,14 @@ export function legacyConditionsOf({ status }: WithStatus): readonly LegacyCondi
  * not reported. Upstream: conditions of contract v1beta2 are mirrored as they are, so without a severity.
  */
 export function mirrorProviderReady({ status }: WithStatus, type: string, fallback: NewLegacyCondition): NewLegacyCondition {
-  return renamed(isRecord(status) ? listOf(status.conditions) : [], type) ?? fallback
+  return readyAs(isRecord(status) ? listOf(status.conditions) : [], type) ?? fallback
 }
 
 /** Mirrors the legacy Ready of one of our own objects as a legacy condition of this type; returns the fallback while it has none. */
 export const mirrorLegacyReady = (source: WithStatus, type: string, fallback: NewLegacyCondition): NewLegacyCondition =>
-  renamed(legacyConditionsOf(source), type) ?? fallback
+  readyAs(legacyConditionsOf(source), type) ?? fallback
 
-function renamed(conditions: readonly LegacyCondition[], type: string): NewLegacyCondition | undefined {
+function readyAs(conditions: readonly LegacyCondition[], type: string): NewLegacyCondition | undefined {
   const ready = conditions.find((condition) => condition.type === Ready)
   return ready && { ...ready, type }
 }
@@ -160,7 +160,7 @@ interface Named {
 export function legacyAggregate(objects: readonly Named[], type: string): NewLegacyCondition | undefined {
   const inScope: NewLegacyCondition[] = []
   for (const { kind, metadata, status } of objects.toSorted(byName)) {
-    const ready = renamed(legacyConditionsOf({ status }), Ready)
+    const ready = readyAs(legacyConditionsOf({ status }), Ready)
     const { reason = '' } = ready ?? {}
     if (ready) inScope.push({ ...ready, reason: reason.includes('@') ? reason : `${reason} @ ${kind}/${metadata.name}` })
   }
@@ -182,8 +182,8 @@ function merge(
   if (!first) return undefined
   const { status, severity, reason = '' } = first
   if (status === 'True') return { type, status }
-  const isWell = (condition: NewLegacyCondition) => condition.status === 'True' && !condition.severity
-  const message = total === undefined ? (first.message ?? '') : `${conditions.filter(isWell).length} of ${total} completed`
+  const isTrue = (condition: NewLegacyCondition) => condition.status === 'True' && !condition.severity
+  const message = total === undefined ? (first.message ?? '') : `${conditions.filter(isTrue).length} of ${total} completed`
   return status === 'False'
     ? { type, status, ...(severity ? { severity } : {}), reason, message }
     : { type, status: 'Unknown', reason, message }

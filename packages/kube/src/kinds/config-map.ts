@@ -48,12 +48,12 @@ export const MaxDataSize = 1024 * 1024
 /** Upstream: validation.IsConfigMapKey. */
 export function keyProblems(key: string): readonly string[] {
   if (key.length > 253) return ['must be no more than 253 characters']
-  if (!/^[-._a-zA-Z0-9]+$/.test(key)) return StrangeKey
+  if (!/^[-._a-zA-Z0-9]+$/.test(key)) return InvalidKey
   if (key === '.') return ["must not be '.'"]
   if (key === '..') return ["must not be '..'"]
   return key.startsWith('..') ? ["must not start with '..'"] : []
 }
-const StrangeKey = [
+const InvalidKey = [
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
 ]
 

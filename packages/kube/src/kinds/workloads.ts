@@ -6,14 +6,14 @@ import { type Schema, s } from '../schema.ts'
 import { labelSelector } from './label-selector.ts'
 
 /** Declared fields have types and are validated, all others are preserved. */
-const open = <T, O extends boolean>(schema: Schema<T, O>): Schema<T, O> =>
+const keepUnknownFields = <T, O extends boolean>(schema: Schema<T, O>): Schema<T, O> =>
   schema.with({ 'x-kubernetes-preserve-unknown-fields': true })
 
 const podSpec = () =>
-  open(
+  keepUnknownFields(
     s.object({
       containers: s
-        .list(open(s.object({ name: s.string(), image: s.string().optional() })))
+        .list(keepUnknownFields(s.object({ name: s.string(), image: s.string().optional() })))
         .listMap('name')
         .with({ 'x-kubernetes-patch-merge-key': 'name', 'x-kubernetes-patch-strategy': 'merge' } as object)
         .optional(),
@@ -37,7 +37,7 @@ const podTemplate = () =>
 const podConditions = () =>
   s
     .list(
-      open(
+      keepUnknownFields(
         s.object({
           type: s.string(),
           status: s.string(),
@@ -60,14 +60,16 @@ export const Pod = defineKind({
   scope: 'Namespaced',
   doc: 'A group of containers that run on the same node.',
   spec: podSpec().optional(),
-  status: open(
+  status: keepUnknownFields(
     s.object({
       phase: s.string().optional(),
       conditions: podConditions().optional(),
       podIP: s.string().optional(),
       hostIP: s.string().optional(),
       containerStatuses: s
-        .list(open(s.object({ name: s.string(), ready: s.boolean().optional(), restartCount: s.int32().optional() })))
+        .list(
+          keepUnknownFields(s.object({ name: s.string(), ready: s.boolean().optional(), restartCount: s.int32().optional() })),
+        )
         .optional(),
     }),
   ),
@@ -83,7 +85,7 @@ export const DaemonSet = defineKind({
   categories: ['all'],
   scope: 'Namespaced',
   doc: 'Runs one pod on every node.',
-  spec: open(
+  spec: keepUnknownFields(
     s.object({
       selector: labelSelector,
       template: podTemplate(),
@@ -92,7 +94,7 @@ export const DaemonSet = defineKind({
       revisionHistoryLimit: s.int32().optional(),
     }),
   ),
-  status: open(
+  status: keepUnknownFields(
     s.object({
       observedGeneration: s.int64().optional(),
       currentNumberScheduled: s.int32().optional(),

@@ -24,12 +24,12 @@ const modifiedLeaf: Comparison = { ...same, modified: leaf }
 export function* compareTyped(type: Type, before: unknown, after: unknown): Work<Comparison> {
   if (before === after) return same
   const [oldForm, newForm] = [formsOf(type, before), formsOf(type, after)]
-  if (after === undefined) return asMember(yield* compareForm(oldForm, before, after), before, after)
+  if (after === undefined) return withContainer(yield* compareForm(oldForm, before, after), before, after)
   if (before === undefined || sameForm(oldForm, newForm)) {
-    return asMember(yield* compareForm(newForm, before, after), before, after)
+    return withContainer(yield* compareForm(newForm, before, after), before, after)
   }
   // A value that changed its form is compared in both forms.
-  return both((yield* compareForm(oldForm, before, after)).fields, (yield* compareForm(newForm, before, after)).fields)
+  return unionOf((yield* compareForm(oldForm, before, after)).fields, (yield* compareForm(newForm, before, after)).fields)
 }
 
 /** Removes the fields of `ignored`, which have no manager, and all fields below them from a comparison. */
@@ -53,7 +53,7 @@ interface Found {
 }
 
 /** A container that is added or removed counts as a field itself. */
-function asMember({ fields, isLeaf }: Found, before: unknown, after: unknown): Comparison {
+function withContainer({ fields, isLeaf }: Found, before: unknown, after: unknown): Comparison {
   if (isLeaf) return fields
   if (before === undefined) return { ...fields, added: { ...fields.added, owned: true } }
   if (after === undefined) return { ...fields, removed: { ...fields.removed, owned: true } }
@@ -119,8 +119,8 @@ function* compareList(list: ListType, before: unknown, after: unknown): Work<Fou
 function* compareItems(type: Type, before: readonly unknown[], after: readonly unknown[]): Work<Comparison> {
   if (before.length <= 1 && after.length <= 1) return yield* compareMember(type, before[0], after[0])
   if (before.length > 1 && after.length > 1) return equal(before, after) ? same : modifiedLeaf
-  if (before.length > 1) return both(after.length > 0 ? yield* compareTyped(type, undefined, after[0]) : same, removedLeaf)
-  return both(before.length > 0 ? yield* compareTyped(type, before[0], undefined) : same, addedLeaf)
+  if (before.length > 1) return unionOf(after.length > 0 ? yield* compareTyped(type, undefined, after[0]) : same, removedLeaf)
+  return unionOf(before.length > 0 ? yield* compareTyped(type, before[0], undefined) : same, addedLeaf)
 }
 
 function* groupItems(list: ListType, items: readonly unknown[]): Work<Map<PathElement, unknown[]>> {
@@ -136,7 +136,7 @@ function* groupItems(list: ListType, items: readonly unknown[]): Work<Map<PathEl
   return groups
 }
 
-const both = (a: Comparison, b: Comparison): Comparison => ({
+const unionOf = (a: Comparison, b: Comparison): Comparison => ({
   added: union(a.added, b.added),
   removed: union(a.removed, b.removed),
   modified: union(a.modified, b.modified),

@@ -225,7 +225,7 @@ describe('update', () => {
     expect(applied).not.toHaveProperty('spec')
   })
 
-  test('an update through the status owns status only', () => {
+  test('an update through the status subresource owns only status fields', () => {
     const live = stored(update(undefined, 'a', (w) => (w.spec = { replicas: 1 })))
     const next = update(
       live,
@@ -283,7 +283,7 @@ describe('update', () => {
     })
   })
 
-  test('an object that its schema does not describe is written without managedFields', () => {
+  test('an object that does not fit its schema is written without managedFields', () => {
     const live = stored(update(undefined, 'a', (w) => (w.spec = { ports: [{ port: 1 }] })))
     expect(entryTexts(update(live, 'b', (w) => (w.spec.ports = [null])))).toEqual([])
   })
@@ -296,7 +296,7 @@ test('an apply that changes nothing keeps every time', () => {
   expect(again).toEqual(live)
 })
 
-test('a container stays, empty, when only its fields are removed', () => {
+test('a container whose fields are all removed stays as an empty container', () => {
   const fields = decodeFields({ 'f:spec': { 'f:free': { 'f:a': {} } } })
   expect(removeFields(typeOfSchema(schema), { spec: { free: { a: 1 } } }, fields)).toEqual({ spec: { free: {} } })
 })

@@ -113,8 +113,8 @@ function* updateEntries(
   context: ManagedFieldsContext & { operation: 'Update' },
 ): Work<void> {
   const { apiVersion, now } = context
-  const before = typed(live ?? (context.blank as KubeObject | undefined), context)
-  const owners = yield* ownersAfterUpdate(before, typed(next, context), ownersOf(entries), Current, versionsOf(context))
+  const before = toTyped(live ?? (context.blank as KubeObject | undefined), context)
+  const owners = yield* ownersAfterUpdate(before, toTyped(next, context), ownersOf(entries), Current, versionsOf(context))
   setOwners(entries, owners)
   const current = owners.get(Current)
   const fields = current && difference(current.fields, NeverOwned)
@@ -180,7 +180,7 @@ export function* applying(
   }
   const config = typedPatch(applied, context)
   yield
-  const current = typed(live, context)
+  const current = toTyped(live, context)
   const liveProblems = live ? typeProblems(current.type, current.value, { allowDuplicates: true }) : []
   if (live && liveProblems.length > 0) throw schemaMismatch('live', live, liveProblems)
 
@@ -214,7 +214,7 @@ export function checkFitsSchema(applied: KubeObject, context: SchemaContext): vo
 }
 
 function typedPatch(applied: KubeObject, context: SchemaContext) {
-  const config = typed(applied, context)
+  const config = toTyped(applied, context)
   const problems = typeProblems(config.type, config.value, { allowDuplicates: false })
   if (problems.length > 0) throw schemaMismatch('patch', applied, problems)
   return config
@@ -308,7 +308,7 @@ function withoutManagedFields(object: KubeObject): KubeObject {
 
 type SchemaContext = Pick<ManagedFieldsContext, 'apiVersion' | 'schema'>
 
-const typed = (object: KubeObject | undefined, { apiVersion, schema }: SchemaContext): Typed => ({
+const toTyped = (object: KubeObject | undefined, { apiVersion, schema }: SchemaContext): Typed => ({
   apiVersion,
   type: typeOfSchema(schema),
   value: object ? withoutManagedFields(object) : {},

@@ -289,7 +289,7 @@ test('a watch that is rejected, dropped or unresponsive fails with a message, an
   await expect(aborted.end).resolves.toBeUndefined()
 })
 
-test('no error shows the token', async () => {
+test('no error message contains the token', async () => {
   const { url, close } = await serve(() => {})
   close()
   const err = await connect(url, {}, { token: 'top-secret' })

@@ -90,13 +90,13 @@ function apply(root: Record<string, unknown>, operation: JsonPatchOperation, cop
       return
     }
     case 'copy': {
-      const value = existing(root, operation.from)
+      const value = valueAt(root, operation.from)
       copies.left -= writeJSON(value).length
       if (copies.left < 0) throw new PatchError(`the copied values are longer than ${MaxCopied} bytes in total`)
       return locate(root, operation.path).add(draft(value))
     }
     case 'move': {
-      const value = existing(root, operation.from)
+      const value = valueAt(root, operation.from)
       if (isInside(operation.path, operation.from)) throw new PatchError('a value cannot move into itself')
       locate(root, operation.from).remove()
       return locate(root, operation.path).add(value)
@@ -109,7 +109,7 @@ function apply(root: Record<string, unknown>, operation: JsonPatchOperation, cop
 const isInside = (path: string, place: string): boolean =>
   typeof path === 'string' && path !== place && `${path}/`.startsWith(`${place}/`)
 
-function existing(root: Record<string, unknown>, from: string): unknown {
+function valueAt(root: Record<string, unknown>, from: string): unknown {
   const found = locate(root, from).get()
   if (found === undefined) throw new PatchError(`there is nothing at ${JSON.stringify(from)}`)
   return found
@@ -215,11 +215,11 @@ function diffItems(from: readonly unknown[], to: readonly unknown[], budget: Bud
   while (start < from.length && start < to.length && equal(from[start], to[start])) start++
   let end = 0
   while (end < Math.min(from.length, to.length) - start && equal(from[from.length - 1 - end], to[to.length - 1 - end])) end++
-  const [old, fresh] = [from.slice(start, from.length - end), to.slice(start, to.length - end)]
+  const [old, next] = [from.slice(start, from.length - end), to.slice(start, to.length - end)]
 
   const operations: JsonPatchOperation[] = []
   let at = start
-  for (const step of alignment(old, fresh, budget)) {
+  for (const step of alignment(old, next, budget)) {
     if (step.kind === 'keep') appendAll(operations, below(at++, step.operations))
     else if (step.kind === 'remove') operations.push({ op: 'remove', path: `/${at}` })
     else operations.push({ op: 'add', path: `/${at++}`, value: step.item as Json })
@@ -233,21 +233,21 @@ type Step =
   | { readonly kind: 'remove' }
   | { readonly kind: 'add'; readonly item: unknown }
 
-function alignment(old: readonly unknown[], fresh: readonly unknown[], budget: Budget): Step[] {
-  budget.pairs -= old.length * fresh.length
-  if (budget.pairs < 0) return placeByPlace(old, fresh, budget)
+function alignment(old: readonly unknown[], next: readonly unknown[], budget: Budget): Step[] {
+  budget.pairs -= old.length * next.length
+  if (budget.pairs < 0) return indexByIndex(old, next, budget)
 
-  const kept = old.map((before) => fresh.map((after) => diff(before, after, budget)))
+  const kept = old.map((before) => next.map((after) => diff(before, after, budget)))
   // cost[i][j]: the fewest operations that change `old` from index i on to `fresh` from index j on.
   const cost = Array.from({ length: old.length + 1 }, (): number[] => [])
   for (let i = old.length; i >= 0; i--) {
-    for (let j = fresh.length; j >= 0; j--) {
-      if (i === old.length || j === fresh.length) cost[i]![j] = old.length - i + (fresh.length - j)
+    for (let j = next.length; j >= 0; j--) {
+      if (i === old.length || j === next.length) cost[i]![j] = old.length - i + (next.length - j)
       else cost[i]![j] = Math.min(kept[i]![j]!.length + cost[i + 1]![j + 1]!, 1 + cost[i + 1]![j]!, 1 + cost[i]![j + 1]!)
     }
   }
   const steps: Step[] = []
-  for (let i = 0, j = 0; i < old.length || j < fresh.length; ) {
+  for (let i = 0, j = 0; i < old.length || j < next.length; ) {
     const operations = kept[i]?.[j]
     if (operations && cost[i]![j] === operations.length + cost[i + 1]![j + 1]!) {
       steps.push({ kind: 'keep', operations })
@@ -256,15 +256,14 @@ function alignment(old: readonly unknown[], fresh: readonly unknown[], budget: B
     } else if (i < old.length && cost[i]![j] === 1 + cost[i + 1]![j]!) {
       steps.push({ kind: 'remove' })
       i++
-    } else steps.push({ kind: 'add', item: fresh[j++] })
+    } else steps.push({ kind: 'add', item: next[j++] })
   }
   return steps
 }
 
-const placeByPlace = (old: readonly unknown[], fresh: readonly unknown[], budget: Budget): Step[] => [
+const indexByIndex = (old: readonly unknown[], next: readonly unknown[], budget: Budget): Step[] => [
   ...old.map(
-    (before, at): Step =>
-      at < fresh.length ? { kind: 'keep', operations: diff(before, fresh[at], budget) } : { kind: 'remove' },
+    (before, at): Step => (at < next.length ? { kind: 'keep', operations: diff(before, next[at], budget) } : { kind: 'remove' }),
   ),
-  ...fresh.slice(old.length).map((item): Step => ({ kind: 'add', item })),
+  ...next.slice(old.length).map((item): Step => ({ kind: 'add', item })),
 ]

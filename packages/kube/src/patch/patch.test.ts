@@ -19,10 +19,10 @@ describe('JSON patch', () => {
   const document = freeze({ spec: { replicas: 1, args: ['a', 'b'], free: { x: { y: 1 } } } })
   test.each<[string, JsonPatchOperation[], unknown]>([
     ['add', [{ op: 'add', path: '/spec/new', value: 1 }], { ...document.spec, new: 1 }],
-    ['add at the end', [{ op: 'add', path: '/spec/args/-', value: 'c' }], { ...document.spec, args: ['a', 'b', 'c'] }],
-    ['add in front', [{ op: 'add', path: '/spec/args/0', value: 'z' }], { ...document.spec, args: ['z', 'a', 'b'] }],
-    ['remove from the end', [{ op: 'remove', path: '/spec/args/-1' }], { ...document.spec, args: ['a'] }],
-    ['replace a missing member', [{ op: 'replace', path: '/spec/nope', value: 1 }], { ...document.spec, nope: 1 }],
+    ['adds an item at the end', [{ op: 'add', path: '/spec/args/-', value: 'c' }], { ...document.spec, args: ['a', 'b', 'c'] }],
+    ['adds an item in front', [{ op: 'add', path: '/spec/args/0', value: 'z' }], { ...document.spec, args: ['z', 'a', 'b'] }],
+    ['removes an item from the end', [{ op: 'remove', path: '/spec/args/-1' }], { ...document.spec, args: ['a'] }],
+    ['replaces a missing member', [{ op: 'replace', path: '/spec/nope', value: 1 }], { ...document.spec, nope: 1 }],
     [
       'copy',
       [{ op: 'copy', from: '/spec/free/x', path: '/spec/free/z' }],
@@ -30,19 +30,19 @@ describe('JSON patch', () => {
     ],
     ['move', [{ op: 'move', from: '/spec/free/x', path: '/spec/free/z' }], { ...document.spec, free: { z: { y: 1 } } }],
     [
-      'escaped names',
+      'finds members by escaped names',
       [{ op: 'add', path: '/spec/free/a~1b~0c', value: 1 }],
       { ...document.spec, free: { x: { y: 1 }, 'a/b~c': 1 } },
     ],
     [
-      'test, then change',
+      'changes a member after a test',
       [
         { op: 'test', path: '/spec/replicas', value: 1 },
         { op: 'replace', path: '/spec/replicas', value: 2 },
       ],
       { ...document.spec, replicas: 2 },
     ],
-    ['test for absence', [{ op: 'test', path: '/spec/nope', value: null }], document.spec],
+    ['tests that a member is absent', [{ op: 'test', path: '/spec/nope', value: null }], document.spec],
   ])('%s', (_, operations, spec) => expect(applyJsonPatch(document, operations).spec).toEqual(spec))
 
   test('the whole document can be replaced', () => {
@@ -115,7 +115,7 @@ describe('JSON patch', () => {
     )
   })
 
-  test('a difference is small: only what differs, in alphabetical order', () => {
+  test('a difference contains only the members that differ, in alphabetical order', () => {
     expect(diffJson({ c: 1, b: [1, 2, 3, 4], a: 'x' }, { b: [1, 3, 4], a: 'y', d: {} })).toEqual([
       { op: 'replace', path: '/a', value: 'y' },
       { op: 'remove', path: '/b/1' },
@@ -151,9 +151,11 @@ describe('JSON patch', () => {
     ],
     ['a field of one of many', [a, b, c], [a, { ...b, size: 2 }, c], [{ op: 'replace', path: '/1/size', value: 2 }]],
     ['lists in lists', [[1, 2, 3], [4]], [[2, 3], [4]], [{ op: 'remove', path: '/0/0' }]],
-  ])('of lists has the fewest operations: %s', (_, from, to, operations) => expect(diffJson(from, to)).toEqual(operations))
+  ])('the difference of two lists has the fewest operations: %s', (_, from, to, operations) =>
+    expect(diffJson(from, to)).toEqual(operations),
+  )
 
-  test('of lists has no more operations than their edit distance', () => {
+  test('the difference of two lists has no more operations than their edit distance', () => {
     const list = fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 8 })
     fc.assert(
       fc.property(list, list, (from, to) => {
@@ -170,7 +172,7 @@ describe('JSON patch', () => {
     return 1 + Math.min(editDistance(as, bs), editDistance(as, [b, ...bs]), editDistance([a, ...as], bs))
   }
 
-  test('does not depend on the order of members', () => {
+  test('the difference does not depend on the order of members', () => {
     const turned = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(turned)
       if (typeof value !== 'object' || value === null) return value
@@ -189,7 +191,7 @@ describe('JSON patch', () => {
     )
   })
 
-  test('of very long lists is computed index by index', () => {
+  test('the difference of very long lists is computed index by index', () => {
     const from = Array.from({ length: 1000 }, (_, index) => index)
     const to = from.map((item) => item + 0.5)
     expect(applyJsonPatch(from, diffJson(from, to))).toEqual(to)

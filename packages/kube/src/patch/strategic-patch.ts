@@ -44,7 +44,7 @@ function mergeObject(object: Members, patch: Members, schema: JSONSchema | undef
   for (const [key, order] of orders) {
     const list = getMember(object, key)
     if (Object.hasOwn(patch, key) || !Array.isArray(list)) continue
-    setMember(object, key, arranged(list, order, list, strategyOf(propertyOf(schema, key)).mergeKey))
+    setMember(object, key, sortByOrder(list, order, list, strategyOf(propertyOf(schema, key)).mergeKey))
   }
   return object
 }
@@ -75,11 +75,11 @@ function mergeMember(
     const merged = merges
       ? mergeList(current, change, mergeKey, schema?.items)
       : { list: withoutDirectives(change) as unknown[], added: [] }
-    setMember(object, key, merges ? arranged(merged.list, order ?? merged.added, current, mergeKey) : merged.list)
+    setMember(object, key, merges ? sortByOrder(merged.list, order ?? merged.added, current, mergeKey) : merged.list)
   } else {
     const plain = withoutDirectives(change)
     if (plain === undefined) delete object[key]
-    else setMember(object, key, Array.isArray(plain) && order ? arranged(plain, order, [], mergeKey) : plain)
+    else setMember(object, key, Array.isArray(plain) && order ? sortByOrder(plain, order, [], mergeKey) : plain)
   }
 }
 
@@ -110,10 +110,10 @@ function mergeList(
     for (const value of [...current, ...patch]) if (!list.has(valueKey(value))) list.set(valueKey(value), value)
     return { list: [...list.values()], added: [...patch] }
   }
-  if (mergeKey === undefined) throw rejected('cannot merge lists without merge key')
+  if (mergeKey === undefined) throw patchError('cannot merge lists without merge key')
   const keyOf = (item: unknown): unknown => {
-    if (!isRecord(item)) throw rejected(`expected a map[string]interface {}, but received a ${goKind(item)}`)
-    if (!Object.hasOwn(item, mergeKey)) throw rejected(`map: ${goText(item)} does not contain declared merge key: ${mergeKey}`)
+    if (!isRecord(item)) throw patchError(`expected a map[string]interface {}, but received a ${goKind(item)}`)
+    if (!Object.hasOwn(item, mergeKey)) throw patchError(`map: ${goText(item)} does not contain declared merge key: ${mergeKey}`)
     return item[mergeKey]
   }
   const isDirective = (item: unknown): item is Members => isRecord(item) && Object.hasOwn(item, Directive)
@@ -127,7 +127,7 @@ function mergeList(
       if (gone.size === 0) current.forEach(keyOf)
       gone.add(valueKey(deleted))
     } else if (item[Directive] === 'replace') replaces = true
-    else if (item[Directive] === 'merge') throw rejected('merging lists cannot yet be specified in the patch')
+    else if (item[Directive] === 'merge') throw patchError('merging lists cannot yet be specified in the patch')
     else throw unknownDirective(item)
   }
   if (replaces) return { list: added, added }
@@ -156,7 +156,7 @@ function firstPlaces(list: readonly unknown[], keyOf: (item: unknown) => unknown
  * Sorts the items that `order` names by that order. The others keep their order, and their place relative to the named items in `current`
  * as far as possible; without a known place, named items come first.
  */
-function arranged(
+function sortByOrder(
   list: readonly unknown[],
   order: readonly unknown[],
   current: readonly unknown[],
@@ -190,7 +190,7 @@ function elementOrders(patch: Members): Map<string, unknown[]> {
   for (const key of Object.keys(patch)) {
     if (!key.startsWith(SetOrder)) continue
     const order = patch[key]
-    if (!Array.isArray(order)) throw rejected(`expected a []interface {}, but received a ${goKind(order)}`)
+    if (!Array.isArray(order)) throw patchError(`expected a []interface {}, but received a ${goKind(order)}`)
     orders.set(key.slice(SetOrder.length + 1), order)
   }
   return orders
@@ -204,7 +204,7 @@ function checkOrder(patch: readonly unknown[], order: readonly unknown[], mergeK
   let next = 0
   for (const place of order) if (next < items.length && equal(idOf(items[next]), idOf(place))) next++
   if (next < items.length) {
-    throw rejected(`The order in patch list:\n${goText(patch)}\n doesn't match ${SetOrder} list:\n${goText(order)}\n`)
+    throw patchError(`The order in patch list:\n${goText(patch)}\n doesn't match ${SetOrder} list:\n${goText(order)}\n`)
   }
 }
 
@@ -245,9 +245,9 @@ function withoutDirectives(value: unknown): unknown {
   return plain
 }
 
-const rejected = (message: string): StatusError => new StatusError('', message)
+const patchError = (message: string): StatusError => new StatusError('', message)
 const unknownDirective = (patch: Members): StatusError =>
-  rejected(`unknown patch type: ${goText(patch[Directive])} in map: ${goText(patch)}`)
+  patchError(`unknown patch type: ${goText(patch[Directive])} in map: ${goText(patch)}`)
 
 const goKind = (value: unknown): string =>
   isRecord(value) ? 'map[string]interface {}' : Array.isArray(value) ? '[]interface {}' : typeof value

@@ -136,13 +136,13 @@ describe('validation', () => {
   test.each<[string, JSONSchema, unknown, string[]]>([
     ['a required field at the root of the value', props({}, { required: ['a'] }), {}, ['spec.a: Required value']],
     [
-      'a boolean where a 32-bit integer belongs',
+      'a boolean instead of a 32-bit integer',
       { type: 'integer', format: 'int32' },
       true,
       ['spec: Invalid value: "": spec in body must be of type int32: ""'],
     ],
     [
-      'a string where an integer belongs',
+      'a string instead of an integer',
       { type: 'integer', format: 'int32' },
       'x',
       ['spec: Invalid value: "string": spec in body must be of type integer: "string"'],
@@ -173,7 +173,7 @@ describe('validation', () => {
         'spec.metadata.ownerReferences.uid: Invalid value: "": must not be empty',
       ] as string[],
     ],
-    ['whole numbers where numbers belong', { type: 'number' }, 3, []],
+    ['a whole number instead of a float', { type: 'number' }, 3, []],
     ['length in characters, not in UTF-16 units', { type: 'string', maxLength: 2 }, '😀😀', []],
     [
       'an enumeration of numbers',

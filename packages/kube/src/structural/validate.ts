@@ -272,7 +272,7 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
     const quoted = JSON.stringify(path)
     let count = 1
     if (any.length > 0) {
-      const branches = tried(any, value, path, true)
+      const branches = tryBranches(any, value, path, true)
       const valid = branches.find((branch) => branch.errors.length === 0)
       if (!valid) errors.push(withoutField(`${quoted} must validate at least one schema (anyOf)`))
       const selected = valid ?? closest(branches)
@@ -280,7 +280,7 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
       count += selected.count
     }
     if (one.length > 0) {
-      const branches = tried(one, value, path, false)
+      const branches = tryBranches(one, value, path, false)
       const valid = branches.filter((branch) => branch.errors.length === 0)
       if (valid.length === 1) count += valid[0]!.count
       else {
@@ -290,7 +290,7 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
       }
     }
     if (all.length > 0) {
-      const branches = tried(all, value, path, false)
+      const branches = tryBranches(all, value, path, false)
       const valid = branches.filter((branch) => branch.errors.length === 0).length
       for (const branch of branches) {
         appendAll(errors, branch.errors)
@@ -300,7 +300,7 @@ function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
         errors.push(withoutField(`${quoted} must validate all the schemas (allOf)${valid === 0 ? '. None validated' : ''}`))
       }
     }
-    if (none && tried([none], value, path, false)[0]!.errors.length === 0) {
+    if (none && tryBranches([none], value, path, false)[0]!.errors.length === 0) {
       errors.push(withoutField(`${quoted} must not validate the schema (not)`))
     }
     return count
@@ -312,7 +312,7 @@ interface Branch {
   readonly count: number
 }
 
-function tried(schemas: readonly Validate[], value: unknown, path: string, untilValid: boolean): Branch[] {
+function tryBranches(schemas: readonly Validate[], value: unknown, path: string, untilValid: boolean): Branch[] {
   const branches: Branch[] = []
   for (const validate of schemas) {
     const errors: FieldError[] = []

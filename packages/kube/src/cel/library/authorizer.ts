@@ -79,7 +79,7 @@ const check = ({ checkPermission, about }: PendingCheck, verb: string): Decision
   new Decision(checkPermission({ ...about, verb } as PermissionQuery))
 
 /** Selectors do not affect any authorizer here, so they are ignored. */
-const unchanged = (pending: PendingCheck): PendingCheck => pending
+const ignoreSelector = (pending: PendingCheck): PendingCheck => pending
 
 export const authorizer: Library = {
   'Authorizer.path(string): PathCheck': extend('PathCheck', 'path'),
@@ -89,8 +89,8 @@ export const authorizer: Library = {
   'ResourceCheck.subresource(string): ResourceCheck': extend('ResourceCheck', 'subresource'),
   'ResourceCheck.namespace(string): ResourceCheck': extend('ResourceCheck', 'namespace'),
   'ResourceCheck.name(string): ResourceCheck': extend('ResourceCheck', 'name'),
-  'ResourceCheck.fieldSelector(string): ResourceCheck': unchanged,
-  'ResourceCheck.labelSelector(string): ResourceCheck': unchanged,
+  'ResourceCheck.fieldSelector(string): ResourceCheck': ignoreSelector,
+  'ResourceCheck.labelSelector(string): ResourceCheck': ignoreSelector,
   'ResourceCheck.check(string): Decision': check,
   'PathCheck.check(string): Decision': check,
   'Decision.allowed(): bool': ({ allowed }: Decision) => allowed,

@@ -53,7 +53,8 @@ const Formats: { readonly [name: string]: Check } = {
   datetime: known('date-time', 'invalid datetime'),
 }
 
-const named = (name: string): Optional => (Object.hasOwn(Formats, name) ? new Optional(new Format(name, Formats[name]!)) : none)
+const formatNamed = (name: string): Optional =>
+  Object.hasOwn(Formats, name) ? new Optional(new Format(name, Formats[name]!)) : none
 
 function validate({ check }: Format, text: string): Optional {
   const problems = check(text)
@@ -61,7 +62,7 @@ function validate({ check }: Format, text: string): Optional {
 }
 
 export const format: Library = {
-  'format.named(string): optional<Format>': named,
+  'format.named(string): optional<Format>': formatNamed,
   'Format.validate(string): optional<list<string>>': validate,
   ...Object.fromEntries(
     Object.entries(Formats).map(([name, check]) => [`format.${name}(): Format`, () => new Format(name, check)]),

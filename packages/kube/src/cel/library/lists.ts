@@ -93,7 +93,7 @@ function range(end: bigint): CelList {
 }
 
 /** Implements the macro `sortBy`: sorts the items by their keys. */
-function sortedBy(list: CelList, keys: CelList): CelList {
+function sortByKeys(list: CelList, keys: CelList): CelList {
   const pairs = list.values().map((value, index) => ({ value, key: keys.at(index) }))
   return new CelList(pairs.sort((a, b) => compareValues(a.key, b.key) ?? 0).map(({ value }) => value))
 }
@@ -104,7 +104,7 @@ export const lists: Library = {
       [`list<${type}>.isSorted(): bool`, isSorted],
       [`list<${type}>.min(): ${type}`, extreme('min', 1)],
       [`list<${type}>.max(): ${type}`, extreme('max', -1)],
-      [`list<T>.@sortByAssociatedKeys(list<${type}>): list<T>`, sortedBy],
+      [`list<T>.@sortByAssociatedKeys(list<${type}>): list<T>`, sortByKeys],
       [
         `list<${type}>.sort(): list<${type}>`,
         (list: CelList) => new CelList([...list.values()].sort((a, b) => compareValues(a, b) ?? 0)),

@@ -61,7 +61,7 @@ function readIP(text: string): IP | undefined {
   return long === undefined || long >> 32n === 0xffffn ? undefined : new IP(128, long)
 }
 
-function parsedIP(text: string): IP {
+function parseIP(text: string): IP {
   const ip = readIP(text)
   if (!ip)
     throw new EvaluationError(`IP Address ${JSON.stringify(text)} parse error during conversion from string: unable to parse IP`)
@@ -89,7 +89,7 @@ function readCIDR(text: string): CIDR | undefined {
   return new CIDR(ip, Number(length))
 }
 
-function parsedCIDR(text: string): CIDR {
+function parseCIDR(text: string): CIDR {
   const cidr = readCIDR(text)
   if (!cidr)
     throw new EvaluationError(`network address parse error during conversion from string: ${JSON.stringify(text)} is not a CIDR`)
@@ -106,7 +106,7 @@ const containsIP = (cidr: CIDR, ip: IP): boolean =>
 const containsCIDR = (outer: CIDR, inner: CIDR): boolean => outer.length <= inner.length && containsIP(outer, inner.ip)
 
 /** Whether one of the networks contains the address. */
-const within = (ip: IP, ...networks: string[]): boolean => networks.some((network) => containsIP(parsedCIDR(network), ip))
+const within = (ip: IP, ...networks: string[]): boolean => networks.some((network) => containsIP(parseCIDR(network), ip))
 const isUnspecified = ({ address }: IP) => address === 0n
 const isLoopback = (ip: IP) => within(ip, '127.0.0.0/8', '::1/128')
 const isLinkLocalUnicast = (ip: IP) => within(ip, '169.254.0.0/16', 'fe80::/10')
@@ -116,9 +116,9 @@ const isGlobalUnicast = (ip: IP) =>
 const cidrText = ({ ip, length }: CIDR) => `${textOf(ip)}/${length}`
 
 export const net: Library = {
-  'ip(string): IP': parsedIP,
+  'ip(string): IP': parseIP,
   'isIP(string): bool': (text: string) => readIP(text) !== undefined,
-  'ip.isCanonical(string): bool': (text: string) => textOf(parsedIP(text)) === text,
+  'ip.isCanonical(string): bool': (text: string) => textOf(parseIP(text)) === text,
   'string(IP): string': textOf,
   'IP.family(): int': ({ bits }: IP) => (bits === 32 ? 4n : 6n),
   'IP.isUnspecified(): bool': isUnspecified,
@@ -127,13 +127,13 @@ export const net: Library = {
     within(ip, '224.0.0.0/24') || (ip.bits === 128 && ((ip.address >> 112n) & 0xff0fn) === 0xff02n),
   'IP.isLinkLocalUnicast(): bool': isLinkLocalUnicast,
   'IP.isGlobalUnicast(): bool': isGlobalUnicast,
-  'cidr(string): CIDR': parsedCIDR,
+  'cidr(string): CIDR': parseCIDR,
   'isCIDR(string): bool': (text: string) => readCIDR(text) !== undefined,
   'string(CIDR): string': cidrText,
   'CIDR.containsIP(IP): bool': containsIP,
-  'CIDR.containsIP(string): bool': (cidr: CIDR, text: string) => containsIP(cidr, parsedIP(text)),
+  'CIDR.containsIP(string): bool': (cidr: CIDR, text: string) => containsIP(cidr, parseIP(text)),
   'CIDR.containsCIDR(CIDR): bool': containsCIDR,
-  'CIDR.containsCIDR(string): bool': (cidr: CIDR, text: string) => containsCIDR(cidr, parsedCIDR(text)),
+  'CIDR.containsCIDR(string): bool': (cidr: CIDR, text: string) => containsCIDR(cidr, parseCIDR(text)),
   'CIDR.ip(): IP': ({ ip }: CIDR) => ip,
   'CIDR.masked(): CIDR': masked,
   'CIDR.prefixLength(): int': ({ length }: CIDR) => BigInt(length),

@@ -15,7 +15,7 @@ class QuantityValue extends Opaque {
   }
 }
 
-function parsed(text: string): QuantityValue {
+function parse(text: string): QuantityValue {
   try {
     return new QuantityValue(parseQuantity(text))
   } catch (err) {
@@ -41,20 +41,20 @@ function asInteger(value: QuantityValue): bigint {
   return value.quantity.nano / One
 }
 
-const moved = ({ quantity }: QuantityValue, nano: bigint) => new QuantityValue({ ...quantity, nano: quantity.nano + nano })
+const addNano = ({ quantity }: QuantityValue, nano: bigint) => new QuantityValue({ ...quantity, nano: quantity.nano + nano })
 const order = (a: QuantityValue, b: QuantityValue): number => compareQuantities(a.quantity, b.quantity)
 
 export const quantity: Library = {
-  'quantity(string): Quantity': parsed,
+  'quantity(string): Quantity': parse,
   'isQuantity(string): bool': isQuantity,
   'sign(Quantity): int': ({ quantity: { nano } }: QuantityValue) => (nano > 0n ? 1n : nano < 0n ? -1n : 0n),
   'Quantity.isInteger(): bool': isInteger,
   'Quantity.asInteger(): int': asInteger,
   'Quantity.asApproximateFloat(): double': ({ quantity: { nano } }: QuantityValue) => Number(nano) / 1e9,
-  'Quantity.add(Quantity): Quantity': (a: QuantityValue, b: QuantityValue) => moved(a, b.quantity.nano),
-  'Quantity.add(int): Quantity': (a: QuantityValue, b: bigint) => moved(a, b * One),
-  'Quantity.sub(Quantity): Quantity': (a: QuantityValue, b: QuantityValue) => moved(a, -b.quantity.nano),
-  'Quantity.sub(int): Quantity': (a: QuantityValue, b: bigint) => moved(a, -b * One),
+  'Quantity.add(Quantity): Quantity': (a: QuantityValue, b: QuantityValue) => addNano(a, b.quantity.nano),
+  'Quantity.add(int): Quantity': (a: QuantityValue, b: bigint) => addNano(a, b * One),
+  'Quantity.sub(Quantity): Quantity': (a: QuantityValue, b: QuantityValue) => addNano(a, -b.quantity.nano),
+  'Quantity.sub(int): Quantity': (a: QuantityValue, b: bigint) => addNano(a, -b * One),
   'Quantity.isGreaterThan(Quantity): bool': (a: QuantityValue, b: QuantityValue) => order(a, b) > 0,
   'Quantity.isLessThan(Quantity): bool': (a: QuantityValue, b: QuantityValue) => order(a, b) < 0,
   'Quantity.compareTo(Quantity): int': (a: QuantityValue, b: QuantityValue) => BigInt(Math.sign(order(a, b))),

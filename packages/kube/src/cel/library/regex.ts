@@ -3,7 +3,7 @@ import { RE2JS } from 're2js'
 import type { Library } from '../signature.ts'
 import { CelList, EvaluationError } from '../value.ts'
 
-function compiled(pattern: string): RE2JS {
+function compile(pattern: string): RE2JS {
   try {
     return RE2JS.compile(pattern)
   } catch (err) {
@@ -12,7 +12,7 @@ function compiled(pattern: string): RE2JS {
 }
 
 function findAll(text: string, pattern: string, limit = -1n): string[] {
-  const matcher = compiled(pattern).matcher(text)
+  const matcher = compile(pattern).matcher(text)
   const found: string[] = []
   while ((limit < 0n || found.length < Number(limit)) && matcher.find()) found.push(matcher.group() ?? '')
   return found

@@ -21,7 +21,7 @@ const Digits = '0|[1-9]\\d*'
 const Form = new RegExp(`^(${Digits})\\.(${Digits})\\.(${Digits})(?:-([0-9A-Za-z.-]+))?(?:\\+([0-9A-Za-z.-]+))?$`)
 
 function read(text: string, normalize = false): Semver | undefined {
-  const parts = Form.exec(normalize ? normalized(text) : text)
+  const parts = Form.exec(normalize ? normalizeVersion(text) : text)
   if (!parts) return undefined
   const [, major = '', minor = '', patch = '', pre, build] = parts
   const identifiers = pre?.split('.') ?? []
@@ -31,14 +31,14 @@ function read(text: string, normalize = false): Semver | undefined {
 }
 
 /** Removes the prefix `v` and leading zeros, and pads the version to three numbers. */
-function normalized(text: string): string {
+function normalizeVersion(text: string): string {
   const [, numbers = '', rest = ''] = /^v?([0-9.]*)(.*)$/s.exec(text)!
   const parts = numbers.split('.').map((part) => part.replace(/^0+(?=\d)/, ''))
   while (parts.length < 3 && rest === '') parts.push('0')
   return parts.join('.') + rest
 }
 
-function parsed(text: string, normalize = false): Semver {
+function parse(text: string, normalize = false): Semver {
   const version = read(text, normalize)
   if (!version)
     throw new EvaluationError(`semver parse error during conversion from string: ${JSON.stringify(text)} is not a version`)
@@ -67,8 +67,8 @@ function compareIdentifiers(a: string, b: string): number {
 }
 
 export const semver: Library = {
-  'semver(string): Semver': (text: string) => parsed(text),
-  'semver(string, bool): Semver': parsed,
+  'semver(string): Semver': (text: string) => parse(text),
+  'semver(string, bool): Semver': parse,
   'isSemver(string): bool': (text: string) => read(text) !== undefined,
   'isSemver(string, bool): bool': (text: string, normalize: boolean) => read(text, normalize) !== undefined,
   'Semver.major(): int': ({ numbers }: Semver) => numbers[0],

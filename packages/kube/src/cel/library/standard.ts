@@ -19,7 +19,7 @@ import {
 import { codePoints, concatBytes } from './text.ts'
 import { durationOf, durationTextOf, timestampOf, timestampText } from './time.ts'
 
-const checked = (value: bigint): bigint => {
+const checkInt64 = (value: bigint): bigint => {
   if (BigInt.asIntN(64, value) !== value) throw new EvaluationError('integer overflow')
   return value
 }
@@ -50,13 +50,13 @@ export const operators: Library = {
   '_[?_](optional<map<K, V>>, K): optional<V>': () => null,
 
   '!_(bool): bool': (a: boolean) => !a,
-  '-_(int): int': (a: bigint) => checked(-a),
+  '-_(int): int': (a: bigint) => checkInt64(-a),
   '-_(double): double': (a: number) => -a,
-  '_+_(int, int): int': (a: bigint, b: bigint) => checked(a + b),
-  '_-_(int, int): int': (a: bigint, b: bigint) => checked(a - b),
-  '_*_(int, int): int': (a: bigint, b: bigint) => checked(a * b),
-  '_/_(int, int): int': (a: bigint, b: bigint) => checked(a / nonZero(b, b === 0n, 'division by zero')),
-  '_%_(int, int): int': (a: bigint, b: bigint) => checked(a % nonZero(b, b === 0n, 'modulus by zero')),
+  '_+_(int, int): int': (a: bigint, b: bigint) => checkInt64(a + b),
+  '_-_(int, int): int': (a: bigint, b: bigint) => checkInt64(a - b),
+  '_*_(int, int): int': (a: bigint, b: bigint) => checkInt64(a * b),
+  '_/_(int, int): int': (a: bigint, b: bigint) => checkInt64(a / nonZero(b, b === 0n, 'division by zero')),
+  '_%_(int, int): int': (a: bigint, b: bigint) => checkInt64(a % nonZero(b, b === 0n, 'modulus by zero')),
   '_+_(uint, uint): uint': (a: Uint, b: Uint) => new Uint(a.value + b.value),
   '_-_(uint, uint): uint': (a: Uint, b: Uint) => new Uint(a.value - b.value),
   '_*_(uint, uint): uint': (a: Uint, b: Uint) => new Uint(a.value * b.value),
@@ -66,9 +66,9 @@ export const operators: Library = {
   '_-_(double, double): double': (a: number, b: number) => a - b,
   '_*_(double, double): double': (a: number, b: number) => a * b,
   '_/_(double, double): double': (a: number, b: number) => a / b,
-  '_+_(string, string): string': (a: string, b: string) => joined(a, b),
+  '_+_(string, string): string': (a: string, b: string) => concatText(a, b),
   '_+_(bytes, bytes): bytes': concatBytes,
-  '_+_(list<T>, list<T>): list<T>': concatenated,
+  '_+_(list<T>, list<T>): list<T>': concatLists,
   '_+_(timestamp, duration): timestamp': (a: Timestamp, b: Duration) => new Timestamp(a.nanos + b.nanos),
   '_+_(duration, timestamp): timestamp': (a: Duration, b: Timestamp) => new Timestamp(a.nanos + b.nanos),
   '_+_(duration, duration): duration': (a: Duration, b: Duration) => new Duration(a.nanos + b.nanos),
@@ -90,13 +90,13 @@ export const operators: Library = {
 /** Length limit of strings that expressions create, well above the size limit of an object. */
 const MaxText = 16 * 1024 * 1024
 
-function joined(a: string, b: string): string {
+function concatText(a: string, b: string): string {
   if (a.length + b.length > MaxText) throw new EvaluationError('string is too long')
   return a + b
 }
 
 /** Upstream: sets are united; lists with map keys are merged by key. */
-function concatenated(a: CelList, b: CelList): CelList {
+function concatLists(a: CelList, b: CelList): CelList {
   const [left, right] = [a.values(), b.values()]
   const { kind } = a
   if (kind === 'set') return new List([...left, ...right.filter((one) => !contains(a, one))], undefined, kind)
@@ -115,7 +115,7 @@ function integerOf(text: string): bigint {
   return value
 }
 
-function truncated(value: number, low: number, high: number): bigint {
+function truncate(value: number, low: number, high: number): bigint {
   if (Number.isNaN(value) || value <= low || value >= high) throw new EvaluationError('integer overflow')
   return BigInt(Math.trunc(value))
 }
@@ -144,7 +144,7 @@ function booleanOf(text: string): boolean {
   throw notA('bool')
 }
 
-function decoded(bytes: Uint8Array): string {
+function decodeUTF8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
@@ -154,14 +154,14 @@ function decoded(bytes: Uint8Array): string {
 
 export const conversions: Library = {
   'int(int): int': (a: bigint) => a,
-  'int(uint): int': (a: Uint) => checked(a.value),
-  'int(double): int': (a: number) => truncated(a, -(2 ** 63), 2 ** 63),
+  'int(uint): int': (a: Uint) => checkInt64(a.value),
+  'int(double): int': (a: number) => truncate(a, -(2 ** 63), 2 ** 63),
   'int(string): int': integerOf,
   'int(timestamp): int': (a: Timestamp) => (a.nanos - (((a.nanos % Second) + Second) % Second)) / Second,
   'int(duration): int': (a: Duration) => a.nanos,
   'uint(uint): uint': (a: Uint) => a,
   'uint(int): uint': (a: bigint) => new Uint(a),
-  'uint(double): uint': (a: number) => new Uint(truncated(a, -1, 2 ** 64)),
+  'uint(double): uint': (a: number) => new Uint(truncate(a, -1, 2 ** 64)),
   'uint(string): uint': (a: string) => {
     if (!/^\+?\d+$/.test(a) || BigInt(a) >= 2n ** 64n) throw notA('uint')
     return new Uint(BigInt(a))
@@ -175,7 +175,7 @@ export const conversions: Library = {
   'string(uint): string': (a: Uint) => a.value.toString(),
   'string(double): string': doubleText,
   'string(bool): string': (a: boolean) => String(a),
-  'string(bytes): string': decoded,
+  'string(bytes): string': decodeUTF8,
   'string(timestamp): string': timestampText,
   'string(duration): string': durationTextOf,
   'bool(bool): bool': (a: boolean) => a,

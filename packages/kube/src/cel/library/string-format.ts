@@ -25,15 +25,15 @@ function clause(verb: string, value: Value, precision: number | undefined): stri
     case 's':
       return formatValue(value)
     case 'd':
-      if (typeof value === 'number' && !Number.isFinite(value)) return infinite(value)
+      if (typeof value === 'number' && !Number.isFinite(value)) return infiniteText(value)
       if (whole === undefined) throw wrong('decimal clause can only be used on integers')
       return whole.toString()
     case 'f':
       if (number === undefined) throw wrong('fixed-point clause can only be used on doubles')
-      return Number.isFinite(number) ? fixed(number, precision ?? 6) : infinite(number)
+      return Number.isFinite(number) ? fixedText(number, precision ?? 6) : infiniteText(number)
     case 'e': {
       if (number === undefined) throw wrong('scientific clause can only be used on doubles')
-      if (!Number.isFinite(number)) return infinite(number)
+      if (!Number.isFinite(number)) return infiniteText(number)
       const text = number.toExponential(Math.min(precision ?? 6, 100))
       return text.replace(/e([+-])(\d)$/, 'e$10$2')
     }
@@ -55,7 +55,7 @@ function clause(verb: string, value: Value, precision: number | undefined): stri
   }
 }
 
-const infinite = (value: number): string => (Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity')
+const infiniteText = (value: number): string => (Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity')
 
 function hex(value: Value): string | undefined {
   const bytes = typeof value === 'string' ? new TextEncoder().encode(value) : value
@@ -64,7 +64,7 @@ function hex(value: Value): string | undefined {
 }
 
 /** Numbers from 1e21 on, which `toFixed` prints with an exponent, are integers. */
-function fixed(value: number, digits: number): string {
+function fixedText(value: number, digits: number): string {
   // Go rounds halves to the even neighbour, JavaScript up.
   const isHalf = digits === 0 && Math.abs(value % 1) === 0.5
   if (isHalf) return (2 * Math.round(value / 2)).toFixed(0)
@@ -75,7 +75,7 @@ function fixed(value: number, digits: number): string {
 function formatValue(value: Value): string {
   if (value === null) return 'null'
   if (typeof value === 'string') return value
-  if (typeof value === 'number') return Number.isFinite(value) ? doubleText(value) : infinite(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? doubleText(value) : infiniteText(value)
   if (typeof value === 'bigint' || typeof value === 'boolean') return String(value)
   if (value instanceof Uint) return value.value.toString()
   if (value instanceof Uint8Array) return new TextDecoder().decode(value)

@@ -65,7 +65,7 @@ function join(list: CelList, separator = ''): string {
   return parts.join(separator)
 }
 
-const ascii = (text: string, pattern: RegExp, change: (part: string) => string): string => text.replaceAll(pattern, change)
+const changeASCII = (text: string, pattern: RegExp, change: (part: string) => string): string => text.replaceAll(pattern, change)
 
 const Letters: { readonly [letter: string]: string } = {
   '\x07': '\\a',
@@ -85,8 +85,8 @@ export const strings: Library = {
   'string.indexOf(string, int): int': indexOf,
   'string.lastIndexOf(string): int': lastIndexOf,
   'string.lastIndexOf(string, int): int': lastIndexOf,
-  'string.lowerAscii(): string': (text: string) => ascii(text, /[A-Z]+/g, (part) => part.toLowerCase()),
-  'string.upperAscii(): string': (text: string) => ascii(text, /[a-z]+/g, (part) => part.toUpperCase()),
+  'string.lowerAscii(): string': (text: string) => changeASCII(text, /[A-Z]+/g, (part) => part.toLowerCase()),
+  'string.upperAscii(): string': (text: string) => changeASCII(text, /[a-z]+/g, (part) => part.toUpperCase()),
   'string.replace(string, string): string': replace,
   'string.replace(string, string, int): string': replace,
   'string.split(string): list<string>': split,

@@ -37,7 +37,7 @@ function read(text: string): URLValue | undefined {
   return new URLValue(text, { scheme: (scheme ?? '').toLowerCase(), host, path, query })
 }
 
-function parsed(text: string): URLValue {
+function parse(text: string): URLValue {
   const value = read(text)
   if (!value)
     throw new EvaluationError(
@@ -53,7 +53,7 @@ function queryOf({ query }: URLValue): LiteralMap {
 }
 
 export const url: Library = {
-  'url(string): URL': parsed,
+  'url(string): URL': parse,
   'isURL(string): bool': (text: string) => read(text) !== undefined,
   'URL.getScheme(): string': ({ scheme }: URLValue) => scheme,
   'URL.getHost(): string': ({ host }: URLValue) => host,
