@@ -1,4 +1,4 @@
-import { Cluster, Machine } from '@capstan/api'
+import { Cluster, Machine, MachineHealthCheck, RemediateMachineAnnotation } from '@capstan/api'
 import type { Change, Store } from '@capstan/apiserver'
 import type { Client } from '@capstan/kube'
 import { isReason, resourceName, seconds, VirtualClock } from '@capstan/kube'
@@ -21,9 +21,10 @@ interface Step {
 }
 
 /** Steps of the user, each idempotent. */
-const steps: readonly Step[] = [
+const stepsOfUser = (): readonly Step[] => [
   { act: (client) => createFrom(client, new URL('class.yaml', demo)), wait: 0 },
   { act: (client) => createFrom(client, new URL('cluster.yaml', demo)), wait: seconds(60) },
+  { act: remediateOnce(), wait: seconds(60) },
   {
     act: (client) => client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } }),
     wait: seconds(120),
@@ -32,6 +33,22 @@ const steps: readonly Step[] = [
 ]
 const unlessGone = (err: unknown) => {
   if (!isReason(err, 'NotFound')) throw err
+}
+
+/** Has a MachineHealthCheck replace the Machine of `steady`; repeated, it marks the same Machine as unhealthy, if that still exists. */
+function remediateOnce(): Step['act'] {
+  const label = 'topology.cluster.x-k8s.io/deployment-name'
+  let unhealthy: string | undefined
+  return async (client) => {
+    const check = { metadata: key, spec: { clusterName: key.name, selector: { matchLabels: { [label]: 'steady' } } } }
+    await client.create(MachineHealthCheck, check).catch((err: unknown) => {
+      if (!isReason(err, 'AlreadyExists')) throw err
+    })
+    const { items } = await client.list(Machine, { namespace: key.namespace, labelSelector: `${label}=steady` })
+    unhealthy ??= items[0]!.metadata.name
+    const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
+    await client.patch(Machine, { ...key, name: unhealthy }, { type: 'merge', body }).catch(unlessGone)
+  }
 }
 
 const hooks = [
@@ -91,6 +108,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     for (const { hook, answer } of env?.hooks ?? []) if (answer.kind === 'go' && !passed.includes(hook)) passed.push(hook)
   }
 
+  const steps = stepsOfUser()
   let env = (await whileAlive(start())) ?? undefined
   for (let step = 0; step < steps.length; ) {
     if (env) {
@@ -142,7 +160,8 @@ const expected: Omit<Ending, 'commits'> = {
   wasUpgraded: true,
   machines: {
     'control-plane v1.36.0': 1,
-    'steady v1.36.0': 1,
+    // One of them replaces the unhealthy one.
+    'steady v1.36.0': 2,
     'elastic v1.36.0': 1,
     'control-plane v1.36.1': 1,
     'steady v1.36.1': 1,
