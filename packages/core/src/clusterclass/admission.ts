@@ -36,7 +36,7 @@ export const clusterClassAdmission: Admission = admission<ClusterClass>({
       ...namingErrors(clusterClass),
       ...variableDefinitionErrors(clusterClass.spec.variables ?? []),
       ...patchErrors(clusterClass.spec),
-      ...(oldObject ? stillUsedErrors(clusterClass, oldObject, await clustersOf(clusterClass, reader)) : []),
+      ...(oldObject ? inUseErrors(clusterClass, oldObject, await clustersOf(clusterClass, reader)) : []),
     ]
   },
 })
@@ -87,8 +87,8 @@ function namingErrors({ spec }: ClusterClass): FieldError[] {
   ]
 }
 
-/** Errors for classes, patches or variables that were removed while Clusters still need them. */
-function stillUsedErrors({ spec }: ClusterClass, { spec: before }: ClusterClass, clusters: readonly Cluster[]): FieldError[] {
+/** Errors for MachineDeployment classes and Kubernetes versions that an update removes although Clusters use them. */
+function inUseErrors({ spec }: ClusterClass, { spec: before }: ClusterClass, clusters: readonly Cluster[]): FieldError[] {
   const offered = new Set((spec.workers?.machineDeployments ?? []).map((one) => one.class))
   const lost = (before.workers?.machineDeployments ?? []).map((one) => one.class).filter((name) => !offered.has(name))
   return clusters.flatMap(({ metadata, spec: { topology } }) => {

@@ -71,7 +71,7 @@ async function aWorld(script: HookScript = {}) {
 const everyTemplate = [DevClusterTemplate, DevControlPlaneTemplate, DevMachineTemplate, DevConfigTemplate]
 
 describe('the controller', () => {
-  test('owns the templates, and publishes variables by name', async () => {
+  test('adopts the templates, and publishes variables by name', async () => {
     const world = await aWorld()
     await world.templates(...everyTemplate)
     const schema = { openAPIV3Schema: { type: 'string' } }

@@ -9,11 +9,11 @@ import { matchesName } from '../topology/inline-patch.ts'
 export const patchErrors = (spec: ClusterClassSpec): FieldError[] =>
   (spec.patches ?? []).flatMap((patch, index, all) => {
     const path = `spec.patches[${index}]`
-    const twice = all.findIndex(({ name }) => name === patch.name) < index
+    const isDuplicate = all.findIndex(({ name }) => name === patch.name) < index
     return [
       ...(patch.name === '' ? [required(`${path}.name`, 'patch name must be defined')] : []),
       ...(patch.name === 'inline' ? [required(`${path}.name`, '"inline" can not be used as the name of a patch')] : []),
-      ...(twice
+      ...(isDuplicate
         ? [
             invalid(
               `${path}.name`,
@@ -60,15 +60,15 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
   const at = `${path}.matchResources`
   const names = [...(machineDeploymentClass?.names ?? []), ...(machinePoolClass?.names ?? [])]
   if (!infrastructureCluster && !controlPlane && names.length === 0) {
-    return [invalid(path, printed(withoutEmptyLists(selector)), 'no selector enabled')]
+    return [invalid(path, indentedJson(withoutEmptyLists(selector)), 'no selector enabled')]
   }
-  const means = (...refs: (TemplateRef | undefined)[]) =>
+  const refersTo = (...refs: (TemplateRef | undefined)[]) =>
     refs.some((ref) => ref?.apiVersion === selector.apiVersion && ref.kind === selector.kind)
   const errors: FieldError[] = []
-  if (infrastructureCluster && !means(spec.infrastructure.templateRef)) {
+  if (infrastructureCluster && !refersTo(spec.infrastructure.templateRef)) {
     errors.push(invalid(`${at}.infrastructureCluster`, true, 'selector is enabled but does not match the infrastructure ref'))
   }
-  if (controlPlane && !means(spec.controlPlane.templateRef, spec.controlPlane.machineInfrastructure?.templateRef)) {
+  if (controlPlane && !refersTo(spec.controlPlane.templateRef, spec.controlPlane.machineInfrastructure?.templateRef)) {
     const problem = 'selector is enabled but matches neither the controlPlane ref nor the controlPlane machineInfrastructure ref'
     errors.push(invalid(`${at}.controlPlane`, true, problem))
   }
@@ -85,7 +85,7 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
         continue
       }
       const matched = (classes ?? []).filter((one) => matchesName(pattern, one.class))
-      if (!matched.some((one) => means(one.bootstrap.templateRef, one.infrastructure.templateRef))) {
+      if (!matched.some((one) => refersTo(one.bootstrap.templateRef, one.infrastructure.templateRef))) {
         const problem = `selector is enabled but matches neither the bootstrap ref nor the infrastructure ref of a ${what} class`
         errors.push(invalid(name, pattern, problem))
       }
@@ -100,7 +100,7 @@ function patternProblem(pattern: string): string | undefined {
 }
 
 /** Upstream prints these values as indented JSON, in the order of its fields. */
-const printed = (value: object): string => JSON.stringify(value, undefined, 2)
+const indentedJson = (value: object): string => JSON.stringify(value, undefined, 2)
 /** Drops empty lists, as Go's JSON encoding does. */
 function withoutEmptyLists(selector: PatchSelector): object {
   const { machineDeploymentClass, machinePoolClass, ...others } = selector.matchResources
@@ -112,7 +112,7 @@ function withoutEmptyLists(selector: PatchSelector): object {
   }
   return { ...selector, matchResources }
 }
-const printedPatch = ({ op, path, value, valueFrom }: JSONPatch): string => printed({ op, path, value, valueFrom })
+const printedPatch = ({ op, path, value, valueFrom }: JSONPatch): string => indentedJson({ op, path, value, valueFrom })
 
 function jsonPatchErrors(patch: JSONPatch, at: string, spec: ClusterClassSpec): FieldError[] {
   const { op, value, valueFrom } = patch
@@ -131,7 +131,7 @@ function jsonPatchErrors(patch: JSONPatch, at: string, spec: ClusterClassSpec): 
       template === undefined
         ? 'valueFrom must set either template or variable'
         : 'valueFrom can not set both template and variable'
-    errors.push(invalid(`${at}.valueFrom`, printed({ variable, template }), problem))
+    errors.push(invalid(`${at}.valueFrom`, indentedJson({ variable, template }), problem))
   }
   if (template !== undefined) appendAll(errors, templateErrors(template, `${at}.valueFrom.template`, 'valueFrom.template'))
   if (variable !== undefined && !isKnownVariable(variable, spec)) {

@@ -1,4 +1,4 @@
-/** Reconciles a ClusterClass: owns its templates, reports outdated apiVersions, and publishes its variables. */
+/** Reconciles a ClusterClass: adopts its templates, reports outdated apiVersions, and publishes its variables. */
 import { ClusterClass, ClusterClassConditions, ConditionOrder, isPaused, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, reconcileObject, requeue, wait } from '@capstan/controller'
 import {
@@ -86,7 +86,7 @@ async function reconcileTemplateRefs(scope: Scope, context: ReconcileContext): P
   await context.watch(CustomResourceDefinition, () => [])
   for (const ref of templateRefsOf(clusterClass.spec)) {
     try {
-      await ownTemplate(clusterClass, ref, context)
+      await adoptTemplate(clusterClass, ref, context)
       const latest = apiVersionOf((await externalKind(context.cache, contractRefOf(ref))).kind)
       if (latest !== ref.apiVersion) outdated.push({ ref, latest })
     } catch (err) {
@@ -100,7 +100,7 @@ async function reconcileTemplateRefs(scope: Scope, context: ReconcileContext): P
   throw new AggregateError(errors, text)
 }
 
-async function ownTemplate(clusterClass: ClusterClass, ref: TemplateRef, context: ReconcileContext): Promise<void> {
+async function adoptTemplate(clusterClass: ClusterClass, ref: TemplateRef, context: ReconcileContext): Promise<void> {
   const { cache, client, signal } = context
   const { kind } = await externalKindOf(cache, ref)
   await context.watch(kind, concernedClasses)

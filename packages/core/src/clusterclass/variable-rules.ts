@@ -18,10 +18,10 @@ import {
 export const variableDefinitionErrors = (variables: readonly ClusterClassVariable[], at = 'spec.variables'): FieldError[] =>
   variables.flatMap((variable, index) => {
     const path = `${at}[${variable.name}]`
-    const twice = variables.findIndex(({ name }) => name === variable.name) < index
+    const isDuplicate = variables.findIndex(({ name }) => name === variable.name) < index
     return [
       ...nameErrors(variable.name, path),
-      ...(twice
+      ...(isDuplicate
         ? [
             invalid(
               `${path}.name`,
@@ -45,9 +45,10 @@ const Types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError[] {
   if (!isRecord(schema)) return [invalid(path, schema, 'must be a schema')]
   const { type, properties, additionalProperties, items } = schema
-  const free = schema['x-kubernetes-int-or-string'] === true || schema['x-kubernetes-preserve-unknown-fields'] === true
+  const acceptsAnyType = schema['x-kubernetes-int-or-string'] === true || schema['x-kubernetes-preserve-unknown-fields'] === true
   const errors: FieldError[] = []
-  if (type === undefined && !free) errors.push(required(`${path}.type`, 'must not be empty for specified object fields'))
+  if (type === undefined && !acceptsAnyType)
+    errors.push(required(`${path}.type`, 'must not be empty for specified object fields'))
   if (type !== undefined && !Types.includes(type as string)) errors.push(notSupported(`${path}.type`, type, Types))
   if (properties !== undefined && additionalProperties !== undefined) {
     errors.push(forbidden(path, 'additionalProperties and properties are mutually exclusive'))
@@ -60,8 +61,8 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
   if (items !== undefined) appendAll(errors, schemaErrors(items, `${path}.items`))
   else if (type === 'array') errors.push(required(`${path}.items`, 'must be specified'))
   if (!isRoot) return errors
-  const ofRules = ruleErrors(schema as JSONSchema, { path, canCompile: errors.length === 0, isRoot: false })
-  appendAll(errors, ofRules.map(withMemberName))
+  const celErrors = ruleErrors(schema as JSONSchema, { path, canCompile: errors.length === 0, isRoot: false })
+  appendAll(errors, celErrors.map(withMemberName))
   // Defaults, examples and enum values must be valid by their schema. The check of the root schema includes nested schemas, but runs only
   // if the root schema is valid.
   if (errors.length === 0) appendAll(errors, exampleErrors(schema, path))
@@ -82,7 +83,7 @@ function patternErrors(pattern: string, path: string): FieldError[] {
 }
 
 /** Upstream validates examples without a field path: its texts contain only the path inside the example. */
-function atExample({ type, field, text }: FieldError, at: string): FieldError {
+function withPathOfExample({ type, field, text }: FieldError, at: string): FieldError {
   const inside = field.slice('value'.length)
   const separator = inside.startsWith('[') ? '.' : ''
   return { type, field: `${at}${separator}${inside}`, text: text.replace(/value([.[][^ ]*)? in body/, '$1 in body') }
@@ -94,7 +95,7 @@ function exampleErrors(schema: Record<string, unknown>, path: string): FieldErro
   const check = (value: unknown, at: string, against: object) => {
     const compiled = structural({ type: 'object', properties: { value: against as JSONSchema } })
     const wrong = compiled.validateSchema({ value })
-    for (const error of wrong) errors.push(atExample(error, at))
+    for (const error of wrong) errors.push(withPathOfExample(error, at))
     if (wrong.length === 0) for (const { detail } of compiled.validateRules({ value })) errors.push(invalid(at, value, detail))
     const unknown = compiled.prune({ value: draft(value) })
     if (unknown.length > 0) errors.push(invalid(at, value, `field(s) ${unknown.join(', ')} are not specified in the schema`))

@@ -34,14 +34,14 @@ export class DiscoveredVariables {
     { cache, clock, signal, outside }: ReconcileContext,
   ): Promise<Discovered> {
     const config = cache.peek(ExtensionConfig, { name: configOf(handler) })
-    const question = stableText([handler, config?.metadata.resourceVersion, settings ?? {}, clusterClass.metadata.namespace])
+    const cacheKey = stableText([handler, config?.metadata.resourceVersion, settings ?? {}, clusterClass.metadata.namespace])
     const now = clock.elapsed()
-    const known = this.#answers.get(question)
+    const known = this.#answers.get(cacheKey)
     if (known && known.expires > now) return known.variables
     const options = { ...(settings ? { settings } : {}), signal }
     const { variables = [] } = await outside(() => this.#runtime.call(DiscoverVariables, clusterClass, handler, {}, options))
     for (const [old, { expires }] of this.#answers) if (expires <= now) this.#answers.delete(old)
-    this.#answers.set(question, { expires: now + minutes(10), variables })
+    this.#answers.set(cacheKey, { expires: now + minutes(10), variables })
     return variables
   }
 }
@@ -90,7 +90,7 @@ export async function classVariables(
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, [first, ...others]]) => ({
       name,
-      definitionsConflict: others.some((other) => !isSame(first!, other)),
+      definitionsConflict: others.some((other) => !isSameDefinition(first!, other)),
       definitions: [first!, ...others],
     }))
 }
@@ -112,7 +112,7 @@ const definitionOf = (
 })
 
 /** In a schema, false and absent are equal. */
-const isSame = (a: Definition, b: Definition): boolean =>
+const isSameDefinition = (a: Definition, b: Definition): boolean =>
   a.required === b.required &&
   equal(withoutFalse(a.schema), withoutFalse(b.schema)) &&
   equal(a.deprecatedV1Beta1Metadata, b.deprecatedV1Beta1Metadata)
