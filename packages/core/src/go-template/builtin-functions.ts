@@ -10,13 +10,13 @@ export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
   not: goFunction(['any'], (value) => !truth(value)),
   eq: variadic(['any'], 'any', (first, ...others) => {
     if (others.length === 0) throw new Error('missing argument for comparison')
-    return others.some((other) => same(first, other))
+    return others.some((other) => isEqual(first, other))
   }),
-  ne: goFunction(['any', 'any'], (a, b) => !same(a, b)),
-  lt: goFunction(['any', 'any'], (a, b) => order(a, b) < 0),
-  le: goFunction(['any', 'any'], (a, b) => order(a, b) <= 0),
-  gt: goFunction(['any', 'any'], (a, b) => order(a, b) > 0),
-  ge: goFunction(['any', 'any'], (a, b) => order(a, b) >= 0),
+  ne: goFunction(['any', 'any'], (a, b) => !isEqual(a, b)),
+  lt: goFunction(['any', 'any'], (a, b) => compare(a, b) < 0),
+  le: goFunction(['any', 'any'], (a, b) => compare(a, b) <= 0),
+  gt: goFunction(['any', 'any'], (a, b) => compare(a, b) > 0),
+  ge: goFunction(['any', 'any'], (a, b) => compare(a, b) >= 0),
   len: goFunction(['any'], (value) => {
     if (typeof value === 'string') return BigInt(byteLength(value))
     if (Array.isArray(value)) return BigInt(value.length)
@@ -25,7 +25,7 @@ export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
   }),
   index: variadic(['any'], 'any', (of, ...keys) => {
     if (of === null) throw new Error('index of untyped nil')
-    return keys.reduce<Value>(item, of)
+    return keys.reduce<Value>(itemAt, of)
   }),
   slice: variadic(['any'], 'any', (of, ...bounds) => slice(of, bounds)),
   print: variadic([], 'any', (...values) => sprint(values)),
@@ -43,11 +43,11 @@ export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
   }),
 }
 
-const isNothing = (value: Value): value is null | undefined => value === null || value === undefined
-const isBasic = (value: Value): boolean => !isNothing(value) && typeof value !== 'object'
+const isNil = (value: Value): value is null | undefined => value === null || value === undefined
+const isBasic = (value: Value): boolean => !isNil(value) && typeof value !== 'object'
 
-function same(a: Value, b: Value): boolean {
-  if (isNothing(a) || isNothing(b)) return isNothing(a) && isNothing(b)
+function isEqual(a: Value, b: Value): boolean {
+  if (isNil(a) || isNil(b)) return isNil(a) && isNil(b)
   if (isBasic(a) && isBasic(b)) {
     if (typeof a !== typeof b) throw incompatible(a, b)
     return a === b
@@ -56,7 +56,7 @@ function same(a: Value, b: Value): boolean {
   throw new Error(`non-comparable type ${text(a)}: ${typeName(a)}`)
 }
 
-function order(a: Value, b: Value): number {
+function compare(a: Value, b: Value): number {
   for (const value of [a, b]) {
     if (!isBasic(value)) throw new Error(`invalid type for comparison`)
   }
@@ -68,28 +68,28 @@ function order(a: Value, b: Value): number {
 const incompatible = (a: Value, b: Value): Error =>
   new Error(`incompatible types for comparison: ${typeName(a)} and ${typeName(b)}`)
 
-function item(of: Value, key: Value): Value {
-  if (isNothing(of)) throw new Error('index of nil pointer')
+function itemAt(of: Value, key: Value): Value {
+  if (isNil(of)) throw new Error('index of nil pointer')
   if (typeof of === 'string') {
     const at = position(key, byteLength(of))
     return BigInt(Buffer.from(of)[at]!)
   }
   if (Array.isArray(of)) return of[position(key, of.length)]
   if (!isMap(of)) throw new Error(`can't index item of type ${typeName(of)}`)
-  if (isNothing(key)) throw new Error('value is nil; should be of type string')
+  if (isNil(key)) throw new Error('value is nil; should be of type string')
   if (typeof key !== 'string') throw new Error(`value has type ${typeName(key)}; should be string`)
   return has(of, key) ? of[key] : null
 }
 
 function position(key: Value, length: number): number {
-  if (isNothing(key)) throw new Error('cannot index slice/array with nil')
+  if (isNil(key)) throw new Error('cannot index slice/array with nil')
   if (typeof key !== 'bigint') throw new Error(`cannot index slice/array with type ${typeName(key)}`)
   if (key < 0n || key >= BigInt(length)) throw new Error(`index out of range: ${key}`)
   return Number(key)
 }
 
 function slice(of: Value, bounds: readonly Value[]): Value {
-  if (isNothing(of)) throw new Error('slice of untyped nil')
+  if (isNil(of)) throw new Error('slice of untyped nil')
   if (bounds.length > 3) throw new Error(`too many slice indexes: ${bounds.length}`)
   if (typeof of === 'string' && bounds.length === 3) throw new Error('cannot 3-index slice a string')
   if (typeof of !== 'string' && !Array.isArray(of)) throw new Error(`can't slice item of type ${typeName(of)}`)

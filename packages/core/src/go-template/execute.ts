@@ -1,5 +1,5 @@
 /** Executes a parsed template over data. Upstream: Go's text/template/exec.go, for data as encoding/json decodes it. */
-import { bounded, LargestText, quote, text } from './format.ts'
+import { limited, LargestText, quote, text } from './format.ts'
 import type { Branch, Command, Node, Operand, Pipe, Statement } from './node.ts'
 import { nodeText } from './node.ts'
 import type { Definitions } from './parser.ts'
@@ -320,11 +320,11 @@ export function execute({ name, source, definitions, functions, missingKeyFails 
     }
     const typeAt = (index: number): ParameterType => parameters[index] ?? rest ?? 'any'
     const values = args.map((argument, index) => argumentValue(dot, argument, typeAt(index)))
-    if (piped !== Nothing) values.push(checked(piped, typeAt(values.length)))
+    if (piped !== Nothing) values.push(checkType(piped, typeAt(values.length)))
     try {
       // oxlint-disable-next-line capstan/no-spread-arguments -- too many arguments fail the template, as any other error of the call does
       const answer = called.call(...values)
-      return typeof answer === 'string' ? bounded(answer) : answer
+      return typeof answer === 'string' ? limited(answer) : answer
     } catch (err) {
       current = at
       return fail(`error calling ${name}: ${err instanceof Error ? err.message : String(err)}`)
@@ -338,7 +338,7 @@ export function execute({ name, source, definitions, functions, missingKeyFails 
       return zero !== undefined ? zero : fail(`cannot assign nil to ${GoTypes[type]}`)
     }
     const value = operandValue(dot, argument)
-    if (argument.type !== 'constant') return checked(value, type)
+    if (argument.type !== 'constant') return checkType(value, type)
     // Untyped constants take the parameter's type where possible.
     if (type === 'float64' && typeof value === 'bigint') return Number(value)
     if (type === 'int' && typeof value === 'number' && Number.isInteger(value)) return BigInt(value)
@@ -350,7 +350,7 @@ export function execute({ name, source, definitions, functions, missingKeyFails 
     return value
   }
 
-  function checked(value: Value, type: ParameterType): Value {
+  function checkType(value: Value, type: ParameterType): Value {
     if (value === undefined) {
       const zero = zeroOf(type)
       return zero !== undefined ? zero : fail(`invalid value; expected ${GoTypes[type]}`)

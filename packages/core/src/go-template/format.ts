@@ -67,7 +67,7 @@ const WidestField = 10_000
 /** `fmt.Sprintf`. Mistakes are printed inline, as by Go: `%!d(string=x)`, `%!d(MISSING)`, `%!(EXTRA int=1)`. */
 export function sprintf(format: string, values: readonly Value[]): string {
   let next = 0
-  const star = (given: string | undefined): number | undefined => {
+  const widthOrPrecision = (given: string | undefined): number | undefined => {
     if (given === undefined) return undefined
     if (given !== '*') return Math.min(Number(given), WidestField)
     const value = values[next++]
@@ -75,10 +75,10 @@ export function sprintf(format: string, values: readonly Value[]): string {
   }
   let out = format.replace(DirectivePattern, (_, flags: string, width?: string, precision?: string, verb = '') => {
     if (verb === '%') return '%'
-    const directive: Directive = { flags, width: star(width), precision: star(precision), verb }
+    const directive: Directive = { flags, width: widthOrPrecision(width), precision: widthOrPrecision(precision), verb }
     if (verb === '') return '%!(NOVERB)'
     if (next >= values.length) return `%!${verb}(MISSING)`
-    return formatted(values[next++], directive)
+    return formatValue(values[next++], directive)
   })
   if (next < values.length) {
     const extra = values.slice(next).map((value) => (value == null ? '<nil>' : `${typeName(value)}=${text(value)}`))
@@ -87,11 +87,11 @@ export function sprintf(format: string, values: readonly Value[]): string {
   return out
 }
 
-function formatted(value: Value, directive: Directive): string {
+function formatValue(value: Value, directive: Directive): string {
   const { verb } = directive
-  if (verb === 'T') return padded(typeName(value), directive)
-  if (verb === 'v') return padded(directive.flags.includes('#') ? goSyntax(value) : plain(value, directive), directive)
-  const member = (item: Value): string => (item == null ? '<nil>' : formatted(item, directive))
+  if (verb === 'T') return pad(typeName(value), directive)
+  if (verb === 'v') return pad(directive.flags.includes('#') ? goSyntax(value) : formatDefault(value, directive), directive)
+  const member = (item: Value): string => (item == null ? '<nil>' : formatValue(item, directive))
   if (Array.isArray(value)) return `[${value.map(member).join(' ')}]`
   if (value !== undefined && isMap(value)) {
     return `map[${sortedKeys(value)
@@ -100,16 +100,16 @@ function formatted(value: Value, directive: Directive): string {
   }
   const body = byVerb(value instanceof GoStruct ? value.text : value, directive)
   if (body === undefined) return wrongVerb(value, verb)
-  return padded(body, directive)
+  return pad(body, directive)
 }
 
 const wrongVerb = (value: Value, verb: string): string =>
   value == null ? `%!${verb}(<nil>)` : `%!${verb}(${typeName(value)}=${text(value)})`
 
-const plain = (value: Value, directive: Directive): string => {
-  if (typeof value === 'bigint') return signed(String(value), directive)
+const formatDefault = (value: Value, directive: Directive): string => {
+  if (typeof value === 'bigint') return withSign(String(value), directive)
   if (typeof value === 'number' && directive.precision !== undefined) return byVerb(value, { ...directive, verb: 'g' }) ?? ''
-  return typeof value === 'number' ? signed(floatText(value), directive) : text(value)
+  return typeof value === 'number' ? withSign(floatText(value), directive) : text(value)
 }
 
 /** `%#v`: the value as Go source. */
@@ -123,7 +123,7 @@ function goSyntax(value: Value): string {
   return value == null ? 'interface {}(nil)' : text(value)
 }
 
-const signed = (digits: string, { flags }: Directive): string => {
+const withSign = (digits: string, { flags }: Directive): string => {
   if (digits.startsWith('-') || digits.startsWith('+')) return digits
   return flags.includes('+') ? `+${digits}` : flags.includes(' ') ? ` ${digits}` : digits
 }
@@ -135,7 +135,7 @@ function byVerb(value: Value, directive: Directive): string | undefined {
     const cut = precision === undefined ? value : Array.from(value).slice(0, precision).join('')
     if (verb === 's') return cut
     if (verb === 'q') return flags.includes('#') && !cut.includes('`') ? `\`${cut}\`` : quote(cut)
-    if (verb === 'x' || verb === 'X') return cased(Buffer.from(cut).toString('hex'), verb)
+    if (verb === 'x' || verb === 'X') return withCase(Buffer.from(cut).toString('hex'), verb)
     return undefined
   }
   if (typeof value === 'boolean') return verb === 't' ? String(value) : undefined
@@ -143,8 +143,8 @@ function byVerb(value: Value, directive: Directive): string | undefined {
     const base = { d: 10, b: 2, o: 8, O: 8, x: 16, X: 16 }[verb]
     if (base !== undefined) {
       const prefix = verb === 'O' ? '0o' : flags.includes('#') ? ({ b: '0b', o: '0', x: '0x', X: '0X' }[verb] ?? '') : ''
-      const digits = cased((value < 0n ? -value : value).toString(base), verb).padStart(precision ?? 0, '0')
-      return signed(`${value < 0n ? '-' : ''}${prefix}${digits}`, directive)
+      const digits = withCase((value < 0n ? -value : value).toString(base), verb).padStart(precision ?? 0, '0')
+      return withSign(`${value < 0n ? '-' : ''}${prefix}${digits}`, directive)
     }
     if (verb === 'c' || verb === 'q') return verb === 'c' ? rune(value) : `'${quote(rune(value)).slice(1, -1)}'`
     if (verb === 'U') return `U+${value.toString(16).toUpperCase().padStart(4, '0')}`
@@ -153,23 +153,23 @@ function byVerb(value: Value, directive: Directive): string | undefined {
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) return 'eEfFgG'.includes(verb) ? floatText(value) : undefined
     const digits = Math.min(precision ?? 6, 100)
-    if (verb === 'f' || verb === 'F') return signed(value.toFixed(digits), directive)
-    if (verb === 'e' || verb === 'E') return signed(cased(exponentText(value.toExponential(digits)), verb), directive)
-    if (verb === 'g' || verb === 'G') return signed(cased(general(value, precision), verb), directive)
+    if (verb === 'f' || verb === 'F') return withSign(value.toFixed(digits), directive)
+    if (verb === 'e' || verb === 'E') return withSign(withCase(exponentText(value.toExponential(digits)), verb), directive)
+    if (verb === 'g' || verb === 'G') return withSign(withCase(formatGeneral(value, precision), verb), directive)
   }
   return undefined
 }
 
-function general(value: number, precision: number | undefined): string {
+function formatGeneral(value: number, precision: number | undefined): string {
   if (precision === undefined) return floatText(value, 21)
   const rounded = Number(value.toPrecision(Math.min(Math.max(precision, 1), 100)))
   return floatText(rounded, Math.max(precision, 1))
 }
 
 const rune = (code: bigint): string => (code >= 0n && code <= 0x10ffffn ? String.fromCodePoint(Number(code)) : '\ufffd')
-const cased = (digits: string, verb: string): string => (verb === verb.toUpperCase() ? digits.toUpperCase() : digits)
+const withCase = (digits: string, verb: string): string => (verb === verb.toUpperCase() ? digits.toUpperCase() : digits)
 
-function padded(body: string, { flags, width, verb }: Directive): string {
+function pad(body: string, { flags, width, verb }: Directive): string {
   if (width === undefined) return body
   const missing = width - Array.from(body).length
   if (missing <= 0) return body
@@ -182,8 +182,8 @@ function padded(body: string, { flags, width, verb }: Directive): string {
 /** Largest text that a template or one of its functions may produce. */
 export const LargestText = 1024 * 1024
 
-/** @throws when `text` is longer than `LargestText` */
-export function bounded(text: string): string {
+/** Returns the text. @throws Error when it is longer than `LargestText` */
+export function limited(text: string): string {
   if (byteLength(text) > LargestText) throw new Error(`text is larger than ${LargestText} bytes`)
   return text
 }

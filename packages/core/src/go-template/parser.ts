@@ -275,7 +275,7 @@ export function parse(name: string, source: string, isFunction: (name: string) =
     if (kind === 'dot' || kind === 'nil') return { type: kind, pos }
     if (kind === 'field') return { type: 'field', pos, names: [text.slice(1)] }
     if (kind === 'variable') {
-      defined(text, pos)
+      checkDefined(text, pos)
       return { type: 'variable', pos, names: [text] }
     }
     if (kind === 'leftParen') {
@@ -295,13 +295,13 @@ export function parse(name: string, source: string, isFunction: (name: string) =
     return stringValue(found)
   }
 
-  function defined(variable: string, pos: number): void {
+  function checkDefined(variable: string, pos: number): void {
     if (!variables.includes(variable)) fail(`undefined variable ${quote(variable)}`, pos)
   }
 
   const stringValue = (found: Token): string => {
     if (found.kind === 'rawString') return found.text.slice(1, -1)
-    return unquoted(found.text) ?? fail('invalid syntax', found.pos)
+    return unquote(found.text) ?? fail('invalid syntax', found.pos)
   }
 
   const { body: main } = statements(true)
@@ -355,12 +355,12 @@ const badNumber = (source: string): string =>
   `${/^[+-]?[0-9_]+$/.test(source) ? 'integer overflow' : 'illegal number syntax'}: ${quote(source)}`
 
 function charValue(source: string): Value {
-  const char = unquoted(`"${source.slice(1, -1).replaceAll('"', '\\"').replaceAll("\\'", "'")}"`)
+  const char = unquote(`"${source.slice(1, -1).replaceAll('"', '\\"').replaceAll("\\'", "'")}"`)
   return char !== undefined && Array.from(char).length === 1 ? BigInt(char.codePointAt(0)!) : undefined
 }
 
 /** Parses a Go string literal in double quotes; returns `undefined` for an invalid escape. */
-function unquoted(source: string): string | undefined {
+function unquote(source: string): string | undefined {
   const bytes: number[] = []
   const pattern = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|([abfnrtv\\"]))|[^\\]/gsu
   const inner = source.slice(1, -1)

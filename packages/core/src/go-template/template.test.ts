@@ -54,7 +54,7 @@ describe('an error contains its position', () => {
       '{{define "in"}}\n{{.z}}{{end}}{{template "in" .}}',
       'template: t:2:2: executing "in" at <.z>: map has no entry for key "z"',
     ],
-    ['columns count bytes', 'é{{.x}}', 'template: t:1:4: executing "t" at <.x>: map has no entry for key "x"'],
+    ['the column in bytes', 'é{{.x}}', 'template: t:1:4: executing "t" at <.x>: map has no entry for key "x"'],
   ])('%s', (_, template, error) => {
     expect(outcome(template, {}, { missingKey: 'error' })).toEqual({ error })
   })

@@ -22,7 +22,7 @@ const claim = (more: Partial<IPAddressClaim['spec']> = {}): IPAddressClaim => ({
 type Claims = IPAddressClaim | Error | undefined
 
 /** Returns the rejection, or `allowed`. */
-async function answer(
+async function admit(
   of: typeof ipAddressAdmission,
   object: KubeObject,
   oldObject?: KubeObject,
@@ -43,25 +43,25 @@ async function answer(
     return (err as StatusError).message
   }
 }
-const created = (more: Partial<IPAddress['spec']>, stored?: Claims) =>
-  answer(ipAddressAdmission, address(more), undefined, stored)
+const admitNew = (more: Partial<IPAddress['spec']>, stored?: Claims) =>
+  admit(ipAddressAdmission, address(more), undefined, stored)
 
 test('an address and its gateway must be IP addresses, with a prefix that fits', async () => {
-  expect(await created({})).toBe('allowed')
-  expect(await created({ address: 'fe80::1', prefix: 128 })).toBe('allowed')
-  expect(await created({ address: '10.0.0' })).toBe('spec.address: Invalid value: "10.0.0": not a valid IP address')
-  expect(await created({ prefix: 64 })).toBe('spec.prefix: Invalid value: 64: prefix is too large for an IPv4 address')
-  expect(await created({ address: 'x', gateway: '42' })).toBe(
+  expect(await admitNew({})).toBe('allowed')
+  expect(await admitNew({ address: 'fe80::1', prefix: 128 })).toBe('allowed')
+  expect(await admitNew({ address: '10.0.0' })).toBe('spec.address: Invalid value: "10.0.0": not a valid IP address')
+  expect(await admitNew({ prefix: 64 })).toBe('spec.prefix: Invalid value: 64: prefix is too large for an IPv4 address')
+  expect(await admitNew({ address: 'x', gateway: '42' })).toBe(
     '[spec.address: Invalid value: "x": not a valid IP address, spec.gateway: Invalid value: "42": not a valid IP address]',
   )
 })
 
 test('an address must come from the pool of its claim, if the claim exists', async () => {
-  expect(await created({}, claim())).toBe('allowed')
-  expect(await created({}, claim({ poolRef: { ...poolRef, name: 'other' } }))).toBe(
+  expect(await admitNew({}, claim())).toBe('allowed')
+  expect(await admitNew({}, claim({ poolRef: { ...poolRef, name: 'other' } }))).toBe(
     'spec.poolRef: Invalid value: {"name":"pool","kind":"Pool","apiGroup":"g.io"}: the referenced pool is different from the pool referenced by the claim this address should fulfill',
   )
-  expect(await created({}, new Error('broken'))).toBe('spec.claimRef: Internal error: failed to fetch claim: broken')
+  expect(await admitNew({}, new Error('broken'))).toBe('spec.claimRef: Internal error: failed to fetch claim: broken')
 })
 
 // Recorded from upstream's types and go-cmp v0.7.0.
@@ -129,21 +129,21 @@ test.each<[string, Partial<IPAddress['spec']>, string]>([
   }`,
   ],
 ])('a change of %s is rejected with the difference', async (_, more, diff) => {
-  expect(await answer(ipAddressAdmission, address(more), address())).toBe(
+  expect(await admit(ipAddressAdmission, address(more), address())).toBe(
     `spec: Forbidden: IPAddress spec is immutable. Diff: ${diff}`,
   )
 })
 
 test('rejects a changed spec of a claim, and accepts other changes of addresses and claims', async () => {
-  expect(await answer(ipAddressClaimAdmission, claim({ clusterName: 'b' }), claim())).toBe(
+  expect(await admit(ipAddressClaimAdmission, claim({ clusterName: 'b' }), claim())).toBe(
     `spec: Forbidden: IPAddressClaim spec is immutable. Diff: v1beta2.IPAddressClaimSpec{
 -   ClusterName: "a",
 +   ClusterName: "b",
     PoolRef:     {Name: "pool", Kind: "Pool", APIGroup: "g.io"},
   }`,
   )
-  expect(await answer(ipAddressClaimAdmission, { ...claim(), metadata: { ...metadata, labels: { a: 'b' } } }, claim())).toBe(
+  expect(await admit(ipAddressClaimAdmission, { ...claim(), metadata: { ...metadata, labels: { a: 'b' } } }, claim())).toBe(
     'allowed',
   )
-  expect(await answer(ipAddressAdmission, address(), address())).toBe('allowed')
+  expect(await admit(ipAddressAdmission, address(), address())).toBe('allowed')
 })

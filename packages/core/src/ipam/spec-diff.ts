@@ -49,7 +49,7 @@ function structDiff(before: Value, after: Value, type: GoStruct, indent: string)
     }
   }
   flush()
-  return [`${type.name}{`, ...aligned(rows, indent), `${indent}}`].join('\n')
+  return [`${type.name}{`, ...alignRows(rows, indent), `${indent}}`].join('\n')
 }
 
 /** Equal fields that go-cmp prints before and after a difference. */
@@ -64,7 +64,7 @@ const hasSameField = (was: Value, is: Value, { fields }: GoStruct): boolean =>
   Object.values(fields).some((of) => typeof of === 'string' && equal(was[of] ?? '', is[of] ?? ''))
 
 /** Aligns values in one column across consecutive single-line rows. */
-function aligned(rows: readonly (Row | string)[], indent: string): string[] {
+function alignRows(rows: readonly (Row | string)[], indent: string): string[] {
   const lines: string[] = []
   let block: Row[] = []
   const flush = () => {

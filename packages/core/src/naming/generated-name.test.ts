@@ -22,12 +22,12 @@ describe('a name from a template', () => {
 
   test.each([
     [
-      'unknown value',
+      'an unknown field',
       '{{ .machine.name }}',
       'rendering template: template: template name generator:1:11: executing "template name generator" at <.machine.name>: map has no entry for key "machine"',
     ],
     [
-      'no template',
+      'an action that is not closed',
       '{{ .cluster.name',
       'parsing template "{{ .cluster.name": template: template name generator:1: unclosed action',
     ],
@@ -36,7 +36,7 @@ describe('a name from a template', () => {
       '{{ upper .cluster.name }}',
       'parsing template "{{ upper .cluster.name }}": template: template name generator:1: function "upper" not defined',
     ],
-  ])('is rejected: %s', (_, template, error) => {
+  ])('is not rendered for %s', (_, template, error) => {
     expect(() => nameFromTemplate(template, data, seededRandom(1))).toThrow(error)
   })
 })

@@ -21,11 +21,11 @@ export type NameData = { readonly [object: string]: { readonly [field: string]: 
  * @throws Error when the template is invalid, or refers to missing data
  */
 export function nameFromTemplate(template: string, data: NameData, random: Random): string {
-  const name = rendered(parsed(template), { ...data, random: randomSuffix(random, SuffixLength) })
+  const name = render(parse(template), { ...data, random: randomSuffix(random, SuffixLength) })
   return name.length > LongestName ? simpleName(name, random) : name
 }
 
-function parsed(template: string): GoTemplate {
+function parse(template: string): GoTemplate {
   try {
     return goTemplate('template name generator', template, { missingKey: 'error', textFunctions: false })
   } catch (err) {
@@ -33,7 +33,7 @@ function parsed(template: string): GoTemplate {
   }
 }
 
-function rendered(of: GoTemplate, data: object): string {
+function render(of: GoTemplate, data: object): string {
   try {
     return of.render(data)
   } catch (err) {

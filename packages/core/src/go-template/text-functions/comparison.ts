@@ -20,8 +20,8 @@ export const comparisonFunctions: Readonly<Record<string, TemplateFunction>> = {
   kindIs: goFunction(['string', 'any'], (name, value) => name === kindName(value)),
   typeIsLike: goFunction(['string', 'any'], (name, value) => name === typeName(value) || `*${name}` === typeName(value)),
   deepEqual: goFunction(['any', 'any'], deepEqual),
-  semver: goFunction(['string'], (version) => versionStruct(parsed(version))),
-  semverCompare: goFunction(['string', 'string'], (constraint, version) => satisfies(constraint, parsed(version))),
+  semver: goFunction(['string'], (version) => versionStruct(parseVersion(version))),
+  semverCompare: goFunction(['string', 'string'], (constraint, version) => satisfies(constraint, parseVersion(version))),
 }
 
 export function deepEqual(a: Value, b: Value): boolean {
@@ -38,7 +38,7 @@ interface Version {
 }
 
 /** Parses a version; `v`, minor and patch are optional. */
-function parsed(original: string): Version {
+function parseVersion(original: string): Version {
   const [, major, minor, patch, rest = ''] =
     /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$/.exec(original) ?? []
   const found = major === undefined ? null : semver.parse(`${major}.${minor ?? 0}.${patch ?? 0}${rest}`)

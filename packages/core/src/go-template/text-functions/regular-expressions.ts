@@ -1,6 +1,6 @@
 /** Sprig's functions on regular expressions, with RE2 syntax: no pattern takes exponential time. Upstream: sprig v3, regex.go. */
 import { RE2JS } from 're2js'
-import { bounded, quote } from '../format.ts'
+import { limited, quote } from '../format.ts'
 import { stringOf } from './convert.ts'
 import type { TemplateFunction } from '../value.ts'
 import { goFunction } from '../value.ts'
@@ -15,10 +15,10 @@ const functions: Readonly<Record<string, TemplateFunction>> = {
     matches(pattern, value, count).map(({ groups }) => groups[0]!),
   ),
   regexReplaceAll: goFunction(['string', 'string', 'string'], (pattern, value, replacement) =>
-    replaced(pattern, value, ({ groups, names }) => expanded(replacement, groups, names)),
+    replaceMatches(pattern, value, ({ groups, names }) => expand(replacement, groups, names)),
   ),
   regexReplaceAllLiteral: goFunction(['string', 'string', 'string'], (pattern, value, replacement) =>
-    replaced(pattern, value, () => replacement),
+    replaceMatches(pattern, value, () => replacement),
   ),
   regexSplit: goFunction(['string', 'string', 'int'], (pattern, value, count) => {
     if (count === 0n) return []
@@ -76,18 +76,18 @@ function matches(pattern: string, value: string, count: bigint): Match[] {
   return found
 }
 
-function replaced(pattern: string, value: string, by: (match: Match) => string): string {
+function replaceMatches(pattern: string, value: string, by: (match: Match) => string): string {
   let out = ''
   let from = 0
   for (const match of matches(pattern, value, -1n)) {
-    out = bounded(out + value.slice(from, match.start) + by(match))
+    out = limited(out + value.slice(from, match.start) + by(match))
     from = match.end
   }
   return out + value.slice(from)
 }
 
 /** Go's `Expand`: `$1`, `$name`, `${1}`, `$$`; the longest name wins, and unknown groups are empty. */
-const expanded = (template: string, groups: Match['groups'], names: Match['names']): string =>
+const expand = (template: string, groups: Match['groups'], names: Match['names']): string =>
   template.replace(/\$(?:(\$)|(\w+)|\{(\w+)\})/g, (_, dollar?: string, plain?: string, braced?: string) => {
     if (dollar) return '$'
     const name = plain ?? braced ?? ''

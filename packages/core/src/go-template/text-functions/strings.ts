@@ -1,6 +1,6 @@
 /** Sprig's functions on strings. Upstream: Masterminds/sprig v3, strings.go and regex.go. */
 import { createHash } from 'node:crypto'
-import { bounded, LargestText, quote, text } from '../format.ts'
+import { limited, LargestText, quote, text } from '../format.ts'
 import type { TemplateFunction, Value } from '../value.ts'
 import { byteLength, byteSlice, goFunction, mapOf, variadic } from '../value.ts'
 import { isNil, stringOf, stringsOf } from './convert.ts'
@@ -24,8 +24,8 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   swapcase: onString((value) =>
     value.replace(/\p{L}/gu, (letter) => (letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase())),
   ),
-  trimAll: goFunction(['string', 'string'], (set, value) => trimmed(value, set)),
-  trimall: goFunction(['string', 'string'], (set, value) => trimmed(value, set)),
+  trimAll: goFunction(['string', 'string'], (set, value) => trimCharacters(value, set)),
+  trimall: goFunction(['string', 'string'], (set, value) => trimCharacters(value, set)),
   trimPrefix: goFunction(['string', 'string'], (prefix, value) =>
     value.startsWith(prefix) ? value.slice(prefix.length) : value,
   ),
@@ -55,8 +55,8 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
     if (width < 4n || value.length <= Number(width)) return value
     return `${value.slice(0, Number(width) - 3)}...`
   }),
-  indent: goFunction(['int', 'string'], (width, value) => indented(Number(width), value)),
-  nindent: goFunction(['int', 'string'], (width, value) => `\n${indented(Number(width), value)}`),
+  indent: goFunction(['int', 'string'], (width, value) => indentLines(Number(width), value)),
+  nindent: goFunction(['int', 'string'], (width, value) => `\n${indentLines(Number(width), value)}`),
   quote: variadic([], 'any', (...values) =>
     values
       .filter((value) => !isNil(value))
@@ -78,10 +78,12 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   plural: goFunction(['string', 'string', 'int'], (one, many, count) => (count === 1n ? one : many)),
   toString: goFunction(['any'], stringOf),
   toStrings: goFunction(['any'], stringsOf),
-  join: goFunction(['string', 'any'], (separator, values) => bounded(stringsOf(values).join(separator))),
-  split: goFunction(['string', 'string'], (separator, value) => numbered(parts(value, separator))),
-  splitList: goFunction(['string', 'string'], (separator, value) => parts(value, separator)),
-  splitn: goFunction(['string', 'int', 'string'], (separator, count, value) => numbered(parts(value, separator, Number(count)))),
+  join: goFunction(['string', 'any'], (separator, values) => limited(stringsOf(values).join(separator))),
+  split: goFunction(['string', 'string'], (separator, value) => numberedMap(splitText(value, separator))),
+  splitList: goFunction(['string', 'string'], (separator, value) => splitText(value, separator)),
+  splitn: goFunction(['string', 'int', 'string'], (separator, count, value) =>
+    numberedMap(splitText(value, separator, Number(count))),
+  ),
 
   b64enc: onString((value) => Buffer.from(value).toString('base64')),
   b64dec: onString((value) => {
@@ -95,14 +97,14 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   sha512sum: hash('sha512'),
 }
 
-function trimmed(value: string, set: string): string {
+function trimCharacters(value: string, set: string): string {
   const chars = Array.from(value)
   while (chars.length > 0 && set.includes(chars[0]!)) chars.shift()
   while (chars.length > 0 && set.includes(chars.at(-1)!)) chars.pop()
   return chars.join('')
 }
 
-function indented(width: number, value: string): string {
+function indentLines(width: number, value: string): string {
   if (width < 0) throw new Error('strings: negative Repeat count')
   if (width * value.split('\n').length > LargestText) throw new Error(`text is larger than ${LargestText} bytes`)
   const pad = ' '.repeat(width)
@@ -110,10 +112,10 @@ function indented(width: number, value: string): string {
 }
 
 /** At most `count` parts, the last of which contains the rest; a negative count means all. */
-function parts(value: string, separator: string, count = -1): string[] {
+function splitText(value: string, separator: string, count = -1): string[] {
   const all = separator === '' ? Array.from(value) : value.split(separator)
   if (count < 0 || all.length <= count) return all
   return count === 0 ? [] : [...all.slice(0, count - 1), all.slice(count - 1).join(separator)]
 }
 
-const numbered = (values: readonly string[]) => mapOf(values.map((value, index) => [`_${index}`, value]))
+const numberedMap = (values: readonly string[]) => mapOf(values.map((value, index) => [`_${index}`, value]))
