@@ -90,7 +90,7 @@ describe('a connection', () => {
     const accessor = anAccessor()
     await advance(seconds(60))
     expect(server.connects).toEqual([])
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(0)
     expect(reported).toEqual(['connected'])
     expect(accessor.connection?.nodesByProviderID('dev:///m1').map(({ metadata }) => metadata.name)).toEqual(['node-1'])
@@ -100,7 +100,7 @@ describe('a connection', () => {
   test('is retried with a backoff of at most about ten seconds', async () => {
     server.connect = 'refuses'
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(seconds(60))
     const gaps = server.connects.slice(1).map((at, index) => at - server.connects[index]!)
     expect(gaps[0]).toBeLessThan(300)
@@ -117,7 +117,7 @@ describe('a connection', () => {
   test('that keeps failing counts as one failure per thirty seconds', async () => {
     server.connect = 'refuses'
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     const failures: number[] = []
     for (let minute = 0; minute < 3; minute++) {
       await advance(seconds(20))
@@ -130,10 +130,10 @@ describe('a connection', () => {
     expect(accessor.health.consecutiveFailures).toBe(0)
   })
 
-  test('counts the same failures when the clock is set back', async () => {
+  test('that keeps failing counts the same when the clock is set back', async () => {
     server.connect = 'refuses'
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(seconds(20))
     clock.shift(-hours(1))
     await advance(minutes(2))
@@ -143,7 +143,7 @@ describe('a connection', () => {
   test('to an unresponsive server times out and is retried', async () => {
     server.connect = 'hangs'
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(seconds(25))
     expect(server.connects.length).toBe(3)
     expect(accessor.connection).toBeUndefined()
@@ -151,12 +151,12 @@ describe('a connection', () => {
 
   test('is reopened only when the kubeconfig changes', async () => {
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(0)
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(0)
     expect(server.connects.length).toBe(1)
-    accessor.want('b')
+    accessor.setKubeconfig('b')
     await advance(0)
     expect([server.connects.length, reported]).toEqual([2, ['connected', 'disconnected', 'connected']])
     expect(server.closed).toBeGreaterThan(0)
@@ -164,7 +164,7 @@ describe('a connection', () => {
 
   test('closes when the kubeconfig is removed', async () => {
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(0)
     accessor.close()
     const { probes } = server
@@ -176,7 +176,7 @@ describe('a connection', () => {
 describe('a probe', () => {
   test('is sent every ten seconds while there are no watch events', async () => {
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(0)
     server.probes = 0
     await advance(seconds(60))
@@ -187,7 +187,7 @@ describe('a probe', () => {
 
   test('is sent every ten seconds when the clock is set back', async () => {
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(0)
     server.probes = 0
     clock.shift(-hours(1))
@@ -198,7 +198,7 @@ describe('a probe', () => {
 
   test('has the same age after the clock is set back', async () => {
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(seconds(4))
     clock.shift(-hours(1))
     expect(accessor.health.lastProbeSuccess).toBe(clock.now() - seconds(4))
@@ -209,7 +209,7 @@ describe('a probe', () => {
 
   test('is skipped while the watch of Nodes delivers events', async () => {
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(0)
     server.probes = 0
     for (let i = 0; i < 12; i++) {
@@ -223,7 +223,7 @@ describe('a probe', () => {
 
   test('closes the connection after five consecutive failures; a success resets the count', async () => {
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(0)
     server.probe = 'fails'
     await advance(seconds(45))
@@ -239,7 +239,7 @@ describe('a probe', () => {
 
   test('times out after five seconds', async () => {
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(0)
     server.probe = 'hangs'
     await advance(seconds(14))
@@ -250,7 +250,7 @@ describe('a probe', () => {
 
   test('reconnects at once after an authentication failure', async () => {
     const accessor = anAccessor()
-    accessor.want('a')
+    accessor.setKubeconfig('a')
     await advance(0)
     server.probe = 'rejects'
     await advance(seconds(10))
@@ -267,7 +267,7 @@ test('reports changed Nodes with their previous state', async () => {
     if (event.kind === 'node')
       nodes.push(`${event.previous?.spec?.unschedulable ?? false} -> ${event.node.spec?.unschedulable ?? false}`)
   })
-  accessor.want('a')
+  accessor.setKubeconfig('a')
   await advance(0)
   push({ type: 'MODIFIED', object: aNode({ metadata: { resourceVersion: '2' }, spec: { unschedulable: true } }) })
   await advance(0)

@@ -125,7 +125,7 @@ export class ClusterAccessor {
   }
 
   /** Sets the kubeconfig to connect with; `undefined` disconnects. Does nothing if the kubeconfig has not changed. */
-  want(kubeconfig: string | undefined): void {
+  setKubeconfig(kubeconfig: string | undefined): void {
     if (kubeconfig === this.#kubeconfig) return
     this.#kubeconfig = kubeconfig
     this.#attempts = 0
@@ -133,15 +133,15 @@ export class ClusterAccessor {
   }
 
   close(): void {
-    this.want(undefined)
+    this.setKubeconfig(undefined)
   }
 
   #restart(why: string): void {
-    this.#end(why)
+    this.#disconnect(why)
     if (this.#kubeconfig !== undefined) void this.#connect(this.#kubeconfig, this.#session.signal)
   }
 
-  #end(why: string): void {
+  #disconnect(why: string): void {
     this.#timer?.cancel()
     this.#timer = undefined
     this.#session.abort(new StatusError('ServiceUnavailable', `the connection was closed because ${why}`))
@@ -156,7 +156,7 @@ export class ClusterAccessor {
   async #connect(kubeconfig: string, signal: AbortSignal): Promise<void> {
     const { clock, connect, log } = this.#options
     try {
-      const made = await deadline(
+      const unlimited = await deadline(
         clock,
         Timing.connectTimeout,
         'connecting',
@@ -164,15 +164,15 @@ export class ClusterAccessor {
         () => connect(kubeconfig, this.#cluster),
         (late) => late.transport.close(),
       )
-      const client = bounded(made, clock, signal)
+      const client = withTimeLimit(unlimited, clock, signal)
       signal.addEventListener('abort', () => client.transport.close(), { once: true })
       await this.#probeOnce(client, signal)
       const nodes = await this.#watchNodes(client, signal)
       if (signal.aborted) return
       this.#attempts = 0
-      this.#connection = connectionOver(client, nodes)
+      this.#connection = connectionFrom(client, nodes)
       log.info('Connected to workload cluster')
-      this.#succeeded()
+      this.#recordSuccess()
       this.#report({ kind: 'connected' })
       nodes.subscribe(({ object, previous }) => {
         const node = object ?? previous
@@ -184,8 +184,8 @@ export class ClusterAccessor {
       if (this.#attempts === 0) log.info('Waiting for workload cluster', { err })
       else log.debug('Cannot connect to workload cluster', { err, attempts: this.#attempts })
       // Also ends what the attempt has started, such as the watch of Nodes.
-      this.#end('it could not be completed')
-      this.#failedToConnect()
+      this.#disconnect('it could not be completed')
+      this.#recordFailedAttempt()
       this.#timer = clock.schedule(this.#backoff(), () => this.#restart('another attempt begins'))
     }
   }
@@ -200,7 +200,7 @@ export class ClusterAccessor {
     const { clock, random, log } = this.#options
     const informer = new Informer(Node)
     const events = watchObjects(client, Node, { clock, random, log, signal })
-    const ended = informer.follow(this.#listening(events))
+    const ended = informer.follow(this.#countEvents(events))
     await deadline(clock, Timing.syncTimeout, 'listing Nodes', signal, () =>
       Promise.race([
         informer.synced,
@@ -211,9 +211,9 @@ export class ClusterAccessor {
   }
 
   /** Counts watch events as signs of life, equal to probes. */
-  async *#listening<Event extends WatcherEvent>(events: AsyncIterable<Event>): AsyncIterable<Event> {
+  async *#countEvents<Event extends WatcherEvent>(events: AsyncIterable<Event>): AsyncIterable<Event> {
     for await (const event of events) {
-      if (this.#connection) this.#succeeded()
+      if (this.#connection) this.#recordSuccess()
       yield event
     }
   }
@@ -229,10 +229,10 @@ export class ClusterAccessor {
     }
     try {
       await this.#probeOnce(client, signal)
-      this.#succeeded()
+      this.#recordSuccess()
     } catch (err) {
       if (signal.aborted) return
-      this.#failed()
+      this.#recordFailure()
       this.#options.log.debug('Probe of workload cluster failed', { err, failures: this.#consecutiveFailures })
       if (isReason(err, 'Unauthorized')) return this.#restart('its credentials are no longer accepted')
       if (this.#consecutiveFailures >= Timing.failuresToDisconnect) return this.#restart('the server is unresponsive')
@@ -245,7 +245,7 @@ export class ClusterAccessor {
     await deadline(clock, Timing.probeTimeout, 'the probe', signal, (inner) => probe(client, inner))
   }
 
-  #succeeded(): void {
+  #recordSuccess(): void {
     this.#failedAttempts = undefined
     const recovered = this.#consecutiveFailures > 0
     this.#lastProbe = this.#lastProbeSuccess = this.#moment()
@@ -253,15 +253,15 @@ export class ClusterAccessor {
     if (recovered) this.#report({ kind: 'probe-recovered' })
   }
 
-  #failedToConnect(): void {
+  #recordFailedAttempt(): void {
     const now = this.#options.clock.elapsed()
     const { since, counted } = this.#failedAttempts ?? { since: now, counted: 0 }
     const due = 1 + Math.floor((now - since) / Timing.failureInterval)
     this.#failedAttempts = { since, counted: due }
-    this.#failed(due - counted)
+    this.#recordFailure(due - counted)
   }
 
-  #failed(times = 1): void {
+  #recordFailure(times = 1): void {
     this.#lastProbe = this.#moment()
     this.#consecutiveFailures += times
     this.#report({ kind: 'probe-failed' })
@@ -285,7 +285,7 @@ export class ClusterAccessor {
 }
 
 /** Makes a client whose requests, except watches, have a time limit and end with the session. */
-function bounded({ transport }: Client, clock: Clock, session: AbortSignal): Client {
+function withTimeLimit({ transport }: Client, clock: Clock, session: AbortSignal): Client {
   return createClient({
     watch: (request, signal) => transport.watch(request, signal),
     close: () => transport.close(),
@@ -296,7 +296,7 @@ function bounded({ transport }: Client, clock: Clock, session: AbortSignal): Cli
   })
 }
 
-const connectionOver = (client: Client, informer: Informer): WorkloadCluster => ({
+const connectionFrom = (client: Client, informer: Informer): WorkloadCluster => ({
   client,
   node: (name) => informer.get({ name }) as Node | undefined,
   nodesByProviderID: (providerID) => informer.byIndex(byProviderID, providerID),

@@ -47,7 +47,7 @@ interface Listener extends SourceOptions {
 }
 
 export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
-  const accessorOptions: AccessorOptions = { probe: anyAnswer, ...options }
+  const accessorOptions: AccessorOptions = { probe: probeNamespace, ...options }
   const accessors = new Map<string, ClusterAccessor>()
   const listeners = new Set<Listener>()
 
@@ -129,7 +129,7 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
       ],
       async reconcile(key, { cache }) {
         const cluster = cache.peek(Cluster, key)
-        if (cluster) accessorOf(key).want(kubeconfigOf(cluster, cache))
+        if (cluster) accessorOf(key).setKubeconfig(kubeconfigOf(cluster, cache))
         else drop(key)
         return proceed()
       },
@@ -168,8 +168,8 @@ const clusterOfKubeconfig = ({ metadata }: KubeObject): ObjectKey[] => [
   { namespace: metadata.namespace!, name: metadata.name.slice(0, -KubeconfigSuffix.length) },
 ]
 
-/** Accepts any response as a sign of life, also 404, but not 401 or 403. */
-async function anyAnswer({ transport }: Client, signal: AbortSignal): Promise<void> {
+/** The default probe: reads a namespace. The responses 403, 404 and 429 also show that the server is alive; other errors fail the probe. */
+async function probeNamespace({ transport }: Client, signal: AbortSignal): Promise<void> {
   try {
     await transport.send({ verb: 'get', group: '', version: 'v1', plural: 'namespaces', name: 'default' }, signal)
   } catch (err) {
