@@ -9,7 +9,7 @@ afterEach(() => env.close())
 
 const demo = { namespace: 'default', name: 'demo' }
 
-test('a Cluster follows its infrastructure and control plane until its workload cluster is reached', async () => {
+test('a Cluster reports its infrastructure and control plane until it is connected to its workload cluster', async () => {
   env = await coreEnv()
   await env.create(Cluster, 'demo', { spec: aCluster().spec })
   await env.settle()
@@ -80,7 +80,7 @@ test('a Cluster follows its infrastructure and control plane until its workload 
   ])
 })
 
-test('versions of the control plane are removed with those of its provider, and kept while these are invalid', async () => {
+test('copied versions of the control plane are removed when the provider removes its own, and kept while it reports invalid ones', async () => {
   env = await coreEnv()
   await env.create(Cluster, 'demo', { spec: aCluster().spec })
   await env.create(DevControlPlane, 'demo')
@@ -171,7 +171,7 @@ test('waits for a topology that is not generated yet', async () => {
   }
 })
 
-test('a Cluster without control plane provider gets a kubeconfig that is signed by the certificate authority of the user', async () => {
+test('a Cluster without control plane provider gets a kubeconfig with a certificate from the authority of the user', async () => {
   env = await coreEnv()
   const spec = { infrastructureRef: aCluster().spec.infrastructureRef, controlPlaneEndpoint: { host: 'fd00::1', port: 6443 } }
   await env.create(Cluster, 'demo', { spec })

@@ -20,7 +20,7 @@ import { reportStatus } from './status.ts'
 
 const now = Date.UTC(2026, 0, 1, 1)
 const hourAgo = '2026-01-01T00:00:00Z'
-const alive: Health = { lastProbe: now, lastProbeSuccess: now, consecutiveFailures: 0 }
+const responsive: Health = { lastProbe: now, lastProbeSuccess: now, consecutiveFailures: 0 }
 const deleting = { metadata: { deletionTimestamp: hourAgo } }
 const topology = { topology: { classRef: { name: 'class' }, version: 'v1.34.0' } }
 
@@ -61,7 +61,7 @@ function recordMilestones({ cluster, infrastructure, controlPlane: provider }: C
 
 function reported(scope: ClusterScope, type: string): string | undefined {
   recordMilestones(scope)
-  reportStatus(scope, { now, health: alive, gracePeriod: 50_000, classGates: undefined })
+  reportStatus(scope, { now, health: responsive, gracePeriod: 50_000, classGates: undefined })
   return conditionText(scope.cluster, type)
 }
 
@@ -142,7 +142,7 @@ describe('workers and machines', () => {
     ['WorkerMachinesUpToDate',    'of a pool',       withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
     ['ControlPlaneMachinesReady', 'all',             withDescendants({ controlPlaneMachines: [machine('a', 'True')] }), 'True Ready'],
     ['WorkerMachinesUpToDate',    'new Machine', withDescendants({ workerMachines: [young] }), 'True NoReplicas'],
-    ['WorkerMachinesUpToDate',    'from the future', withDescendants({ workerMachines: [ahead] }), 'Unknown UpToDateUnknown: * Machine ahead: Condition UpToDate not yet reported'],
+    ['WorkerMachinesUpToDate',    'created in the future', withDescendants({ workerMachines: [ahead] }), 'Unknown UpToDateUnknown: * Machine ahead: Condition UpToDate not yet reported'],
     ['WorkerMachinesUpToDate',    'without UpToDate', withDescendants({ workerMachines: [machine('a', 'True')] }), 'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported'],
   ])('%s: %s', (type, _, scope, expected) => {
     expect(reported(aScope(scope), type)).toBe(expected)
@@ -150,18 +150,18 @@ describe('workers and machines', () => {
 })
 
 describe('the conditions RollingOut, ScalingUp and ScalingDown', () => {
-  const says = (type: string, message: string) => ({ conditions: [aCondition(type, 'True', { message })] })
+  const statusWith = (type: string, message: string) => ({ conditions: [aCondition(type, 'True', { message })] })
   const ownedByCluster = {
     ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }],
   }
   // biome-ignore format: a table
   test.each<[string, string, Partial<ClusterScope>, string]>([
     ['RollingOut', 'nothing',                   {}, 'False NotRollingOut'],
-    ['RollingOut', 'a MachineDeployment',       withDescendants({ machineDeployments: [aMachineDeployment({ status: says('RollingOut', 'Rolling out 1') })] }), 'True RollingOut: * MachineDeployment md: Rolling out 1'],
-    ['RollingOut', 'the control plane',         { controlPlane: controlPlane(says('RollingOut', 'Rolling out 3')) }, 'True RollingOut: * DevControlPlane demo: Rolling out 3'],
+    ['RollingOut', 'a MachineDeployment',       withDescendants({ machineDeployments: [aMachineDeployment({ status: statusWith('RollingOut', 'Rolling out 1') })] }), 'True RollingOut: * MachineDeployment md: Rolling out 1'],
+    ['RollingOut', 'the control plane',         { controlPlane: controlPlane(statusWith('RollingOut', 'Rolling out 3')) }, 'True RollingOut: * DevControlPlane demo: Rolling out 3'],
     ['RollingOut', 'an unread control plane',   { controlPlane: { state: 'unread' } }, 'Unknown InternalError: Please check controller logs for errors'],
-    ['ScalingUp',  'a stand-alone MachineSet',  withDescendants({ machineSets: [aMachineSet({ metadata: ownedByCluster, status: says('ScalingUp', 'from 1 to 2') })] }), 'True ScalingUp: * MachineSet ms: from 1 to 2'],
-    ['ScalingUp',  'a controlled MachineSet',   withDescendants({ machineSets: [aMachineSet({ status: says('ScalingUp', 'from 1 to 2') })] }), 'False NotScalingUp'],
+    ['ScalingUp',  'a stand-alone MachineSet',  withDescendants({ machineSets: [aMachineSet({ metadata: ownedByCluster, status: statusWith('ScalingUp', 'from 1 to 2') })] }), 'True ScalingUp: * MachineSet ms: from 1 to 2'],
+    ['ScalingUp',  'a controlled MachineSet',   withDescendants({ machineSets: [aMachineSet({ status: statusWith('ScalingUp', 'from 1 to 2') })] }), 'False NotScalingUp'],
   ])('%s: %s', (type, _, scope, expected) => {
     expect(reported(aScope(scope), type)).toBe(expected)
   })
@@ -204,7 +204,7 @@ describe('Available', () => {
 
   test('uses the gates of the class when the Cluster has none', () => {
     const scope = aScope()
-    reportStatus(scope, { now, health: alive, gracePeriod: 50_000, classGates: [{ conditionType: 'FromClass' }] })
+    reportStatus(scope, { now, health: responsive, gracePeriod: 50_000, classGates: [{ conditionType: 'FromClass' }] })
     expect(conditionText(scope.cluster, 'Available')).toContain('FromClass')
   })
 })

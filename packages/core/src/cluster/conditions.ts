@@ -19,7 +19,7 @@ import {
 } from '@capstan/kube'
 import { remediating as remediatingOf } from '../machineset/machines-report.ts'
 import { failsForLonger, type Health, Timing } from '../cluster-cache/accessor.ts'
-import { found } from '../external/observed.ts'
+import { externalOf } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
 import { isStandAlone } from './descendants.ts'
 import type { ClusterScope } from './scope.ts'
@@ -86,7 +86,7 @@ export function aggregateProgress(
   if (!descendants || (cluster.spec.controlPlaneRef && controlPlane.state === 'unread')) {
     return condition.unknown('InternalError', SeeLogs)
   }
-  const provider = found(controlPlane)?.object
+  const provider = externalOf(controlPlane)?.object
   const objects: AggregatedObject[] = [
     ...(provider && getCondition(provider, type) ? [provider] : []),
     ...descendants.machineDeployments,

@@ -2,7 +2,7 @@ import { ClusterConditions, ControlPlaneContract, isValidEndpoint } from '@capst
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, isTrue, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
-import { mirrored } from '../external/mirrored.ts'
+import { mirroredCondition } from '../external/mirrored.ts'
 import { readEndpoint, readTyped } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
 import { WaitingForTopology, awaitsTopology, deletedText, observeReference } from './reference.ts'
@@ -66,10 +66,10 @@ const WaitingForFirstNode = 'Waiting for the first control plane machine to have
 
 /** Returns the ControlPlaneInitialized condition; none once it is True, since it never changes after that. Pure. */
 export function controlPlaneInitialized(scope: ClusterScope): NewCondition[] {
-  return isTrue(scope.cluster, ClusterConditions.ControlPlaneInitialized.type) ? [] : [initializedNow(scope)]
+  return isTrue(scope.cluster, ClusterConditions.ControlPlaneInitialized.type) ? [] : [initializedCondition(scope)]
 }
 
-function initializedNow(scope: ClusterScope): NewCondition {
+function initializedCondition(scope: ClusterScope): NewCondition {
   const { cluster, controlPlane, descendants } = scope
   const condition = ClusterConditions.ControlPlaneInitialized
   if (wasInitialized(scope)) return condition.true('Initialized')
@@ -101,7 +101,7 @@ export function controlPlaneAvailable(scope: ClusterScope): NewCondition {
     if (cluster.spec.topology) return condition.false('ObjectDoesNotExist', isDeleting(cluster) ? '' : WaitingForTopology)
     return wasInitialized(scope) ? condition.true('Available') : condition.false('NotAvailable', WaitingForFirstNode)
   }
-  return mirrored(controlPlane, {
+  return mirroredCondition(controlPlane, {
     kind,
     as: condition,
     source: 'Available',

@@ -13,20 +13,24 @@ import type { ClusterIO, ClusterPhase, ClusterScope, DeletionStage } from './sco
 export const remove: ClusterPhase = async (scope, io) => {
   const { cluster } = scope
   if (cluster.spec.topology && cluster.metadata.annotations?.[OkToDeleteAnnotation] === undefined) {
-    return stage(scope, 'WaitingForBeforeDeleteHook', 'Waiting for BeforeClusterDelete hook')
+    return waitInStage(scope, 'WaitingForBeforeDeleteHook', 'Waiting for BeforeClusterDelete hook')
   }
   scope.deletion = internalError
   await deleteChildren(scope, io)
   const left = childrenLeft(scope)
-  if (left !== '') return stage(scope, 'WaitingForWorkersDeletion', left)
+  if (left !== '') return waitInStage(scope, 'WaitingForWorkersDeletion', left)
 
   scope.controlPlane = await deleteExternal(scope.controlPlane, io)
   if (!isGone(scope.controlPlane)) {
-    return stage(scope, 'WaitingForControlPlaneDeletion', `Waiting for ${cluster.spec.controlPlaneRef?.kind} to be deleted`)
+    return waitInStage(scope, 'WaitingForControlPlaneDeletion', `Waiting for ${cluster.spec.controlPlaneRef?.kind} to be deleted`)
   }
   scope.infrastructure = await deleteExternal(scope.infrastructure, io)
   if (!isGone(scope.infrastructure)) {
-    return stage(scope, 'WaitingForInfrastructureDeletion', `Waiting for ${cluster.spec.infrastructureRef?.kind} to be deleted`)
+    return waitInStage(
+      scope,
+      'WaitingForInfrastructureDeletion',
+      `Waiting for ${cluster.spec.infrastructureRef?.kind} to be deleted`,
+    )
   }
   scope.deletion = { reason: 'DeletionCompleted', message: 'Deletion completed' }
   removeFinalizer(cluster, ClusterFinalizer)
@@ -76,7 +80,7 @@ function line(what: string, objects: readonly KubeObject[]): string[] {
   return [`* ${what}: ${shortList(names, 5)}`]
 }
 
-function stage(scope: ClusterScope, reason: DeletionStage['reason'], message: string): Outcome {
+function waitInStage(scope: ClusterScope, reason: DeletionStage['reason'], message: string): Outcome {
   scope.deletion = { reason, message }
   return wait(message)
 }

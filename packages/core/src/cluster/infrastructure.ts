@@ -2,7 +2,7 @@ import { ClusterConditions, failureDomainsOf, InfraClusterContract, isValidEndpo
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
-import { mirrored } from '../external/mirrored.ts'
+import { mirroredCondition } from '../external/mirrored.ts'
 import { readEndpoint, readTyped } from '../external/observed.ts'
 import { WaitingForTopology, awaitsTopology, deletedText, observeReference } from './reference.ts'
 import type { ClusterPhase, ClusterScope } from './scope.ts'
@@ -59,7 +59,7 @@ export function infrastructureReady(scope: ClusterScope): NewCondition {
     if (!cluster.spec.topology) return condition.true('Ready')
     return condition.false('ObjectDoesNotExist', isDeleting(cluster) ? '' : WaitingForTopology)
   }
-  return mirrored(infrastructure, {
+  return mirroredCondition(infrastructure, {
     kind,
     as: condition,
     source: 'Ready',

@@ -14,7 +14,7 @@ const controlPlane = (status: object = {}, metadata: object = {}) =>
 const provisioned = { initialization: { provisioned: true } }
 const initialized = { initialization: { controlPlaneInitialized: true } }
 const ready = (status: string, more: object = {}) => ({ conditions: [{ type: 'Ready', status, ...more }] })
-const leaving = () => aCluster({ metadata: { deletionTimestamp }, status: initialized })
+const deletingCluster = () => aCluster({ metadata: { deletionTimestamp }, status: initialized })
 const at = (reason: ClusterScope['deletion']['reason']) => ({ reason, message: '' })
 
 const aScope = (more: Partial<ClusterScope> = {}): ClusterScope => ({
@@ -100,7 +100,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
   ],
   [
     'the Cluster is being deleted',
-    { cluster: leaving(), deletion: at('WaitingForWorkersDeletion') },
+    { cluster: deletingCluster(), deletion: at('WaitingForWorkersDeletion') },
     [
       'Ready False/Info Deleting',
       'ControlPlaneInitialized True',
@@ -110,7 +110,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
   ],
   [
     'the control plane was deleted',
-    { cluster: leaving(), controlPlane: missing, deletion: at('WaitingForInfrastructureDeletion') },
+    { cluster: deletingCluster(), controlPlane: missing, deletion: at('WaitingForInfrastructureDeletion') },
     [
       'Ready False/Info Deleted',
       'ControlPlaneInitialized True',
@@ -120,7 +120,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
   ],
   [
     'all objects were deleted',
-    { cluster: leaving(), controlPlane: missing, infrastructure: missing, deletion: at('DeletionCompleted') },
+    { cluster: deletingCluster(), controlPlane: missing, infrastructure: missing, deletion: at('DeletionCompleted') },
     [
       'Ready False/Info Deleted',
       'ControlPlaneInitialized True',
@@ -130,7 +130,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
   ],
   [
     'the control plane was deleted before the workers',
-    { cluster: leaving(), controlPlane: missing, deletion: at('WaitingForWorkersDeletion') },
+    { cluster: deletingCluster(), controlPlane: missing, deletion: at('WaitingForWorkersDeletion') },
     ['Ready False/Info Deleting', 'ControlPlaneInitialized True', 'InfrastructureReady False/Info Deleting'],
   ],
 ])('%s', (_, scope, expected) => {

@@ -13,7 +13,7 @@ import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 import { OwnedConditions, reportStatus } from './status.ts'
 
 const always: ClusterPhase[] = [infrastructure, controlPlane, descendants, retryHooks]
-const whenLiving: ClusterPhase[] = [standAloneControlPlane, kubeconfig]
+const unlessDeleting: ClusterPhase[] = [standAloneControlPlane, kubeconfig]
 const whenDeleting: ClusterPhase[] = [remove]
 
 /** Reconciles one Cluster with the objects that it refers to. Safe to call at any time, any number of times. */
@@ -30,7 +30,7 @@ export const reconcileCluster = (key: ObjectKey, io: ClusterIO): Promise<Outcome
       descendants: undefined,
       deletion: internalError,
     }),
-    phases: (cluster) => [...always, ...(isDeleting(cluster) ? whenDeleting : whenLiving)],
+    phases: (cluster) => [...always, ...(isDeleting(cluster) ? whenDeleting : unlessDeleting)],
     status(scope, { clock, clusters, events, settings }, { before }) {
       const later = reportStatus(scope, {
         now: clock.now(),

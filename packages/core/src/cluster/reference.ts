@@ -4,7 +4,7 @@ import type { Index, MapFunction } from '@capstan/controller'
 import { controllerReference, isDeleting, keyOf, ownerReference } from '@capstan/kube'
 import { adopt } from '../external/adopt.ts'
 import type { ContractRef } from '../external/get.ts'
-import { type Observed, observed } from '../external/observed.ts'
+import { type Observed, toObserved } from '../external/observed.ts'
 import { observeExternal } from '../external/observe.ts'
 import { referenceText, referredText } from '../external/reference.ts'
 import type { ClusterIO, ClusterScope } from './scope.ts'
@@ -13,13 +13,13 @@ import type { ClusterIO, ClusterScope } from './scope.ts'
 export async function observeReference({ cluster }: ClusterScope, io: ClusterIO, ref: ContractRef): Promise<Observed> {
   const { name, namespace } = cluster.metadata
   const external = await observeExternal(io, ref, namespace!, clustersOfReference)
-  if (!external) return observed(external)
+  if (!external) return toObserved(external)
   const object = await adopt(io, external.kind, external.object, {
     // Upstream: objects of a managed topology are controlled by the Cluster, others were created by users.
     owner: cluster.spec.topology ? controllerReference(cluster, Cluster) : ownerReference(cluster, Cluster),
     clusterName: name,
   })
-  return observed({ ...external, object })
+  return toObserved({ ...external, object })
 }
 
 /** Clusters by the objects that they refer to. */

@@ -49,17 +49,17 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
   }
   const { external } = controlPlane
   const { specReplicas, replicas, readyReplicas, upToDateReplicas } = ControlPlaneContract
-  const count = (of: ContractField<number>) => usable(isCount, () => read(external, of))
-  const reported = defined({
+  const count = (of: ContractField<number>) => validOrAbsent(isCount, () => read(external, of))
+  const reported = withoutUndefined({
     desiredReplicas: count(specReplicas),
     replicas: count(replicas),
     readyReplicas: count(readyReplicas),
-    availableReplicas: usable(isCount, () => availableReplicasOf(external.object, external.contract)),
+    availableReplicas: validOrAbsent(isCount, () => availableReplicasOf(external.object, external.contract)),
     upToDateReplicas: count(upToDateReplicas),
-    versions: usable(areVersions, () => statusVersionsOf(external.object, external.contract) ?? []),
+    versions: validOrAbsent(areVersions, () => statusVersionsOf(external.object, external.contract) ?? []),
   })
   const known: Counts = {}
-  for (const name of counters) Object.assign(known, defined({ [name]: cluster.status?.controlPlane?.[name] }))
+  for (const name of counters) Object.assign(known, withoutUndefined({ [name]: cluster.status?.controlPlane?.[name] }))
   const counts: Counts = { ...known, ...reported }
   // Upstream: earlier versions stay only while the reported ones are invalid.
   if (counts.versions?.length === 0) delete counts.versions
@@ -70,7 +70,7 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
  * Returns a value of the control plane; `undefined` for one that the API server would reject together with the whole status.
  * Upstream: setControlPlaneReplicas ignores errors.
  */
-function usable<T>(isValid: (value: T) => boolean, value: () => T | undefined): T | undefined {
+function validOrAbsent<T>(isValid: (value: T) => boolean, value: () => T | undefined): T | undefined {
   try {
     const found = value()
     return found !== undefined && isValid(found) ? found : undefined
@@ -95,7 +95,7 @@ function workerCounts({ cluster, descendants }: ClusterScope): Counts | undefine
   const ownedByCluster = isStandAlone(cluster)
   const sets = [...descendants.machinePools, ...descendants.machineDeployments, ...descendants.machineSets.filter(ownedByCluster)]
   const parts: Counts[] = sets.map(({ spec, status }) =>
-    defined({
+    withoutUndefined({
       desiredReplicas: spec.replicas,
       replicas: status?.replicas,
       readyReplicas: status?.readyReplicas,
@@ -119,7 +119,7 @@ function machineCounts(machines: readonly Machine[]): Counts {
   // Upstream: the count is absent when there are no Machines.
   const count = (condition: string) => machines.filter((machine) => isTrue(machine, condition)).length || undefined
   const versions = mergeVersions(machines.flatMap(versionOf))
-  return defined({
+  return withoutUndefined({
     desiredReplicas: machines.length || undefined,
     replicas: machines.length || undefined,
     readyReplicas: count('Ready'),
@@ -136,5 +136,5 @@ function versionOf({ spec, status }: Machine): ReplicasOfVersion[] {
 }
 
 /** Drops members that are `undefined`. */
-const defined = <T extends object>(object: T): { [K in keyof T]?: NonNullable<T[K]> } =>
+const withoutUndefined = <T extends object>(object: T): { [K in keyof T]?: NonNullable<T[K]> } =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never
