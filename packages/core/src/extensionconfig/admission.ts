@@ -5,7 +5,7 @@ import { type Admission, admission } from '@capstan/kube'
 import { unknownOverrides } from './overrides.ts'
 
 /** Returns a warning for each handler that is registered for a deprecated hook version. */
-export const deprecatedHandlers = (config: ExtensionConfig, { hooks }: Catalog): string[] =>
+export const deprecationWarnings = (config: ExtensionConfig, { hooks }: Catalog): string[] =>
   preflight(registeredHandlers(config), releasedCatalog('this release', '', hooks))
     .filter(({ kind }) => kind === 'deprecated')
     .map(({ handler, message }) => `${handler}: ${message}`)
@@ -16,7 +16,7 @@ export const extensionConfigAdmission = (catalog: Catalog): Admission =>
     kind: ExtensionConfig,
     operations: ['CREATE', 'UPDATE'],
     validate(config, request) {
-      for (const text of deprecatedHandlers(config, catalog)) request.warn(text)
+      for (const text of deprecationWarnings(config, catalog)) request.warn(text)
       const { handlers } = config.status ?? {}
       const unknown = handlers && unknownOverrides(config, handlers)
       if (unknown !== undefined) request.warn(unknown)

@@ -4,7 +4,7 @@ import { breakerMetrics, callMetrics, type ExtensionClient, messageMetrics } fro
 import { equal, keyOf, keyText, Secret } from '@capstan/kube'
 import { caSecretOf } from './ca-bundle.ts'
 import { Warmup } from './warmup.ts'
-import { reconcileExtensionConfig, takeOverExtensionConfig } from './reconcile.ts'
+import { reconcileExtensionConfig, registerDiscoveredHandlers } from './reconcile.ts'
 
 export interface ExtensionConfigOptions {
   /** Registry that this controller fills with discovered handlers. */
@@ -25,7 +25,7 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
     metrics: metricsOf(extensions),
     reconcile: (key, context) => reconcileExtensionConfig(key, { ...context, extensions, warmup }),
     // Every process calls hooks, so it also registers the handlers that another process (shard) has discovered.
-    elsewhere: (key, context) => takeOverExtensionConfig(key, { ...context, extensions, warmup }),
+    elsewhere: (key, context) => registerDiscoveredHandlers(key, { ...context, extensions, warmup }),
   })
 }
 
@@ -41,7 +41,7 @@ export function createReadOnlyExtensionConfigController({ extensions, concurrenc
     sources: [beginWarmup(warmup, extensions)],
     concurrency,
     metrics: metricsOf(extensions),
-    reconcile: (key, context) => takeOverExtensionConfig(key, { ...context, extensions, warmup }),
+    reconcile: (key, context) => registerDiscoveredHandlers(key, { ...context, extensions, warmup }),
   })
 }
 

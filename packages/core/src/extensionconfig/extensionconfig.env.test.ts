@@ -77,7 +77,7 @@ const discovered = async () => {
   const { status, reason, message } = getCondition(await world.read(), 'Discovered')!
   return { status, reason, message }
 }
-const rejected = {
+const unreachable = {
   status: 'False',
   reason: 'NotDiscovered',
   message:
@@ -118,7 +118,7 @@ describe('an ExtensionConfig', () => {
     server = broken
     await world.client.patch(ExtensionConfig, { name: 'sample' }, { type: 'merge', body: { spec: { settings: { a: 'b' } } } })
     await world.settle()
-    expect(await discovered()).toEqual(rejected)
+    expect(await discovered()).toEqual(unreachable)
     expect((await world.read()).status?.handlers?.map(({ name }) => name)).toEqual(['gate.sample'])
     expect(await world.handlers()).toEqual(['gate.sample'])
 
@@ -192,7 +192,7 @@ describe('an ExtensionConfig', () => {
       "http call failed: failed to decode response: invalid character '<' looking for beginning of value",
     ],
     [
-      'another code',
+      'another HTTP status code',
       'NotFound',
       async () => new Response('no such thing', { status: 404 }),
       'http call failed: got response with status code 404 != 200: response : "no such thing"',
@@ -360,7 +360,7 @@ describe('after a restart', () => {
     expect(world.extensions.ready).toBe(true)
   })
 
-  it('an unreachable one is registered with the handlers of its status', async () => {
+  it('an unreachable extension is registered with the handlers of its status', async () => {
     await create()
     await world.settle()
     server = broken
@@ -368,7 +368,7 @@ describe('after a restart', () => {
     await world.settle()
     expect(world.extensions.ready).toBe(true)
     expect(await world.handlers()).toEqual(['gate.sample'])
-    expect(await discovered()).toEqual(rejected)
+    expect(await discovered()).toEqual(unreachable)
   })
 
   it('the client is not ready before every ExtensionConfig was tried', async () => {

@@ -5,7 +5,7 @@ const shortName = (handler: string, config: string): string =>
   handler.endsWith(`.${config}`) ? handler.slice(0, -config.length - 1) : handler
 
 /** Returns the handlers with their effective timeouts and failure policies, as the status shows them. */
-export function handlersInForce(config: ExtensionConfig, handlers: readonly ExtensionHandler[]): ExtensionHandler[] {
+export function effectiveHandlers(config: ExtensionConfig, handlers: readonly ExtensionHandler[]): ExtensionHandler[] {
   const { overrides } = extensionOptions(config)
   return handlers.map((handler) => ({ ...handler, ...overrides[shortName(handler.name, config.metadata.name)] }))
 }

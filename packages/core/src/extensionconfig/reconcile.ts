@@ -26,11 +26,11 @@ import {
   timestamp,
 } from '@capstan/kube'
 import { reportLegacyConditions } from '../legacy-status.ts'
-import { deprecatedHandlers } from './admission.ts'
+import { deprecationWarnings } from './admission.ts'
 import { injectCABundle } from './ca-bundle.ts'
 import type { Warmup } from './warmup.ts'
 import { legacyDiscovered } from './legacy-status.ts'
-import { handlersInForce, unknownOverrides } from './overrides.ts'
+import { effectiveHandlers, unknownOverrides } from './overrides.ts'
 
 export interface ExtensionConfigIO extends ReconcileContext {
   readonly extensions: ExtensionClient
@@ -50,7 +50,7 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
   if (isPaused(undefined, config)) {
     // Keeps the registration; after a restart it is restored from the status.
     io.extensions.release(config.metadata.name)
-    io.warmup.tried(config)
+    io.warmup.recordTried(config)
     return reportPaused(io, ExtensionConfig, config, pausedCondition(undefined, config), ConditionOrder)
   }
 
@@ -62,8 +62,8 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
     // extension that was never discovered are unknown: all Clusters that it selects wait for it.
     if (!wasDiscovered(reported)) io.extensions.quarantine(reported, found.problem)
     else if (io.warmup.over) io.extensions.relocate(reported)
-    io.warmup.tried(reported)
-    return tryAgain(reported, found.problem, io)
+    io.warmup.recordTried(reported)
+    return retryDiscovery(reported, found.problem, io)
   }
   const unknown = unknownOverrides(reported, found.handlers)
   if (unknown !== undefined) io.events.event(reported, 'Warning', 'UnknownHandlerOverride', unknown)
@@ -76,7 +76,7 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
  * Waits for core to observe the current generation. Upstream: the extension must have been reached, and the ExtensionConfig must contain a
  * CA bundle.
  */
-export async function takeOverExtensionConfig(key: ObjectKey, io: ExtensionConfigIO): Promise<Outcome> {
+export async function registerDiscoveredHandlers(key: ObjectKey, io: ExtensionConfigIO): Promise<Outcome> {
   const config = io.cache.peek(ExtensionConfig, key)
   if (!config || isDeleting(config)) {
     forget(key.name, io)
@@ -86,7 +86,7 @@ export async function takeOverExtensionConfig(key: ObjectKey, io: ExtensionConfi
   const isPausedNow = isPaused(undefined, config)
   if (!isPausedNow && discovered?.observedGeneration !== config.metadata.generation) return wait('core to discover its handlers')
   // While paused, the registration stays; after a restart it is restored from the status.
-  if (isPausedNow && io.warmup.over) io.warmup.tried(config)
+  if (isPausedNow && io.warmup.over) io.warmup.recordTried(config)
   else register(config, io)
   return proceed()
 }
@@ -111,7 +111,7 @@ async function discover(before: ExtensionConfig, { client, extensions, signal, o
 }
 
 /** Retries soon at first, then every 30 s, so that a recovered extension is used quickly. */
-function tryAgain({ status }: ExtensionConfig, problem: string, { clock, log }: ExtensionConfigIO): Outcome {
+function retryDiscovery({ status }: ExtensionConfig, problem: string, { clock, log }: ExtensionConfigIO): Outcome {
   const since = status?.conditions?.find(({ type }) => type === 'Discovered')?.lastTransitionTime
   const elapsed = clock.now() - (since === undefined ? clock.now() : Date.parse(since))
   if (elapsed < seconds(1)) log.warn('Discovery failed', { reason: problem })
@@ -126,7 +126,7 @@ async function report(found: Found, { client, clock, extensions, signal }: Exten
   const after = draft(before)
   const status = (after.status ??= {})
   if ('handlers' in found) {
-    status.handlers = handlersInForce(before, found.handlers)
+    status.handlers = effectiveHandlers(before, found.handlers)
     if (found.handlers.length === 0) delete status.handlers
     after.metadata.annotations = { ...after.metadata.annotations, [LastDiscoveredAnnotation]: timestamp(clock.now()) }
   }
@@ -149,7 +149,7 @@ async function report(found: Found, { client, clock, extensions, signal }: Exten
 
 /** Returns the condition about handlers for deprecated hook versions. Pure. */
 function deprecatedHooks(config: ExtensionConfig, catalog: Catalog): NewCondition | undefined {
-  const texts = deprecatedHandlers(config, catalog)
+  const texts = deprecationWarnings(config, catalog)
   if (texts.length === 0) return undefined
   return ExtensionConfigConditions.DeprecatedHooks.true('DeprecatedVersionsInUse', texts.join('; '))
 }
@@ -159,12 +159,12 @@ const wasDiscovered = ({ metadata, status }: ExtensionConfig): boolean =>
 
 function register(config: ExtensionConfig, { extensions, warmup }: ExtensionConfigIO): void {
   if (warmup.over) extensions.register(config)
-  warmup.tried(config)
+  warmup.recordTried(config)
   extensions.release(config.metadata.name)
 }
 
 function forget(name: string, { extensions, warmup }: ExtensionConfigIO): void {
   if (warmup.over) extensions.unregister(name)
-  else warmup.gone(name)
+  else warmup.forget(name)
   extensions.release(name)
 }

@@ -17,18 +17,18 @@ beforeEach(async () => {
 })
 afterEach(() => env.close())
 
-const named = (name: string) => env.client.get(ExtensionConfig, { name })
+const current = (name: string) => env.client.get(ExtensionConfig, { name })
 const old = (name: string) => env.client.get(Old, { name })
 const create = (name: string, clientConfig: object) =>
   env.client.create(Old, { metadata: { name }, spec: { clientConfig } } as never)
 
-test('a manifest of v1alpha1 is defaulted, stored as v1beta2, and read in both', async () => {
+test('a manifest of v1alpha1 is defaulted, stored as v1beta2, and readable in both versions', async () => {
   const created = await create('quota', { service })
   expect(created).toMatchObject({ apiVersion: 'runtime.cluster.x-k8s.io/v1alpha1' })
   const spec = { clientConfig: { service: { ...service, port: 443 } }, namespaceSelector: {} }
-  expect(await named('quota')).toMatchObject({ apiVersion: 'runtime.cluster.x-k8s.io/v1beta2', spec })
+  expect(await current('quota')).toMatchObject({ apiVersion: 'runtime.cluster.x-k8s.io/v1beta2', spec })
   expect(await old('quota')).toMatchObject({ apiVersion: 'runtime.cluster.x-k8s.io/v1alpha1', spec })
-  const { metadata } = await named('quota')
+  const { metadata } = await current('quota')
   expect((await old('quota')).metadata).toMatchObject({ uid: metadata.uid, resourceVersion: metadata.resourceVersion })
 })
 
@@ -56,18 +56,18 @@ test('each version has its conditions at its own path', async () => {
 
   // An update with the object as read loses nothing.
   await env.client.update(Old, await old('quota'), { subresource: 'status' })
-  expect((await named('quota')).status).toEqual(status)
+  expect((await current('quota')).status).toEqual(status)
 })
 
-test('a handler without a timeout of its own is encoded in the form of each version', async () => {
+test('the timeout 0 of a handler in v1alpha1 is absent in v1beta2', async () => {
   await create('quota', { service })
   const requestHook = { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeClusterCreate' }
   const body = { status: { handlers: [{ name: 'a.quota', requestHook, timeoutSeconds: 0 }] } }
   await env.client.patch(Old, { name: 'quota' }, { type: 'merge', body }, { subresource: 'status' })
-  expect((await named('quota')).status?.handlers).toEqual([{ name: 'a.quota', requestHook }])
+  expect((await current('quota')).status?.handlers).toEqual([{ name: 'a.quota', requestHook }])
 })
 
-test('v1alpha1 requests get a warning, and v1alpha1 watches see v1beta2 writes', async () => {
+test('v1alpha1 is marked as deprecated, and its watches deliver v1beta2 writes', async () => {
   const definition = await env.client.get(CustomResourceDefinition, { name: 'extensionconfigs.runtime.cluster.x-k8s.io' })
   expect(definition.spec.versions.map(({ name, storage, deprecated = false }) => ({ name, storage, deprecated }))).toEqual([
     { name: 'v1beta2', storage: true, deprecated: false },

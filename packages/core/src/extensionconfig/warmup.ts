@@ -33,14 +33,14 @@ export class Warmup {
   }
 
   /** Records that an ExtensionConfig was tried; `config` has the handlers to start with. */
-  tried(config: ExtensionConfig): void {
+  recordTried(config: ExtensionConfig): void {
     this.#tried.set(config.metadata.name, config.metadata.uid)
     if (this.#over) return
     this.#discovered.set(config.metadata.name, config)
     this.#end()
   }
 
-  gone(name: string): void {
+  forget(name: string): void {
     this.#tried.delete(name)
     this.#discovered.delete(name)
     if (this.#over || !this.#all) return
