@@ -30,7 +30,7 @@ import { readManifests } from './manifests.ts'
 import { internalError, notApplied, UnsupportedSecretType, wrongSecretType } from './report.ts'
 import type { AppliedReport, ResourceSetIO } from './scope.ts'
 
-export interface ClusterEnd {
+export interface ClusterResult {
   /** Failure to report. */
   readonly report?: AppliedReport
   readonly errors: readonly unknown[]
@@ -40,7 +40,11 @@ export interface ClusterEnd {
 
 type Source = Secret | ConfigMap
 
-export async function applyToCluster(resourceSet: ClusterResourceSet, cluster: Cluster, io: ResourceSetIO): Promise<ClusterEnd> {
+export async function applyToCluster(
+  resourceSet: ClusterResourceSet,
+  cluster: Cluster,
+  io: ResourceSetIO,
+): Promise<ClusterResult> {
   const read = await readSources(resourceSet, io)
   if (read.errors.length > 0) return read
 
@@ -59,7 +63,7 @@ export async function applyToCluster(resourceSet: ClusterResourceSet, cluster: C
   return end
 }
 
-interface SourcesRead extends ClusterEnd {
+interface SourcesRead extends ClusterResult {
   /** Existing resources, in the order of the spec. */
   readonly sources: readonly { readonly ref: ResourceRef; readonly source: Source }[]
 }
@@ -81,7 +85,7 @@ async function readSources(resourceSet: ClusterResourceSet, io: ResourceSetIO): 
       continue
     }
     try {
-      await own(resourceSet, kind, source, io)
+      await addOwner(resourceSet, kind, source, io)
     } catch (err) {
       errors.push(err)
     }
@@ -90,7 +94,7 @@ async function readSources(resourceSet: ClusterResourceSet, io: ResourceSetIO): 
   return { sources, errors, ...(report ? { report } : {}) }
 }
 
-async function own(
+async function addOwner(
   owner: ClusterResourceSet,
   kind: Kind<Source>,
   source: Source,
@@ -108,7 +112,7 @@ async function applySources(
   bindings: ClusterResourceSetBinding['spec'],
   sources: SourcesRead['sources'],
   io: ResourceSetIO,
-): Promise<ClusterEnd> {
+): Promise<ClusterResult> {
   const entry = entryOf(bindings, resourceSet.metadata.name)
   const connection = io.clusters.connection(keyOf(cluster))
   if (!connection) {

@@ -10,7 +10,7 @@ const labels = { cni: 'x' }
 const inDefault = (name: string) => ({ namespace: 'default', name })
 
 /** A connected Cluster `demo` with the label that ClusterResourceSets select. */
-async function open(): Promise<void> {
+async function openCluster(): Promise<void> {
   env = await coreEnv()
   await env.provisionCluster()
   await env.patch(Cluster, 'demo', { metadata: { labels } })
@@ -20,7 +20,8 @@ const manifest = (name: string, value: string) =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: default\ndata:\n  value: "${value}"\n`
 const aConfigMap = (name: string, value: string) =>
   env.create(ConfigMap, name, { data: { 'manifest.yaml': manifest(name, value) } })
-const change = (name: string, value: string) => env.patch(ConfigMap, name, { data: { 'manifest.yaml': manifest(name, value) } })
+const changeConfigMap = (name: string, value: string) =>
+  env.patch(ConfigMap, name, { data: { 'manifest.yaml': manifest(name, value) } })
 
 async function aResourceSet(name: string, resources: object[], more: object = {}): Promise<void> {
   await env.create(ClusterResourceSet, name, { spec: { clusterSelector: { matchLabels: labels }, resources, ...more } })
@@ -29,27 +30,27 @@ async function aResourceSet(name: string, resources: object[], more: object = {}
 const configMapRef = (name: string) => ({ kind: 'ConfigMap', name })
 const secretRef = (name: string) => ({ kind: 'Secret', name })
 
-const applied = async (name: string) => (await orAbsent(env.workload.get(ConfigMap, inDefault(name))))?.data?.['value']
+const appliedValue = async (name: string) => (await orAbsent(env.workload.get(ConfigMap, inDefault(name))))?.data?.['value']
 const condition = async (name: string) => conditionText(await env.get(ClusterResourceSet, name), 'ResourcesApplied')
-const legacy = async (name: string) =>
+const legacyConditions = async (name: string) =>
   (await env.get(ClusterResourceSet, name)).status?.deprecated?.v1beta1?.conditions?.map(
     ({ lastTransitionTime: _time, ...rest }) => rest,
   )
 const binding = () => orAbsent(env.get(ClusterResourceSetBinding, 'demo'))
 
 test('resources are applied to the Clusters that the selector matches, once', async () => {
-  await open()
+  await openCluster()
   await aConfigMap('one', '1')
   await env.create(Secret, 'two', {
     type: 'addons.cluster.x-k8s.io/resource-set',
     stringData: { a: `${manifest('two', '2')}---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: made-first\n` },
   })
   await aResourceSet('crs', [configMapRef('one'), secretRef('two')])
-  expect(await applied('one')).toBe('1')
-  expect(await applied('two')).toBe('2')
+  expect(await appliedValue('one')).toBe('1')
+  expect(await appliedValue('two')).toBe('2')
   expect(await env.workload.get(Namespace, { name: 'made-first' })).toBeDefined()
   expect(await condition('crs')).toBe('True Applied')
-  expect(await legacy('crs')).toEqual([{ type: 'ResourcesApplied', status: 'True' }])
+  expect(await legacyConditions('crs')).toEqual([{ type: 'ResourcesApplied', status: 'True' }])
 
   const resourceSet = await env.get(ClusterResourceSet, 'crs')
   expect(resourceSet.metadata.finalizers).toEqual(['addons.cluster.x-k8s.io'])
@@ -69,59 +70,59 @@ test('resources are applied to the Clusters that the selector matches, once', as
       {
         clusterResourceSetName: 'crs',
         resources: [
-          { kind: 'ConfigMap', name: 'one', applied: true, hash: expect.stringMatching(/^sha256:/) },
-          { kind: 'Secret', name: 'two', applied: true },
+          { kind: 'ConfigMap', name: 'one', appliedValue: true, hash: expect.stringMatching(/^sha256:/) },
+          { kind: 'Secret', name: 'two', appliedValue: true },
         ],
       },
     ],
   })
 
-  await change('one', 'changed')
-  expect(await applied('one')).toBe('1')
+  await changeConfigMap('one', 'changed')
+  expect(await appliedValue('one')).toBe('1')
   await env.workload.delete(ConfigMap, inDefault('one'))
   await env.advance(seconds(60))
-  expect(await applied('one')).toBeUndefined()
+  expect(await appliedValue('one')).toBeUndefined()
 })
 
 test('the strategy Reconcile applies a resource again whenever its content changes', async () => {
-  await open()
+  await openCluster()
   await aConfigMap('one', '1')
   await env.workload.create(ConfigMap, { metadata: { ...inDefault('one'), labels: { before: 'x' } }, data: { other: 'x' } })
   await aResourceSet('crs', [configMapRef('one')], { strategy: 'Reconcile' })
   // Fields outside the manifest were removed from the existing object.
   expect((await env.workload.get(ConfigMap, inDefault('one'))).data).toEqual({ value: '1' })
-  await change('one', '2')
-  expect(await applied('one')).toBe('2')
+  await changeConfigMap('one', '2')
+  expect(await appliedValue('one')).toBe('2')
   const { revision } = env.store
   await env.advance(seconds(600))
   expect(env.store.revision).toBe(revision)
 })
 
 test('a resource that is created later is applied after its creation', async () => {
-  await open()
+  await openCluster()
   await aResourceSet('crs', [configMapRef('late')])
-  expect(await applied('late')).toBeUndefined()
+  expect(await appliedValue('late')).toBeUndefined()
   await aConfigMap('late', '1')
   await env.settle()
-  expect(await applied('late')).toBe('1')
+  expect(await appliedValue('late')).toBe('1')
 })
 
 test('a Cluster gets the resources when its labels match later; other Clusters get none', async () => {
-  await open()
+  await openCluster()
   await env.patch(Cluster, 'demo', { metadata: { labels: { cni: null } } })
   await aConfigMap('one', '1')
   await aResourceSet('crs', [configMapRef('one')])
   expect([await condition('crs'), await binding()]).toEqual([undefined, undefined])
   await env.patch(Cluster, 'demo', { metadata: { labels } })
-  expect(await applied('one')).toBe('1')
+  expect(await appliedValue('one')).toBe('1')
 })
 
 test('a Secret of another type is not applied', async () => {
-  await open()
+  await openCluster()
   await env.create(Secret, 'opaque', { stringData: { a: manifest('opaque', '1') } })
   await aResourceSet('crs', [secretRef('opaque')])
   expect(await condition('crs')).toBe('False WrongSecretType: Secret type of resource opaque is not supported')
-  expect(await legacy('crs')).toEqual([
+  expect(await legacyConditions('crs')).toEqual([
     {
       type: 'ResourcesApplied',
       status: 'False',
@@ -130,7 +131,7 @@ test('a Secret of another type is not applied', async () => {
       message: 'unsupported secret type',
     },
   ])
-  expect(await applied('opaque')).toBeUndefined()
+  expect(await appliedValue('opaque')).toBeUndefined()
 })
 
 test('a Cluster that was unreachable gets the resources when it is reachable', async () => {
@@ -141,7 +142,7 @@ test('a Cluster that was unreachable gets the resources when it is reachable', a
   await aConfigMap('one', '1')
   await aResourceSet('crs', [configMapRef('one')])
   expect(await condition('crs')).toBe('False InternalError: Please check controller logs for errors')
-  expect(await legacy('crs')).toMatchObject([
+  expect(await legacyConditions('crs')).toMatchObject([
     {
       reason: 'RemoteClusterClientFailed',
       severity: 'Error',
@@ -155,29 +156,29 @@ test('a Cluster that was unreachable gets the resources when it is reachable', a
   env.reachable = true
   await env.advance(seconds(30))
   expect(await condition('crs')).toBe('True Applied')
-  expect(await applied('one')).toBe('1')
+  expect(await appliedValue('one')).toBe('1')
   expect((await env.get(ClusterResourceSet, 'crs')).status?.observedGeneration).toBe(1)
 })
 
-test('reports a List as upstream does, with the kind of its items', async () => {
-  await open()
+test('reports the message of upstream for a manifest of kind List', async () => {
+  await openCluster()
   const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [] })
   await env.create(ConfigMap, 'list', { data: { a: list } })
   await aResourceSet('crs', [configMapRef('list')])
-  expect(await legacy('crs')).toMatchObject([
+  expect(await legacyConditions('crs')).toMatchObject([
     { message: 'creating object /v1, Kind=List : no matches for kind "" in version "v1"' },
   ])
 })
 
 test('objects that the workload cluster rejects are reported, others are applied, and an idle controller writes nothing', async () => {
-  await open()
+  await openCluster()
   const unknown = 'apiVersion: example.com/v1\nkind: Foo\nmetadata:\n  name: x\n'
   await env.create(ConfigMap, 'mixed', { data: { a: `${unknown}---\n${manifest('mixed', '1')}` } })
   await env.create(ConfigMap, 'broken', { data: { a: 'short' } })
   await aResourceSet('crs', [configMapRef('mixed'), configMapRef('broken')])
-  expect(await applied('mixed')).toBe('1')
+  expect(await appliedValue('mixed')).toBe('1')
   expect(await condition('crs')).toBe('False NotApplied: Failed to apply ClusterResourceSet resources to Cluster')
-  expect(await legacy('crs')).toMatchObject([
+  expect(await legacyConditions('crs')).toMatchObject([
     {
       reason: 'ApplyFailed',
       severity: 'Warning',
@@ -185,8 +186,8 @@ test('objects that the workload cluster rejects are reported, others are applied
     },
   ])
   expect((await binding())?.spec.bindings?.[0]?.resources).toMatchObject([
-    { name: 'mixed', applied: false, hash: expect.any(String) },
-    { name: 'broken', applied: false },
+    { name: 'mixed', appliedValue: false, hash: expect.any(String) },
+    { name: 'broken', appliedValue: false },
   ])
   expect((await env.get(ClusterResourceSet, 'crs')).status?.observedGeneration).toBeUndefined()
   const { revision } = env.store
@@ -195,7 +196,7 @@ test('objects that the workload cluster rejects are reported, others are applied
 })
 
 test('a deleted ClusterResourceSet is removed from the binding, and the applied objects stay', async () => {
-  await open()
+  await openCluster()
   await aConfigMap('one', '1')
   await aResourceSet('a', [configMapRef('one')])
   await aResourceSet('b', [configMapRef('one')])
@@ -209,11 +210,11 @@ test('a deleted ClusterResourceSet is removed from the binding, and the applied 
   await env.client.delete(ClusterResourceSet, inDefault('b'))
   await env.settle()
   expect(await binding()).toBeUndefined()
-  expect(await applied('one')).toBe('1')
+  expect(await appliedValue('one')).toBe('1')
 })
 
 test('a binding is deleted with its Cluster', async () => {
-  await open()
+  await openCluster()
   await aConfigMap('one', '1')
   await aResourceSet('crs', [configMapRef('one')])
   expect(await binding()).toBeDefined()
@@ -224,7 +225,7 @@ test('a binding is deleted with its Cluster', async () => {
 })
 
 test('a paused ClusterResourceSet applies nothing', async () => {
-  await open()
+  await openCluster()
   await aConfigMap('one', '1')
   await env.create(ClusterResourceSet, 'crs', {
     metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } },
@@ -234,13 +235,13 @@ test('a paused ClusterResourceSet applies nothing', async () => {
   expect(conditionText(await env.get(ClusterResourceSet, 'crs'), 'Paused')).toBe(
     'True Paused: ClusterResourceSet has the cluster.x-k8s.io/paused annotation',
   )
-  expect(await applied('one')).toBeUndefined()
+  expect(await appliedValue('one')).toBeUndefined()
   await env.patch(ClusterResourceSet, 'crs', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
-  expect(await applied('one')).toBe('1')
+  expect(await appliedValue('one')).toBe('1')
 })
 
-test('the Cluster is removed from the owners of a binding, which earlier versions of upstream added', async () => {
-  await open()
+test('removes the Cluster from the owners of a binding, to which earlier versions of upstream added it', async () => {
+  await openCluster()
   await aConfigMap('one', '1')
   await aResourceSet('crs', [configMapRef('one')])
   const { metadata } = (await binding())!

@@ -7,28 +7,28 @@ import type { ResourceSetIO } from './scope.ts'
 export async function remove(resourceSet: ClusterResourceSet, clusters: readonly Cluster[], io: ResourceSetIO): Promise<void> {
   for (const cluster of clusters) {
     const binding = await orAbsent(io.client.get(ClusterResourceSetBinding, keyOf(cluster), { signal: io.signal }))
-    if (binding) await leaveBinding(resourceSet, binding, io)
+    if (binding) await removeFromBinding(resourceSet, binding, io)
   }
   removeFinalizer(resourceSet, ClusterResourceSetFinalizer)
 }
 
-async function leaveBinding(
+async function removeFromBinding(
   resourceSet: ClusterResourceSet,
   binding: ClusterResourceSetBinding,
   { client, signal }: ResourceSetIO,
 ): Promise<void> {
-  const left = draft(binding)
-  removeEntry(left.spec, resourceSet.metadata.name)
-  removeOwnerReference(left, ownerReference(resourceSet, ClusterResourceSet))
+  const remaining = draft(binding)
+  removeEntry(remaining.spec, resourceSet.metadata.name)
+  removeOwnerReference(remaining, ownerReference(resourceSet, ClusterResourceSet))
   const { uid, resourceVersion } = binding.metadata
-  if (left.spec.bindings!.length === 0) {
+  if (remaining.spec.bindings!.length === 0) {
     const preconditions = { uid, resourceVersion }
     await orAbsent(client.delete(ClusterResourceSetBinding, keyOf(binding), { preconditions, signal }))
     return
   }
   const body = {
-    metadata: { resourceVersion, ownerReferences: left.metadata.ownerReferences ?? null },
-    spec: { bindings: left.spec.bindings },
+    metadata: { resourceVersion, ownerReferences: remaining.metadata.ownerReferences ?? null },
+    spec: { bindings: remaining.spec.bindings },
   }
   await orAbsent(client.patch(ClusterResourceSetBinding, keyOf(binding), { type: 'merge', body }, { signal }))
 }

@@ -63,7 +63,7 @@ test.each([
   ['a value of fewer than 32 bytes', { a: 'kind: Pod' }, 'EOF'],
   ['a broken list', { a: '[{"kind": "Pod", "password": "hunter2" ' }, 'failed converting data to objects: not a valid JSON list'],
   [
-    'a text',
+    'plain text',
     { a: 'password-hunter2-and-nothing-but-text' },
     'failed converting data to unstructured objects: failed to unmarshal YAML document 1: not an object',
   ],
