@@ -16,7 +16,7 @@ import { AnswerLifetime } from '../answer-memory.ts'
 import { RetryRequests } from '../retry-requests.ts'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
-import { found, type Observed, observed } from '../external/observed.ts'
+import { externalOf, type Observed, toObserved } from '../external/observed.ts'
 import type { MachineDeploymentIO, MachineDeploymentScope } from './scope.ts'
 
 interface Answer {
@@ -68,12 +68,12 @@ export class InPlaceDecisions {
     this.#asking.delete(keyText(deployment))
   }
 
-  recall(deployment: ObjectKey, question: string, now: number): Answer | undefined {
+  findAnswer(deployment: ObjectKey, question: string, now: number): Answer | undefined {
     const known = this.#byDeployment.get(keyText(deployment))?.get(question)
     return known && now < known.given + AnswerLifetime ? known : undefined
   }
 
-  remember(deployment: ObjectKey, question: string, answer: Answer): void {
+  addAnswer(deployment: ObjectKey, question: string, answer: Answer): void {
     const key = keyText(deployment)
     const known = this.#byDeployment.get(key) ?? new Map<string, Answer>()
     known.set(question, answer)
@@ -133,12 +133,12 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   const specs = [set, target].map(({ spec }) => spec.template.spec)
   // Independent of member order, which the server may change.
   const question = stableText([name, handler, retries, specs, relevantParts(templates)])
-  const known = inPlace.recall(key, question, clock.elapsed())
+  const known = inPlace.findAnswer(key, question, clock.elapsed())
   if (known) return known.uncovered.length === 0
 
   const { changes } = inPlace
   const uncovered = templates.kind === 'obstacle' ? [templates.text] : await callExtension(handler, set, target, templates, io)
-  if (inPlace.changes === changes) inPlace.remember(key, question, { handler, uncovered, given: clock.elapsed() })
+  if (inPlace.changes === changes) inPlace.addAnswer(key, question, { handler, uncovered, given: clock.elapsed() })
   if (uncovered.length === 0) {
     log.info('MachineSet can be updated in-place by extensions', { MachineSet: name, handler })
     return true
@@ -199,9 +199,9 @@ async function templatesOfBoth(
 }
 
 function templates(infrastructure: Observed, bootstrap: Observed): Templates | undefined {
-  const infrastructureMachineTemplate = found(infrastructure)?.object
+  const infrastructureMachineTemplate = externalOf(infrastructure)?.object
   if (!infrastructureMachineTemplate || bootstrap.state === 'missing' || bootstrap.state === 'unread') return undefined
-  const config = found(bootstrap)?.object
+  const config = externalOf(bootstrap)?.object
   return {
     infrastructureMachineTemplate: withoutState(infrastructureMachineTemplate) as unknown as UnknownObject,
     ...(config ? { bootstrapConfigTemplate: withoutState(config) as unknown as UnknownObject } : {}),
@@ -210,7 +210,7 @@ function templates(infrastructure: Observed, bootstrap: Observed): Templates | u
 
 async function readTemplate(set: MachineSet, ref: ContractRef | undefined, io: MachineDeploymentIO): Promise<Observed> {
   if (!ref?.kind.endsWith(TemplateSuffix)) return { state: 'none' }
-  return observed(await observeExternal(io, ref, set.metadata.namespace!, () => []))
+  return toObserved(await observeExternal(io, ref, set.metadata.namespace!, () => []))
 }
 
 /** Parts of a request that may change the response. Labels and annotations cannot, nor can replicas, which change with every step. */

@@ -7,7 +7,7 @@ import { aClusterWithTemplates, aMachineDeployment, DevConfig, DevMachine, setsE
 const key = { namespace: 'default', name: 'workers' }
 
 /** Allows `count` writes, then none, as if the process had crashed. Events do not count. */
-function stopsAfter(count: number): { between: (transport: Transport) => Transport; writes: () => number } {
+function stopAfter(count: number): { between: (transport: Transport) => Transport; writes: () => number } {
   let writes = 0
   return {
     writes: () => writes,
@@ -34,7 +34,7 @@ const keptOpen = (store: Store): Store =>
     },
   })
 
-async function everything({ client }: SetsEnv): Promise<Record<string, number>> {
+async function objectCounts({ client }: SetsEnv): Promise<Record<string, number>> {
   const count = async (kind: Kind) => (await client.list(kind, { namespace: 'default' })).items.length
   return {
     sets: await count(MachineSet),
@@ -47,7 +47,7 @@ async function everything({ client }: SetsEnv): Promise<Record<string, number>> 
 const complete = { sets: 1, machines: 1, infrastructure: 1, configs: 1 }
 
 /** Creates a deployment, updates it to another version and deletes it. In each part the process is stopped after `count` writes. */
-async function liveThrough(count: number): Promise<{ wasStopped: boolean; story: Record<string, number>[] }> {
+async function runWithCrashes(count: number): Promise<{ wasStopped: boolean; countsOfParts: Record<string, number>[] }> {
   const store = keptOpen(memoryStore())
   const clock = new VirtualClock()
   const parts: ((env: SetsEnv) => Promise<unknown>)[] = [
@@ -59,35 +59,35 @@ async function liveThrough(count: number): Promise<{ wasStopped: boolean; story:
       client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec: { version: 'v1.35.0' } } } } }),
     ({ client }) => client.delete(MachineDeployment, key),
   ]
-  const story: Record<string, number>[] = []
+  const countsOfParts: Record<string, number>[] = []
   let wasStopped = false
   let seed = 1
   for (const part of parts) {
-    const stop = stopsAfter(count)
+    const stop = stopAfter(count)
     const stopped = await setsEnv({ store, clock, between: stop.between, seed: seed++ })
     await part(stopped)
     for (let waited = 0; waited < 60 && stop.writes() <= count; waited += 5) await stopped.advance(seconds(5))
     const isStopped = stop.writes() > count
-    if (!isStopped) story.push(await everything(stopped))
+    if (!isStopped) countsOfParts.push(await objectCounts(stopped))
     await stopped.close()
     if (!isStopped) continue
     wasStopped = true
 
     const env = await setsEnv({ store, clock, seed: seed++ })
     await env.advance(seconds(60))
-    story.push(await everything(env))
+    countsOfParts.push(await objectCounts(env))
     await env.close()
   }
-  return { wasStopped, story }
+  return { wasStopped, countsOfParts }
 }
 
 test('creates no object twice and leaves none behind when stopped between any two writes', async () => {
   const none = { sets: 0, machines: 0, infrastructure: 0, configs: 0 }
   for (let count = 0; count < 120; count++) {
-    const { wasStopped, story } = await liveThrough(count)
-    expect(story, `stopped after ${count} writes`).toEqual([complete, complete, none])
+    const { wasStopped, countsOfParts } = await runWithCrashes(count)
+    expect(countsOfParts, `stopped after ${count} writes`).toEqual([complete, complete, none])
     // All writes were allowed, so every stop was tried.
     if (!wasStopped) return
   }
-  throw new Error('the story has more writes than expected')
+  throw new Error('the deployment causes more writes than expected')
 })

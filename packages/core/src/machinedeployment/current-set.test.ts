@@ -20,7 +20,7 @@ describe('the current set', () => {
   test.each([
     ['is the largest with the template', aDeployment('v1'), 'b', ['a', 'c', 'x'], ''],
     [
-      'is none when no template fits',
+      'is absent when no set has the template',
       aDeployment('v2'),
       undefined,
       ['a', 'b', 'c', 'x'],
@@ -30,14 +30,14 @@ describe('the current set', () => {
     ['is younger than an expired rollout.after', aDeployment('v1', '2026-01-02T12:00:00Z'), 'c', ['a', 'b', 'x'], ''],
     ['may be created exactly at an expired rollout.after', aDeployment('v1', '2026-01-03T00:00:00Z'), 'c', ['a', 'b', 'x'], ''],
     [
-      'is none when rollout.after is now and all are older',
+      'is absent when rollout.after is now and all are older',
       aDeployment('v1', '2026-01-10T00:00:00Z'),
       undefined,
       ['a', 'b', 'c', 'x'],
       'MachineDeployment spec.rollout.after expired',
     ],
     [
-      'is none when all are older',
+      'is absent when all are older than an expired rollout.after',
       aDeployment('v1', '2026-01-08T00:00:00Z'),
       undefined,
       ['a', 'b', 'c', 'x'],
@@ -51,15 +51,15 @@ describe('the current set', () => {
   })
 
   test.each([
-    ['those of other templates', aDeployment('v1'), ['x']],
-    ['none that are older than an expired rollout.after', aDeployment('v1', '2026-01-08T00:00:00Z'), []],
-    ['those created exactly at an expired rollout.after', aDeployment('v2', '2026-01-03T00:00:00Z'), ['c', 'x']],
+    ['sets with other templates', aDeployment('v1'), ['x']],
+    ['no set that is older than an expired rollout.after', aDeployment('v1', '2026-01-08T00:00:00Z'), []],
+    ['sets created exactly at an expired rollout.after', aDeployment('v2', '2026-01-03T00:00:00Z'), ['c', 'x']],
     ['any set, when rollout.after is in the future', aDeployment('v2', '2026-01-20T00:00:00Z'), ['a', 'b', 'c', 'x']],
-  ])('may get Machines of %s', (_, deployment, eligible) => {
+  ])('may receive Machines of %s', (_, deployment, eligible) => {
     expect(setsByRole(deployment, sets, now).eligible.map(({ metadata }) => metadata.name)).toEqual(eligible)
   })
 
-  test('is none without sets', () => {
+  test('is absent without sets', () => {
     expect(setsByRole(aDeployment('v1'), [], now)).toEqual({
       current: undefined,
       old: [],

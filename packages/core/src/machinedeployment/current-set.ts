@@ -18,10 +18,10 @@ export function setsByRole(deployment: MachineDeployment, sets: readonly Machine
   const candidates = sets.toSorted((a, b) => (b.spec.replicas ?? 0) - (a.spec.replicas ?? 0) || byAge(a, b)).filter(hasTemplate)
   const after = Date.parse(deployment.spec.rollout?.after ?? '')
   const isExpired = after <= now
-  const current = isExpired ? candidates.find((set) => madeAt(set) >= after) : candidates[0]
+  const current = isExpired ? candidates.find((set) => createdAt(set) >= after) : candidates[0]
   const old = sets.filter((set) => set !== current).toSorted(byAge)
   // `rollout.after` demands new Machines.
-  const eligible = old.filter((set) => !hasTemplate(set) && !(isExpired && madeAt(set) < after))
+  const eligible = old.filter((set) => !hasTemplate(set) && !(isExpired && createdAt(set) < after))
   const reason = current ? '' : createReason(deployment, old, isExpired && candidates.length > 0)
   return { current, old, eligible, createReason: reason }
 }
@@ -34,7 +34,7 @@ function createReason(deployment: MachineDeployment, sets: readonly MachineSet[]
   return `MachineSet ${latest.metadata.name}: ${differences.join(', ')}`
 }
 
-const madeAt = ({ metadata }: MachineSet): number => Date.parse(metadata.creationTimestamp)
+const createdAt = ({ metadata }: MachineSet): number => Date.parse(metadata.creationTimestamp)
 
 const byAge = (a: MachineSet, b: MachineSet): number =>
-  madeAt(a) - madeAt(b) || (a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0)
+  createdAt(a) - createdAt(b) || (a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0)

@@ -146,7 +146,7 @@ function machineSetPatch(deployment: MachineDeployment, set: MachineSet, role: S
 function wantedMetadata(deployment: MachineDeployment, hash: string, { isCurrent, revision, moves }: SetRole) {
   const { metadata, spec } = deployment
   const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => !OwnAnnotations.has(key))
-  const makesNone = !isCurrent && spec.rollout?.strategy?.type === 'OnDelete'
+  const createsNoMachines = !isCurrent && spec.rollout?.strategy?.type === 'OnDelete'
   return {
     labels: {
       ...machineLabels(deployment, hash),
@@ -157,7 +157,7 @@ function wantedMetadata(deployment: MachineDeployment, hash: string, { isCurrent
       ...scaleAnnotations(deployment),
       ...(revision.number > 0 ? { [RevisionAnnotation]: String(revision.number) } : {}),
       ...(revision.history === '' ? {} : { [RevisionHistoryAnnotation]: revision.history }),
-      [DisableMachineCreateAnnotation]: makesNone ? 'true' : 'false',
+      [DisableMachineCreateAnnotation]: createsNoMachines ? 'true' : 'false',
       ...moves,
     },
   }

@@ -17,8 +17,8 @@ export function fenceposts({ spec }: MachineDeployment): Fenceposts {
   const { replicas = 0, rollout } = spec
   if (rollout?.strategy?.type !== 'RollingUpdate') return { maxSurge: 0, maxUnavailable: 0 }
   const { maxSurge = 1, maxUnavailable = 0 } = rollout.strategy.rollingUpdate ?? {}
-  const surge = scaled(maxSurge, replicas, Math.ceil, 'maxSurge')
-  const unavailable = scaled(maxUnavailable, replicas, Math.floor, 'maxUnavailable')
+  const surge = limitOf(maxSurge, replicas, Math.ceil, 'maxSurge')
+  const unavailable = limitOf(maxUnavailable, replicas, Math.floor, 'maxUnavailable')
   if (replicas === 0) return { maxSurge: surge, maxUnavailable: 0 }
   return { maxSurge: surge, maxUnavailable: Math.min(surge === 0 && unavailable === 0 ? 1 : unavailable, replicas) }
 }
@@ -32,7 +32,7 @@ export function leastAvailable(deployment: MachineDeployment): number | undefine
   }
 }
 
-function scaled(value: number | string, of: number, round: (share: number) => number, field: string): number {
+function limitOf(value: number | string, of: number, round: (share: number) => number, field: string): number {
   const share = shareOf(value, of, round)
   if (share !== undefined) return share
   const error = invalid(`spec.rollout.strategy.rollingUpdate.${field}`, value, 'must be either an int or a percentage')

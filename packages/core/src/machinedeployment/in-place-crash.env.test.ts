@@ -4,7 +4,7 @@ import { type Change, memoryStore } from '@capstan/apiserver'
 import { controllerOf, resourceName, seconds, VirtualClock } from '@capstan/kube'
 import { mortalStores, scriptedRuntime, stopsOf } from '@capstan/testing'
 import { expect, test } from 'vitest'
-import { ableExtension, byMoving, largerAndNewer } from './in-place-env.suite.ts'
+import { ableExtension, withoutSurge, largerAndNewer } from './in-place-env.suite.ts'
 import {
   aClusterWithTemplates,
   aMachineDeployment,
@@ -21,7 +21,7 @@ const key = { namespace, name: 'workers' }
 
 const runtime = () => scriptedRuntime(ableExtension().script)
 
-interface Ending {
+interface FinalState {
   readonly commits: number
   readonly machines: readonly {
     name: string
@@ -36,7 +36,7 @@ interface Ending {
   readonly violations: readonly string[]
 }
 
-async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
+async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<FinalState> {
   const store = memoryStore()
   const keptOpen = { store: async () => store, all: () => [store], remove: async () => {}, close: async () => {} }
   const clock = new VirtualClock()
@@ -47,7 +47,7 @@ async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending>
     metadata: { name: 'larger', namespace },
     spec: { template: { spec: { size: 'large' } } },
   })
-  await env.client.create(MachineDeployment, aMachineDeployment({ replicas: 2, rollout: byMoving }))
+  await env.client.create(MachineDeployment, aMachineDeployment({ replicas: 2, rollout: withoutSurge }))
   await env.advance(seconds(30))
   await env.client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { ...largerAndNewer, paused: true } } })
   await env.close()
@@ -88,7 +88,7 @@ async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending>
   return ending
 }
 
-async function stateOf({ client }: SetsEnv): Promise<Pick<Ending, 'machines' | 'sets' | 'left'>> {
+async function stateOf({ client }: SetsEnv): Promise<Pick<FinalState, 'machines' | 'sets' | 'left'>> {
   const { items: machines } = await client.list(Machine, { namespace })
   const { items: sets } = await client.list(MachineSet, { namespace })
   const infrastructure = (await client.list(DevMachine, { namespace })).items

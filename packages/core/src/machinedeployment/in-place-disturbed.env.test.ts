@@ -4,7 +4,14 @@ import type { RuntimeClient } from '@capstan/extension'
 import { seconds } from '@capstan/kube'
 import { type HookScript, scriptedRuntime } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
-import { ableExtension, byMoving, inPlaceEnv, type InPlaceEnv, largerAndNewer, type UpdateRequest } from './in-place-env.suite.ts'
+import {
+  ableExtension,
+  withoutSurge,
+  inPlaceEnv,
+  type InPlaceEnv,
+  largerAndNewer,
+  type UpdateRequest,
+} from './in-place-env.suite.ts'
 import { DevMachineTemplate } from './sets-env.suite.ts'
 
 let env: InPlaceEnv
@@ -13,14 +20,14 @@ afterEach(() => env.close())
 const namespace = 'default'
 
 /** Responses without patches: differences remain uncovered. */
-const cautious: HookScript = { CanUpdateMachineSet: () => undefined }
+const unableExtension: HookScript = { CanUpdateMachineSet: () => undefined }
 
 describe('a change that no extension can make in place', () => {
   test('replaces the Machines, and records an event with the reason', async () => {
-    env = await inPlaceEnv(scriptedRuntime(cautious), { replicas: 2 })
+    env = await inPlaceEnv(scriptedRuntime(unableExtension), { replicas: 2 })
     const before = await env.names()
     await env.patch(largerAndNewer)
-    expect(await env.story()).toMatchInlineSnapshot(`
+    expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 2/1, 2 available; v1.35.0 0/0, 0 available
       v1.34.0 1/1, 1 available; v1.35.0 1/1, 0 available
       v1.34.0 1/0, 1 available; v1.35.0 1/1, 1 available
@@ -36,7 +43,7 @@ describe('a change that no extension can make in place', () => {
     ])
   })
 
-  test('is replaced without an event when no extension is registered', async () => {
+  test('replaces the Machines without an event when no extension is registered', async () => {
     env = await inPlaceEnv(scriptedRuntime({}), { replicas: 1 })
     const before = await env.names()
     await env.patch(largerAndNewer)
@@ -46,7 +53,7 @@ describe('a change that no extension can make in place', () => {
     expect(await env.events('InPlaceUpdateNotPossible')).toEqual([])
   })
 
-  test('is replaced when a template of the old set does not exist', async () => {
+  test('replaces the Machines when a template of the old set does not exist', async () => {
     const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
     await env.client.delete(DevMachineTemplate, { namespace, name: 'infra' })
@@ -59,25 +66,25 @@ describe('a change that no extension can make in place', () => {
     ])
   })
 
-  test('of several old sets is replaced, and the rest updated', async () => {
+  test('replaces only the Machines of old sets that the extension cannot update', async () => {
     // This extension can only update v1.34.0 to v1.35.0.
     const { script } = ableExtension()
-    const partly: HookScript = {
+    const partlyAble: HookScript = {
       CanUpdateMachineSet(call) {
         const { current } = call.request as unknown as UpdateRequest
         return current.machineSet.spec.template.spec.version === 'v1.34.0' ? script.CanUpdateMachineSet!(call) : undefined
       },
     }
-    env = await inPlaceEnv(scriptedRuntime(partly), {
+    env = await inPlaceEnv(scriptedRuntime(partlyAble), {
       rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 3 } } },
     })
-    await env.patch({ template: { spec: { version: 'v1.33.0' } }, rollout: byMoving })
+    await env.patch({ template: { spec: { version: 'v1.33.0' } }, rollout: withoutSurge })
     await env.advance(seconds(5))
     const updatable = (await env.machines()).filter(({ spec }) => spec.version === 'v1.34.0').map(({ metadata }) => metadata.name)
     expect(updatable).toHaveLength(2)
     expect(await env.counts()).toMatchInlineSnapshot(`"v1.34.0 2/2, 2 available; v1.33.0 1/1, 0 available"`)
     await env.patch(largerAndNewer)
-    expect(await env.story()).toMatchInlineSnapshot(`
+    expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 2/2, 2 available; v1.33.0 1/0, 0 available; v1.35.0 0/0, 0 available
       v1.34.0 2/2, 2 available; v1.33.0 0/0, 0 available; v1.35.0 1/1, 0 available
       v1.34.0 1/1, 1 available; v1.33.0 0/0, 0 available; v1.35.0 2/2, 1 available
@@ -161,7 +168,7 @@ describe('a failing, ambiguous or late extension', () => {
   })
 })
 
-describe('changes by users meanwhile', () => {
+describe('a change by a user during the rollout', () => {
   const aRolloutUnderWay = async (replicas: number): Promise<string[]> => {
     env = await inPlaceEnv(scriptedRuntime(ableExtension().script), { replicas })
     const before = await env.names()
@@ -170,10 +177,10 @@ describe('changes by users meanwhile', () => {
     return before
   }
 
-  test('creates additional replicas and updates the other Machines', async () => {
+  test('scaling up creates Machines, and the existing ones are updated in place', async () => {
     const before = await aRolloutUnderWay(3)
     await env.patch({ replicas: 5 })
-    expect(await env.story()).toMatchInlineSnapshot(`
+    expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 2/2, 2 available; v1.35.0 3/3, 0 available
       v1.34.0 2/2, 2 available; v1.35.0 3/3, 1 available
       v1.34.0 1/1, 1 available; v1.35.0 4/4, 3 available
@@ -187,7 +194,7 @@ describe('changes by users meanwhile', () => {
   test('scaling down deletes Machines that have not moved yet', async () => {
     const before = await aRolloutUnderWay(4)
     await env.patch({ replicas: 1 })
-    expect(await env.story()).toMatchInlineSnapshot(`
+    expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 3/0, 3 available; v1.35.0 1/1, 0 available
       v1.34.0 3/0, 3 available; v1.35.0 1/1, 1 available
       v1.35.0 1/1, 1 available"
@@ -227,7 +234,7 @@ describe('changes by users meanwhile', () => {
     const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
     const before = await env.names()
-    await env.patch({ rollout: { ...byMoving, after: '2026-01-01T00:00:30Z' } })
+    await env.patch({ rollout: { ...withoutSurge, after: '2026-01-01T00:00:30Z' } })
     await env.advance(seconds(60))
     expect(await env.names()).not.toEqual(before)
     expect(requests).toEqual([])

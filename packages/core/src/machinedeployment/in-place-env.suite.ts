@@ -44,7 +44,8 @@ export function ableExtension(): { script: HookScript; requests: UpdateRequest[]
   return { script, requests }
 }
 
-export const byMoving = { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
+/** A rolling update that moves Machines in place at once: one may be unavailable, none is created in addition. */
+export const withoutSurge = { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
 
 /** Another version, and infrastructure from another template. */
 export const largerAndNewer = {
@@ -62,7 +63,7 @@ export interface InPlaceEnv extends SetsEnv {
   /** Messages of events for this reason. */
   events(reason: string): Promise<(string | undefined)[]>
   /** Counts of all sets after each change, until nothing changes any more. */
-  story(): Promise<string>
+  countsUntilStable(): Promise<string>
   /** Expects all Machines to match `largerAndNewer`, without leftover annotations. */
   expectUpdated(): Promise<void>
 }
@@ -79,7 +80,7 @@ export async function inPlaceEnv(
     metadata: { name: 'larger', namespace },
     spec: { template: { spec: { size: 'large' } } },
   })
-  await env.client.create(MachineDeployment, aMachineDeployment({ rollout: byMoving, ...spec }))
+  await env.client.create(MachineDeployment, aMachineDeployment({ rollout: withoutSurge, ...spec }))
   await env.advance(seconds(60))
 
   const machines = async () => (await env.client.list(Machine, { namespace })).items
@@ -88,7 +89,7 @@ export async function inPlaceEnv(
   const events = async (reason: string) =>
     (await env.client.list(Event, { namespace })).items.filter((one) => one.reason === reason).map(({ message }) => message)
 
-  async function story(): Promise<string> {
+  async function countsUntilStable(): Promise<string> {
     const lines: string[] = []
     for (let still = 0; still < 30; ) {
       await env.advance(seconds(1))
@@ -124,5 +125,5 @@ export async function inPlaceEnv(
     }
   }
   const patch = (body: object) => env.client.patch(MachineDeployment, key, { type: 'merge', body: { spec: body } })
-  return { ...env, patch, machines, names, sets, events, story, expectUpdated }
+  return { ...env, patch, machines, names, sets, events, countsUntilStable, expectUpdated }
 }

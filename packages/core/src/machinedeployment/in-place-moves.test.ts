@@ -1,7 +1,7 @@
 import type { Machine, MachineSet } from '@capstan/api'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { arrivals, moveCandidates, receives } from './in-place-moves.ts'
+import { arrivals, moveCandidates, receiveAnnotations } from './in-place-moves.ts'
 import { planRollingUpdate } from './plan-rolling-update.ts'
 import type { InPlaceRollout, Rollout, SetCounts } from './rollout-plan.ts'
 
@@ -151,7 +151,7 @@ const isOver = ({ sets, template, replicas }: World): boolean =>
     return counts.every((count) => count === wanted)
   })
 
-function story(world: World): string {
+function simulate(world: World): string {
   const lines: string[] = []
   for (let round = 1; round < 60; round++) {
     lines.push(`${round}. ${reconcileDeployment(world)}`)
@@ -162,13 +162,13 @@ function story(world: World): string {
 }
 
 /** A world in the middle of a rollout, when the spec changes. */
-const amid = (replicas: number, template: string, old: readonly string[], made: number): World =>
+const duringRollout = (replicas: number, template: string, old: readonly string[], made: number): World =>
   aWorld(replicas, 3, 1, { template, sets: [aSet('ms1', 'v1', old), aSet('ms2', 'v2', machines(1, 3))], made })
 
 describe('a rolling update in place', () => {
   test('updates one by one with maxSurge 1, after creating one Machine', () => {
     // 3 replicas, maxSurge 1, maxUnavailable 0
-    expect(story(aWorld(3, 1, 0))).toMatchInlineSnapshot(`
+    expect(simulate(aWorld(3, 1, 0))).toMatchInlineSnapshot(`
       "1. ms1 3/3, 3 available, 0 upToDate (m1,m2,m3); ms2 0/1, 0 available, 0 upToDate ()
       2. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m1,m2,m3); ms2 1/1, 1 available, 1 upToDate (m4)
       3. ms1 2/2, 2 available, 0 upToDate (m2,m3); ms2 2/1 -> 2/2, 1 available, 1 upToDate (m1*,m4)
@@ -182,9 +182,9 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('moves at once where one may be unavailable', () => {
+  test('moves Machines at once when one may be unavailable', () => {
     // 3 replicas, maxSurge 0, maxUnavailable 1
-    expect(story(aWorld(3, 0, 1))).toMatchInlineSnapshot(`
+    expect(simulate(aWorld(3, 0, 1))).toMatchInlineSnapshot(`
       "1. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m1,m2,m3); ms2 0/0, 0 available, 0 upToDate ()
       2. ms1 2/2, 2 available, 0 upToDate (m2,m3); ms2 1/0 -> 1/1, 0 available, 0 upToDate (m1*)
       3. ms1 2/2, 2 available, 0 upToDate (m2,m3); ms2 1/1, 0 available, 0 upToDate (m1*)
@@ -200,7 +200,7 @@ describe('a rolling update in place', () => {
 
   test('creates no surge Machine while Machines can be moved', () => {
     // 6 replicas, maxSurge 3, maxUnavailable 1
-    expect(story(aWorld(6, 3, 1))).toMatchInlineSnapshot(`
+    expect(simulate(aWorld(6, 3, 1))).toMatchInlineSnapshot(`
       "1. ms1 6/6 -> 6/5, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/0, 0 available, 0 upToDate ()
       2. ms1 5/5, 5 available, 0 upToDate (m2,m3,m4,m5,m6); ms2 1/0 -> 1/1, 0 available, 0 upToDate (m1*)
       3. ms1 5/5, 5 available, 0 upToDate (m2,m3,m4,m5,m6); ms2 1/1, 0 available, 0 upToDate (m1*)
@@ -225,7 +225,7 @@ describe('a rolling update in place', () => {
 
   test('moves as many as may be unavailable', () => {
     // 6 replicas, maxSurge 1, maxUnavailable 3
-    expect(story(aWorld(6, 1, 3))).toMatchInlineSnapshot(`
+    expect(simulate(aWorld(6, 1, 3))).toMatchInlineSnapshot(`
       "1. ms1 6/6 -> 6/3, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/0, 0 available, 0 upToDate ()
       2. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 3/0 -> 3/3, 0 available, 0 upToDate (m1*,m2*,m3*)
       3. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3, 0 available, 0 upToDate (m1*,m2*,m3*)
@@ -238,7 +238,7 @@ describe('a rolling update in place', () => {
 
   test('creates one surge Machine for any maxSurge', () => {
     // 6 replicas, maxSurge 10, maxUnavailable 0
-    expect(story(aWorld(6, 10, 0))).toMatchInlineSnapshot(`
+    expect(simulate(aWorld(6, 10, 0))).toMatchInlineSnapshot(`
       "1. ms1 6/6, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/1, 0 available, 0 upToDate ()
       2. ms1 6/6 -> 6/5, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 1/1, 1 available, 1 upToDate (m7)
       3. ms1 5/5, 5 available, 0 upToDate (m2,m3,m4,m5,m6); ms2 2/1 -> 2/2, 1 available, 1 upToDate (m1*,m7)
@@ -263,7 +263,7 @@ describe('a rolling update in place', () => {
 
   test('moves all when all may be unavailable', () => {
     // 6 replicas, maxSurge 0, maxUnavailable 10
-    expect(story(aWorld(6, 0, 10))).toMatchInlineSnapshot(`
+    expect(simulate(aWorld(6, 0, 10))).toMatchInlineSnapshot(`
       "1. ms1 6/6 -> 6/0, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/0, 0 available, 0 upToDate ()
       2. ms1 0/0, 0 available, 0 upToDate (); ms2 6/0 -> 6/6, 0 available, 0 upToDate (m1*,m2*,m3*,m4*,m5*,m6*)
       3. ms1 0/0, 0 available, 0 upToDate (); ms2 6/6, 0 available, 0 upToDate (m1*,m2*,m3*,m4*,m5*,m6*)
@@ -273,7 +273,7 @@ describe('a rolling update in place', () => {
 
   test('creates additional replicas during the rollout', () => {
     // 6 replicas, maxSurge 3, maxUnavailable 1, scale up to 12
-    expect(story(amid(12, 'v2', machines(4, 6), 6))).toMatchInlineSnapshot(`
+    expect(simulate(duringRollout(12, 'v2', machines(4, 6), 6))).toMatchInlineSnapshot(`
       "1. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3 -> 3/9, 3 available, 0 upToDate (m1,m2,m3)
       2. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m4,m5,m6); ms2 9/9, 9 available, 9 upToDate (m1,m2,m3,m7,m8,m9,m10,m11,m12)
       3. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 10/9 -> 10/10, 9 available, 9 upToDate (m1,m2,m3,m4*,m7,m8,m9,m10,m11,m12)
@@ -290,7 +290,7 @@ describe('a rolling update in place', () => {
 
   test('deletes surplus replicas during the rollout, those being updated first', () => {
     // 12 replicas, maxSurge 3, maxUnavailable 1, scale down to 6
-    expect(story(amid(6, 'v2', machines(4, 12), 12))).toMatchInlineSnapshot(`
+    expect(simulate(duringRollout(6, 'v2', machines(4, 12), 12))).toMatchInlineSnapshot(`
       "1. ms1 9/9 -> 9/2, 9 available, 0 upToDate (m4,m5,m6,m7,m8,m9,m10,m11,m12); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3)
       2. ms1 2/2, 2 available, 0 upToDate (m11,m12); ms2 10/3 -> 10/6, 3 available, 3 upToDate (m1,m2,m3,m4*,m5*,m6*,m7*,m8*,m9*,m10*)
       3. ms1 2/2, 2 available, 0 upToDate (m11,m12); ms2 6/6, 3 available, 3 upToDate (m1,m2,m3,m4*,m5*,m6*)
@@ -302,7 +302,7 @@ describe('a rolling update in place', () => {
 
   test('updates again when the template changes during the rollout', () => {
     // 6 replicas, maxSurge 3, maxUnavailable 1, change spec
-    expect(story(amid(6, 'v3', machines(4, 6), 6))).toMatchInlineSnapshot(`
+    expect(simulate(duringRollout(6, 'v3', machines(4, 6), 6))).toMatchInlineSnapshot(`
       "1. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 0/0, 0 available, 0 upToDate ()
       2. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 1/0 -> 1/1, 0 available, 0 upToDate (m4*)
       3. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 1/1, 0 available, 0 upToDate (m4*)
@@ -326,7 +326,7 @@ describe('a rolling update in place', () => {
   })
 
   test('replaces Machines that no extension can update', () => {
-    expect(story(aWorld(2, 1, 0, { isMovable: false }))).toMatchInlineSnapshot(`
+    expect(simulate(aWorld(2, 1, 0, { isMovable: false }))).toMatchInlineSnapshot(`
       "1. ms1 2/2, 2 available, 0 upToDate (m1,m2); ms2 0/1, 0 available, 0 upToDate ()
       2. ms1 2/2 -> 2/1, 2 available, 0 upToDate (m1,m2); ms2 1/1, 1 available, 1 upToDate (m3)
       3. ms1 1/1, 1 available, 0 upToDate (m2); ms2 1/1 -> 1/2, 1 available, 1 upToDate (m3)
@@ -359,11 +359,11 @@ describe('arrivals', () => {
   })
 
   test('are written to the set in sorted order, with the sets that they may come from', () => {
-    expect(receives(new Set(['ms1', 'ms0']), { all: ['m1', 'm3'], unseen: [] })).toEqual({
+    expect(receiveAnnotations(new Set(['ms1', 'ms0']), { all: ['m1', 'm3'], unseen: [] })).toEqual({
       [`${prefix}/receive-machines-from-machinesets`]: 'ms0,ms1',
       [`${prefix}/acknowledged-move`]: 'm1,m3',
     })
-    expect(receives(new Set(), { all: [], unseen: [] })).toEqual({})
+    expect(receiveAnnotations(new Set(), { all: [], unseen: [] })).toEqual({})
   })
 })
 

@@ -34,15 +34,15 @@ export function arrivals(current: MachineSet | undefined, machines: readonly Mac
 }
 
 /** Returns the rollout with the current set grown by the arrived Machines. */
-export function withArrived(rollout: Rollout): Rollout {
+export function withArrivals(rollout: Rollout): Rollout {
   const { current, inPlace } = rollout
   if (!inPlace || inPlace.arrived.length === 0) return rollout
   return { ...rollout, current: { ...current, desired: current.desired + inPlace.arrived.length } }
 }
 
-/** Returns the old sets worth a CanUpdateMachineSet request: those with Machines, while the current set lacks any. */
+/** Returns the old sets for which CanUpdateMachineSet is called: those with Machines, unless the current set has all replicas. */
 export function moveCandidates(rollout: Rollout): readonly SetCounts[] {
-  const { replicas, current, old } = withArrived(rollout)
+  const { replicas, current, old } = withArrivals(rollout)
   return current.desired >= replicas ? [] : old.filter(({ existing }) => existing > 0)
 }
 
@@ -74,7 +74,7 @@ function isProgressing({ current, old, inPlace }: Rollout, plan: ScalePlan): boo
 }
 
 /** Returns the plan relative to the sets as read: the current set grows by the arrivals, plus the decided change. */
-export function acknowledged(found: Rollout, raised: Rollout, plan: ScalePlan): readonly Scale[] {
+export function acknowledgeArrivals(found: Rollout, raised: Rollout, plan: ScalePlan): readonly Scale[] {
   const arrived = found.inPlace?.arrived ?? []
   if (arrived.length === 0) return plan.scales
   const { name, desired } = found.current
@@ -88,9 +88,9 @@ export function acknowledged(found: Rollout, raised: Rollout, plan: ScalePlan): 
 /** Annotations about moves, written to a set together with its replicas. */
 export type MoveAnnotations = { readonly [annotation: string]: string }
 
-export const movesTo = (current: string): MoveAnnotations => ({ [MachineSetMoveMachinesToMachineSetAnnotation]: current })
+export const moveAnnotations = (current: string): MoveAnnotations => ({ [MachineSetMoveMachinesToMachineSetAnnotation]: current })
 
-export function receives(movable: ReadonlySet<string>, { all }: Arrivals): MoveAnnotations {
+export function receiveAnnotations(movable: ReadonlySet<string>, { all }: Arrivals): MoveAnnotations {
   return {
     ...(movable.size === 0 ? {} : { [MachineSetReceiveMachinesFromMachineSetsAnnotation]: [...movable].sort().join(',') }),
     ...(all.length === 0 ? {} : { [AcknowledgedMoveAnnotation]: all.join(',') }),

@@ -17,7 +17,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     env = await inPlaceEnv(scriptedRuntime(script))
     const before = await env.names()
     await env.patch({ template: { spec: { ...largerAndNewer.template.spec, minReadySeconds: 0 } } })
-    expect(await env.story()).toMatchInlineSnapshot(`
+    expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 2/2, 2 available; v1.35.0 1/1, 0 available
       v1.34.0 1/1, 1 available; v1.35.0 2/2, 1 available
       v1.34.0 0/0, 0 available; v1.35.0 3/3, 2 available
@@ -71,7 +71,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     env = await inPlaceEnv(scriptedRuntime(script), { rollout })
     const before = await env.names()
     await env.patch(largerAndNewer)
-    expect(await env.story()).toMatchInlineSnapshot(`
+    expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 3/3, 3 available; v1.35.0 1/1, 0 available
       v1.34.0 2/2, 2 available; v1.35.0 2/2, 1 available
       v1.34.0 1/1, 1 available; v1.35.0 3/3, 2 available
@@ -91,7 +91,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
       spec: { version: 'v1.34.0', infrastructureRef: { apiGroup: 'infra.test', kind: 'DevMachineTemplate', name: 'infra' } },
     }
     await env.patch({ template: back })
-    expect(await env.story()).toMatchInlineSnapshot(`
+    expect(await env.countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 2/2, 2 available; v1.35.0 1/0, 0 available
       v1.34.0 3/3, 2 available; v1.35.0 0/0, 0 available
       v1.34.0 3/3, 3 available"

@@ -19,7 +19,7 @@ interface Given {
   /** Available Machines, by their v1beta2 conditions. */
   availableMachines?: number
   version?: string
-  says?: LegacyCondition
+  condition?: LegacyCondition
 }
 const aSet = (name: string, given: Given): MachineSet =>
   aMachineSet({
@@ -35,7 +35,7 @@ const aSet = (name: string, given: Given): MachineSet =>
         v1beta1: {
           readyReplicas: given.ready ?? 0,
           availableReplicas: given.available ?? 0,
-          ...(given.says ? { conditions: [given.says] } : {}),
+          ...(given.condition ? { conditions: [given.condition] } : {}),
         },
       },
     },
@@ -70,7 +70,7 @@ function reported(scope: MachineDeploymentScope): string[] {
   ]
 }
 
-const all = aSet('now', { replicas: 3, ready: 3, available: 3, says: ready })
+const all = aSet('now', { replicas: 3, ready: 3, available: 3, condition: ready })
 const minimum = (least: number, current: number) =>
   `False/Warning WaitingForAvailableMachines: Minimum availability requires ${least} replicas, current ${current} available`
 
@@ -93,15 +93,15 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     ['0 0 0 0', `Ready ${minimum(3, 0)}`, `Available ${minimum(3, 0)}`, 'MachineSetReady False/Info WaitingForMachineSet'],
   ],
   [
-    'decides by Nodes, reports Machines',
-    aScope([aSet('now', { replicas: 3, ready: 2, available: 2, availableMachines: 1, says: scaling })]),
+    'decides by available Nodes, but reports available Machines',
+    aScope([aSet('now', { replicas: 3, ready: 2, available: 2, availableMachines: 1, condition: scaling })]),
     ['3 2 2 1', `Ready ${minimum(3, 1)}`, `Available ${minimum(3, 1)}`, 'MachineSetReady False/Warning ScalingUp: Scaling up'],
   ],
   [
     'counts wanted replicas as unavailable, not those that are being deleted',
     aScope([
       aSet('before', { replicas: 3, wanted: 0, version: 'v1.33.0' }),
-      aSet('now', { replicas: 0, wanted: 2, says: scaling }),
+      aSet('now', { replicas: 0, wanted: 2, condition: scaling }),
     ]),
     ['0 0 0 2', `Ready ${minimum(3, 0)}`, `Available ${minimum(3, 0)}`, 'MachineSetReady False/Warning ScalingUp: Scaling up'],
   ],
@@ -110,8 +110,8 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     'during a rollout, with enough available replicas',
     aScope(
       [
-        aSet('before', { replicas: 2, ready: 2, available: 1, version: 'v1.33.0', says: ready }),
-        aSet('now', { replicas: 1, ready: 1, available: 1, says: scaling }),
+        aSet('before', { replicas: 2, ready: 2, available: 1, version: 'v1.33.0', condition: ready }),
+        aSet('now', { replicas: 1, ready: 1, available: 1, condition: scaling }),
       ],
       { maxUnavailable: 1 },
     ),

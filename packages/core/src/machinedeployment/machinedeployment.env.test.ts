@@ -19,7 +19,7 @@ const patch = (body: object) => env.client.patch(MachineDeployment, key, { type:
 const setVersion = (version: string) => patch({ spec: { template: { spec: { version } } } })
 
 /** Counts of all sets after each change, until nothing changes any more. */
-async function story(): Promise<string> {
+async function countsUntilStable(): Promise<string> {
   const lines: string[] = []
   let still = 0
   while (still < 30) {
@@ -133,7 +133,7 @@ describe('a MachineDeployment', () => {
     expect(conditionText(await env.client.get(MachineDeployment, key))).toContain(
       'RollingOut True RollingOut: Rolling out 3 not up-to-date replicas\n* Version v1.34.0, v1.35.0 required',
     )
-    expect(await story()).toMatchInlineSnapshot(`
+    expect(await countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 3/2, 3 available; v1.35.0 1/1, 1 available
       v1.34.0 2/2, 2 available; v1.35.0 2/2, 1 available
       v1.34.0 2/1, 2 available; v1.35.0 2/2, 2 available
@@ -183,10 +183,10 @@ describe('a MachineDeployment', () => {
   test('replaces only deleted Machines with OnDelete', async () => {
     await aReadyDeployment({ replicas: 2, rollout: { strategy: { type: 'OnDelete' } } })
     await setVersion('v1.35.0')
-    expect(await story()).toMatchInlineSnapshot(`"v1.34.0 2/2, 2 available; v1.35.0 0/0, 0 available"`)
+    expect(await countsUntilStable()).toMatchInlineSnapshot(`"v1.34.0 2/2, 2 available; v1.35.0 0/0, 0 available"`)
     const [machine] = (await env.client.list(Machine, { namespace: 'default' })).items
     await env.client.delete(Machine, { namespace: 'default', name: machine!.metadata.name })
-    expect(await story()).toMatchInlineSnapshot(`
+    expect(await countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 2/2, 2 available; v1.35.0 0/0, 0 available
       v1.34.0 1/1, 1 available; v1.35.0 1/1, 0 available
       v1.34.0 1/1, 1 available; v1.35.0 1/1, 1 available"
@@ -196,7 +196,7 @@ describe('a MachineDeployment', () => {
   test('scales by the scale subresource', async () => {
     await aReadyDeployment()
     await env.client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { replicas: 1 } } }, { subresource: 'scale' })
-    expect(await story()).toMatchInlineSnapshot(`
+    expect(await countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 3/1, 3 available
       v1.34.0 1/1, 1 available"
     `)
@@ -207,7 +207,7 @@ describe('a MachineDeployment', () => {
     await setVersion('v1.35.0')
     await env.advance(seconds(12))
     await setVersion('v1.34.0')
-    expect(await story()).toMatchInlineSnapshot(`
+    expect(await countsUntilStable()).toMatchInlineSnapshot(`
       "v1.34.0 3/2, 3 available; v1.35.0 1/1, 1 available
       v1.34.0 3/3, 2 available; v1.35.0 1/1, 1 available
       v1.34.0 3/3, 3 available; v1.35.0 1/0, 1 available
@@ -243,7 +243,7 @@ describe('a MachineDeployment', () => {
     expect(await env.counts()).toBe('v1.34.0 1/1, 1 available')
     await env.advance(seconds(3600 - 60 + 5))
     expect(await env.counts()).toBe('v1.34.0 1/1, 1 available; v1.34.0 1/1, 0 available')
-    expect(await story()).toContain('v1.34.0 1/1, 1 available')
+    expect(await countsUntilStable()).toContain('v1.34.0 1/1, 1 available')
   })
 
   test('creates no set without its templates', async () => {

@@ -2,18 +2,18 @@
  * Plans the next step of a rolling update. It does not rely on MachineSets to delete unavailable Machines first: every reduction counts as
  * one of available Machines, so that `maxUnavailable` holds in any case. Upstream: machinedeployment_rollout_rollingupdate.go, v1.14.
  */
-import { acknowledged, preferMoves, withArrived } from './in-place-moves.ts'
+import { acknowledgeArrivals, preferMoves, withArrivals } from './in-place-moves.ts'
 import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import { machinesOf, ScalePlan, sum } from './rollout-plan.ts'
 
 export function planRollingUpdate(found: Rollout): readonly Scale[] {
   const plan = new ScalePlan()
-  const rollout = withArrived(found)
+  const rollout = withArrivals(found)
   scaleCurrent(rollout, plan)
   scaleOld(rollout, plan)
   preferMoves(rollout, plan)
   if (plan.isEmpty) breakDeadlock(rollout, plan)
-  return acknowledged(found, rollout, plan)
+  return acknowledgeArrivals(found, rollout, plan)
 }
 
 /** Scales the current set to the wanted replicas: down at once, up within the surge limit. */

@@ -33,7 +33,7 @@ export function planProportionalScale(rollout: PausedRollout): readonly Scale[] 
     if (only.desired !== replicas) plan.scale(only, replicas, 'it is the only active MachineSet')
   } else if (current && isSaturated(current, replicas)) {
     for (const set of old) if (set.desired > 0) plan.scale(set, 0, 'the current MachineSet has all replicas')
-  } else if (rollout.isRollingUpdate) spread(rollout, active, plan)
+  } else if (rollout.isRollingUpdate) spreadChange(rollout, active, plan)
   return plan.scales
 }
 
@@ -41,7 +41,7 @@ export function planProportionalScale(rollout: PausedRollout): readonly Scale[] 
 const isSaturated = ({ desired, desiredThen, available }: ScaledSet, replicas: number): boolean =>
   desired === replicas && desiredThen === replicas && available === replicas
 
-function spread({ replicas, maxSurge, existing }: PausedRollout, active: readonly ScaledSet[], plan: ScalePlan): void {
+function spreadChange({ replicas, maxSurge, existing }: PausedRollout, active: readonly ScaledSet[], plan: ScalePlan): void {
   const allowed = replicas > 0 ? replicas + maxSurge : 0
   const change = allowed - sum(active, (set) => set.desired)
   if (change === 0) return

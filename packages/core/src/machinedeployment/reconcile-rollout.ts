@@ -23,7 +23,7 @@ import {
 } from './desired-machine-set.ts'
 import { fenceposts } from './fenceposts.ts'
 import { sourcesOf } from '../machineset/plan-moves.ts'
-import { type Arrivals, arrivals, movesTo, receives } from './in-place-moves.ts'
+import { type Arrivals, arrivals, moveAnnotations, receiveAnnotations } from './in-place-moves.ts'
 import { countsOf, nextStep } from './next-step.ts'
 import { planProportionalScale, type ScaledSet } from './proportional-scale.ts'
 import { planText } from './rollout-plan.ts'
@@ -66,7 +66,7 @@ const performStep: MachineDeploymentPhase = async (scope, io) => {
     isCurrent: true,
     revision,
     replicas: target(name, sets.current?.spec.replicas),
-    moves: receives(movable, arrived),
+    moves: receiveAnnotations(movable, arrived),
   }
   // The current set is written first: it must expect the Machines that other sets then move to it.
   const current = sets.current
@@ -74,7 +74,7 @@ const performStep: MachineDeploymentPhase = async (scope, io) => {
     : await create(newMachineSet(machineDeployment, name, role), scope, sets.createReason, io)
   const old: MachineSet[] = []
   for (const set of sets.old) {
-    const moves = movable.has(set.metadata.name) ? movesTo(name) : {}
+    const moves = movable.has(set.metadata.name) ? moveAnnotations(name) : {}
     const replicas = target(set.metadata.name, set.spec.replicas)
     old.push(await update(set, { isCurrent: false, revision: revisionOf(set), replicas, moves }, scope, io))
   }
@@ -83,7 +83,7 @@ const performStep: MachineDeploymentPhase = async (scope, io) => {
   machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: String(revision.number) }
 
   if (plan.length === 0 && isComplete(machineDeployment, scope.machineSets)) {
-    await cleanUp(old, scope, io)
+    await deleteEmptySets(old, scope, io)
     io.inPlace?.forget(keyOf(machineDeployment))
   }
   return untilRolloutAfter(machineDeployment, io.clock.now())
@@ -180,16 +180,16 @@ async function update(
 async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: ReconcileContext): Promise<Outcome> {
   const { machineDeployment } = scope
   const revision = currentRevision(sets.current, sets.old)
-  const inPlace = (set: MachineSet, role: Pick<SetRole, 'isCurrent' | 'revision'>) =>
+  const updateInPlaceFields = (set: MachineSet, role: Pick<SetRole, 'isCurrent' | 'revision'>) =>
     update(set, { ...role, replicas: set.spec.replicas ?? 0 }, scope, io)
-  const current = sets.current && (await inPlace(sets.current, { isCurrent: true, revision }))
+  const current = sets.current && (await updateInPlaceFields(sets.current, { isCurrent: true, revision }))
   const old: MachineSet[] = []
-  for (const set of sets.old) old.push(await inPlace(set, { isCurrent: false, revision: revisionOf(set) }))
+  for (const set of sets.old) old.push(await updateInPlaceFields(set, { isCurrent: false, revision: revisionOf(set) }))
   const { annotations } = machineDeployment.metadata
   // Upstream: without a current set there is no revision annotation.
-  const surfaced = current ? String(revision.number) : ''
-  if ((annotations?.[RevisionAnnotation] ?? '') !== surfaced)
-    machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: surfaced }
+  const revisionText = current ? String(revision.number) : ''
+  if ((annotations?.[RevisionAnnotation] ?? '') !== revisionText)
+    machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: revisionText }
   const plan = planProportionalScale({
     replicas: machineDeployment.spec.replicas!,
     maxSurge: fenceposts(machineDeployment).maxSurge,
@@ -241,7 +241,7 @@ function isComplete({ spec }: MachineDeployment, sets: readonly MachineSet[]): b
 }
 
 /** Deletes old sets without replicas. */
-async function cleanUp(old: readonly MachineSet[], scope: MachineDeploymentScope, io: ReconcileContext): Promise<void> {
+async function deleteEmptySets(old: readonly MachineSet[], scope: MachineDeploymentScope, io: ReconcileContext): Promise<void> {
   const empty = old.filter(
     ({ metadata, spec, status }) =>
       spec.replicas === 0 && (status?.replicas ?? 0) === 0 && (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0),

@@ -12,7 +12,7 @@ import type { MachineDeploymentIO, MachineDeploymentPhase, MachineDeploymentScop
 import { OwnedConditions, reportStatus } from './status.ts'
 import { templates } from './templates.ts'
 
-const whenLiving: MachineDeploymentPhase[] = [owner, templates, machineSets, labelMachineSets, reconcileRollout]
+const unlessDeleting: MachineDeploymentPhase[] = [owner, templates, machineSets, labelMachineSets, reconcileRollout]
 const whenDeleting: MachineDeploymentPhase[] = [machineSets, remove]
 
 /** Reconciles one MachineDeployment. Safe to call at any time, any number of times. */
@@ -31,7 +31,7 @@ export const reconcileMachineDeployment = (key: ObjectKey, io: MachineDeployment
       machineSets: undefined,
       machines: undefined,
     }),
-    phases: (machineDeployment) => (isDeleting(machineDeployment) ? whenDeleting : whenLiving),
+    phases: (machineDeployment) => (isDeleting(machineDeployment) ? whenDeleting : unlessDeleting),
     status: (scope, { clock }) => reportStatus(scope, clock.now()),
     conditions: OwnedConditions,
     legacyConditions: OwnedLegacyConditions,

@@ -23,14 +23,14 @@ const withDesired = (set: SetCounts, scales: readonly Scale[]): SetCounts => ({
   desired: scales.find((scale) => scale.set === set.name)?.to ?? set.desired,
 })
 
-const planned = (rollout: Rollout, scales: readonly Scale[]): Rollout => ({
+const applyPlan = (rollout: Rollout, scales: readonly Scale[]): Rollout => ({
   ...rollout,
   current: withDesired(rollout.current, scales),
   old: rollout.old.map((set) => withDesired(set, scales)),
 })
 
 /** MachineSets without failures: Machines become available, or are deleted, at once. */
-const settled = (set: SetCounts): SetCounts => {
+const settle = (set: SetCounts): SetCounts => {
   const gone = Math.max(set.existing - set.desired, 0)
   return { ...set, existing: set.desired, available: Math.max(set.available - gone, 0) + Math.max(set.desired - set.existing, 0) }
 }
@@ -38,7 +38,7 @@ const settled = (set: SetCounts): SetCounts => {
 const setText = ({ name, desired, existing, available }: SetCounts): string =>
   `${name} ${existing}/${desired}, ${available} available`
 
-function story(start: Rollout, plan: Planner): string {
+function simulate(start: Rollout, plan: Planner): string {
   const lines: string[] = []
   let rollout = start
   for (let step = 1; step < 30; step++) {
@@ -46,8 +46,8 @@ function story(start: Rollout, plan: Planner): string {
     const scales = plan(rollout)
     if (scales.length === 0) return lines.join('\n')
     lines.push(...planText(scales).map((line) => `   ${line}`))
-    rollout = planned(rollout, scales)
-    rollout = { ...rollout, current: settled(rollout.current), old: rollout.old.map(settled) }
+    rollout = applyPlan(rollout, scales)
+    rollout = { ...rollout, current: settle(rollout.current), old: rollout.old.map(settle) }
   }
   throw new Error(`the rollout does not end:\n${lines.join('\n')}`)
 }
@@ -55,7 +55,7 @@ function story(start: Rollout, plan: Planner): string {
 describe('a rolling update', () => {
   test('replaces one Machine at a time with maxSurge 1', () => {
     const start = { replicas: 3, maxSurge: 1, maxUnavailable: 0, current: aSet('new', 0), old: [aSet('old', 3)] }
-    expect(story(start, planRollingUpdate)).toMatchInlineSnapshot(`
+    expect(simulate(start, planRollingUpdate)).toMatchInlineSnapshot(`
       "1. new 0/0, 0 available; old 3/3, 3 available
          new 0 -> 1: 3 current Machines < 3 MachineDeployment spec.replicas + 1 maxSurge
       2. new 1/1, 1 available; old 3/3, 3 available
@@ -74,7 +74,7 @@ describe('a rolling update', () => {
 
   test('deletes first with maxSurge 0', () => {
     const start = { replicas: 3, maxSurge: 0, maxUnavailable: 1, current: aSet('new', 0), old: [aSet('old', 3)] }
-    expect(story(start, planRollingUpdate)).toMatchInlineSnapshot(`
+    expect(simulate(start, planRollingUpdate)).toMatchInlineSnapshot(`
       "1. new 0/0, 0 available; old 3/3, 3 available
          old 3 -> 2: 3 available replicas > 2 minimum available replicas
       2. new 0/0, 0 available; old 2/2, 2 available
@@ -99,7 +99,7 @@ describe('a rolling update', () => {
       current: aSet('new', 0),
       old: [aSet('oldest', 2), aSet('old', 4)],
     }
-    expect(story(start, planRollingUpdate)).toMatchInlineSnapshot(`
+    expect(simulate(start, planRollingUpdate)).toMatchInlineSnapshot(`
       "1. new 0/0, 0 available; oldest 2/2, 2 available; old 4/4, 4 available
          new 0 -> 1: 6 current Machines < 6 MachineDeployment spec.replicas + 1 maxSurge
          oldest 2 -> 0: 6 available replicas > 3 minimum available replicas
@@ -116,9 +116,9 @@ describe('a rolling update', () => {
     `)
   })
 
-  test('follows a change of replicas during the rollout', () => {
+  test('applies a change of replicas during the rollout', () => {
     const start = { replicas: 2, maxSurge: 1, maxUnavailable: 0, current: aSet('new', 3), old: [aSet('old', 3)] }
-    expect(story(start, planRollingUpdate)).toMatchInlineSnapshot(`
+    expect(simulate(start, planRollingUpdate)).toMatchInlineSnapshot(`
       "1. new 3/3, 3 available; old 3/3, 3 available
          new 3 -> 2: scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas
          old 3 -> 0: 6 available replicas > 2 minimum available replicas
@@ -180,7 +180,7 @@ test('a rolling update keeps its limits and ends, whichever part is slow', () =>
       const luck = () => chance.next().value!
 
       for (let step = 0; step < 2000; step++) {
-        rollout = planned(rollout, planRollingUpdate(rollout))
+        rollout = applyPlan(rollout, planRollingUpdate(rollout))
         const all = () => [rollout.current, ...rollout.old]
         expect(sum(all(), machinesOf)).toBeLessThanOrEqual(spec.replicas + spec.maxSurge)
         // Some MachineSets act, others lag; deleted Machines may be available ones.
@@ -201,16 +201,16 @@ test('a rolling update keeps its limits and ends, whichever part is slow', () =>
   )
 })
 
-describe('on delete', () => {
+describe('the strategy OnDelete', () => {
   test.each([
     ['scales no set before a user deletes a Machine', { current: aSet('new', 0), old: [aSet('old', 3)] }, []],
     [
-      'a deleted Machine is replaced by a new one',
+      'scales the old set down after a user has deleted one of its Machines',
       { current: aSet('new', 0), old: [aSet('old', 3, { existing: 2, available: 2 })] },
       ['old 3 -> 2: scale down to align to existing Machines'],
     ],
     [
-      'then the current set creates the replacement',
+      'the current set creates the replacement once the old set is scaled down',
       { current: aSet('new', 0), old: [aSet('old', 2)] },
       ['new 0 -> 1: 2 current Machines < 3 MachineDeployment spec.replicas'],
     ],
@@ -223,7 +223,7 @@ describe('on delete', () => {
       ],
     ],
     [
-      'deleted Machines count as removed',
+      'counts Machines that were deleted as removed',
       { current: aSet('new', 1), old: [aSet('old', 4, { existing: 3 })] },
       [
         'old 4 -> 2: scale down to align to existing Machines; scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas',

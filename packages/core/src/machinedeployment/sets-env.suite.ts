@@ -62,7 +62,7 @@ export type DevMachine = ObjectOf<typeof DevMachine>
 const all: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }
 
 /** Machines become available, disappear and finish in-place updates `delay` after the request. */
-function machines(delay: number): Controller<Machine> {
+function createMachineStandIn(delay: number): Controller<Machine> {
   const updatingSince = new Map<string, number>()
   return {
     name: 'machine stand-in',
@@ -86,7 +86,7 @@ function machines(delay: number): Controller<Machine> {
         await endUpdate(client, machine, signal)
         return proceed()
       } else {
-        if (!machine.status?.nodeRef) await takeOver(client, machine, signal)
+        if (!machine.status?.nodeRef) await adoptObjects(client, machine, signal)
         machine.status = { ...machine.status, nodeRef: { name: key.name } }
         const condition = (type: string, status: 'True' | 'False', message = ''): NewCondition => ({
           type,
@@ -114,7 +114,7 @@ function machines(delay: number): Controller<Machine> {
 }
 
 /** Transfers the objects that the set created for a Machine to the Machine. */
-async function takeOver(client: Client, machine: Machine, signal: AbortSignal): Promise<void> {
+async function adoptObjects(client: Client, machine: Machine, signal: AbortSignal): Promise<void> {
   const body = { metadata: { ownerReferences: [controllerReference(machine, Machine)] } }
   for (const kind of [DevMachine, DevConfig]) await client.patch<any>(kind, keyOf(machine), { type: 'merge', body }, { signal })
 }
@@ -149,7 +149,7 @@ export async function setsEnv(options: SetsEnvOptions = {}): Promise<SetsEnv> {
     controllers: [
       createMachineSetController(),
       createMachineDeploymentController(runtime ? { runtime } : {}),
-      machines(machineDelay),
+      createMachineStandIn(machineDelay),
     ] as unknown as Controller[],
     ...rest,
     between: (transport) => abortable(between(transport)),

@@ -58,15 +58,15 @@ describe('Available', () => {
   test.each([
     ['sets could not be listed', { sets: undefined }, 'Unknown InternalError: Please check controller logs for errors'],
     ['replicas are not set', { replicas: undefined }, 'Unknown WaitingForReplicasSet: Waiting for spec.replicas set'],
-    ['all', { sets: [{ availableReplicas: 1 }, { availableReplicas: 2 }] }, 'True Available'],
+    ['all replicas are available', { sets: [{ availableReplicas: 1 }, { availableReplicas: 2 }] }, 'True Available'],
     ['maxUnavailable replicas are missing', { sets: [{ availableReplicas: 2 }], maxUnavailable: 1 }, 'True Available'],
     [
-      'too few',
+      'too few replicas are available',
       { sets: [{ availableReplicas: 1 }], maxUnavailable: '50%' },
       'False NotAvailable: 1 available replicas, at least 2 required (spec.strategy.rollout.maxUnavailable is 50%, spec.replicas is 3)',
     ],
     [
-      'too few, OnDelete',
+      'too few replicas are available, OnDelete',
       { sets: [{ availableReplicas: 1 }], type: 'OnDelete' },
       'False NotAvailable: 1 available replicas, at least 3 required',
     ],
@@ -105,13 +105,13 @@ describe('RollingOut', () => {
 
 describe('ScalingUp', () => {
   test.each([
-    ['all there', { sets: [{ replicas: 3 }] }, 'False NotScalingUp'],
+    ['all replicas exist', { sets: [{ replicas: 3 }] }, 'False NotScalingUp'],
     [
       'all replicas exist, template missing',
       { sets: [{ replicas: 3 }], missing: true },
       'False NotScalingUp: Scaling up would be blocked because DevMachineTemplate does not exist',
     ],
-    ['too few', { sets: [{ replicas: 1 }] }, 'True ScalingUp: Scaling up from 1 to 3 replicas'],
+    ['too few replicas', { sets: [{ replicas: 1 }] }, 'True ScalingUp: Scaling up from 1 to 3 replicas'],
     [
       'too few replicas, template missing',
       { sets: [{ replicas: 1 }], missing: true },
@@ -124,7 +124,7 @@ describe('ScalingUp', () => {
 
 describe('Deleting', () => {
   test.each([
-    ['not', {}, 'False NotDeleting'],
+    ['not being deleted', {}, 'False NotDeleting'],
     ['Machines left', { deletionTimestamp, outdated: [''] }, 'True Deleting: Deleting 1 Machine'],
     ['sets left', { deletionTimestamp, sets: [{}, {}] }, 'True Deleting: Deleting 2 MachineSets'],
     ['nothing left', { deletionTimestamp, sets: [] }, 'True Deleting: Deletion completed'],
