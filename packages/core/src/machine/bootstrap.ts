@@ -2,7 +2,7 @@ import { BootstrapConfigContract, dataSecretNameOf, MachineConditions } from '@c
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, type NewCondition } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
-import { mirrored } from '../external/mirrored.ts'
+import { mirroredCondition } from '../external/mirrored.ts'
 import { read } from '../external/observed.ts'
 import { readContract } from '../external/read-contract.ts'
 import { observeReference } from './reference.ts'
@@ -45,7 +45,7 @@ export function bootstrapConfigReady({ machine, bootstrap }: MachineScope): NewC
   const kind = machine.spec.bootstrap.configRef?.kind
   if (kind === undefined) return condition.true('DataSecretProvided')
   const wasCreated = machine.status?.initialization?.bootstrapDataSecretCreated === true
-  return mirrored(bootstrap, {
+  return mirroredCondition(bootstrap, {
     kind,
     as: condition,
     source: 'Ready',

@@ -1,13 +1,13 @@
 import { MachineCertificatesExpiryDateAnnotation, MachineControlPlaneLabel } from '@capstan/api'
 import { proceed } from '@capstan/controller'
 import { timestamp } from '@capstan/kube'
-import { found } from '../external/observed.ts'
+import { externalOf } from '../external/observed.ts'
 import type { MachinePhase } from './scope.ts'
 
 /** Reports when the certificates of a control plane Machine expire, from the annotation of the Machine or else of its bootstrap config. */
 export const certificateExpiry: MachinePhase = async ({ machine, bootstrap }) => {
   if (machine.metadata.labels?.[MachineControlPlaneLabel] === undefined) return proceed()
-  const text = [machine, found(bootstrap)?.object]
+  const text = [machine, externalOf(bootstrap)?.object]
     .map((object) => object?.metadata.annotations?.[MachineCertificatesExpiryDateAnnotation])
     .find((annotation) => annotation !== undefined)
   if (text === undefined) {

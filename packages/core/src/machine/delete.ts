@@ -32,7 +32,7 @@ import {
 } from '@capstan/kube'
 import { deleteExternal, isGone } from '../external/delete.ts'
 import { getExternal } from '../external/get.ts'
-import { found, read } from '../external/observed.ts'
+import { externalOf, read } from '../external/observed.ts'
 import { type DrainTarget, drainNode, isUnreachable } from './drain/drain.ts'
 import type { DeletionStage, DeletionStep, MachineIO, MachinePhase, MachineScope, StepEnd } from './scope.ts'
 import { volumesToDetach } from './volumes.ts'
@@ -81,29 +81,29 @@ const waiting = (outcome: Outcome): StepEnd => ({ state: 'waiting', outcome })
  */
 async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string | undefined> {
   const { machine, cluster } = scope
-  const leave = (reason: string) => {
+  const keepNode = (reason: string) => {
     io.log.debug('Skipping deletion of Kubernetes Node associated with Machine', { reason })
     return undefined
   }
-  if (isDeleting(cluster)) return leave('the Cluster is being deleted')
-  const name = machine.status?.nodeRef?.name ?? lateNode(scope, io)
-  if (name === undefined) return leave('the Machine has no Node')
+  if (isDeleting(cluster)) return keepNode('the Cluster is being deleted')
+  const name = machine.status?.nodeRef?.name ?? findLateNode(scope, io)
+  if (name === undefined) return keepNode('the Machine has no Node')
 
   const ref = cluster.spec.controlPlaneRef
   const controlPlane = ref && (await getExternal(io.client, ref, cluster.metadata.namespace!, { signal: io.signal }))
-  if (controlPlane && isDeleting(controlPlane.object)) return leave('the control plane is being deleted')
+  if (controlPlane && isDeleting(controlPlane.object)) return keepNode('the control plane is being deleted')
   if (controlPlane && read(controlPlane, ControlPlaneContract.externalManagedControlPlane)) return name
   const { items: members } = await io.cache.list(Machine, {
     namespace: machine.metadata.namespace!,
     labelSelector: `${ClusterNameLabel}=${machine.spec.clusterName},${MachineControlPlaneLabel}`,
   })
-  if (members.every(isDeleting)) return leave('no control plane Machine would remain')
+  if (members.every(isDeleting)) return keepNode('no control plane Machine would remain')
   return name
 }
 
 /** Finds a Node that registered too late to be recorded on the Machine. Best effort. */
-function lateNode({ machine, cluster, infrastructure }: MachineScope, io: MachineIO): string | undefined {
-  const infra = found(infrastructure)
+function findLateNode({ machine, cluster, infrastructure }: MachineScope, io: MachineIO): string | undefined {
+  const infra = externalOf(infrastructure)
   const providerID = machine.spec.providerID ?? (infra && read(infra, InfraMachineContract.providerID))
   const connection = io.clusters.connection(keyOf(cluster))
   const name = providerID && connection ? connection.nodesByProviderID(providerID)[0]?.metadata.name : undefined
@@ -115,14 +115,18 @@ const preDrainHooks: Step = async (scope, io) => {
   const hooks = hooksOf(scope.machine, PreDrainDeleteHookAnnotationPrefix)
   if (hooks.length === 0) return done
   startTime(scope, io, 'waitForPreDrainHookStartTime')
-  return stage(scope, 'WaitingForPreDrainHook', `Waiting for pre-drain hooks to succeed (hooks: ${hooks.join(',')})`)
+  return waitInStage(scope, 'WaitingForPreDrainHook', `Waiting for pre-drain hooks to succeed (hooks: ${hooks.join(',')})`)
 }
 
 const preTerminateHooks: Step = async (scope, io) => {
   const hooks = hooksOf(scope.machine, PreTerminateDeleteHookAnnotationPrefix)
   if (hooks.length === 0) return done
   startTime(scope, io, 'waitForPreTerminateHookStartTime')
-  return stage(scope, 'WaitingForPreTerminateHook', `Waiting for pre-terminate hooks to succeed (hooks: ${hooks.join(',')})`)
+  return waitInStage(
+    scope,
+    'WaitingForPreTerminateHook',
+    `Waiting for pre-terminate hooks to succeed (hooks: ${hooks.join(',')})`,
+  )
 }
 
 const hooksOf = ({ metadata }: Machine, prefix: string): string[] =>
@@ -136,17 +140,17 @@ const drain: Step = async (scope, io, name) => {
   if (!isStillRunning(scope) || isOverdue(scope, io, 'nodeDrainStartTime', machine.spec.deletion?.nodeDrainTimeoutSeconds))
     return skipped
   const startedAt = startTime(scope, io, 'nodeDrainStartTime')
-  const failed = (err: unknown) => {
+  const reportFailure = (err: unknown) => {
     io.events.event(machine, 'Warning', 'FailedDrainNode', `error draining Machine's node "${name}": ${messageOf(err)}`)
     scope.deletion = drainFailure
   }
   let left: string | undefined
   try {
     const target = await drainTarget(scope, io, name!)
-    if (target === 'disconnected') return disconnected(failed, `failed to drain Node ${name}: ${ConnectionDown}`)
+    if (target === 'disconnected') return failDisconnected(reportFailure, `failed to drain Node ${name}: ${ConnectionDown}`)
     left = target && (await drainNode(target, startedAt))
   } catch (err) {
-    failed(err)
+    reportFailure(err)
     throw err
   }
   if (left === undefined) {
@@ -163,7 +167,7 @@ const detachVolumes: Step = async (scope, io, name) => {
   const limit = machine.spec.deletion?.nodeVolumeDetachTimeoutSeconds
   if (!isStillRunning(scope) || isOverdue(scope, io, 'waitForNodeVolumeDetachStartTime', limit)) return skipped
   const startedAt = startTime(scope, io, 'waitForNodeVolumeDetachStartTime')
-  const failed = (err: unknown) => {
+  const reportFailure = (err: unknown) => {
     const text = `error waiting for node volumes detaching, Machine's node "${name}": ${messageOf(err)}`
     io.events.event(machine, 'Warning', 'FailedWaitForVolumeDetach', text)
     scope.deletion = volumesFailure
@@ -171,11 +175,11 @@ const detachVolumes: Step = async (scope, io, name) => {
   let lines: string[]
   try {
     const target = await drainTarget(scope, io, name!)
-    if (target === 'disconnected') return disconnected(failed, ConnectionDown)
+    if (target === 'disconnected') return failDisconnected(reportFailure, ConnectionDown)
     // The kubelet of an unreachable Node cannot detach volumes.
     lines = !target || isUnreachable(target.node) ? [] : await volumesToDetach(target)
   } catch (err) {
-    failed(err)
+    reportFailure(err)
     throw err
   }
   if (lines.length === 0) {
@@ -195,7 +199,7 @@ const deleteInfrastructure: Step = async (scope, io) => {
   scope.deletion = failureToDelete(kind)
   scope.infrastructure = await deleteExternal(scope.infrastructure, io)
   if (isGone(scope.infrastructure)) return done
-  return stage(scope, 'WaitingForInfrastructureDeletion', `Waiting for ${kind} to be deleted`)
+  return waitInStage(scope, 'WaitingForInfrastructureDeletion', `Waiting for ${kind} to be deleted`)
 }
 
 const deleteBootstrap: Step = async (scope, io) => {
@@ -204,7 +208,7 @@ const deleteBootstrap: Step = async (scope, io) => {
   scope.deletion = failureToDelete(kind)
   scope.bootstrap = await deleteExternal(scope.bootstrap, io)
   if (isGone(scope.bootstrap)) return done
-  return stage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
+  return waitInStage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
 }
 
 /** The stage until the step sets a more specific one. */
@@ -244,7 +248,7 @@ const deleteNode: Step = async (scope, io, name) => {
 /** Whether the host may still run Pods: its deletion has not started. */
 function isStillRunning({ machine, infrastructure }: MachineScope): boolean {
   if (machine.status?.deletion?.waitForPreTerminateHookStartTime) return false
-  const infra = found(infrastructure)
+  const infra = externalOf(infrastructure)
   return infra !== undefined && !isDeleting(infra.object)
 }
 
@@ -264,12 +268,12 @@ async function drainTarget(
 
 const ConnectionDown = 'error getting client: connection to the workload cluster is down'
 
-function disconnected(failed: (err: Error) => void, message: string): StepEnd {
-  failed(new Error(message))
+function failDisconnected(reportFailure: (err: Error) => void, message: string): StepEnd {
+  reportFailure(new Error(message))
   return { state: 'failed', message, outcome: requeue(RetryInterval, ConnectionDown) }
 }
 
-function stage(scope: MachineScope, reason: DeletionStage['reason'], message: string): StepEnd {
+function waitInStage(scope: MachineScope, reason: DeletionStage['reason'], message: string): StepEnd {
   scope.deletion = { reason, message }
   return waiting(wait(message))
 }

@@ -15,7 +15,7 @@ const pending = { metadata: { annotations: { [pendingHooks]: 'UpdateMachine' } }
 type Script = Parameters<typeof scriptedRuntime>[0]['UpdateMachine']
 
 /** A running Machine, and an extension with scripted responses that records its requests. */
-async function running(answer: Script, options: Parameters<typeof coreEnv>[0] = {}) {
+async function provisionMachine(answer: Script, options: Parameters<typeof coreEnv>[0] = {}) {
   const requests: Record<string, unknown>[] = []
   const runtime = scriptedRuntime({
     UpdateMachine: (call) => {
@@ -30,7 +30,7 @@ async function running(answer: Script, options: Parameters<typeof coreEnv>[0] = 
 }
 
 /** The writes of an owner that starts an update, in their order. */
-async function begin(version = 'v1.35.0') {
+async function startUpdate(version = 'v1.35.0') {
   await env.patch(Machine, 'm1', mark)
   await env.patch(DevMachine, 'm1', { ...mark, spec: { size: version } })
   await env.patch(DevConfig, 'm1', mark)
@@ -40,7 +40,7 @@ async function begin(version = 'v1.35.0') {
 const machine = () => env.get(Machine, 'm1')
 const updating = async () => conditionText(await machine(), 'Updating')
 /** Names of the objects that still have an update annotation. */
-async function marked(): Promise<string[]> {
+async function leftAnnotations(): Promise<string[]> {
   const objects = [await machine(), await env.get(DevMachine, 'm1'), await env.get(DevConfig, 'm1')]
   return objects.flatMap(({ kind, metadata: { annotations = {} } }) =>
     [inProgress, pendingHooks].filter((name) => annotations[name] !== undefined).map((name) => `${kind} ${name.split('/')[1]}`),
@@ -48,8 +48,8 @@ async function marked(): Promise<string[]> {
 }
 
 test('sends the desired state to the extension, and removes all annotations when it is done', async () => {
-  const { requests } = await running(() => undefined)
-  await begin()
+  const { requests } = await provisionMachine(() => undefined)
+  await startUpdate()
   expect(requests).toMatchObject([
     {
       desired: {
@@ -66,14 +66,14 @@ test('sends the desired state to the extension, and removes all annotations when
       expect.not.arrayContaining(['uid', 'resourceVersion', 'ownerReferences', 'managedFields', 'creationTimestamp']),
     )
   }
-  expect(await marked()).toEqual([])
+  expect(await leftAnnotations()).toEqual([])
   expect(await updating()).toBe('False NotUpdating')
   expect((await machine()).status?.phase).toBe('Running')
 })
 
 test('calls a busy extension again after its retry time, not earlier, and reports it on the Machine', async () => {
-  const { requests } = await running(({ nth }) => (nth < 3 ? { wait: 20, message: `step ${nth}` } : undefined))
-  await begin()
+  const { requests } = await provisionMachine(({ nth }) => (nth < 3 ? { wait: 20, message: `step ${nth}` } : undefined))
+  await startUpdate()
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress: step 1')
   expect((await machine()).status?.phase).toBe('Updating')
   expect(conditionText(await machine(), 'Ready')).toBe('False NotReady: * Updating: In-place update in progress: step 1')
@@ -90,19 +90,19 @@ test('calls a busy extension again after its retry time, not earlier, and report
   await env.advance(seconds(21))
   expect(requests).toHaveLength(3)
   expect(waitingHooks(await machine())).toEqual([])
-  expect(await marked()).toEqual([])
+  expect(await leftAnnotations()).toEqual([])
   expect(conditionText(await machine(), 'Ready')).toBe('True Ready')
 })
 
 test('a blocking response without a message is reported as progress', async () => {
-  await running(() => ({ wait: 20 }))
-  await begin()
+  await provisionMachine(() => ({ wait: 20 }))
+  await startUpdate()
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress')
 })
 
 test('a response stays cached when labels and annotations change', async () => {
-  const { requests } = await running(() => ({ wait: 3600 }))
-  await begin()
+  const { requests } = await provisionMachine(() => ({ wait: 3600 }))
+  await startUpdate()
   await env.patch(Machine, 'm1', { metadata: { labels: { a: 'b' } } })
   await env.patch(DevMachine, 'm1', { metadata: { annotations: { heartbeat: '1' } } })
   await env.patch(DevConfig, 'm1', { metadata: { labels: { a: 'b' } } })
@@ -111,8 +111,8 @@ test('a response stays cached when labels and annotations change', async () => {
 })
 
 test('a response expires when the desired state changes, or when a user requests a retry', async () => {
-  const { requests } = await running(() => ({ wait: 3600 }))
-  await begin('v1.35.0')
+  const { requests } = await provisionMachine(() => ({ wait: 3600 }))
+  await startUpdate('v1.35.0')
   expect(requests).toHaveLength(1)
   await env.patch(Machine, 'm1', { spec: { version: 'v1.35.1' } })
   await env.advance(seconds(2))
@@ -129,27 +129,27 @@ test('a response expires when the desired state changes, or when a user requests
 
 test('a failure is reported without the message of the extension, and retried', async () => {
   let isFull = true
-  await running(() => {
+  await provisionMachine(() => {
     if (isFull) throw new Error('the disk is full')
     return undefined
   })
-  await begin()
+  await startUpdate()
   expect(await updating()).toBe('True InPlaceUpdateFailed: UpdateMachine hook failed: please check controller logs for errors')
   isFull = false
   await env.advance(seconds(60))
   expect(await updating()).toBe('False NotUpdating')
-  expect(await marked()).toEqual([])
+  expect(await leftAnnotations()).toEqual([])
 })
 
 test.each([
   ['no handler', []],
   ['two handlers', ['a.x', 'b.y']],
-])('%s: the update fails until another number of handlers is registered', async (_, handlers: readonly string[]) => {
+])('the update fails with %s registered, until there is exactly one', async (_, handlers: readonly string[]) => {
   let names = handlers
   const scripted = scriptedRuntime({ UpdateMachine: () => undefined })
   const runtime: RuntimeClient = { ...scripted, handlersFor: () => Promise.resolve(names) }
-  await running(() => undefined, { runtime })
-  await begin()
+  await provisionMachine(() => undefined, { runtime })
+  await startUpdate()
   expect(await updating()).toBe('True InPlaceUpdateFailed: UpdateMachine hook failed: please check controller logs for errors')
   names = ['a.x']
   await env.advance(seconds(60))
@@ -171,8 +171,8 @@ test('an extension that changes during its call is called again at once', async 
       changed = listener
     },
   }
-  await running(() => undefined, { runtime })
-  await begin()
+  await provisionMachine(() => undefined, { runtime })
+  await startUpdate()
   await env.advance(seconds(10))
   expect(calls).toBe(2)
 })
@@ -194,8 +194,8 @@ test('a changed extension is called at once, and a removed one is reported at on
       changed = listener
     },
   }
-  await running(() => undefined, { runtime })
-  await begin()
+  await provisionMachine(() => undefined, { runtime })
+  await startUpdate()
   changed('other')
   await env.advance(seconds(2))
   expect(calls).toBe(1)
@@ -224,8 +224,8 @@ test('calls nothing before the registered extensions are known', async () => {
       return ready
     },
   }
-  await running(() => undefined, { runtime })
-  await begin()
+  await provisionMachine(() => undefined, { runtime })
+  await startUpdate()
   await env.advance(seconds(5))
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress')
   ready = true
@@ -262,28 +262,28 @@ test.each([
     () => env.patch(DevConfig, 'm1', mark),
   ],
 ] as const)('an update waits for %s to be marked', async (_, most, last) => {
-  const { requests } = await running(() => undefined)
+  const { requests } = await provisionMachine(() => undefined)
   await most()
   await env.advance(seconds(30))
   expect(requests).toEqual([])
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress')
   await last()
   expect(requests).toHaveLength(1)
-  expect(await marked()).toEqual([])
+  expect(await leftAnnotations()).toEqual([])
 })
 
 test('an annotation removed by a user ends the update without a call', async () => {
-  const { requests } = await running(() => ({ wait: 3600 }))
-  await begin()
+  const { requests } = await provisionMachine(() => ({ wait: 3600 }))
+  await startUpdate()
   await env.patch(Machine, 'm1', { metadata: { annotations: { [inProgress]: null } } })
   await env.settle()
   expect(requests).toHaveLength(1)
-  expect(await marked()).toEqual([])
+  expect(await leftAnnotations()).toEqual([])
   expect(await updating()).toBe('False NotUpdating')
 })
 
 test('other pending hooks stay pending', async () => {
-  await running(() => undefined)
+  await provisionMachine(() => undefined)
   await env.patch(Machine, 'm1', { metadata: { annotations: { [pendingHooks]: 'Another' } } })
   await env.patch(Machine, 'm1', mark)
   await env.patch(DevMachine, 'm1', mark)
@@ -293,8 +293,8 @@ test('other pending hooks stay pending', async () => {
 })
 
 test('a Machine without infrastructure cannot be updated', async () => {
-  const { requests } = await running(() => ({ wait: 5 }))
-  await begin()
+  const { requests } = await provisionMachine(() => ({ wait: 5 }))
+  await startUpdate()
   await env.client.delete(DevMachine, { namespace: 'default', name: 'm1' })
   await env.advance(seconds(30))
   expect(await updating()).toBe('True InPlaceUpdateFailed: In-place update not possible: InfraMachine not found')
@@ -304,17 +304,17 @@ test('a Machine without infrastructure cannot be updated', async () => {
 })
 
 test('a Machine deleted meanwhile is removed without further calls', async () => {
-  const { requests } = await running(() => ({ wait: 5 }))
+  const { requests } = await provisionMachine(() => ({ wait: 5 }))
   await env.patch(Machine, 'm1', { metadata: { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/x': '' } } })
-  await begin()
+  await startUpdate()
   await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
   await env.settle()
   const calls = requests.length
   await env.advance(seconds(30))
   expect(requests).toHaveLength(calls)
-  const going = await machine()
-  expect(going.status?.phase).toBe('Deleting')
-  expect(conditionText(going, 'Updating')).toMatch(/^True InPlaceUpdating/)
+  const deletedMachine = await machine()
+  expect(deletedMachine.status?.phase).toBe('Deleting')
+  expect(conditionText(deletedMachine, 'Updating')).toMatch(/^True InPlaceUpdating/)
   await env.patch(Machine, 'm1', { metadata: { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/x': null } } })
   await env.advance(seconds(5))
   await expect(machine()).rejects.toThrow('not found')
@@ -330,9 +330,9 @@ test('annotations are removed in their order, and a failed write is retried with
       async send(request, signal) {
         const annotations = (request.body as { metadata?: { annotations?: Record<string, unknown> } })?.metadata?.annotations
         if (isOn && request.verb === 'patch' && annotations) {
-          const taken = Object.keys(annotations).filter((name) => annotations[name] === null)
-          if (taken.length > 0) writes.push(`${request.plural} ${taken.map((name) => name.split('/')[1]).join(' ')}`)
-          if (writes.length === failing && taken.length > 0) {
+          const removed = Object.keys(annotations).filter((name) => annotations[name] === null)
+          if (removed.length > 0) writes.push(`${request.plural} ${removed.map((name) => name.split('/')[1]).join(' ')}`)
+          if (writes.length === failing && removed.length > 0) {
             isOn = false
             throw new StatusError('ServiceUnavailable', 'lost on the way')
           }
@@ -340,9 +340,9 @@ test('annotations are removed in their order, and a failed write is retried with
         return transport.send(request, signal)
       },
     })
-    const { requests } = await running(() => undefined, { between })
+    const { requests } = await provisionMachine(() => undefined, { between })
     isOn = true
-    await begin()
+    await startUpdate()
     await env.advance(seconds(30))
     expect(writes).toEqual(
       [
@@ -352,7 +352,7 @@ test('annotations are removed in their order, and a failed write is retried with
         'machines update-in-progress pending-hooks',
       ].slice(0, failing),
     )
-    expect(await marked()).toEqual([])
+    expect(await leftAnnotations()).toEqual([])
     // The extension is called once more only before the first annotation is removed.
     expect(requests).toHaveLength(failing === 1 ? 2 : 1)
     if (failing < 4) await env.close()

@@ -18,7 +18,7 @@ import {
 import { proceed, requeue, wait } from '@capstan/controller'
 import { type Kind, keyOf, type KubeObject, type NewCondition, orAbsent, seconds, withErrorContext } from '@capstan/kube'
 import type { External } from '../external/get.ts'
-import { found } from '../external/observed.ts'
+import { externalOf } from '../external/observed.ts'
 import { withWaiting } from '../waiting-records.ts'
 import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
 import type { UpdateAnswer, UpdateRequest } from './update-calls.ts'
@@ -48,7 +48,7 @@ export const inPlaceUpdate: MachinePhase = async (scope, io) => {
   if (scope.infrastructure.state !== 'found' || isUnread(scope)) return proceed()
   if (!io.updates.ready) return requeue(seconds(1), 'Runtime Extensions are still being discovered')
 
-  const desired = await desiredObjects(machine, scope.infrastructure.external, found(scope.bootstrap), io)
+  const desired = await desiredObjects(machine, scope.infrastructure.external, externalOf(scope.bootstrap), io)
   if (!desired) return wait('infrastructure machine and bootstrap config to be marked for the update in place')
   const answer = await callUpdateMachine(scope, desired, io)
   if (answer.kind === 'blocked') {
@@ -114,7 +114,7 @@ async function complete(scope: MachineScope, { client, clock, log, signal, updat
     )
   }
   await unmark(Machine, machine)
-  for (const external of [found(scope.infrastructure), found(scope.bootstrap)]) {
+  for (const external of [externalOf(scope.infrastructure), externalOf(scope.bootstrap)]) {
     if (external) await unmark(external.kind, external.object)
   }
   const pending = pendingHooksText(machine, { remove: [UpdateMachine.name] })

@@ -2,7 +2,7 @@ import { addressesOf, failureDomainsOfMachine, InfraMachineContract, MachineCond
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
-import { mirrored } from '../external/mirrored.ts'
+import { mirroredCondition } from '../external/mirrored.ts'
 import { readTyped } from '../external/observed.ts'
 import { readContract } from '../external/read-contract.ts'
 import { observeReference } from './reference.ts'
@@ -48,7 +48,7 @@ export function infrastructureReady(scope: MachineScope): NewCondition {
   const { machine, infrastructure } = scope
   const { kind } = machine.spec.infrastructureRef
   const unexpected = isDeleting(machine) ? '' : ' while the Machine still exists'
-  return mirrored(infrastructure, {
+  return mirroredCondition(infrastructure, {
     kind,
     as: MachineConditions.InfrastructureReady,
     source: 'Ready',

@@ -37,8 +37,8 @@ function reported(scope: MachineScope, type: string): string {
   return `${status}${severity ? `/${severity}` : ''}${reason ? ` ${reason}` : ''}${message ? `: ${message}` : ''}`
 }
 
-const young = () => aMachine()
-const leaving = (more: Parameters<typeof aMachine>[0] = {}) => aMachine({ metadata: { deletionTimestamp }, ...more })
+const newMachine = () => aMachine()
+const deletingMachine = (more: Parameters<typeof aMachine>[0] = {}) => aMachine({ metadata: { deletionTimestamp }, ...more })
 
 describe('InfrastructureReady', () => {
   // biome-ignore format: a table
@@ -49,10 +49,10 @@ describe('InfrastructureReady', () => {
     ['provisioned, without Ready',  {},                                                            'True'],
     ['Ready by contract v1beta1',   { infrastructure: infra(ready('False', { severity: 'Error', reason: 'NoQuota', message: 'm' })) }, 'False/Error NoQuota: m'],
     ['Ready by contract v1beta2',   { infrastructure: infra(ready('True', { reason: 'Ready', message: '' })) },                        'True Ready'],
-    ['deleting, not provisioned',   { machine: leaving(), infrastructure: infra() },               'False/Info Deleting'],
-    ['deleting, still provisioned', { machine: leaving() },                                        'True'],
-    ['deleted before its step',     { machine: leaving(), infrastructure: missing },               '-'],
-    ['deleted',                     { machine: leaving(), infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
+    ['deleting, not provisioned',   { machine: deletingMachine(), infrastructure: infra() },               'False/Info Deleting'],
+    ['deleting, still provisioned', { machine: deletingMachine() },                                        'True'],
+    ['deleted before its step',     { machine: deletingMachine(), infrastructure: missing },               '-'],
+    ['deleted',                     { machine: deletingMachine(), infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
   ])('%s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'InfrastructureReady')).toBe(expected)
   })
@@ -69,9 +69,9 @@ describe('BootstrapReady', () => {
     ['created, without Ready',                  {},                                                              'True'],
     ['with Ready',                              { bootstrap: config(ready('False', { severity: 'Warning', reason: 'Slow' })) }, 'False/Warning Slow'],
     ['the Machine has the data secret already', { machine: withSecret, bootstrap: config(ready('False', { reason: 'Slow' })) }, 'True'],
-    ['deleting',                                { machine: leaving(), bootstrap: config() },                     'False/Info Deleting'],
-    ['deleted',                                 { machine: leaving(), bootstrap: missing, steps: { bootstrap: { state: 'done' } } }, 'False/Info Deleted'],
-    ['nothing to delete',                       { machine: leaving(), bootstrap: { state: 'none' }, steps: { bootstrap: { state: 'skipped' } } }, '-'],
+    ['deleting',                                { machine: deletingMachine(), bootstrap: config() },                     'False/Info Deleting'],
+    ['deleted',                                 { machine: deletingMachine(), bootstrap: missing, steps: { bootstrap: { state: 'done' } } }, 'False/Info Deleted'],
+    ['nothing to delete',                       { machine: deletingMachine(), bootstrap: { state: 'none' }, steps: { bootstrap: { state: 'skipped' } } }, '-'],
   ])('%s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'BootstrapReady')).toBe(expected)
   })
@@ -80,25 +80,25 @@ describe('BootstrapReady', () => {
 describe('NodeHealthy', () => {
   const node = (wrong: Parameters<typeof nodeConditions>[0]) =>
     ({ state: 'found', node: aNode({ status: { conditions: nodeConditions(wrong) } }) }) as const
-  const dark = { Ready: 'Unknown', MemoryPressure: 'Unknown', DiskPressure: 'Unknown', PIDPressure: 'Unknown' }
-  const pressed = 'Node condition Ready is Unknown. Node condition DiskPressure is True'
-  const silent =
+  const allUnknown = { Ready: 'Unknown', MemoryPressure: 'Unknown', DiskPressure: 'Unknown', PIDPressure: 'Unknown' }
+  const twoWrongText = 'Node condition Ready is Unknown. Node condition DiskPressure is True'
+  const allUnknownText =
     'Node condition Ready is Unknown. Node condition MemoryPressure is Unknown. Node condition DiskPressure is Unknown. Node condition PIDPressure is Unknown'
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
     ['no providerID',                  { node: { state: 'unnamed' } },                          'False/Info WaitingForNodeRef'],
     ['not connected',                  { node: { state: 'disconnected' } },                     '-'],
     ['could not be read',              { node: { state: 'unread' } },                           'Unknown NodeInspectionFailed: Failed to get the Node for this Machine by ProviderID'],
-    ['not registered yet',             { machine: young(), node: missing },                     'False/Warning NodeProvisioning: Waiting for a node with matching ProviderID to exist'],
+    ['not registered yet',             { machine: newMachine(), node: missing },                     'False/Warning NodeProvisioning: Waiting for a node with matching ProviderID to exist'],
     ['deleted',                        { node: missing },                                       'False/Error NodeNotFound'],
-    ['deleted with the Machine',       { machine: leaving(), node: missing },                   '-'],
+    ['deleted with the Machine',       { machine: deletingMachine(), node: missing },                   '-'],
     ['healthy',                        {},                                                      'True'],
-    ['one condition bad, one unknown', { node: node({ Ready: 'Unknown', DiskPressure: 'True' }) }, `False/Warning NodeConditionsFailed: ${pressed}`],
+    ['one condition bad, one unknown', { node: node({ Ready: 'Unknown', DiskPressure: 'True' }) }, `False/Warning NodeConditionsFailed: ${twoWrongText}`],
     ['some conditions unknown',        { node: node({ Ready: 'Unknown' }) },                    'True'],
-    ['all conditions unknown',         { node: node(dark) },                                    `Unknown NodeConditionsFailed: ${silent}`],
+    ['all conditions unknown',         { node: node(allUnknown) },                                    `Unknown NodeConditionsFailed: ${allUnknownText}`],
     ['infrastructure being deleted',   { infrastructure: infra(provisioned, { deletionTimestamp }) }, 'False/Info Deleting'],
     ['infrastructure deleted',         { infrastructure: missing },                             'False/Info Deleting'],
-    ['cannot be deleted',              { machine: leaving(), steps: { node: { state: 'failed', message: 'no', outcome: proceed() } } }, 'False/Warning DeletionFailed'],
+    ['cannot be deleted',              { machine: deletingMachine(), steps: { node: { state: 'failed', message: 'no', outcome: proceed() } } }, 'False/Warning DeletionFailed'],
   ])('%s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'NodeHealthy')).toBe(expected)
   })
@@ -113,7 +113,7 @@ describe('the steps of a deletion', () => {
   // biome-ignore format: a table
   test.each<[string, MachineScope['steps'], string, string]>([
     ['hooks block the drain',             { preDrainHooks: waiting },     'PreDrainDeleteHookSucceeded',     'False/Info WaitingExternalHook'],
-    ['no hook blocks it',                 { preDrainHooks: done },        'PreDrainDeleteHookSucceeded',     'True'],
+    ['no hook blocks the drain', { preDrainHooks: done },        'PreDrainDeleteHookSucceeded',     'True'],
     ['not drained yet',                   { drain: waiting },             'DrainingSucceeded',               'False/Info Draining: Drain not completed yet'],
     ['cannot be drained',                 { drain: failed },              'DrainingSucceeded',               'False/Warning DrainingFailed: no answer'],
     ['drained',                           { drain: done },                'DrainingSucceeded',               'True'],
@@ -125,34 +125,34 @@ describe('the steps of a deletion', () => {
     ['no hook blocks the infrastructure', { preTerminateHooks: done },    'PreTerminateDeleteHookSucceeded', 'True'],
     ['step not reached',                  {},                             'PreTerminateDeleteHookSucceeded', '-'],
   ])('%s', (_, steps, type, expected) => {
-    expect(reported(aScope({ machine: leaving(), deletion: stage, steps }), type)).toBe(expected)
+    expect(reported(aScope({ machine: deletingMachine(), deletion: stage, steps }), type)).toBe(expected)
   })
 })
 
 describe('Ready', () => {
-  const sick = {
+  const failedHealthCheck = {
     type: 'HealthCheckSucceeded',
     status: 'False',
     severity: 'Warning',
     reason: 'UnhealthyNode',
     lastTransitionTime: deletionTimestamp,
   }
-  const unhealthy = aMachine({ status: { deprecated: { v1beta1: { conditions: [sick] } } } })
+  const unhealthy = aMachine({ status: { deprecated: { v1beta1: { conditions: [failedHealthCheck] } } } })
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
-    ['both steps pending',        { machine: young(), bootstrap: config(), infrastructure: infra() }, 'False/Info WaitingForInfrastructure: 0 of 2 completed'],
-    ['one step pending',          { machine: young(), infrastructure: infra() },                      'False/Info WaitingForInfrastructure: 1 of 2 completed'],
+    ['both steps pending',        { machine: newMachine(), bootstrap: config(), infrastructure: infra() }, 'False/Info WaitingForInfrastructure: 0 of 2 completed'],
+    ['one step pending',          { machine: newMachine(), infrastructure: infra() },                      'False/Info WaitingForInfrastructure: 1 of 2 completed'],
     ['unhealthy',                 { machine: unhealthy },                                             'False/Warning UnhealthyNode'],
-    ['there',                     {},                                                                 'True'],
+    ['all conditions are met',                   {},                                                                 'True'],
     ['ignores an unhealthy Node', { node: missing },                              'True'],
-    ['leaving',                   { machine: leaving(), bootstrap: missing, infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
+    ['infrastructure deleted',                  { machine: deletingMachine(), bootstrap: missing, infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
   ])('%s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'Ready')).toBe(expected)
   })
 })
 
 test('reporting the same conditions again changes nothing', () => {
-  const scope = aScope({ machine: leaving(), steps: { drain: { state: 'waiting', outcome: proceed() } } })
+  const scope = aScope({ machine: deletingMachine(), steps: { drain: { state: 'waiting', outcome: proceed() } } })
   reportLegacyStatus(scope, now)
   const before = structuredClone(scope.machine.status)
   reportLegacyStatus(scope, now + 60_000)

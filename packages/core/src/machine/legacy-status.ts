@@ -13,7 +13,7 @@ import {
   type NewLegacyCondition,
   type Node,
 } from '@capstan/kube'
-import { found, isReached } from '../external/observed.ts'
+import { externalOf, isReached } from '../external/observed.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import type { MachineScope } from './scope.ts'
 
@@ -45,7 +45,7 @@ export function reportLegacyStatus(scope: MachineScope, now: number): void {
 
 function bootstrapReady({ machine, bootstrap }: MachineScope): NewLegacyCondition[] {
   const type = 'BootstrapReady'
-  const external = found(bootstrap)
+  const external = externalOf(bootstrap)
   if (!external) return []
   if (machine.spec.bootstrap.dataSecretName) return [legacyTrue(type)]
   const fallback = isReached(external, BootstrapConfigContract.dataSecretCreated)
@@ -56,7 +56,7 @@ function bootstrapReady({ machine, bootstrap }: MachineScope): NewLegacyConditio
 
 function infrastructureReady({ machine, infrastructure }: MachineScope): NewLegacyCondition[] {
   const type = 'InfrastructureReady'
-  const external = found(infrastructure)
+  const external = externalOf(infrastructure)
   if (!external) return []
   const fallback = isReached(external, InfraMachineContract.provisioned)
     ? legacyTrue(type)
@@ -80,9 +80,9 @@ function nodeHealthy({ machine, node, infrastructure, steps }: MachineScope): Ne
         ? [legacyFalse(type, 'NodeNotFound', 'Error')]
         : [legacyFalse(type, 'NodeProvisioning', 'Warning', 'Waiting for a node with matching ProviderID to exist')]
     case 'found': {
-      const infra = found(infrastructure)
+      const infra = externalOf(infrastructure)
       if (!infra || isDeleting(infra.object)) return [legacyFalse(type, 'Deleting', 'Info')]
-      return [ofNode(type, node.node)]
+      return [healthOfNode(type, node.node)]
     }
   }
 }
@@ -96,7 +96,7 @@ const Healthy: { readonly [type: string]: string } = {
 }
 
 /** Upstream: as long as one of the four is healthy, unknown ones are ignored. */
-function ofNode(type: string, { status }: Node): NewLegacyCondition {
+function healthOfNode(type: string, { status }: Node): NewLegacyCondition {
   const reported = status?.conditions ?? []
   const wrong = reported.filter(
     (condition) => Object.hasOwn(Healthy, condition.type) && condition.status !== Healthy[condition.type],

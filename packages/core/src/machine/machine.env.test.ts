@@ -91,7 +91,7 @@ test('a Machine reports that its infrastructure machine is missing, and recovers
   expect(machine.status?.deprecated?.v1beta1?.failureReason).toBe('InvalidConfiguration')
 })
 
-test('texts of its provider that are longer than the status allows are truncated, and the status is written', async () => {
+test('provider texts that are longer than the status allows are truncated, so that the status is written', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')

@@ -15,7 +15,7 @@ const input = (machine: Machine, more: Partial<NodePatchInput> = {}): NodePatchI
 })
 
 /** The Node after the patch. */
-function patched(node: Node, of: NodePatchInput): Node {
+function applyPatch(node: Node, of: NodePatchInput): Node {
   const patch = nodePatch(node, of)
   if (!patch) return node
   const merge = (has: Record<string, string> = {}, changes: Record<string, string | null> = {}) =>
@@ -47,7 +47,7 @@ describe('labels', () => {
       'example.com/e': '5',
       f: '6',
     })
-    expect(patched(aNode(), input(machine)).metadata.labels).toEqual({
+    expect(applyPatch(aNode(), input(machine)).metadata.labels).toEqual({
       'node-role.kubernetes.io/worker': '',
       'node-restriction.kubernetes.io/a': '1',
       'sub.node-restriction.kubernetes.io/b': '2',
@@ -57,17 +57,17 @@ describe('labels', () => {
   })
 
   test('that the Machine loses are removed from the Node; those of other writers stay', () => {
-    const before = patched(
+    const before = applyPatch(
       aNode({ metadata: { labels: { 'node.cluster.x-k8s.io/theirs': '' } } }),
       input(labelled({ 'node.cluster.x-k8s.io/ours': '' })),
     )
     expect(Object.keys(before.metadata.labels!).sort()).toEqual(['node.cluster.x-k8s.io/ours', 'node.cluster.x-k8s.io/theirs'])
-    expect(patched(before, input(labelled({}))).metadata.labels).toEqual({ 'node.cluster.x-k8s.io/theirs': '' })
+    expect(applyPatch(before, input(labelled({}))).metadata.labels).toEqual({ 'node.cluster.x-k8s.io/theirs': '' })
   })
 
   test('mark an interruptible Machine', () => {
     expect(nodePatch(aNode(), input(aMachine(), { isInterruptible: true }))?.becomesInterruptible).toBe(true)
-    const node = patched(aNode(), input(aMachine(), { isInterruptible: true }))
+    const node = applyPatch(aNode(), input(aMachine(), { isInterruptible: true }))
     expect(node.metadata.labels).toEqual({ 'cluster.x-k8s.io/interruptible': '' })
     expect(nodePatch(node, input(aMachine(), { isInterruptible: true }))).toBeUndefined()
   })
@@ -78,7 +78,7 @@ test('annotations name the Machine and its owner, and record which labels were c
   const machine = aMachine({
     metadata: { ownerReferences: [owner], annotations: { 'node.cluster.x-k8s.io/note': 'x', other: 'y' } },
   })
-  expect(patched(aNode(), input(machine)).metadata.annotations).toEqual({
+  expect(applyPatch(aNode(), input(machine)).metadata.annotations).toEqual({
     'cluster.x-k8s.io/cluster-name': 'demo',
     'cluster.x-k8s.io/cluster-namespace': 'default',
     'cluster.x-k8s.io/machine': 'm1',
@@ -100,23 +100,23 @@ describe('taints', () => {
   const texts = (node: Node) => node.spec?.taints?.map(({ key, value }) => (value === undefined ? key : `${key}=${value}`))
 
   test('of initialization are added once, the others for as long as the Machine has them', () => {
-    const first = patched(aNode({ spec: { taints: [uninitialized, theirs] } }), input(tainted(always, once)))
+    const first = applyPatch(aNode({ spec: { taints: [uninitialized, theirs] } }), input(tainted(always, once)))
     expect(texts(first)).toEqual(['theirs', 'a=1', 'o'])
     expect(nodePatch(first, input(tainted(always, once)))).toBeUndefined()
 
     const removedByHand = { ...first, spec: { ...first.spec, taints: [theirs] } }
-    expect(texts(patched(removedByHand, input(tainted(always, once))))).toEqual(['theirs', 'a=1'])
-    expect(texts(patched(first, input(tainted({ ...always, value: '2' }, once))))).toEqual(['theirs', 'a=2', 'o'])
-    expect(texts(patched(first, input(tainted(once))))).toEqual(['theirs', 'o'])
+    expect(texts(applyPatch(removedByHand, input(tainted(always, once))))).toEqual(['theirs', 'a=1'])
+    expect(texts(applyPatch(first, input(tainted({ ...always, value: '2' }, once))))).toEqual(['theirs', 'a=2', 'o'])
+    expect(texts(applyPatch(first, input(tainted(once))))).toEqual(['theirs', 'o'])
   })
 
   test('mark Nodes that a rollout will replace', () => {
     const revision = (n: string) => ({ metadata: { annotations: { 'machinedeployment.clusters.x-k8s.io/revision': n } } })
     const of = (set: string, deployment: string) =>
       input(aMachine(), { machineSet: aMachineSet(revision(set)), machineDeployment: aMachineDeployment(revision(deployment)) })
-    const outdated = patched(aNode(), of('9', '10'))
+    const outdated = applyPatch(aNode(), of('9', '10'))
     expect(texts(outdated)).toEqual(['node.cluster.x-k8s.io/outdated-revision'])
     expect(nodePatch(outdated, of('9', '10'))).toBeUndefined()
-    expect(texts(patched(outdated, of('10', '10')))).toEqual([])
+    expect(texts(applyPatch(outdated, of('10', '10')))).toEqual([])
   })
 })

@@ -42,7 +42,7 @@ export function nodePatch(node: Node, input: NodePatchInput): NodePatch | undefi
   const copied = copiedAnnotations(input)
   const taints = wantedTaints(node, input)
 
-  const labelChanges = changes(hasLabels, labels, tracked(hasAnnotations[LabelsFromMachineAnnotation]))
+  const labelChanges = changes(hasLabels, labels, namesIn(hasAnnotations[LabelsFromMachineAnnotation]))
   const annotations: Texts = {
     ...copied,
     ...identityAnnotations(input),
@@ -50,7 +50,7 @@ export function nodePatch(node: Node, input: NodePatchInput): NodePatch | undefi
     [AnnotationsFromMachineAnnotation]: Object.keys(copied).sort().join(','),
     [TaintsFromMachineAnnotation]: taints.tracked.join(','),
   }
-  const earlier = [...tracked(hasAnnotations[AnnotationsFromMachineAnnotation]), OwnerKindAnnotation, OwnerNameAnnotation]
+  const earlier = [...namesIn(hasAnnotations[AnnotationsFromMachineAnnotation]), OwnerKindAnnotation, OwnerNameAnnotation]
   const annotationChanges = changes(hasAnnotations, annotations, earlier)
   const metadata = {
     ...(isEmpty(labelChanges) ? {} : { labels: labelChanges }),
@@ -101,7 +101,7 @@ function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tra
   // Upstream: the annotation marks the Node as initialized, even when it names no taint.
   const once = annotation === undefined ? specified.filter(({ propagation }) => propagation === 'OnInitialization') : []
   const stillSpecified = new Set(specified.map(taintText))
-  const lost = new Set(tracked(annotation).filter((text) => !stillSpecified.has(text)))
+  const lost = new Set(namesIn(annotation).filter((text) => !stillSpecified.has(text)))
 
   const taints = (node.spec?.taints ?? []).filter(
     (taint) =>
@@ -141,7 +141,7 @@ function changes(has: Texts, wanted: Texts, earlier: readonly string[]): Record<
   return changed
 }
 
-const tracked = (annotation: string | undefined): string[] => (annotation ? annotation.split(',') : [])
+const namesIn = (annotation: string | undefined): string[] => (annotation ? annotation.split(',') : [])
 const taintText = ({ key, effect }: { key: string; effect: string }): string => `${key}:${effect}`
 const sameTaint = (a: Pick<Taint, 'key' | 'effect'>, b: Pick<Taint, 'key' | 'effect'>): boolean => taintText(a) === taintText(b)
 const domainOf = (key: string): string => (key.includes('/') ? key.slice(0, key.indexOf('/')) : '')

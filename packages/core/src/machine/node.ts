@@ -12,7 +12,7 @@ import {
   timestamp,
 } from '@capstan/kube'
 import { failsForLonger, type Health, Timing, type WorkloadCluster } from '../cluster-cache/accessor.ts'
-import { found, read } from '../external/observed.ts'
+import { externalOf, read } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
 import { nodePatch } from './node-metadata.ts'
 import type { MachineIO, MachinePhase, MachineScope, ObservedNode } from './scope.ts'
@@ -40,7 +40,7 @@ export const node: MachinePhase = async (scope, io) => {
   }
   if (nodeStatus?.nodeInfo) status.nodeInfo = { ...noNodeInfo, ...nodeStatus.nodeInfo }
 
-  const infra = found(scope.infrastructure)
+  const infra = externalOf(scope.infrastructure)
   const patch = nodePatch(scope.node.node, {
     ...scope,
     isInterruptible: infra !== undefined && read(infra, InfraMachineContract.interruptible) === true,

@@ -16,7 +16,7 @@ import { ownedConditions, reportStatus } from './status.ts'
 
 const always: MachinePhase[] = [owner, bootstrap, infrastructure, node, certificateExpiry]
 const whenDeleting: MachinePhase[] = [remove]
-const whileLiving: MachinePhase[] = [inPlaceUpdate]
+const unlessDeleting: MachinePhase[] = [inPlaceUpdate]
 
 /** Reconciles one Machine with the objects that it owns. Safe to call at any time, any number of times. */
 export const reconcileMachine = (key: ObjectKey, io: MachineIO): Promise<Outcome> =>
@@ -35,7 +35,7 @@ export const reconcileMachine = (key: ObjectKey, io: MachineIO): Promise<Outcome
       deletion: { reason: 'Deleting', message: 'Deletion started' },
       steps: {},
     }),
-    phases: (machine) => [...always, ...(isDeleting(machine) ? whenDeleting : whileLiving)],
+    phases: (machine) => [...always, ...(isDeleting(machine) ? whenDeleting : unlessDeleting)],
     status(scope, { clock, clusters, settings }) {
       const health = clusters.health(keyOf(scope.cluster))
       return reportStatus(scope, { now: clock.now(), health, gracePeriod: settings.remoteConditionsGracePeriod })

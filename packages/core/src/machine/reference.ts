@@ -4,7 +4,7 @@ import type { Index, MapFunction } from '@capstan/controller'
 import { controllerReference, keyOf, type OwnerReference, parseApiVersion } from '@capstan/kube'
 import { adopt } from '../external/adopt.ts'
 import type { ContractRef } from '../external/get.ts'
-import { type Observed, observed } from '../external/observed.ts'
+import { type Observed, toObserved } from '../external/observed.ts'
 import { observeExternal } from '../external/observe.ts'
 import { referenceText, referredText } from '../external/reference.ts'
 import type { MachineIO, MachineScope } from './scope.ts'
@@ -13,13 +13,13 @@ import type { MachineIO, MachineScope } from './scope.ts'
 export async function observeReference(scope: MachineScope, io: MachineIO, ref: ContractRef): Promise<Observed> {
   const { machine, cluster } = scope
   const external = await observeExternal(io, ref, machine.metadata.namespace!, machinesOfReference)
-  if (!external) return observed(external)
+  if (!external) return toObserved(external)
   const object = await adopt(io, external.kind, external.object, {
     owner: controllerReference(machine, Machine),
     clusterName: machine.spec.clusterName,
     release: (owner) => isCreator(owner, scope),
   })
-  return observed({ ...external, object })
+  return toObserved({ ...external, object })
 
   /** A MachineSet or control plane owns the objects that it creates for a Machine until the Machine does. */
   function isCreator({ apiVersion, kind }: OwnerReference, { machine }: MachineScope): boolean {

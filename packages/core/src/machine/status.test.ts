@@ -96,7 +96,7 @@ describe('InfrastructureReady', () => {
     ['not provisioned',             { infrastructure: infra() },                                            'False NotReady: DevMachine status.initialization.provisioned is false'],
     ['provisioned',                 { infrastructure: infra({ status: { initialization: { provisioned: true } } }) }, 'True Ready'],
     ['False with a reason',         { infrastructure: infra({ status: ready('False', { reason: 'Quota', message: 'no quota' }) }) }, 'False Quota: no quota'],
-    ['conditions of both versions', { infrastructure: infra({ status: { ...ready('False'), v1beta2: ready('True', { reason: 'Up' }) } }) }, 'True Up'],
+    ['prefers v1beta2 conditions', { infrastructure: infra({ status: { ...ready('False'), v1beta2: ready('True', { reason: 'Up' }) } }) }, 'True Up'],
     ['deleted too early',           { infrastructure: { state: 'missing' }, machine: aMachine({ status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted while the Machine still exists'],
     ['deleted with the Machine',    { infrastructure: { state: 'missing' }, machine: aMachine({ ...deleting, status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted'],
   ])('%s', (_, scope, expected) => {
@@ -111,7 +111,7 @@ describe('NodeHealthy', () => {
     state: 'found',
     node: aNode({ status: { conditions: nodeConditions(wrong) } }),
   })
-  const silentSince = (minutes: number): Health => ({
+  const unresponsiveFor = (minutes: number): Health => ({
     lastProbe: now,
     lastProbeSuccess: now - minutes * 60_000,
     consecutiveFailures: 3,
@@ -121,10 +121,10 @@ describe('NodeHealthy', () => {
     ['no infrastructure yet',                { cluster: aCluster() }, healthy, 'Unknown InspectionFailed: Waiting for Cluster status.initialization.infrastructureProvisioned to be true'],
     ['no control plane yet',                 { cluster: aCluster({ status: { initialization: { infrastructureProvisioned: true } } }) }, healthy, 'Unknown InspectionFailed: Waiting for Cluster control plane to be initialized'],
     ['never connected',                      {}, failing(2),   'Unknown ConnectionDown: Remote connection not established yet'],
-    ['never connected for long',             {}, failing(5),  'Unknown ConnectionDown'],
-    ['unresponsive beyond the grace period', {}, silentSince(6), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:54:00Z'],
-    ['unresponsive within the grace period', { node: { state: 'disconnected' } }, silentSince(1), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:59:00Z'],
-    ['without recent probe, no failure',     { node: node({}) }, { ...silentSince(6), consecutiveFailures: 0 }, 'True NodeHealthy'],
+    ['never connected after five failures',             {}, failing(5),  'Unknown ConnectionDown'],
+    ['unresponsive beyond the grace period', {}, unresponsiveFor(6), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:54:00Z'],
+    ['unresponsive within the grace period', { node: { state: 'disconnected' } }, unresponsiveFor(1), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:59:00Z'],
+    ['without recent probe, no failure',     { node: node({}) }, { ...unresponsiveFor(6), consecutiveFailures: 0 }, 'True NodeHealthy'],
     ['read failed',                          { node: { state: 'unread' } }, healthy, 'Unknown InternalError: Please check controller logs for errors'],
     ['no providerID',                        { node: { state: 'unnamed' } }, healthy, 'Unknown InspectionFailed: Waiting for DevMachine to report spec.providerID'],
     ['no Node yet',                          { node: { state: 'missing' }, machine: aMachine({ spec: { providerID: 'dev:///m1' } }) }, healthy, 'Unknown InspectionFailed: Waiting for a Node with spec.providerID dev:///m1 to exist'],
@@ -144,8 +144,8 @@ describe('NodeHealthy', () => {
   test('keeps its value for the grace period after the connection was lost', () => {
     const machine = aMachine({ status: { conditions: [aCondition('NodeHealthy', 'True'), aCondition('NodeReady', 'True')] } })
     const scope = aScope({ machine, node: { state: 'disconnected' } })
-    expect(conditionsOfNode({ ...scope, health: silentSince(1), gracePeriod: 300_000, now })).toEqual([])
-    expect(conditionsOfNode({ ...scope, health: silentSince(6), gracePeriod: 300_000, now }).length).toBe(2)
+    expect(conditionsOfNode({ ...scope, health: unresponsiveFor(1), gracePeriod: 300_000, now })).toEqual([])
+    expect(conditionsOfNode({ ...scope, health: unresponsiveFor(6), gracePeriod: 300_000, now }).length).toBe(2)
   })
 
   test('NodeReady has the time and the message of the condition on the Node', () => {

@@ -142,7 +142,7 @@ function ready(machine: Machine, now: number): NewCondition {
     ],
     negative,
     ignoreIfMissing: ['HealthCheckSucceeded'],
-    overrides: isDeleting(machine) ? [deletingInShort(machine, now)] : [],
+    overrides: isDeleting(machine) ? [deletingSummary(machine, now)] : [],
     reasons: { issue: 'NotReady', unknown: 'ReadyUnknown', info: 'Ready' },
     priority: (condition) => (isDeleting(machine) && isGone(condition) ? 'info' : usual(condition)),
     lines: mergeControlPlaneComponents,
@@ -150,7 +150,7 @@ function ready(machine: Machine, now: number): NewCondition {
 }
 
 /** Summarizes the Deleting condition for aggregation over many Machines: the stage and, after some time, likely causes of delay. */
-function deletingInShort(machine: Machine, now: number): NewCondition {
+function deletingSummary(machine: Machine, now: number): NewCondition {
   const { reason = '' } = getCondition(machine, 'Deleting') ?? {}
   const isLate = now - Date.parse(machine.metadata.deletionTimestamp!) > minutes(15)
   const since = isLate ? ' since more than 15m' : ''

@@ -16,12 +16,12 @@ export interface UpdateRequest {
   readonly clock: Clock
 }
 
-/** A response other than "done". */
+/** A blocking response, or a failed call. */
 interface Answer {
   readonly machine: ObjectKey
   /** Absent when the call failed: then a change of any extension triggers a retry. */
   readonly handler?: string
-  readonly question: string
+  readonly cacheKey: string
   /** Expiry by `Clock.elapsed`; a failed call expires at once. */
   readonly expires: number
   /** Expiry in milliseconds since the epoch, as recorded on the Machine. */
@@ -67,34 +67,34 @@ export class UpdateCalls {
     const { uid } = machine.metadata
     // Labels and annotations change on existing objects without an update, some of them continuously.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
-    const question = stableText([retries, ...specs])
-    const about = { machine: keyOf(machine), question }
+    const cacheKey = stableText([retries, ...specs])
+    const about = { machine: keyOf(machine), cacheKey }
     const earlier = this.#answers.get(uid)
-    const asking: Answer = { ...about, expires: 0, until: 0, message: '' }
-    this.#answers.set(uid, asking)
+    const openRequest: Answer = { ...about, expires: 0, until: 0, message: '' }
+    this.#answers.set(uid, openRequest)
     const handlers = (await this.#runtime?.handlersFor(UpdateMachine, machine)) ?? []
     const handler = onlyHandler(UpdateMachine, handlers)
     if (handler === undefined) throw new Error('no extensions registered for UpdateMachine hook')
 
     const calledAt = clock.elapsed()
-    const holds = earlier?.question === question && earlier.expires > calledAt
-    const answer = holds ? earlier : await this.#ask(machine, { desired }, { ...about, handler }, clock, signal)
+    const isCached = earlier?.cacheKey === cacheKey && earlier.expires > calledAt
+    const answer = isCached ? earlier : await this.#callExtension(machine, { desired }, { ...about, handler }, clock, signal)
     if (!answer) {
       this.#answers.delete(uid)
       return { kind: 'done' }
     }
     const { expires, until, message } = answer
-    // The extension has changed during the call: its response is void, and the Machine queued again.
-    const isVoid = this.#answers.get(uid) !== asking
-    this.#answers.set(uid, isVoid ? { ...answer, expires: calledAt } : answer)
-    const waiting = { hook: UpdateMachine.name, handlers: [handler], until, message, called: !holds }
+    // If the extension has changed during the call, its response expires at once, and the Machine is queued again.
+    const isOutdated = this.#answers.get(uid) !== openRequest
+    this.#answers.set(uid, isOutdated ? { ...answer, expires: calledAt } : answer)
+    const waiting = { hook: UpdateMachine.name, handlers: [handler], until, message, called: !isCached }
     return { kind: 'blocked', waiting, retryAfter: expires - calledAt }
   }
 
-  async #ask(
+  async #callExtension(
     machine: Machine,
     request: CallInput<typeof UpdateMachine>,
-    about: Pick<Answer, 'machine' | 'handler' | 'question'>,
+    about: Pick<Answer, 'machine' | 'handler' | 'cacheKey'>,
     clock: Clock,
     signal: AbortSignal,
   ): Promise<Answer | undefined> {

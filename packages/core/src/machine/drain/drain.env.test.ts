@@ -7,7 +7,7 @@ let env: CoreEnv
 afterEach(() => env.close())
 
 /** An environment with one Machine to delete, and a control plane that stays. */
-async function open(): Promise<void> {
+async function startEnv(): Promise<void> {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
@@ -73,7 +73,7 @@ async function deletingLines(): Promise<string[]> {
 }
 
 test('MachineDrainRules determine which Pods are evicted, in which order, and which are skipped', async () => {
-  await open()
+  await startEnv()
   const rule = (name: string, drain: MachineDrainRule['spec']['drain'], app: string) =>
     env.create(MachineDrainRule, name, { spec: { drain, pods: [{ selector: { matchLabels: { app } } }] } })
   await rule('first', { behavior: 'Drain', order: -5 }, 'web')
@@ -113,7 +113,7 @@ test('MachineDrainRules determine which Pods are evicted, in which order, and wh
 })
 
 test('a rule that changes during a drain applies from the next step on', async () => {
-  await open()
+  await startEnv()
   await env.create(MachineDrainRule, 'wait', { spec: { drain: { behavior: 'WaitCompleted' } } })
   await aPod('web')
   await deleteMachine()
@@ -136,7 +136,7 @@ const PodDisruptionBudget = defineKind({
 })
 
 test('evictions are retried while a PodDisruptionBudget rejects them', async () => {
-  await open()
+  await startEnv()
   await aPod('web', { labels: { app: 'web' } })
   const key = inDefault('web')
   await env.workload.create(PodDisruptionBudget, {
@@ -172,7 +172,7 @@ test('evictions are retried while a PodDisruptionBudget rejects them', async () 
 })
 
 test('volumes are waited for until they are detached, but not those of Pods that are skipped', async () => {
-  await open()
+  await startEnv()
   const { workload } = env
   const daemonSet = await workload.create(DaemonSet, {
     metadata: inDefault('agent'),

@@ -8,7 +8,7 @@ const meta = (name: string, more = {}) => ({ name, uid: name, resourceVersion: '
 const machine = { metadata: meta('m1', { namespace: 'default' }) } as unknown as Machine
 const cluster = { metadata: meta('demo', { namespace: 'default' }) } as unknown as Cluster
 
-interface Scene {
+interface Scenario {
   pods: string[]
   node?: Partial<Node>
   rules?: MachineDrainRule[]
@@ -17,7 +17,7 @@ interface Scene {
 }
 
 /** Drains a Node against a scripted workload cluster; returns the lines of the message, and the requests. */
-async function drain({ pods, node, rules = [], evict }: Scene) {
+async function drain({ pods, node, rules = [], evict }: Scenario) {
   const clock = new VirtualClock()
   const requests: ApiRequest[] = []
   const answers: { [plural: string]: object[] } = {

@@ -20,7 +20,7 @@ const aPod = (name: string, { phase = 'Running', ...metadata }: Partial<Pod['met
   status: { phase },
 })
 
-const by = (kind: string, name: string): { ownerReferences: OwnerReference[] } => ({
+const controlledBy = (kind: string, name: string): { ownerReferences: OwnerReference[] } => ({
   ownerReferences: [{ apiVersion: 'apps/v1', kind, name, uid: name, controller: true }],
 })
 const drainLabel = (value: string) => ({ labels: { 'cluster.x-k8s.io/drain': value } })
@@ -52,11 +52,11 @@ function decision(pod: Pod, more: Partial<PodsInput> = {}): string {
 
 // biome-ignore format: a table
 test.each<[string, Pod, string]>([
-  ['drains a Pod of a Deployment',         aPod('a', by('ReplicaSet', 'rs')),                    'Drain 0'],
+  ['drains a Pod of a Deployment',         aPod('a', controlledBy('ReplicaSet', 'rs')),                    'Drain 0'],
   ['drains a Pod without controller',      aPod('a'),                                            'Drain 0'],
-  ['skips a Pod of a DaemonSet',           aPod('a', by('DaemonSet', 'exists')),                 'Skip'],
-  ['drains a finished Pod of a DaemonSet', aPod('a', { ...by('DaemonSet', 'exists'), phase: 'Failed' }), 'Drain 0'],
-  ['drains a Pod of a missing DaemonSet',  aPod('a', by('DaemonSet', 'gone')),                   'Drain 0'],
+  ['skips a Pod of a DaemonSet',           aPod('a', controlledBy('DaemonSet', 'exists')),                 'Skip'],
+  ['drains a finished Pod of a DaemonSet', aPod('a', { ...controlledBy('DaemonSet', 'exists'), phase: 'Failed' }), 'Drain 0'],
+  ['drains a Pod of a missing DaemonSet',  aPod('a', controlledBy('DaemonSet', 'gone')),                   'Drain 0'],
   ['skips a static Pod',                   aPod('a', { annotations: { 'kubernetes.io/config.mirror': 'x' } }), 'Skip'],
   ['skips a Pod with the label skip',      aPod('a', drainLabel('Skip')),                        'Skip'],
   ['waits for a Pod with the label wait-completed', aPod('a', drainLabel('wait-completed')),              'WaitCompleted'],
@@ -91,7 +91,7 @@ describe('MachineDrainRules', () => {
     ['apply when an empty selector is given',   [{ selector: {} }], true],
     ['apply when the clusterSelector matches',  [{ clusterSelector: { matchLabels: { stage: 'production' } } }], true],
     ['must match both selectors of an entry',   [{ selector: { matchLabels: { os: 'linux' } }, clusterSelector: { matchLabels: { stage: 'test' } } }], false],
-    ['must match only one entry',               [{ selector: { matchLabels: { os: 'windows' } } }, { clusterSelector: { matchLabels: { stage: 'production' } } }], true],
+    ['need to match only one entry',               [{ selector: { matchLabels: { os: 'windows' } } }, { clusterSelector: { matchLabels: { stage: 'production' } } }], true],
   ])('%s', (_, machines, expected) => {
     expect(applies(aRule('a', { ...skip, ...(machines ? { machines } : {}) }))).toEqual(expected ? ['a'] : [])
   })
@@ -114,7 +114,7 @@ describe('MachineDrainRules', () => {
     )
   })
 
-  test('apply by the first one that selects the Pod', () => {
+  test('of several that select a Pod, only the first applies', () => {
     const rules = [
       aRule('a', {
         drain: { behavior: 'Drain', order: 5 },

@@ -29,13 +29,14 @@ export type PodDrain = { readonly pod: Pod } & (
  */
 export function classifyPods(input: PodsInput): PodDrain[] {
   const decided: PodDrain[] = []
-  const strays: string[] = []
+  const withoutNamespace: string[] = []
   for (const pod of [...input.pods].sort((a, b) => compareText(podName(a), podName(b)))) {
     const one = classify(pod, input)
     if (one) decided.push(one)
-    else strays.push(podName(pod))
+    else withoutNamespace.push(podName(pod))
   }
-  if (strays.length > 0) throw new Error(`Pods with error "Pod Namespace does not exist": ${strays.join(', ')}`)
+  if (withoutNamespace.length > 0)
+    throw new Error(`Pods with error "Pod Namespace does not exist": ${withoutNamespace.join(', ')}`)
   return decided
 }
 
