@@ -15,7 +15,7 @@ import { type MachineChange, reportHealth } from './report-health.ts'
 import { remediationLimit } from './remediation-limit.ts'
 import type { MachineHealthCheckIO, MachineHealthCheckPhase, MachineHealthCheckScope } from './scope.ts'
 
-type Checked = Target & { readonly health: Health }
+type CheckedTarget = Target & { readonly health: Health }
 
 /** Checks all selected Machines, writes their health conditions, and starts or ends their remediation. */
 export const checkMachines: MachineHealthCheckPhase = async (scope, io) => {
@@ -26,7 +26,7 @@ export const checkMachines: MachineHealthCheckPhase = async (scope, io) => {
 
   const now = io.clock.now()
   const checked = targetsOf(scope, io, workload).map(
-    (target): Checked => ({ ...target, health: healthOf(target, healthCheck, cluster, now) }),
+    (target): CheckedTarget => ({ ...target, health: healthOf(target, healthCheck, cluster, now) }),
   )
   const count = (kind: Health['kind']) => checked.filter(({ health }) => health.kind === kind).length
   const totals = { expected: checked.length, healthy: count('healthy'), unhealthy: count('unhealthy') }
@@ -77,7 +77,7 @@ function nodeOf({ status }: Machine, workload: WorkloadCluster | undefined): Tar
 }
 
 /** Writes the health of a Machine. An unhealthy one is remediated by its owner, or by an object from the remediation template. */
-async function report(target: Checked, scope: MachineHealthCheckScope, io: MachineHealthCheckIO): Promise<void> {
+async function report(target: CheckedTarget, scope: MachineHealthCheckScope, io: MachineHealthCheckIO): Promise<void> {
   const { machine, health } = target
   if (health.kind === 'pending' || health.kind === 'unknown') return
   const templateRef = scope.healthCheck.spec.remediation?.templateRef
@@ -99,7 +99,7 @@ async function report(target: Checked, scope: MachineHealthCheckScope, io: Machi
   if (failure !== undefined) throw failure
 }
 
-function nextCheck(checked: readonly Checked[]): Outcome {
+function nextCheck(checked: readonly CheckedTarget[]): Outcome {
   const coming = checked.flatMap(({ health }) => (health.kind === 'pending' ? [health.after] : []))
   return coming.length === 0 ? proceed() : requeue(smallest(coming), 'Machines may become unhealthy')
 }

@@ -50,7 +50,7 @@ export async function requestExternalRemediation(
   // Named like the Machine, so that a Machine has one request of a kind.
   const { name } = machine.metadata
   const namespace = machine.metadata.namespace!
-  if (await orAbsent(client.get(kind, { namespace, name }, { signal }))) return requested(machine)
+  if (await orAbsent(client.get(kind, { namespace, name }, { signal }))) return conditionsAfterRequest(machine)
 
   const templateKey = { namespace, name: ref.name }
   const template = await orAbsent(client.get(templateKind, templateKey, { signal }))
@@ -68,7 +68,7 @@ export async function requestExternalRemediation(
   try {
     await client.create(kind, request, { signal })
   } catch (err) {
-    if (isReason(err, 'AlreadyExists')) return requested(machine)
+    if (isReason(err, 'AlreadyExists')) return conditionsAfterRequest(machine)
     const text = messageOf(err)
     legacyProblems.push(
       legacyFalse('ExternalRemediationRequestAvailable', 'ExternalRemediationRequestCreationFailed', 'Error', text),
@@ -77,14 +77,14 @@ export async function requestExternalRemediation(
     const condition = ExternallyRemediated.false('RemediationRequestCreationFailed', SeeLogs)
     throw new RemediationProblem(problem, condition, { cause: err })
   }
-  return requested(machine)
+  return conditionsAfterRequest(machine)
 }
 
 /**
  * Returns the Machine's condition after the request. The controller that handles the request reports later conditions, so only conditions
  * from before the request are replaced.
  */
-function requested(machine: Machine): NewCondition[] {
+function conditionsAfterRequest(machine: Machine): NewCondition[] {
   const reason = getCondition(machine, ExternallyRemediated.type)?.reason
   const isOutdated =
     reason === undefined || reason === 'RemediationTemplateNotFound' || reason === 'RemediationRequestCreationFailed'

@@ -18,7 +18,7 @@ afterEach(() => env.close())
 const labels = { pool: 'workers' }
 const notReady = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 300 }] }
 
-async function world(spec: Partial<MachineHealthCheckSpec> = {}, machines: readonly string[] = ['a', 'b']): Promise<void> {
+async function startEnv(spec: Partial<MachineHealthCheckSpec> = {}, machines: readonly string[] = ['a', 'b']): Promise<void> {
   env = await coreEnv({ kinds: [...coreKinds, ...devKinds, ...devTemplateKinds] })
   await env.provisionCluster()
   for (const name of machines) await env.provisionMachine(name, { labels })
@@ -40,14 +40,14 @@ async function breakNode(name: string, status = 'False'): Promise<void> {
 }
 
 const health = async (name: string) => conditionText(await env.get(Machine, name), 'HealthCheckSucceeded')
-const owner = async (name: string) => conditionText(await env.get(Machine, name), 'OwnerRemediated')
+const ownerRemediated = async (name: string) => conditionText(await env.get(Machine, name), 'OwnerRemediated')
 const status = async () => (await env.get(MachineHealthCheck, 'workers')).status!
 const eventReasons = async () =>
   (await env.client.list(Event, { namespace: 'default' })).items.map((event) => (event as { reason?: string }).reason)
 
 describe('a MachineHealthCheck', () => {
   test('reports healthy Machines, and belongs to its Cluster', async () => {
-    await world()
+    await startEnv()
     expect(await health('a')).toBe('True HealthCheckSucceeded')
     expect(await status()).toMatchObject({
       expectedMachines: 2,
@@ -66,17 +66,17 @@ describe('a MachineHealthCheck', () => {
   })
 
   test('requests remediation by the owner only after a Node condition has lasted for its timeout', async () => {
-    await world()
+    await startEnv()
     await breakNode('a')
     await env.advance(minutes(5) - seconds(5))
-    expect([await health('a'), await owner('a')]).toEqual(['True HealthCheckSucceeded', undefined])
+    expect([await health('a'), await ownerRemediated('a')]).toEqual(['True HealthCheckSucceeded', undefined])
     expect(await status()).toMatchObject({ expectedMachines: 2, currentHealthy: 1, remediationsAllowed: 1 })
 
     await env.advance(seconds(10))
     expect(await health('a')).toBe(
       'False UnhealthyNode: Health check failed:\n  * Condition Ready on Node is reporting status False with reason KubeletNotReady for more than 5m0s',
     )
-    expect(await owner('a')).toBe('False WaitingForRemediation: Waiting for remediation')
+    expect(await ownerRemediated('a')).toBe('False WaitingForRemediation: Waiting for remediation')
     expect(legacyConditionsOf(await env.get(Machine, 'a'))).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ type: 'HealthCheckSucceeded', status: 'False', reason: 'UnhealthyNode', severity: 'Warning' }),
@@ -91,7 +91,7 @@ describe('a MachineHealthCheck', () => {
   })
 
   test('checks again after the timeout when the clock was set back, and ahead again', async () => {
-    await world()
+    await startEnv()
     await breakNode('a')
     env.clock.shift(-hours(1))
     await env.advance(minutes(5) + seconds(10))
@@ -102,7 +102,7 @@ describe('a MachineHealthCheck', () => {
   })
 
   test('remediates a Machine whose Node was deleted', async () => {
-    await world()
+    await startEnv()
     await env.workload.delete(Node, { name: 'node-b' })
     await env.advance(seconds(1))
     expect(await health('b')).toBe('False NodeDeleted: Health check failed:\n  * Node node-b has been deleted')
@@ -111,7 +111,7 @@ describe('a MachineHealthCheck', () => {
   })
 
   test('remediates a Machine without Node after nodeStartupTimeout', async () => {
-    await world({ checks: { nodeStartupTimeoutSeconds: 60 } }, ['a'])
+    await startEnv({ checks: { nodeStartupTimeoutSeconds: 60 } }, ['a'])
     await env.create(DevMachine, 'late')
     const { spec } = await env.get(Machine, 'a')
     const { providerID: _, ...withoutHost } = spec
@@ -124,7 +124,7 @@ describe('a MachineHealthCheck', () => {
   })
 
   test('remediates a Machine that a user marks, but no excluded or paused Machine', async () => {
-    await world({}, ['a', 'b', 'c'])
+    await startEnv({}, ['a', 'b', 'c'])
     await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
     await env.patch(Machine, 'b', { metadata: { annotations: { 'cluster.x-k8s.io/skip-remediation': '' } } })
     await env.patch(Machine, 'c', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
@@ -136,7 +136,7 @@ describe('a MachineHealthCheck', () => {
   })
 
   test('remediates nothing while too many Machines are unhealthy, and records one event', async () => {
-    await world({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 1 } } })
+    await startEnv({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 1 } } })
     for (const name of ['a', 'b']) await env.workload.delete(Node, { name: `node-${name}` })
     await env.advance(seconds(5))
     const check = await env.get(MachineHealthCheck, 'workers')
@@ -152,7 +152,7 @@ describe('a MachineHealthCheck', () => {
   })
 
   test('records no MachineMarkedUnhealthy event while remediation is not allowed', async () => {
-    await world({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
+    await startEnv({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
     await env.workload.delete(Node, { name: 'node-a' })
     await env.advance(seconds(5))
     expect(await health('a')).toContain('False NodeDeleted')
@@ -167,14 +167,14 @@ describe('a MachineHealthCheck', () => {
   })
 
   test('writes nothing while nothing changes', async () => {
-    await world()
+    await startEnv()
     const before = env.store.revision
     await env.advance(minutes(3))
     expect(env.store.revision).toBe(before)
   })
 
   test('does nothing while the Cluster is paused', async () => {
-    await world()
+    await startEnv()
     await env.patch(Cluster, 'demo', { spec: { paused: true } })
     await env.workload.delete(Node, { name: 'node-a' })
     await env.advance(seconds(5))
@@ -191,7 +191,7 @@ describe('external remediation', () => {
   const external = async () => conditionText(await env.get(Machine, 'a'), 'ExternallyRemediated')
 
   test('reports a missing template, creates the request once the template exists, and deletes it when the Machine is healthy', async () => {
-    await world({ remediation: { templateRef } })
+    await startEnv({ remediation: { templateRef } })
     await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
     await env.advance(seconds(1))
     expect(await external()).toBe(
@@ -209,7 +209,7 @@ describe('external remediation', () => {
       },
       spec: { reboot: true },
     })
-    expect([await requests(), await owner('a')]).toEqual([['a', 'demo'], undefined])
+    expect([await requests(), await ownerRemediated('a')]).toEqual([['a', 'demo'], undefined])
 
     await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': null } } })
     await env.advance(seconds(5))

@@ -4,13 +4,13 @@ import { type MachineTotals, remediationLimit } from './remediation-limit.ts'
 
 type TriggerIf = NonNullable<NonNullable<MachineHealthCheck['spec']['remediation']>['triggerIf']>
 
-const of = (triggerIf: TriggerIf | undefined, totals: MachineTotals) =>
+const limitFor = (triggerIf: TriggerIf | undefined, totals: MachineTotals) =>
   remediationLimit(
     { spec: { clusterName: 'demo', selector: {}, ...(triggerIf ? { remediation: { triggerIf } } : {}) } } as MachineHealthCheck,
     totals,
   )
 const text = (triggerIf: TriggerIf | undefined, totals: MachineTotals) => {
-  const limit = of(triggerIf, totals)
+  const limit = limitFor(triggerIf, totals)
   return limit.allowed ? limit.remaining : limit.message
 }
 const machines = (expected: number, unhealthy: number, notChecked = 0): MachineTotals => ({
@@ -52,7 +52,7 @@ test.each<[string, TriggerIf | undefined, MachineTotals, number | string]>([
     denied('does not fall within the range (total: 10, unhealthy: 1, unhealthyRange: [2-4])'),
   ],
   [
-    'denies above the range, which comes before the number',
+    'denies above the range, which overrides the number',
     { unhealthyInRange: '[2-4]', unhealthyLessThanOrEqualTo: '100%' },
     machines(10, 5),
     denied('does not fall within the range (total: 10, unhealthy: 5, unhealthyRange: [2-4])'),
@@ -67,4 +67,4 @@ test.each<[string, TriggerIf, string]>([
   ],
   ['a number that is too large', { unhealthyInRange: '[1-4294967296]' }, 'has a number above 4294967295'],
   ['text that is not a percentage', { unhealthyLessThanOrEqualTo: '5' }, '"5" is neither a number nor a percentage'],
-])('rejects %s', (_, triggerIf, message) => expect(() => of(triggerIf, machines(5, 1))).toThrow(message))
+])('rejects %s', (_, triggerIf, message) => expect(() => limitFor(triggerIf, machines(5, 1))).toThrow(message))

@@ -14,7 +14,7 @@ export const bootstrap: MachinePoolPhase = async (scope, io) => {
   const ref = bootstrap.configRef
   if (!ref) {
     scope.bootstrap = { state: 'none' }
-    if (bootstrap.dataSecretName !== undefined) return created(scope, true)
+    if (bootstrap.dataSecretName !== undefined) return recordDataSecret(scope, true)
     const { namespace, name } = machinePool.metadata
     throw new Error(
       `neither .spec.bootstrap.configRef nor .spec.bootstrap.dataSecretName are set for MachinePool "${name}" in namespace "${namespace}"`,
@@ -27,7 +27,7 @@ export const bootstrap: MachinePoolPhase = async (scope, io) => {
   if (isDeleting(external.object)) return proceed()
 
   if (!read(external, BootstrapConfigContract.dataSecretCreated)) {
-    created(scope, false)
+    recordDataSecret(scope, false)
     return wait(`${ref.kind} ${ref.name} to create the data secret`)
   }
   const dataSecretName = readContract(scope.bootstrap, dataSecretNameOf)
@@ -38,10 +38,10 @@ export const bootstrap: MachinePoolPhase = async (scope, io) => {
     )
   }
   bootstrap.dataSecretName = dataSecretName
-  return created(scope, true)
+  return recordDataSecret(scope, true)
 }
 
-function created({ machinePool }: MachinePoolScope, bootstrapDataSecretCreated: boolean) {
+function recordDataSecret({ machinePool }: MachinePoolScope, bootstrapDataSecretCreated: boolean) {
   const status = (machinePool.status ??= {})
   status.initialization = { ...status.initialization, bootstrapDataSecretCreated }
   return proceed()

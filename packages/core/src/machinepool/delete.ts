@@ -7,7 +7,7 @@ import { proceed, requeue, wait } from '@capstan/controller'
 import { keyOf, removeFinalizer, seconds, timeLeft } from '@capstan/kube'
 import { deleteExternal, isGone } from '../external/delete.ts'
 import { observeExternal } from '../external/observe.ts'
-import { type Observed, observed } from '../external/observed.ts'
+import { type Observed, toObserved } from '../external/observed.ts'
 import { deleteRetiredNodes } from './nodes.ts'
 import { machinePoolsOfReference } from './reference.ts'
 import type { MachinePoolPhase } from './scope.ts'
@@ -16,7 +16,7 @@ export const remove: MachinePoolPhase = async ({ machinePool, cluster }, io) => 
   const { bootstrap, infrastructureRef } = machinePool.spec.template.spec
   const left: string[] = []
   for (const ref of [...(bootstrap.configRef ? [bootstrap.configRef] : []), infrastructureRef]) {
-    const found: Observed = observed(await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference))
+    const found: Observed = toObserved(await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference))
     // Upstream: waits until the object no longer exists.
     if (!isGone(await deleteExternal(found, io))) left.push(`${ref.kind} ${ref.name}`)
   }

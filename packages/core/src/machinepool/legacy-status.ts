@@ -4,7 +4,7 @@
  */
 import { BootstrapConfigContract, type MachinePool } from '@capstan/api'
 import { isDeleting, legacyFalse, legacyTrue, mirrorProviderReady, type NewLegacyCondition } from '@capstan/kube'
-import { found, invalidOf, read } from '../external/observed.ts'
+import { externalOf, invalidOf, read } from '../external/observed.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import type { MachinePoolScope } from './scope.ts'
 
@@ -42,7 +42,7 @@ function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacy
   const type = 'BootstrapReady'
   const { dataSecretName } = machinePool.spec.template.spec.bootstrap
   if (bootstrap.state === 'none' && dataSecretName !== undefined) return [legacyTrue(type)]
-  const external = found(bootstrap)
+  const external = externalOf(bootstrap)
   if (!external || isDeleting(external.object)) return []
   const invalid = invalidOf(bootstrap)
   if (invalid !== undefined) return [legacyFalse(type, 'IncorrectExternalRef', 'Error', invalid)]
@@ -62,7 +62,7 @@ function infrastructureReady({ machinePool, infrastructure }: MachinePoolScope):
     const message = `could not find infra reference of kind ${kind} with name ${name}`
     return [legacyFalse(type, 'IncorrectExternalRef', 'Error', message)]
   }
-  const external = found(infrastructure)
+  const external = externalOf(infrastructure)
   if (!external || isDeleting(external.object)) return []
   const fallback = machinePool.status?.initialization?.infrastructureProvisioned
     ? legacyTrue(type)

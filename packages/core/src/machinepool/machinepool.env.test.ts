@@ -20,7 +20,7 @@ afterEach(() => env.close())
 
 type Providers = typeof DevMachinePool
 /** The status with which a provider of each contract version reports a provisioned pool. */
-const twins = [
+const providers = [
   ['v1beta2', DevMachinePool, (provisioned: boolean) => ({ initialization: { provisioned } })],
   ['v1beta1', OldMachinePool, (ready: boolean) => ({ ready })],
 ] as const
@@ -69,7 +69,7 @@ const legacyCounts = async () => {
   return [readyReplicas, availableReplicas, unavailableReplicas]
 }
 
-describe.each(twins)('a MachinePool whose infrastructure has contract %s', (_, kind, provisioned) => {
+describe.each(providers)('a MachinePool whose infrastructure has contract %s', (_, kind, provisioned) => {
   const report = (ids: readonly string[], replicas = ids.length) =>
     env.patch(kind, 'mp', { spec: { providerIDList: ids.map(idOf) }, status: { ...provisioned(true), replicas } })
 
@@ -145,7 +145,7 @@ describe.each(twins)('a MachinePool whose infrastructure has contract %s', (_, k
     )
   })
 
-  test('follows a list that changes order, shrinks and grows, and deletes the Nodes of removed IDs', async () => {
+  test('updates its Nodes when the list changes order, shrinks or grows, and deletes the Nodes of removed IDs', async () => {
     env = await coreEnv()
     await aPool(kind)
     for (const name of ['a', 'b', 'c', 'd', 'other']) await aNodeNamed(name)
@@ -366,7 +366,7 @@ describe('a MachinePool', () => {
     expect(await orAbsent(pool())).toBeUndefined()
   })
 
-  test('is deleted before the control plane when its Cluster is', async () => {
+  test('is deleted before the control plane when its Cluster is deleted', async () => {
     env = await coreEnv()
     await aPool(kind)
     await report(['a'])
@@ -375,13 +375,13 @@ describe('a MachinePool', () => {
       replicas: 1,
       upToDateReplicas: 2,
     })
-    const held = { type: 'merge', body: { metadata: { finalizers: ['dev/x'] } } } as const
-    await env.client.patch(kind, { namespace: 'default', name: 'mp' }, held)
+    const addFinalizer = { type: 'merge', body: { metadata: { finalizers: ['dev/x'] } } } as const
+    await env.client.patch(kind, { namespace: 'default', name: 'mp' }, addFinalizer)
     await env.client.delete(Cluster, { namespace: 'default', name: 'demo' })
     await env.settle()
     expect(conditionText(await env.get(Cluster, 'demo'), 'Deleting')).toBe('True WaitingForWorkersDeletion: * MachinePools: mp')
-    const released = { type: 'merge', body: { metadata: { finalizers: null } } } as const
-    await env.client.patch(kind, { namespace: 'default', name: 'mp' }, released)
+    const removeFinalizer = { type: 'merge', body: { metadata: { finalizers: null } } } as const
+    await env.client.patch(kind, { namespace: 'default', name: 'mp' }, removeFinalizer)
     await env.advance(seconds(30))
     expect(await orAbsent(env.get(Cluster, 'demo'))).toBeUndefined()
   })

@@ -14,7 +14,7 @@ import type { MachinePoolIO, MachinePoolPhase, MachinePoolScope } from './scope.
 import { OwnedConditions, reportStatus } from './status.ts'
 
 const always: MachinePoolPhase[] = [owner]
-const whenLiving: MachinePoolPhase[] = [
+const unlessDeleting: MachinePoolPhase[] = [
   bootstrap,
   infrastructure,
   createMachines,
@@ -41,7 +41,7 @@ export const reconcileMachinePool = (key: ObjectKey, io: MachinePoolIO): Promise
       machines: undefined,
       nodes: undefined,
     }),
-    phases: (machinePool) => [...always, ...(isDeleting(machinePool) ? whenDeleting : whenLiving)],
+    phases: (machinePool) => [...always, ...(isDeleting(machinePool) ? whenDeleting : unlessDeleting)],
     status(scope, { clock }) {
       reportStatus(scope, clock.now())
       return proceed()

@@ -4,7 +4,7 @@ import type { Index, MapFunction } from '@capstan/controller'
 import { controllerReference, keyOf } from '@capstan/kube'
 import { adopt } from '../external/adopt.ts'
 import type { ContractRef } from '../external/get.ts'
-import { type Observed, observed } from '../external/observed.ts'
+import { type Observed, toObserved } from '../external/observed.ts'
 import { observeExternal } from '../external/observe.ts'
 import { referenceText, referredText } from '../external/reference.ts'
 import type { MachinePoolIO, MachinePoolScope } from './scope.ts'
@@ -16,12 +16,12 @@ export async function observeReference(
   ref: ContractRef,
 ): Promise<Observed> {
   const external = await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference)
-  if (!external || hasPausedAnnotation(external.object)) return observed(external)
+  if (!external || hasPausedAnnotation(external.object)) return toObserved(external)
   const object = await adopt(io, external.kind, external.object, {
     owner: controllerReference(machinePool, MachinePool),
     clusterName: machinePool.spec.clusterName,
   })
-  return observed({ ...external, object })
+  return toObserved({ ...external, object })
 }
 
 /** MachinePools by the objects that they refer to. */

@@ -10,7 +10,7 @@ import {
   pausedCondition,
 } from '@capstan/api'
 import { isDeleting, isTrue, setConditions } from '@capstan/kube'
-import { found, invalidOf } from '../external/observed.ts'
+import { externalOf, invalidOf } from '../external/observed.ts'
 import { mergeVersions } from '../versions-in-use.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import type { MachinePoolScope } from './scope.ts'
@@ -33,7 +33,7 @@ export function reportStatus(scope: MachinePoolScope, now: number): void {
 /** Writes the counts; earlier ones stay when the infrastructure is missing or breaks the contract. */
 function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void {
   if (invalidOf(scope.infrastructure) !== undefined) return
-  const external = found(scope.infrastructure)
+  const external = externalOf(scope.infrastructure)
   if (!external) return
   const { machinePool, machines, nodes } = scope
   if (infrastructureMachineKindOf(external.object, external.contract) !== undefined) {

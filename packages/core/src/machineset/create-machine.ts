@@ -12,7 +12,7 @@ interface Clone {
 }
 
 /** Prefixes of the error texts, the same as upstream's. */
-const Failed: { readonly [reason in CreationFailure['reason']]: string } = {
+const ErrorPrefixes: { readonly [reason in CreationFailure['reason']]: string } = {
   BootstrapTemplateCloningFailed: 'failed to create BootstrapConfig: ',
   InfrastructureTemplateCloningFailed: 'failed to create InfraMachine: ',
   MachineCreationFailed: '',
@@ -60,7 +60,7 @@ export async function createMachine(
     events.event(machineSet, 'Normal', 'SuccessfulCreate', `Created Machine "${name}"`)
     return machine
   } catch (err) {
-    scope.creationFailure = { reason: failure, message: `${Failed[failure]}${messageOf(err)}` }
+    scope.creationFailure = { reason: failure, message: `${ErrorPrefixes[failure]}${messageOf(err)}` }
     // Unless the request was rejected, the Machine may exist and need them. The next reconcile deletes objects that no Machine refers to.
     for (const { kind, object } of wasRejected(err) ? made.toReversed() : []) {
       await client

@@ -19,7 +19,7 @@ const conditions = (type: string) => ({
 describe('priority', () => {
   test.each([
     [
-      'going already',
+      'being deleted already',
       { metadata: { deletionTimestamp: '2026-01-10T00:00:00Z', annotations: { 'cluster.x-k8s.io/delete-machine': '' } } },
       100,
     ],
@@ -32,7 +32,7 @@ describe('priority', () => {
     ['without a Node', { status: { nodeRef: undefined } }, 50],
     ['with an unhealthy Node', { status: conditions('NodeHealthy') }, 50],
     ['failed its health check', { status: conditions('HealthCheckSucceeded') }, 50],
-    ['well', {}, 20],
+    ['healthy', {}, 20],
   ])('%s', (_, more, priority) => {
     expect(deletionPriority(aMachine('m', more), 'Random', now)).toBe(priority)
   })
@@ -50,7 +50,7 @@ describe('priority', () => {
 })
 
 test.each([
-  ['equals by name', 'Random', ['a', 'b']],
+  ['equal priorities by name', 'Random', ['a', 'b']],
   ['the oldest first', 'Oldest', ['c', 'b']],
   ['the newest first', 'Newest', ['a', 'b']],
 ] as const)('%s', (_, order, expected) => {

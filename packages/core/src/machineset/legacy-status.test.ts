@@ -112,7 +112,7 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
   ],
   ['all have Nodes', { machines: both }, ['Ready True', 'MachinesCreated True', 'MachinesReady True', 'Resized True']],
   [
-    'too many',
+    'there are too many Machines',
     { machines: both, replicas: 1 },
     [
       'Ready False/Warning ScalingDown: Scaling down MachineSet to 1 replicas (actual 2)',
@@ -151,10 +151,10 @@ describe('counts', () => {
   }
   // biome-ignore format: a table
   test.each<[string, Parameters<typeof aScope>[0], (number | undefined)[], number | undefined]>([
-    ['none',                      {},                                                                       [0, 0, 0], undefined],
-    ['unknown',                   { machines: undefined },                                                  [undefined, undefined, undefined], undefined],
-    ['by ready Nodes',            { machines: [both[0]!, machine('b')] },                                   [2, 1, 1], undefined],
-    ['labels by hand',            { machines: [both[0]!, machine('b', { labels: {} })] },                   [1, 1, 1], undefined],
+    ['no Machines',                      {},                                                                       [0, 0, 0], undefined],
+    ['Machines were not listed',                   { machines: undefined },                                                  [undefined, undefined, undefined], undefined],
+    ['one of two Nodes is ready',            { machines: [both[0]!, machine('b')] },                                   [2, 1, 1], undefined],
+    ['a Machine has lost a label',            { machines: [both[0]!, machine('b', { labels: {} })] },                   [1, 1, 1], undefined],
     ['ready for long enough',     { machines: both, minReadySeconds: 9 },                                   [2, 2, 2], undefined],
     ['ready in the future',       { machines: [both[0]!, machine('b', { readyFor: -3600 })], minReadySeconds: 6 }, [2, 2, 2], undefined],
     ['not ready for long enough', { machines: [both[0]!, machine('b', { readyFor: 4 })], minReadySeconds: 6 }, [2, 2, 1], now + 2000],

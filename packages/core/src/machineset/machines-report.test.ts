@@ -35,8 +35,8 @@ function aMachine(
 }
 test('Machines that are being updated in place count only as replicas', () => {
   const updating = { metadata: { annotations: { 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress': '' } } }
-  const well = { Ready: 'True', Available: 'True', UpToDate: 'True' } as const
-  expect(machineCounts([aMachine('a', well), aMachine('b', { Ready: 'True' }), aMachine('c', well, updating)])).toEqual({
+  const healthy = { Ready: 'True', Available: 'True', UpToDate: 'True' } as const
+  expect(machineCounts([aMachine('a', healthy), aMachine('b', { Ready: 'True' }), aMachine('c', healthy, updating)])).toEqual({
     replicas: 3,
     readyReplicas: 2,
     availableReplicas: 1,
@@ -59,7 +59,7 @@ test('versions are those of the Nodes, where known', () => {
 
 describe('conditions', () => {
   const unhealthy: Reported = { HealthCheckSucceeded: 'False' }
-  const inWork: Reported = { ...unhealthy, OwnerRemediated: ['False', 'MachineDeleting', 'Machine is deleting'] }
+  const inRemediation: Reported = { ...unhealthy, OwnerRemediated: ['False', 'MachineDeleting', 'Machine is deleting'] }
   test.each([
     ['ready: not known', machinesReady(undefined), 'Unknown InternalError: Please check controller logs for errors'],
     ['ready: none', machinesReady([]), 'True NoReplicas'],
@@ -100,7 +100,7 @@ describe('conditions', () => {
     ],
     [
       'remediating: yes',
-      remediating([aMachine('a', inWork)], 'MachineSet'),
+      remediating([aMachine('a', inRemediation)], 'MachineSet'),
       'True Remediating: * Machine a: Machine is deleting',
     ],
     [
@@ -153,6 +153,6 @@ test.each([
   [[], ''],
   [['ATemplate'], 'ATemplate does not exist'],
   [['ATemplate', 'BTemplate'], 'ATemplate and BTemplate do not exist'],
-])('missing %j', (kinds, text) => {
+])('formats the kinds of missing templates: %j', (kinds, text) => {
   expect(missingTemplates(kinds)).toBe(text)
 })

@@ -86,9 +86,9 @@ export function remediating(machines: readonly Machine[] | undefined, by?: 'Mach
   const { Remediating } = MachineSetConditions
   if (!machines) return Remediating.unknown('InternalError', SeeLogs)
   const unhealthy = machines.filter((machine) => isFalse(machine, 'HealthCheckSucceeded'))
-  const inWork = unhealthy.filter((machine) => isFalse(machine, 'OwnerRemediated'))
-  if (inWork.length > 0) {
-    const { message } = aggregate(inWork, 'OwnerRemediated')
+  const inRemediation = unhealthy.filter((machine) => isFalse(machine, 'OwnerRemediated'))
+  if (inRemediation.length > 0) {
+    const { message } = aggregate(inRemediation, 'OwnerRemediated')
     return Remediating.true('Remediating', message)
   }
   if (unhealthy.length === 0) return Remediating.false('NotRemediating')

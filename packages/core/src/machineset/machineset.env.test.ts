@@ -261,7 +261,7 @@ describe('a MachineSet', () => {
   })
 
   test('creates no Machine twice while the cache lacks the created ones', async () => {
-    const deaf = (transport: Transport): Transport => ({
+    const withoutMachineEvents = (transport: Transport): Transport => ({
       send: (request, signal) => transport.send(request, signal),
       close: () => transport.close(),
       async watch(request, signal) {
@@ -269,7 +269,7 @@ describe('a MachineSet', () => {
         return request.plural === 'machines' ? never(signal) : events
       },
     })
-    env = await setsEnv({ between: deaf, patience: 30 })
+    env = await setsEnv({ between: withoutMachineEvents, patience: 30 })
     await aClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(12))
@@ -324,7 +324,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, DevMachine)).toEqual([])
   })
 
-  test('only reports that it is paused while it is paused', async () => {
+  test('reports only its pause while it is paused', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     const paused = aMachineSet()
@@ -354,7 +354,7 @@ describe('remediation', () => {
     { type: 'HealthCheckSucceeded', status: 'False', reason: 'UnhealthyNode', message: 'broken' },
     { type: 'OwnerRemediated', status: 'False', reason: 'WaitingForRemediation', message: 'Waiting for remediation' },
   ]
-  async function mark(name: string, changed: readonly object[]): Promise<void> {
+  async function writeConditions(name: string, changed: readonly object[]): Promise<void> {
     const at = { namespace: 'default', name }
     const { status } = await env.client.get(Machine, at)
     const types = changed.map((condition) => (condition as { type: string }).type)
@@ -376,12 +376,12 @@ describe('remediation', () => {
     await aClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(30))
-    const [sick, well] = (await names(env.client, Machine)) as [string, string]
-    await mark(sick, unhealthy)
+    const [unhealthyName, healthyName] = (await names(env.client, Machine)) as [string, string]
+    await writeConditions(unhealthyName, unhealthy)
     const now = await names(env.client, Machine)
     expect(now).toHaveLength(2)
-    expect(now).toContain(well)
-    expect(now).not.toContain(sick)
+    expect(now).toContain(healthyName)
+    expect(now).not.toContain(unhealthyName)
   })
 
   test('removes the remediation request of a Machine that is healthy again', async () => {
@@ -390,7 +390,7 @@ describe('remediation', () => {
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(30))
     const [one] = (await names(env.client, Machine)) as [string]
-    await mark(one, [{ ...unhealthy[0], status: 'True', reason: 'HealthCheckSucceeded', message: '' }, unhealthy[1]!])
+    await writeConditions(one, [{ ...unhealthy[0], status: 'True', reason: 'HealthCheckSucceeded', message: '' }, unhealthy[1]!])
     expect(await remediated(one)).toBeUndefined()
     expect(await names(env.client, Machine)).toContain(one)
   })
@@ -400,9 +400,9 @@ describe('remediation', () => {
     await aClusterWithTemplates(env)
     await env.client.create(MachineDeployment, aMachineDeployment({ remediation: { maxInFlight: 0 } }))
     await env.advance(seconds(60))
-    const [sick] = (await names(env.client, Machine)) as [string]
-    await mark(sick, unhealthy)
-    expect(await remediated(sick)).toBe(
+    const [unhealthyName] = (await names(env.client, Machine)) as [string]
+    await writeConditions(unhealthyName, unhealthy)
+    expect(await remediated(unhealthyName)).toBe(
       'OwnerRemediated False RemediationDeferred: Waiting because there are already too many remediations in progress (spec.strategy.remediation.maxInFlight is 0)',
     )
     await env.client.patch(
@@ -411,6 +411,6 @@ describe('remediation', () => {
       { type: 'merge', body: { spec: { remediation: { maxInFlight: '10%' } } } },
     )
     await env.advance(seconds(60))
-    expect(await names(env.client, Machine)).not.toContain(sick)
+    expect(await names(env.client, Machine)).not.toContain(unhealthyName)
   })
 })

@@ -7,7 +7,7 @@ import {
 } from '@capstan/api'
 import { controllerReference, isReason, keyOf, messageOf } from '@capstan/kube'
 import { deleteChildren } from '../children.ts'
-import { departures, sourcesOf } from './plan-moves.ts'
+import { selectMoves, sourcesOf } from './plan-moves.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
@@ -28,14 +28,14 @@ export async function moveMachines(scope: MachineSetScope, to: string, count: nu
   const hash = target.metadata.labels?.[MachineDeploymentUniqueLabel]
   if (hash === undefined) throw new Error(`MachineSet ${to} does not have the ${MachineDeploymentUniqueLabel} label`)
 
-  const { move, remove } = departures(machines, count, machineSet.spec.deletion?.order, io.clock.now())
+  const { move, remove } = selectMoves(machines, count, machineSet.spec.deletion?.order, io.clock.now())
   const moved = new Map<Machine, Machine>()
   const errors: unknown[] = []
   for (const machine of move) {
     const machineName = machine.metadata.name
     io.log.info('Triggering in-place update for Machine by moving it', { Machine: machineName, to })
     try {
-      moved.set(machine, await handOver(machine, machineSet, target, hash, io))
+      moved.set(machine, await moveMachine(machine, machineSet, target, hash, io))
     } catch (err) {
       if (isReason(err, 'NotFound')) continue
       const what = `failed to trigger in-place update for Machine ${machineName} by moving to MachineSet ${to}`
@@ -50,7 +50,7 @@ export async function moveMachines(scope: MachineSetScope, to: string, count: nu
 }
 
 /** As upstream, the patch has no field manager: fields of `capi-machineset` that are not wanted are removed by the next reconcile. */
-function handOver(
+function moveMachine(
   machine: Machine,
   from: MachineSet,
   to: MachineSet,

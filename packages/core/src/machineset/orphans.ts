@@ -9,7 +9,7 @@ import {
   type KubeObject,
   type UnknownObject,
 } from '@capstan/kube'
-import { found } from '../external/observed.ts'
+import { externalOf } from '../external/observed.ts'
 import { liveMachines, machinesOfCluster } from './machines.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
@@ -20,7 +20,7 @@ import type { MachineSetIO, MachineSetScope } from './scope.ts'
 export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): Promise<void> {
   const { machineSet, machines = [] } = scope
   const orphans: { kind: Kind<UnknownObject>; object: UnknownObject }[] = []
-  for (const template of [found(scope.bootstrapTemplate), found(scope.infrastructureTemplate)]) {
+  for (const template of [externalOf(scope.bootstrapTemplate), externalOf(scope.infrastructureTemplate)]) {
     if (!template) continue
     const kind: Kind<UnknownObject> = clonedKind(template.kind)
     await io.watch(kind, () => [])

@@ -1,6 +1,6 @@
 import type { Machine, MachineSet } from '@capstan/api'
 import { describe, expect, test } from 'vitest'
-import { departures, isAcknowledged, surplus } from './plan-moves.ts'
+import { selectMoves, isAcknowledged, surplus } from './plan-moves.ts'
 
 const prefix = 'in-place-updates.internal.cluster.x-k8s.io'
 const moved = { [`${prefix}/update-in-progress`]: '', [`${prefix}/pending-acknowledge-move`]: '' }
@@ -45,7 +45,7 @@ describe('from an old set', () => {
   const deleting = aMachine('deleting', { deletionTimestamp: '2026-01-02T00:00:00Z' })
   const pending = aMachine('pending', { annotations: { 'runtime.cluster.x-k8s.io/pending-hooks': 'UpdateMachine' } })
   const marked = aMachine('z-marked', { annotations: { 'cluster.x-k8s.io/delete-machine': '' } })
-  const without = aMachine('without-node', { status: { nodeRef: undefined } })
+  const withoutNode = aMachine('without-node', { status: { nodeRef: undefined } })
   const sick = aMachine('sick', {
     status: {
       conditions: [
@@ -60,12 +60,12 @@ describe('from an old set', () => {
     ['Machines that users marked for deletion move first', [m1, m2, marked], 2, ['z-marked', 'm1'], []],
     ['Machines being deleted count as moved', [m1, m2, deleting], 2, ['m1'], []],
     ['Machines still being updated stay, and others move', [m1, m2, pending, arrived], 2, ['m1', 'm2'], []],
-    ['Machines without a Node stay', [m1, without], 2, ['m1'], []],
+    ['Machines without a Node stay', [m1, withoutNode], 2, ['m1'], []],
     ['Machines to be remediated are deleted instead', [m1, m2, sick], 2, ['m1'], ['sick']],
     ['Machines that are only unhealthy move', [m1, unhealthy], 1, ['unhealthy'], []],
     ['no Machine moves when there is no surplus', [m1, sick], 0, [], []],
   ])('%s', (_, machines, count, move, remove) => {
-    const found = departures(machines, count, 'Oldest', Date.UTC(2026, 0, 3))
+    const found = selectMoves(machines, count, 'Oldest', Date.UTC(2026, 0, 3))
     const names = (list: readonly Machine[]) => list.map(({ metadata }) => metadata.name)
     expect([names(found.move), names(found.remove)]).toEqual([move, remove])
   })

@@ -42,7 +42,7 @@ export const isAcknowledged = (machineSet: MachineSet, machine: Machine): boolea
   sourcesOf(machineSet).size === 0 ||
   namesIn(machineSet, AcknowledgedMoveAnnotation).has(machine.metadata.name)
 
-export interface Departures {
+export interface SelectedMoves {
   readonly move: readonly Machine[]
   /** Machines to remediate: they are replaced in the other set. */
   readonly remove: readonly Machine[]
@@ -52,12 +52,12 @@ export interface Departures {
  * Selects Machines to move, in deletion order. Machines being deleted are part of `count`; those in an update or without a Node stay for
  * now, so fewer may be returned.
  */
-export function departures(
+export function selectMoves(
   machines: readonly Machine[],
   count: number,
   order: NonNullable<MachineSet['spec']['deletion']>['order'],
   now: number,
-): Departures {
+): SelectedMoves {
   const move: Machine[] = []
   const remove: Machine[] = []
   let left = count

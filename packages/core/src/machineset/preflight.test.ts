@@ -32,14 +32,14 @@ describe('preflight checks', () => {
     ['all checks pass', aCluster('v1.34.0'), aSet('v1.34.0'), aControlPlane('v1.34.0'), []],
     ['a control plane without version', aCluster(), aSet('v1.34.0'), aControlPlane(undefined), []],
     [
-      'provisioning',
+      'a control plane that is provisioning',
       aCluster(),
       aSet('v1.34.0'),
       aControlPlane('v1.34.0', ''),
       ['DevControlPlane default/cp is provisioning ("ControlPlaneIsStable" preflight check failed)'],
     ],
     [
-      'upgrading',
+      'a control plane that is upgrading',
       aCluster(),
       aSet('v1.34.0'),
       aControlPlane('v1.35.0', 'v1.34.0'),
@@ -54,7 +54,7 @@ describe('preflight checks', () => {
     ],
     ['the version of an upgrade step', aCluster('v1.36.0', 'v1.35.0'), aSet('v1.35.0'), aControlPlane('v1.35.0'), []],
     [
-      'newer than the control plane',
+      'a MachineSet newer than the control plane',
       aCluster(),
       aSet('v1.35.0'),
       aControlPlane('v1.34.0'),
@@ -63,7 +63,7 @@ describe('preflight checks', () => {
       ],
     ],
     [
-      'too old',
+      'a MachineSet more than 3 minor versions older than the control plane',
       aCluster(),
       aSet('v1.30.0'),
       aControlPlane('v1.34.0'),
@@ -72,7 +72,7 @@ describe('preflight checks', () => {
       ],
     ],
     [
-      'kubeadm of another minor',
+      'kubeadm of another minor version than the control plane',
       aCluster(),
       aSet('v1.33.0', kubeadm),
       aControlPlane('v1.34.0'),
@@ -81,7 +81,7 @@ describe('preflight checks', () => {
       ],
     ],
     [
-      'not yet the version of the topology',
+      'a MachineSet that does not have the version of the topology yet',
       aCluster('v1.34.1'),
       aSet('v1.34.0'),
       aControlPlane('v1.34.1'),

@@ -14,7 +14,7 @@ import type { MapFunction } from '@capstan/controller'
 import { keyOf } from '@capstan/kube'
 import type { External } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
-import { found, read } from '../external/observed.ts'
+import { externalOf, read } from '../external/observed.ts'
 import { MachineSetsByClusterName } from '../indexes.ts'
 import type { MachineSetIO, MachineSetScope, PreflightCheck } from './scope.ts'
 
@@ -41,7 +41,8 @@ const machineSetsOfControlPlane: MapFunction = ({ metadata }, cache) => {
 /** Users skip checks with an annotation on the set, or on the bootstrap template. */
 function notSkipped({ machineSet, bootstrapTemplate }: MachineSetScope): (check: PreflightCheck) => boolean {
   const own = machineSet.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation]
-  const skipped = own || (found(bootstrapTemplate)?.object.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation] ?? '')
+  const skipped =
+    own || (externalOf(bootstrapTemplate)?.object.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation] ?? '')
   const names = skipped.split(',').map((name) => name.trim())
   return (check) => !names.includes('All') && !names.includes(check)
 }
@@ -66,7 +67,7 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
   if (has('ControlPlaneIsStable')) {
     const wanted = cluster.spec.topology?.version
     const step = cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation]
-    const found =
+    const externalOf =
       wanted !== undefined && wanted !== version && step !== version
         ? `has a pending version upgrade to ${step || wanted}`
         : isProvisioning(object, contract)
@@ -74,7 +75,7 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
           : isUpgrading(object, contract)
             ? 'is upgrading'
             : undefined
-    if (found) problems.push(failed(`${name} ${found}`, 'ControlPlaneIsStable'))
+    if (externalOf) problems.push(failed(`${name} ${externalOf}`, 'ControlPlaneIsStable'))
   }
 
   const ours = machineSet.spec.template.spec.version

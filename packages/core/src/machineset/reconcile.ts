@@ -16,7 +16,7 @@ import { syncMachines } from './sync-machines.ts'
 import { bootstrapTemplate, infrastructureTemplate } from './templates.ts'
 
 const always: MachineSetPhase[] = [owner, infrastructureTemplate, bootstrapTemplate, machines]
-const whenLiving: MachineSetPhase[] = [remediate, syncMachines, startUpdates, syncReplicas]
+const unlessDeleting: MachineSetPhase[] = [remediate, syncMachines, startUpdates, syncReplicas]
 const whenDeleting: MachineSetPhase[] = [remove]
 
 /** Reconciles one MachineSet. Safe to call at any time, any number of times. */
@@ -35,7 +35,7 @@ export const reconcileMachineSet = (key: ObjectKey, io: MachineSetIO): Promise<O
       machines: undefined,
       preflightProblems: [],
     }),
-    phases: (machineSet) => [...always, ...(isDeleting(machineSet) ? whenDeleting : whenLiving)],
+    phases: (machineSet) => [...always, ...(isDeleting(machineSet) ? whenDeleting : unlessDeleting)],
     status: (scope, { clock }) => reportStatus(scope, clock.now()),
     conditions: OwnedConditions,
     legacyConditions: OwnedLegacyConditions,

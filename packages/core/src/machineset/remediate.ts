@@ -36,7 +36,7 @@ const type = OwnerRemediated.type
  */
 export const remediate: MachineSetPhase = async (scope, io) => {
   if (!scope.machines) return proceed()
-  await forEach(scope.machines.filter(hasRecovered), (machine) => write(scope, machine, withoutRequest(machine), io))
+  await forEach(scope.machines.filter(hasRecovered), (machine) => writeConditions(scope, machine, withoutRequest(machine), io))
 
   const requested = scope.machines.filter((machine) => isToBeRemediated(machine) && !isDeleting(machine))
   if (requested.length === 0) return proceed()
@@ -95,9 +95,9 @@ export interface RemediationPlan {
  */
 export function planRemediation(machines: readonly Machine[], requested: readonly Machine[], most: number): RemediationPlan {
   const inFlight = machines.filter((machine) => isDeleting(machine) && isRemediationStarted(machine)).length
-  const room = Math.max(most - inFlight, 0)
+  const capacity = Math.max(most - inFlight, 0)
   const ordered = [...requested].sort(byUrgency)
-  return { now: ordered.slice(0, room), later: ordered.slice(room) }
+  return { now: ordered.slice(0, capacity), later: ordered.slice(capacity) }
 }
 
 function isRemediationStarted(machine: Machine): boolean {
@@ -157,12 +157,12 @@ async function report(
     const options = { now, generation: machine.metadata.generation, order: ConditionOrder }
     after.status = { ...after.status, conditions: setConditions(machine.status?.conditions, [condition], options) }
     if (legacy) reportLegacyConditions(after, [legacy], { now })
-    return write(scope, machine, after, io)
+    return writeConditions(scope, machine, after, io)
   })
 }
 
 /** Writes the conditions of a Machine; later phases read the updated Machine. */
-async function write(
+async function writeConditions(
   scope: MachineSetScope,
   before: Machine,
   after: Machine,

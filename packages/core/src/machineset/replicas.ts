@@ -35,7 +35,7 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   if (machineSet.metadata.annotations?.[DisableMachineCreateAnnotation] === 'true') return proceed()
   const { bootstrapTemplate, infrastructureTemplate } = scope
   if (bootstrapTemplate.state === 'unread' || infrastructureTemplate.state === 'unread') return wait('templates to be read')
-  const unread = skipIsUnknown(scope)
+  const unread = missingTemplateError(scope)
   if (unread) {
     scope.preflightProblems = [messageOf(unread)]
     throw unread
@@ -50,11 +50,19 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   const { bootstrap, infrastructureRef } = machineSet.spec.template.spec
   if (bootstrapTemplate.state === 'missing') {
     const text = 'failed to create BootstrapConfig: failed to compute desired BootstrapConfig'
-    throw creationFailed(scope, 'BootstrapTemplateCloningFailed', `${text}: ${missingText(machineSet, bootstrap.configRef!)}`)
+    throw recordCreationFailure(
+      scope,
+      'BootstrapTemplateCloningFailed',
+      `${text}: ${missingText(machineSet, bootstrap.configRef!)}`,
+    )
   }
   if (infrastructureTemplate.state !== 'found') {
     const text = 'failed to create InfraMachine: failed to compute desired InfraMachine'
-    throw creationFailed(scope, 'InfrastructureTemplateCloningFailed', `${text}: ${missingText(machineSet, infrastructureRef)}`)
+    throw recordCreationFailure(
+      scope,
+      'InfrastructureTemplateCloningFailed',
+      `${text}: ${missingText(machineSet, infrastructureRef)}`,
+    )
   }
 
   // The framework waits for this process's own writes, but after a change of leader those of the previous leader may be missing in the
@@ -75,8 +83,8 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   return proceed()
 }
 
-/** Returns the error for a missing template whose annotation may skip preflight checks. */
-function skipIsUnknown({ machineSet, bootstrapTemplate }: MachineSetScope): Error | undefined {
+/** Returns the error when the bootstrap template is missing: its annotation may skip preflight checks. */
+function missingTemplateError({ machineSet, bootstrapTemplate }: MachineSetScope): Error | undefined {
   const annotation = MachineSetSkipPreflightChecksAnnotation
   if (bootstrapTemplate.state !== 'missing' || machineSet.metadata.annotations?.[annotation]) return undefined
   const { configRef } = machineSet.spec.template.spec.bootstrap
@@ -84,7 +92,7 @@ function skipIsUnknown({ machineSet, bootstrapTemplate }: MachineSetScope): Erro
 }
 
 /** Records that no Machine can be created. The watch of the template triggers the next reconcile. */
-function creationFailed(scope: MachineSetScope, reason: CreationFailure['reason'], message: string): Error {
+function recordCreationFailure(scope: MachineSetScope, reason: CreationFailure['reason'], message: string): Error {
   scope.creationFailure = { reason, message }
   return new TerminalError(message)
 }

@@ -17,7 +17,7 @@ import { isDeleting, keyOf, keyText, messageOf, ownerOfKind, ownerReference } fr
 import { applyIntent } from '../apply-intent.ts'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
-import { found, type Observed } from '../external/observed.ts'
+import { externalOf, type Observed } from '../external/observed.ts'
 import { machineIntent } from './desired-machine.ts'
 import { isAcknowledged } from './plan-moves.ts'
 import { type MachineSetIO, MachineSetManager, type MachineSetPhase, type MachineSetScope } from './scope.ts'
@@ -55,8 +55,8 @@ async function startUpdate(machine: Machine, scope: MachineSetScope, io: Machine
   const { client, events, log, signal } = io
   const { infrastructureRef, bootstrap } = machine.spec
   // Infrastructure is written first, because it is the most likely to be rejected.
-  await renew(infrastructureRef, scope.infrastructureTemplate, machine, scope, io)
-  if (bootstrap.configRef) await renew(bootstrap.configRef, scope.bootstrapTemplate, machine, scope, io)
+  await applyTemplateTo(infrastructureRef, scope.infrastructureTemplate, machine, scope, io)
+  if (bootstrap.configRef) await applyTemplateTo(bootstrap.configRef, scope.bootstrapTemplate, machine, scope, io)
 
   const { version, failureDomain } = scope.machineSet.spec.template.spec
   const key = keyOf(machine)
@@ -77,7 +77,7 @@ async function startUpdate(machine: Machine, scope: MachineSetScope, io: Machine
  * Applies this set's template to an object that was created from another template. `sync-machines` then writes labels and other
  * annotations, under another field manager.
  */
-async function renew(
+async function applyTemplateTo(
   ref: ContractRef,
   of: Observed,
   machine: Machine,
@@ -87,7 +87,7 @@ async function renew(
   const namespace = machineSet.metadata.namespace!
   const external = await observeExternal(io, ref, namespace, () => [])
   if (!external) throw new Error(`failed to get ${ref.kind} ${namespace}/${ref.name}: it does not exist`)
-  const template = found(of)
+  const template = externalOf(of)
   if (!template) throw new Error(`the template of ${ref.kind} ${namespace}/${ref.name} does not exist`)
   const { metadata, ...made } = fromTemplate(template.object, {
     name: ref.name,

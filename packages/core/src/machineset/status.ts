@@ -46,7 +46,7 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   if (selector !== '') status.selector = selector
   const conditions = [
     scalingUp(scope),
-    scalingDown(countedOf(scope), machines, now),
+    scalingDown(scalingOfAcknowledged(scope), machines, now),
     machinesReady(machines),
     machinesUpToDate(machines, now),
     remediating(machines, 'MachineSet'),
@@ -70,8 +70,8 @@ const scalingOf = ({ machineSet, machines }: MachineSetScope) => ({
   desired: isDeleting(machineSet) ? 0 : machineSet.spec.replicas,
 })
 
-/** Moved Machines that their deployment has not counted yet are no surplus. */
-const countedOf = (scope: MachineSetScope) => ({
+/** As `scalingOf`, without moved Machines that the deployment has not counted yet: these are no surplus. */
+const scalingOfAcknowledged = (scope: MachineSetScope) => ({
   ...scalingOf(scope),
   current: (scope.machines ?? []).filter((machine) => !isPendingAcknowledge(machine)).length,
 })

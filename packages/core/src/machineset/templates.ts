@@ -4,7 +4,7 @@ import { proceed } from '@capstan/controller'
 import { draft, ensureOwnerReference, isDeleting, keyOf, ownerReference, TerminalError } from '@capstan/kube'
 import type { ContractRef, External } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
-import { type Observed, observed } from '../external/observed.ts'
+import { type Observed, toObserved } from '../external/observed.ts'
 import { referenceText, referredText } from '../external/reference.ts'
 import type { MachineSetPhase, MachineSetScope } from './scope.ts'
 
@@ -50,7 +50,7 @@ export async function observeTemplate(
   if (!ref?.kind.endsWith(TemplateSuffix)) return { state: 'none' }
   const external = await observeExternal(io, ref, namespace, map)
   if (external && !isDeleting(cluster)) await ensureClusterOwns(io, external, cluster)
-  return observed(external)
+  return toObserved(external)
 }
 
 async function ensureClusterOwns(
