@@ -85,7 +85,7 @@ async function admit(cluster: Cluster, objects: readonly object[], oldObject?: C
   return [...warnings.map((text) => `warning: ${text}`), ...errors.map(({ field, text }) => `${field}: ${text}`)]
 }
 
-describe('a Cluster beside its class', () => {
+describe('a Cluster with a class', () => {
   test.each([
     [
       'that does not exist yet',
@@ -98,7 +98,7 @@ describe('a Cluster beside its class', () => {
       "warning: Cluster refers to ClusterClass default/quick, but this ClusterClass hasn't been successfully reconciled. Cluster topology has not been fully validated. Please take a look at the ClusterClass status",
     ],
     [
-      'that knows other versions',
+      'that allows only other versions',
       [aClass('quick', { spec: { kubernetesVersions: ['v1.33.0'] } })],
       'spec.topology.version: Invalid value: "v1.34.0": version must match one of the versions defined in the ClusterClass',
     ],
@@ -106,7 +106,7 @@ describe('a Cluster beside its class', () => {
     expect(await admit(aCluster(), objects)).toEqual([expected])
   })
 
-  test('whose workers are scaled by the autoscaler', async () => {
+  test('cannot set replicas of workers that the autoscaler scales', async () => {
     const annotations = { 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': '1' }
     const workers = { machineDeployments: [{ class: 'default', name: 'md-0', replicas: 2 }] }
     expect(await admit(aCluster({ workers }), [aClass('quick', { worker: { metadata: { annotations } } })])).toEqual([
@@ -124,8 +124,8 @@ describe('a Cluster beside its class', () => {
     const noDefinition =
       'Forbidden: cannot be set to true as healthCheck definition is not available in the Cluster topology or the ClusterClass'
     test.each<[string, object, object, string[]]>([
-      ['of the class', {}, { worker: { healthCheck: { checks } } }, []],
-      ['of its own', workers({ checks }), {}, []],
+      ['defined by the class', {}, { worker: { healthCheck: { checks } } }, []],
+      ['defined by the Cluster', workers({ checks }), {}, []],
       ['that are disabled', workers({ enabled: false }), {}, []],
       ['enabled, and defined by the class', workers({ enabled: true }), { worker: { healthCheck: { checks } } }, []],
       ['enabled, but not defined', workers({ enabled: true }), {}, [`${inTopology}.enable: ${noDefinition}`]],
@@ -177,9 +177,9 @@ describe('a change of class', () => {
       { annotations: { 'unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check': '' } },
       [],
     ],
-    ['from one of the same kinds', aCluster({ classRef: { name: 'same' } }), {}, []],
+    ['from a class with the same kinds', aCluster({ classRef: { name: 'same' } }), {}, []],
     [
-      'from one of other kinds',
+      'from a class with other kinds',
       aCluster({ classRef: { name: 'other' } }),
       {},
       [
@@ -253,7 +253,7 @@ describe('a change of version', () => {
       rejected('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking'),
     ],
     [
-      'unchecked',
+      'with the annotation that disables the check',
       [CRD, aControlPlane('v1.34.0', {})],
       { 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check': '' },
       [
@@ -271,7 +271,7 @@ describe('a change of version', () => {
     ['a version without patch number, two minors up', 'v1.36', 'version cannot be increased from "1.34.0" to "1.36.0"'],
     ['a pre-release two minors up', 'v1.36.0-rc.1', 'version cannot be increased from "1.34.0" to "1.36.0-rc.1"'],
     ['a lower version without patch number', 'v1.33', 'version cannot be decreased from "1.34.0" to "1.33.0"'],
-  ])('%s', async (_, version, why) => {
+  ])('to %s is rejected', async (_, version, why) => {
     const objects = [aClass('quick'), CRD, aControlPlane('v1.34.0', {})]
     expect(await admit(aCluster({ version }), objects, aCluster())).toEqual([
       `spec.topology.version: Invalid value: "${version}": ${why}`,

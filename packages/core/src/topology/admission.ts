@@ -66,7 +66,7 @@ export const clusterTopologyAdmission: Admission = admission<Cluster>({
   async validate(cluster, request) {
     if (!cluster.spec.topology || isDeleting(cluster)) return []
     const clusterClass = await readClass(cluster, request.reader)
-    return [...againstClass(cluster, clusterClass, request), ...(await changeErrors(cluster, clusterClass, request))]
+    return [...classErrors(cluster, clusterClass, request), ...(await changeErrors(cluster, clusterClass, request))]
   },
 })
 
@@ -74,7 +74,7 @@ const readClass = (cluster: Cluster, reader: Reader): Promise<ClusterClass | und
   orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
 
 /** A missing or unready class only leads to a warning: it may be created after its Clusters. */
-function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): FieldError[] {
+function classErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): FieldError[] {
   const key = keyText(classKeyOf(cluster))
   const unchecked = `Cluster refers to ClusterClass ${key}, but this ClusterClass`
   if (!clusterClass) {
@@ -85,7 +85,7 @@ function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, 
       `${unchecked} does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster`,
     )
     const isChanged = old && !equal(old.spec.topology, cluster.spec.topology)
-    return isChanged ? [internal('spec.topology.class', `ClusterClass ${key} not found`)] : []
+    return isChanged ? [internalError('spec.topology.class', `ClusterClass ${key} not found`)] : []
   }
   if (classProblem(clusterClass) !== undefined) {
     request.warn(
@@ -94,20 +94,20 @@ function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, 
     return []
   }
   return [
-    ...versionOfClass(cluster, clusterClass),
-    ...workersOfClass(cluster, clusterClass),
+    ...versionErrors(cluster, clusterClass),
+    ...workerErrors(cluster, clusterClass),
     ...healthCheckErrors(cluster, clusterClass),
     ...defaultAndValidateVariables(draft(cluster), clusterClass, request.oldObject),
   ]
 }
 
-function versionOfClass({ spec: { topology } }: Cluster, { spec }: ClusterClass): FieldError[] {
+function versionErrors({ spec: { topology } }: Cluster, { spec }: ClusterClass): FieldError[] {
   const { version } = topology!
   if (!spec.kubernetesVersions || spec.kubernetesVersions.includes(version)) return []
   return [invalid('spec.topology.version', version, 'version must match one of the versions defined in the ClusterClass')]
 }
 
-function workersOfClass({ metadata, spec: { topology } }: Cluster, clusterClass: ClusterClass): FieldError[] {
+function workerErrors({ metadata, spec: { topology } }: Cluster, clusterClass: ClusterClass): FieldError[] {
   const { machineDeployments = [], machinePools = [] } = topology!.workers ?? {}
   const ofDeployments = machineDeployments.flatMap((one, index) => {
     const at = 'spec.topology.workers.machineDeployments'
@@ -221,7 +221,7 @@ async function versionChangeErrors(
   if (!from || (to && versionText(from) === versionText(to))) return []
   const rejected = (why: string) => [invalid('spec.topology.version', version, why)]
   if (to) {
-    const change = `from ${JSON.stringify(plain(versionText(from)))} to ${JSON.stringify(plain(versionText(to)))}`
+    const change = `from ${JSON.stringify(withoutV(versionText(from)))} to ${JSON.stringify(withoutV(versionText(to)))}`
     if (to.compareMain(from) < 0) return rejected(`version cannot be decreased ${change}`)
     const chained = clusterClass.spec.kubernetesVersions || clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
     if (!chained && to.compareMain(`${from.major}.${from.minor + 2}.0`) >= 0)
@@ -248,7 +248,7 @@ function tolerantVersion(text: string): ReturnType<typeof parseVersion> | undefi
   }
 }
 
-const plain = (version: string): string => version.replace(/^v/, '')
+const withoutV = (version: string): string => version.replace(/^v/, '')
 
 /** Returns why the control plane has not reached the Cluster's previous version. */
 async function controlPlaneProblems(old: Cluster, reader: Reader): Promise<string[]> {
@@ -263,7 +263,7 @@ async function controlPlaneProblems(old: Cluster, reader: Reader): Promise<strin
   const current = readField(object, ControlPlaneContract.version, contract)
   if (!current) return ['failed to check if control plane is upgrading: failed to get control plane version']
   if (!sameVersion(current, version)) {
-    const versions = `${plain(version)} was not propagated to control plane yet (control plane version ${plain(current)})`
+    const versions = `${withoutV(version)} was not propagated to control plane yet (control plane version ${withoutV(current)})`
     return [`Cluster.spec.topology.version ${versions}`]
   }
   if (isProvisioning(object, contract)) return ['control plane is currently provisioning']
@@ -300,7 +300,7 @@ async function poolProblems(old: Cluster, reader: Reader): Promise<string[]> {
   return [`there are still MachinePools completing a previous upgrade: [${names.join(', ')}]`]
 }
 
-const internal = (field: string, message: string): FieldError => ({
+const internalError = (field: string, message: string): FieldError => ({
   type: 'InternalError',
   field,
   text: `Internal error: ${message}`,

@@ -61,7 +61,7 @@ export async function applyInfrastructureCluster(applier: Applier, desired: Desi
 export async function applyControlPlane(applier: Applier, desired: DesiredState, current: CurrentState): Promise<void> {
   const { controlPlane, controlPlaneMachineTemplate: wanted } = desired
   const existing = current.controlPlane?.machineTemplate
-  if (wanted && existing && !sameGroupKind(wanted, existing)) throw kindChanged(wanted, existing)
+  if (wanted && existing && !sameGroupKind(wanted, existing)) throw kindChangeError(wanted, existing)
 
   const { cluster } = applier
   const template =
@@ -71,7 +71,7 @@ export async function applyControlPlane(applier: Applier, desired: DesiredState,
     const versionOf = (object: object) => readField(object, ControlPlaneContract.version, controlPlane.contract)
     await applyObject(applier, controlPlane, current.controlPlane, versionOf)
   } catch (err) {
-    if (template?.isNew && wasRejected(err)) await discard(applier, template.object)
+    if (template?.isNew && wasRejected(err)) await deleteUnused(applier, template.object)
     throw err
   }
   if (template && existing) await removeFormerTemplates(applier, template.object)
@@ -83,7 +83,7 @@ async function removeFormerTemplates(applier: Applier, { kind, object }: Desired
   const labelSelector = `${ClusterNameLabel}=${cluster.metadata.name},${ClusterTopologyOwnedLabel}=,!${ClusterTopologyMachineDeploymentNameLabel},!${ClusterTopologyMachinePoolNameLabel}`
   const { items } = await context.cache.list(kind, { namespace: object.metadata.namespace, labelSelector })
   for (const template of items) {
-    if (template.metadata.name === object.metadata.name || isDeleting(template) || !isOwner(cluster, template)) continue
+    if (template.metadata.name === object.metadata.name || isDeleting(template) || !isOwnedByCluster(cluster, template)) continue
     await removeSilently(applier, kind, template)
   }
 }
@@ -146,7 +146,7 @@ async function applyMachinePool(
     await applyObject(applier, asDesiredObject(MachinePool, object), current, versionOfWorkers)
   } catch (err) {
     // Unless the request was rejected, the MachinePool may exist and need them.
-    if (!current && wasRejected(err)) for (const part of [infrastructure, bootstrap]) await discard(applier, part)
+    if (!current && wasRejected(err)) for (const part of [infrastructure, bootstrap]) await deleteUnused(applier, part)
     throw err
   }
 }
@@ -163,7 +163,7 @@ async function applyMachineDeployment(
     return
   const { infrastructure } = current ?? {}
   if (infrastructure && !sameGroupKind(desired.infrastructure, infrastructure))
-    throw kindChanged(desired.infrastructure, infrastructure)
+    throw kindChangeError(desired.infrastructure, infrastructure)
 
   const { cluster } = applier
   const { name } = desired.topology
@@ -181,7 +181,7 @@ async function applyMachineDeployment(
     await applyObject(applier, asDesiredObject(MachineDeployment, desired.object), current, versionOfWorkers)
   } catch (err) {
     // Unless the request was rejected, the MachineDeployment may exist and need them.
-    for (const template of wasRejected(err) ? made : []) await discard(applier, template)
+    for (const template of wasRejected(err) ? made : []) await deleteUnused(applier, template)
     throw err
   }
 }
@@ -279,7 +279,7 @@ async function applyObject(
     recordEvent(
       applier,
       'TopologyUpdate',
-      `Updated ${described(object, object)}${versionChange(versionOf(object), versionOf(desired.object))}`,
+      `Updated ${objectText(object, object)}${versionChange(versionOf(object), versionOf(desired.object))}`,
     )
   }
 }
@@ -289,7 +289,7 @@ async function create(applier: Applier, desired: DesiredObject, why = ''): Promi
   const { kind, object } = desired
   const { cluster, context } = applier
   const existing = await orAbsent(context.client.get(kind, object.metadata, { signal: context.signal }))
-  if (existing && !isOwner(cluster, existing) && !awaitsOwner(cluster, object, existing)) {
+  if (existing && !isOwnedByCluster(cluster, existing) && !awaitsOwner(cluster, object, existing)) {
     throw new Error(
       `Cannot create ${kind.kind} ${keyText(keyOf(existing))}: one that Cluster ${cluster.metadata.name} does not own exists already`,
     )
@@ -299,7 +299,7 @@ async function create(applier: Applier, desired: DesiredObject, why = ''): Promi
   } catch (err) {
     throw new Error(creationFailure(kind, err as Error), { cause: err })
   }
-  if (!existing) recordEvent(applier, 'TopologyCreate', `Created ${described(object, kind)}${why}`)
+  if (!existing) recordEvent(applier, 'TopologyCreate', `Created ${objectText(object, kind)}${why}`)
 }
 
 /** Whether the object's own controller has yet to set the owner, as for MachineDeployments and MachinePools after their creation. */
@@ -309,7 +309,7 @@ const awaitsOwner = (cluster: Cluster, desired: NamedInput, { metadata }: KubeOb
   metadata.labels?.[ClusterNameLabel] === cluster.metadata.name &&
   metadata.labels[ClusterTopologyOwnedLabel] !== undefined
 
-const isOwner = (cluster: Cluster, { metadata }: KubeObject): boolean =>
+const isOwnedByCluster = (cluster: Cluster, { metadata }: KubeObject): boolean =>
   metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid) ?? false
 
 async function write({ context, applied }: Applier, { kind, object }: DesiredObject): Promise<UnknownObject> {
@@ -327,11 +327,11 @@ async function removeSilently(applier: Applier, kind: Kind, object: KubeObject):
 
 async function remove(applier: Applier, kind: Kind, object: KubeObject): Promise<void> {
   await removeSilently(applier, kind, object)
-  recordEvent(applier, 'TopologyDelete', `Deleted ${described(object, object)}`)
+  recordEvent(applier, 'TopologyDelete', `Deleted ${objectText(object, object)}`)
 }
 
 /** Deletes a template that nothing refers to. If that fails, it is deleted with the Cluster. */
-async function discard({ context }: Applier, { kind, object }: DesiredObject): Promise<void> {
+async function deleteUnused({ context }: Applier, { kind, object }: DesiredObject): Promise<void> {
   try {
     await context.client.delete(kind, object.metadata, { signal: context.signal })
   } catch (err) {
@@ -343,7 +343,7 @@ async function discard({ context }: Applier, { kind, object }: DesiredObject): P
 const sameGroupKind = ({ kind }: DesiredObject, current: External): boolean =>
   kind.kind === current.kind.kind && kind.group === current.kind.group
 
-const kindChanged = ({ kind }: DesiredObject, current: External): Error =>
+const kindChangeError = ({ kind }: DesiredObject, current: External): Error =>
   new Error(
     `Cannot replace ${current.kind.kind} ${keyText(keyOf(current.object))} by a ${kind.kind}: group and kind of infrastructure machine templates are fixed`,
   )
@@ -352,7 +352,7 @@ function recordEvent({ cluster, context }: Applier, reason: string, message: str
   context.events.event(cluster, 'Normal', reason, message)
 }
 
-const described = ({ metadata }: { metadata: Partial<KubeObject['metadata']> }, { kind }: { kind: string }): string =>
+const objectText = ({ metadata }: { metadata: Partial<KubeObject['metadata']> }, { kind }: { kind: string }): string =>
   `${kind} "${metadata.namespace}/${metadata.name}"`
 
 /** Returns the causes from the server's error without the object's name; as upstream, errors without causes are left out. */
