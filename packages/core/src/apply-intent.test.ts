@@ -24,13 +24,13 @@ describe('isApplied', () => {
     ['a field is owned and not wanted', anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ annotations: {} }), false],
     ['another manager owns it',         anObject([entry('other', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
     ['it was written by an update',     anObject([entry('us', 'Update', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
-    ['an update beside the apply',      anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:spec': {} })], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
-    ['ignores its own status update',   anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:status': {} }, 'status')], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), true],
-    ['a list with keys',                anObject([entry('us', 'Apply', keyed)], { spec: { taints: [{ key: 'z', effect: 'E' }, taint] } }), intent({}, { taints: [taint] }), true],
+    ['the manager also has an update entry', anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:spec': {} })], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
+    ['the manager also updated the status', anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:status': {} }, 'status')], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), true],
+    ['a keyed list has the wanted item', anObject([entry('us', 'Apply', keyed)], { spec: { taints: [{ key: 'z', effect: 'E' }, taint] } }), intent({}, { taints: [taint] }), true],
     ['an item was removed',             anObject([entry('us', 'Apply', keyed)], { spec: { taints: [] } }), intent({}, { taints: [taint] }), false],
     ['an item is no longer wanted',     anObject([entry('us', 'Apply', keyed)], { spec: { taints: [taint] } }), intent({}, { taints: [] }), false],
-    ['an atomic value',                 anObject([entry('us', 'Apply', { 'f:spec': { 'f:selector': {} } })], { spec: { selector: { matchLabels: { a: '1' } } } }), intent({}, { selector: { matchLabels: { a: '1' } } }), true],
-    ['finalizers by value',             anObject([entry('us', 'Apply', { 'f:metadata': { 'f:finalizers': { 'v:"f"': {} } } })], { metadata: { finalizers: ['f'] } }), intent({ finalizers: ['f'] }), true],
+    ['an atomic field is owned as a whole', anObject([entry('us', 'Apply', { 'f:spec': { 'f:selector': {} } })], { spec: { selector: { matchLabels: { a: '1' } } } }), intent({}, { selector: { matchLabels: { a: '1' } } }), true],
+    ['a finalizer is owned by its value', anObject([entry('us', 'Apply', { 'f:metadata': { 'f:finalizers': { 'v:"f"': {} } } })], { metadata: { finalizers: ['f'] } }), intent({ finalizers: ['f'] }), true],
   ])('%s', (_, object, wanted, expected) => {
     expect(isApplied(object, wanted, 'us')).toBe(expected)
   })
@@ -59,7 +59,7 @@ describe('applyIntent', () => {
   })
 })
 
-describe('an intent of an object of a provider', () => {
+describe('the intent for a provider object', () => {
   const kind: Kind = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', scope: 'Namespaced' }
   const wanted = intent({ labels: { a: '1' }, annotations: {} })
   const owning = (annotations: object) => {
@@ -82,16 +82,22 @@ describe('an intent of an object of a provider', () => {
 
 describe('repairedEntries', () => {
   const now = { apiVersion: 'v2', time: '2026-01-01T00:00:00Z' }
-  const seed = { ...now, manager: 'us', operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1: { 'f:metadata': { 'f:name': {} } } }
+  const added = {
+    ...now,
+    manager: 'us',
+    operation: 'Apply',
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:metadata': { 'f:name': {} } },
+  }
   const other = entry('other', 'Update', labelled)
   // biome-ignore format: a table
   test.each<[string, ManagedFieldsEntry[], unknown]>([
     ['returns undefined for applied fields',   [entry('us', 'Apply', labelled), other], undefined],
-    ['ignores an object of other managers',    [other], undefined],
-    ['converts an update of the manager to an apply', [other, entry('us', 'Update', labelled)], [other, { ...seed, fieldsV1: labelled }]],
+    ['returns undefined for fields of other managers', [other], undefined],
+    ['converts an update of the manager to an apply', [other, entry('us', 'Update', labelled)], [other, { ...added, fieldsV1: labelled }]],
     ['keeps the apply and drops the update',   [entry('us', 'Apply', labelled), entry('us', 'Update', {})], [entry('us', 'Apply', labelled)]],
-    ['seeds an object without managed fields', [], [seed]],
-    ['drops a before-first-apply entry',       [entry('before-first-apply', 'Update', labelled), other], [other, seed]],
+    ['adds an entry to an object without managed fields', [], [added]],
+    ['drops a before-first-apply entry',       [entry('before-first-apply', 'Update', labelled), other], [other, added]],
   ])('%s', (_, entries, expected) => {
     expect(repairedEntries(entries, 'us', now)).toEqual(expected)
   })

@@ -3,7 +3,7 @@ import { fixture } from '@capstan/extension'
 import { expect, test } from 'vitest'
 import { hookAnswerEffects } from './hook-answer-effects.ts'
 
-const verdictOn = (hook: Hook, response: object) => hookAnswerEffects(hook, 'gate.sample', fixture(hook) as object, response)
+const effectsOf = (hook: Hook, response: object) => hookAnswerEffects(hook, 'gate.sample', fixture(hook) as object, response)
 const success = { status: 'Success' }
 
 // All ways to reject a response are in packages/extension/fixtures.
@@ -46,7 +46,7 @@ test.each<[string, Hook, object, readonly string[]]>([
     ],
   ],
   [
-    'completes the steps of the workers',
+    'adds the upgrade of the workers to a plan without one',
     GenerateUpgradePlan,
     { ...success, controlPlaneUpgrades: [{ version: 'v1.34.0' }, { version: 'v1.35.0' }] },
     ['takes the control plane to v1.34.0, v1.35.0', 'takes the workers to v1.35.0'],
@@ -58,16 +58,16 @@ test.each<[string, Hook, object, readonly string[]]>([
     ['replaces the machine: Machine cannot be updated in-place: spec.version'],
   ],
 ])('core %s', (_, hook, response, effects) => {
-  expect(verdictOn(hook, response)).toEqual({ kind: 'accepted', effects })
+  expect(effectsOf(hook, response)).toEqual({ kind: 'accepted', effects })
 })
 
 test('a rejection contains the error, and the problem code of the client if there is one', () => {
-  expect(verdictOn(BeforeClusterCreate, { status: 'Failure', message: 'no' })).toEqual({
+  expect(effectsOf(BeforeClusterCreate, { status: 'Failure', message: 'no' })).toEqual({
     kind: 'rejected',
     error: 'failed to call extension handler "gate.sample": got failure response with message: no',
     problem: 'ExtensionFailure',
   })
-  expect(verdictOn(GenerateUpgradePlan, success)).toEqual({
+  expect(effectsOf(GenerateUpgradePlan, success)).toEqual({
     kind: 'rejected',
     error:
       'invalid ControlPlane upgrade plan: control plane upgrade plan must end with version v1.35.0, ends with v1.33.0 instead',

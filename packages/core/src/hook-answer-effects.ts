@@ -52,7 +52,7 @@ export function hookAnswerEffects(
 }
 
 function effectsOf(hook: Hook, handler: string, request: object, response: object, hooks: readonly Hook[]): readonly string[] {
-  if (hook === Discovery) return discovered(response as ResponseOf<typeof Discovery>, hooks)
+  if (hook === Discovery) return discoveryEffects(response as ResponseOf<typeof Discovery>, hooks)
   if (hook.blocking) return blockingEffects(hook, response)
   const find = effects.get(hook)
   return find ? find(request, response, handler) : ['continues']
@@ -66,13 +66,13 @@ function blockingEffects({ name }: Hook, response: { retryAfterSeconds?: number;
 
 type Effects<H extends Hook> = (request: RequestOf<H>, response: ResponseOf<H>, handler: string) => string[]
 
-function discovered({ handlers = [] }: ResponseOf<typeof Discovery>, hooks: readonly Hook[]): string[] {
+function discoveryEffects({ handlers = [] }: ResponseOf<typeof Discovery>, hooks: readonly Hook[]): string[] {
   checkDiscovery('', handlers, createCatalog(hooks))
   if (handlers.length === 0) return ['registers nothing: the answer has no handlers']
   return handlers.map(({ name, requestHook }) => `registers ${name} for ${requestHook.hook}`)
 }
 
-const patched: Effects<typeof GeneratePatches> = ({ items }, { items: answers = [] }) => {
+const patchEffects: Effects<typeof GeneratePatches> = ({ items }, { items: answers = [] }) => {
   const templates = items.map(({ uid, holderReference, object }) => ({ uid, holder: holderReference, document: object }))
   const left = answers.flatMap((answer) => applyAnswer(templates, answer))
   const changes = templates.flatMap((template, index) => {
@@ -89,7 +89,10 @@ const patched: Effects<typeof GeneratePatches> = ({ items }, { items: answers = 
 const operationText = (operation: JsonPatchOperation): string =>
   [operation.op, operation.path, ...('value' in operation ? [writeJSON(operation.value)] : [])].join(' ')
 
-const planned: Effects<typeof GenerateUpgradePlan> = (request, { controlPlaneUpgrades = [], workersUpgrades = [] }) => {
+const upgradePlanEffects: Effects<typeof GenerateUpgradePlan> = (
+  request,
+  { controlPlaneUpgrades = [], workersUpgrades = [] },
+) => {
   const versions = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
   const { fromControlPlaneKubernetesVersion, fromWorkersKubernetesVersion, toKubernetesVersion } = request
   const plan = upgradePlan({
@@ -105,22 +108,22 @@ const planned: Effects<typeof GenerateUpgradePlan> = (request, { controlPlaneUpg
   ]
 }
 
-const defined: Effects<typeof DiscoverVariables> = (_, { variables = [] }) => {
+const variableEffects: Effects<typeof DiscoverVariables> = (_, { variables = [] }) => {
   const errors = variableDefinitionErrors(variables.map((variable) => ({ required: false, ...variable })))
   if (errors.length > 0) throw new Error(errors.map(({ field, text }) => `${field}: ${text}`).join(', '))
   return [variables.length === 0 ? 'defines no variables' : `defines ${variables.map(({ name }) => name).join(', ')}`]
 }
 
-const inPlace = (uncovered: readonly string[]): string[] =>
+const inPlaceEffects = (uncovered: readonly string[]): string[] =>
   uncovered.length === 0 ? ['updates in place'] : uncovered.map((what) => `replaces the machine: ${what}`)
 
-const of = <H extends Hook>(hook: H, find: Effects<H>): [Hook, Effects<Hook>] => [hook, find as Effects<Hook>]
+const forHook = <H extends Hook>(hook: H, find: Effects<H>): [Hook, Effects<Hook>] => [hook, find as Effects<Hook>]
 
 /** Hooks whose responses contain more than the decision whether to proceed. */
 const effects: ReadonlyMap<Hook, Effects<Hook>> = new Map([
-  of(GeneratePatches, patched),
-  of(GenerateUpgradePlan, planned),
-  of(DiscoverVariables, defined),
-  of(CanUpdateMachine, (request, response, handler) => inPlace(uncoveredOfMachine(request, response, handler))),
-  of(CanUpdateMachineSet, (request, response, handler) => inPlace(uncoveredOfMachineSet(request, response, handler))),
+  forHook(GeneratePatches, patchEffects),
+  forHook(GenerateUpgradePlan, upgradePlanEffects),
+  forHook(DiscoverVariables, variableEffects),
+  forHook(CanUpdateMachine, (request, response, handler) => inPlaceEffects(uncoveredOfMachine(request, response, handler))),
+  forHook(CanUpdateMachineSet, (request, response, handler) => inPlaceEffects(uncoveredOfMachineSet(request, response, handler))),
 ])

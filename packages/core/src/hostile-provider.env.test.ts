@@ -21,7 +21,7 @@ let writes = 0
 /** Size of the bodies of these write requests. */
 let bytes = 0
 
-const counted = (transport: Transport): Transport => ({
+const countWrites = (transport: Transport): Transport => ({
   ...transport,
   close: () => transport.close(),
   watch: (request, signal) => transport.watch(request, signal),
@@ -35,7 +35,7 @@ const counted = (transport: Transport): Transport => ({
 })
 
 beforeEach(async () => {
-  env = await coreEnv({ between: counted })
+  env = await coreEnv({ between: countWrites })
 })
 afterEach(() => env.close())
 
@@ -66,7 +66,7 @@ const junk = () => Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`ju
 const repeated = <T>(count: number, entry: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => entry(i))
 const ref = (name: string) => ({ apiGroup: 'infra.example.com', kind: 'DevMachine', name })
 
-/** Deletes and recreates the object, then deletes it. */
+/** Deletes and recreates the object `times` times, and then leaves it deleted. */
 async function disappear(kind: DeclaredKind, name: string, times: number): Promise<void> {
   const { spec = {} } = (await env.get(kind, name)) as { spec?: object }
   for (let i = 0; i < times; i++) {
@@ -224,7 +224,7 @@ describe('an infrastructure machine', () => {
     expect(work.writes).toBeLessThan(20 * 10)
   })
 
-  test('whose provider ID another one has already: both Machines refer to the same Node, after few writes', async () => {
+  test('with the provider ID of another: both Machines refer to the same Node, after few writes', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
     const work = await writesOf(async () => {

@@ -38,7 +38,7 @@ describe('the contract of a kind', () => {
     expect(`${contract} ${version}`).toBe(expected)
   })
 
-  test('is an error that names the CustomResourceDefinition when no label helps', () => {
+  test('is an error that names the CustomResourceDefinition when no label names a supported contract', () => {
     expect(() => latestContract(aCrd({ 'cluster.x-k8s.io/v1alpha4': 'v1' }))).toThrow(
       'cannot find any versions matching contract versions ["v1beta2" "v1beta1"] for CRD devmachines.infra.example.com as contract version label(s) are either missing or empty',
     )

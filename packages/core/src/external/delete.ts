@@ -1,5 +1,5 @@
 import { type Client, isDeleting, keyOf, orAbsent } from '@capstan/kube'
-import { found, type Observed } from './observed.ts'
+import { externalOf, type Observed } from './observed.ts'
 
 /** Deletes a referenced object, once, and returns its state: `missing` when no finalizer keeps it. */
 export async function deleteExternal(
@@ -7,7 +7,7 @@ export async function deleteExternal(
   { client, signal }: { client: Client; signal: AbortSignal },
 ): Promise<Observed> {
   if (what.state === 'unread') throw new Error('Cannot delete an object that could not be read')
-  const external = found(what)
+  const external = externalOf(what)
   if (!external || isDeleting(external.object)) return what
   const { kind, object } = external
   // Protects a newer object of the same name.

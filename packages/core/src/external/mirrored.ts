@@ -20,7 +20,7 @@ export interface Mirrored<Source extends 'Ready' | 'Available'> {
 type Reason<Source extends string> = Source | `Not${Source}` | 'ObjectDoesNotExist' | 'ObjectDeleted' | 'InternalError'
 
 /** Returns the condition that mirrors a provider's object; its message names a field that breaks the contract. Pure. */
-export function mirrored<Source extends 'Ready' | 'Available'>(
+export function mirroredCondition<Source extends 'Ready' | 'Available'>(
   observed: Observed,
   { kind, as, source, milestone, reached, deleted }: Mirrored<Source>,
 ): NewCondition {

@@ -14,13 +14,13 @@ export type Observed =
 export interface Found {
   readonly state: 'found'
   readonly external: External
-  /** How the object breaks the contract, set by `readContract`; absent: not at all, or in a way that upstream reports in another form. */
+  /** How the object breaks the contract, set by `readContract`. Absent when it does not, and for errors that upstream reports in another form. */
   invalid?: string
 }
 
 export const unread: Observed = { state: 'unread' }
 
-export const observed = (external: External | undefined): Observed =>
+export const toObserved = (external: External | undefined): Observed =>
   external ? { state: 'found', external } : { state: 'missing' }
 
 /** Reads a contract field of a provider's object, at the path of its contract version. */
@@ -71,7 +71,7 @@ export function isReached(external: External, field: ContractField<boolean>): bo
   }
 }
 
-export const found = (what: Observed): External | undefined => (what.state === 'found' ? what.external : undefined)
+export const externalOf = (what: Observed): External | undefined => (what.state === 'found' ? what.external : undefined)
 
-/** Returns how the object breaks the contract; `undefined` when nothing was found to break it. */
+/** Returns how the object breaks the contract; `undefined` when no error is known. */
 export const invalidOf = (what: Observed): string | undefined => (what.state === 'found' ? what.invalid : undefined)

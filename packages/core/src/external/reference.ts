@@ -1,10 +1,10 @@
 import { parseApiVersion, type KubeObject } from '@capstan/kube'
 import type { ContractRef } from './get.ts'
 
-/** Finds objects that refer to a provider's object: both the reference and the object map to the same index value. */
+/** Index value of a reference to a provider's object. The object itself has the same value, so that an event of it finds its references. */
 export const referenceText = ({ apiGroup, kind, name }: ContractRef, namespace: string | undefined): string =>
   `${kind}.${apiGroup}/${namespace}/${name}`
 
-/** @see referenceText */
+/** Index value of a provider's object, equal to that of the references to it. */
 export const referredText = ({ apiVersion, kind, metadata }: KubeObject): string =>
   referenceText({ apiGroup: parseApiVersion(apiVersion).group, kind, name: metadata.name }, metadata.namespace)
