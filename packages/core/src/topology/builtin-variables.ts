@@ -9,23 +9,23 @@ export function clusterBuiltins(cluster: Cluster, clusterClass: ClusterClass): J
   const { name, namespace, uid } = cluster.metadata
   const { clusterNetwork, topology } = cluster.spec
   const ofClass = clusterClass.metadata
-  const network = present({
+  const network = withoutUndefined({
     serviceDomain: clusterNetwork?.serviceDomain,
     services: clusterNetwork?.services?.cidrBlocks,
     pods: clusterNetwork?.pods?.cidrBlocks,
   })
   return {
-    cluster: present({
+    cluster: withoutUndefined({
       name,
       namespace,
       uid,
       // Includes the labels that the first reconcile sets, so that patches get the same values in every reconcile.
       metadata: builtinMetadata({ ...cluster.metadata, labels: { ...cluster.metadata.labels, ...ownedLabels(cluster) } }),
-      topology: present({
+      topology: withoutUndefined({
         version: topology?.version,
         class: ofClass.name,
         classNamespace: ofClass.namespace,
-        classRef: present({ name: ofClass.name, namespace: ofClass.namespace }),
+        classRef: withoutUndefined({ name: ofClass.name, namespace: ofClass.namespace }),
       }),
       network: Object.keys(network).length === 0 ? undefined : network,
     }),
@@ -37,7 +37,7 @@ export function controlPlaneBuiltins({ controlPlane, controlPlaneMachineTemplate
   const { object, contract } = controlPlane
   const template = controlPlaneMachineTemplate?.object.metadata.name
   return {
-    controlPlane: present({
+    controlPlane: withoutUndefined({
       version: readField(object, ControlPlaneContract.version, contract),
       name: object.metadata.name,
       metadata: builtinMetadata(object.metadata),
@@ -61,7 +61,7 @@ const workerBuiltins = ({
   bootstrap,
   infrastructure,
 }: DesiredMachineDeployment | DesiredMachinePool): JsonObject =>
-  present({
+  withoutUndefined({
     version: object.spec.template.spec.version,
     class: topology.class,
     name: object.metadata.name,
@@ -79,7 +79,7 @@ interface Labelled {
 
 function builtinMetadata({ labels, annotations = {} }: Labelled): JsonObject | undefined {
   const kept = Object.fromEntries(Object.entries(annotations).filter(([name]) => !hiddenAnnotations.includes(name)))
-  const metadata = present({
+  const metadata = withoutUndefined({
     labels: labels && Object.keys(labels).length > 0 ? { ...labels } : undefined,
     annotations: Object.keys(kept).length > 0 ? kept : undefined,
   })
@@ -87,7 +87,7 @@ function builtinMetadata({ labels, annotations = {} }: Labelled): JsonObject | u
 }
 
 /** Drops members without a value, so that templates can test for them. */
-function present(members: { readonly [name: string]: Json | readonly string[] | undefined }): JsonObject {
+function withoutUndefined(members: { readonly [name: string]: Json | readonly string[] | undefined }): JsonObject {
   const kept: JsonObject = {}
   for (const [name, value] of Object.entries(members)) if (value !== undefined) kept[name] = value as Json
   return kept

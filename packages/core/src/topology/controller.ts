@@ -24,8 +24,8 @@ export interface TopologyOptions {
   readonly concurrency?: number
 }
 
-/** Ignores edits of a class until the class controller has observed them. Its status write is then another event. */
-const isNotOnlyEdited: Predicate<ClusterClass> = ({ previous, object }) =>
+/** Accepts an edit of a class only after the class controller has observed it: that controller's status write is another event. */
+const isObserved: Predicate<ClusterClass> = ({ previous, object }) =>
   !previous || !object || classProblem(previous) !== undefined || previous.metadata.generation === object.metadata.generation
 
 /**
@@ -62,7 +62,7 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
     for: Cluster,
     when: clusterMatters,
     watches: [
-      watches(ClusterClass, (one, cache) => clustersOfClass(cache, one), isNotOnlyEdited),
+      watches(ClusterClass, (one, cache) => clustersOfClass(cache, one), isObserved),
       watches(Namespace, ({ metadata }) => memory.hooks.waitingIn(metadata.name), changesLabels),
       watches(MachineDeployment, clusterOf),
       watches(MachineHealthCheck, clusterOf, specChanged),

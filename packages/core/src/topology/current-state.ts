@@ -83,19 +83,19 @@ export async function observeCurrentState(
 async function observeInfrastructureCluster(cluster: Cluster, blueprint: Blueprint, context: ReconcileContext) {
   const ref = cluster.spec.infrastructureRef
   if (!ref) return undefined
-  return owned(await observe(ref, clonedOf(blueprint.infrastructureCluster), cluster, context), cluster)
+  return assertOwned(await observe(ref, kindOfClone(blueprint.infrastructureCluster), cluster, context), cluster)
 }
 
 async function observeControlPlane(cluster: Cluster, { controlPlane }: Blueprint, context: ReconcileContext) {
   const ref = cluster.spec.controlPlaneRef
   if (!ref) return undefined
-  const object = owned(await observe(ref, clonedOf(controlPlane.template), cluster, context), cluster)
+  const object = assertOwned(await observe(ref, kindOfClone(controlPlane.template), cluster, context), cluster)
   const healthCheck = observeHealthCheck(object.object, context)
   if (!controlPlane.machineTemplate) return { ...object, machineTemplate: undefined, healthCheck }
   const machineRef = readField(object.object, ControlPlaneContract.machineInfrastructureRef, object.contract)
   if (!machineRef) return { ...object, machineTemplate: undefined, healthCheck }
   const of = 'apiGroup' in machineRef ? machineRef : contractRefOf(machineRef)
-  const machineTemplate = owned(await observe(of, controlPlane.machineTemplate, cluster, context), cluster)
+  const machineTemplate = assertOwned(await observe(of, controlPlane.machineTemplate, cluster, context), cluster)
   return { ...object, machineTemplate, healthCheck }
 }
 
@@ -154,11 +154,11 @@ async function observeMachinePool(
   const of = className === undefined ? undefined : machinePools.get(className)
   const { bootstrap, infrastructureRef } = object.spec.template.spec
   if (!bootstrap.configRef) throw new Error(`${describe(object)} has no spec.template.spec.bootstrap.configRef`)
-  const ofClass = (template: External | undefined) => template && clonedOf(template)
+  const ofClass = (template: External | undefined) => template && kindOfClone(template)
   return {
     object,
-    bootstrap: owned(await observe(bootstrap.configRef, ofClass(of?.bootstrap), cluster, context), cluster),
-    infrastructure: owned(await observe(infrastructureRef, ofClass(of?.infrastructure), cluster, context), cluster),
+    bootstrap: assertOwned(await observe(bootstrap.configRef, ofClass(of?.bootstrap), cluster, context), cluster),
+    infrastructure: assertOwned(await observe(infrastructureRef, ofClass(of?.infrastructure), cluster, context), cluster),
     upgrading,
   }
 }
@@ -185,8 +185,8 @@ async function observeMachineDeployment(
   if (!bootstrap.configRef) throw new Error(`${describe(object)} has no spec.template.spec.bootstrap.configRef`)
   return {
     object,
-    bootstrap: owned(await observe(bootstrap.configRef, of?.bootstrap, cluster, context), cluster),
-    infrastructure: owned(await observe(infrastructureRef, of?.infrastructure, cluster, context), cluster),
+    bootstrap: assertOwned(await observe(bootstrap.configRef, of?.bootstrap, cluster, context), cluster),
+    infrastructure: assertOwned(await observe(infrastructureRef, of?.infrastructure, cluster, context), cluster),
     healthCheck,
     upgrading,
   }
@@ -202,7 +202,7 @@ async function isUpgradingMachines({ metadata, spec }: MachineDeployment, { cach
   return items.some((machine) => isOfOtherVersion(machine, version))
 }
 
-const clonedOf = (template: External): ExternalKind => ({ contract: template.contract, kind: clonedKind(template.kind) })
+const kindOfClone = (template: External): ExternalKind => ({ contract: template.contract, kind: clonedKind(template.kind) })
 
 /** Reads an object in the version that the class uses for its kind, else in the preferred version of its CustomResourceDefinition. */
 async function observe(
@@ -222,7 +222,7 @@ async function observe(
   return { ...of, object }
 }
 
-function owned(external: External, cluster: Cluster): External {
+function assertOwned(external: External, cluster: Cluster): External {
   if (external.object.metadata.labels?.[ClusterTopologyOwnedLabel] !== undefined) return external
   throw new Error(`${describe(external.object)} referenced from Cluster ${keyText(keyOf(cluster))} is not topology owned`)
 }

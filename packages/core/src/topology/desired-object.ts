@@ -63,7 +63,7 @@ export function clone(
     namespace: cluster.metadata.namespace!,
     clusterName: cluster.metadata.name,
     labels: { ...ownedLabels(cluster), ...labels },
-    ...(fresh ? { owner: ownerBy(cluster, existing, fresh) } : {}),
+    ...(fresh ? { owner: existingOwnerOr(cluster, existing, fresh) } : {}),
   })
   return { contract: template.contract, kind: clonedKind(template.kind), object: object as NamedInput }
 }
@@ -86,7 +86,7 @@ export function copyTemplate(
       namespace: cluster.metadata.namespace!,
       labels: { ...metadata.labels, ...ownedLabels(cluster), ...labels },
       annotations: { ...annotations, ...clonedFrom({ object, kind, contract }) },
-      ownerReferences: [ownerBy(cluster, existing, ownerReference(cluster, Cluster))],
+      ownerReferences: [existingOwnerOr(cluster, existing, ownerReference(cluster, Cluster))],
     },
   }
   return { contract, kind, object: copy as NamedInput }
@@ -107,10 +107,10 @@ export const clonedFrom = ({ object, kind }: External): Record<string, string> =
 })
 
 /**
- * Returns the existing owner reference to the Cluster, so that controllers do not overwrite one another's; `fresh` when there is none.
+ * Returns the existing owner reference to the Cluster, which other controllers may have changed; `fresh` when there is none.
  * Objects are owned from their creation, so that they are deleted with the Cluster even if it never referred to them.
  */
-export const ownerBy = (cluster: Cluster, existing: KubeObject | undefined, fresh: OwnerReference): OwnerReference => {
+export const existingOwnerOr = (cluster: Cluster, existing: KubeObject | undefined, fresh: OwnerReference): OwnerReference => {
   const own = existing?.metadata.ownerReferences?.find((reference) => sameOwner(reference, fresh))
   return own?.uid === cluster.metadata.uid ? { ...own } : fresh
 }

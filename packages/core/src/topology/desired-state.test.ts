@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { External } from '../external/get.ts'
 import type { Blueprint } from './blueprint.ts'
 import type { CurrentState } from './current-state.ts'
-import { type DesiredState, desiredState, leaveEndpointToOthers } from './desired-state.ts'
+import { type DesiredState, desiredState, removeEmptyEndpoints } from './desired-state.ts'
 import { applyPatches } from './patches.ts'
 
 function aTemplate(kind: string, spec: object, contract: External['contract'] = 'v1beta2', metadata: object = {}): External {
@@ -124,7 +124,7 @@ async function desire(cluster: Cluster, options: Parameters<typeof aBlueprint>[1
   const blueprint = aBlueprint(cluster, options)
   const desired = desiredState(cluster, blueprint, nothing, versions)
   await applyPatches(cluster, blueprint, desired, noExtensions)
-  leaveEndpointToOthers(desired)
+  removeEmptyEndpoints(desired)
   return desired
 }
 
@@ -275,7 +275,7 @@ describe('patches', () => {
     ['default', true],
     ['other', false],
     ['ault*', false],
-  ])('a selector for classes %s: %s', async (pattern, matches) => {
+  ])('whether a patch for classes %s is applied to the class default: %s', async (pattern, matches) => {
     const patches = [aPatch('TestMachineTemplate', workers(pattern), set({ value: 1 }))]
     const { machineDeployments, controlPlaneMachineTemplate } = await desire(aCluster(), { patches })
     expect(templateSpecOf(machineDeployments[0]!.infrastructure)).toEqual(matches ? { size: 'm', set: 1 } : { size: 'm' })
@@ -287,7 +287,7 @@ describe('patches', () => {
     ['{{ if eq .zone "b" }}true{{ end }}', true],
     ['{{ if eq .zone "c" }}true{{ end }}', false],
     ['{{ .zone }}', false],
-  ])('enabledIf %s: %s', async (enabledIf, on) => {
+  ])('whether a patch with enabledIf %s is applied: %s', async (enabledIf, on) => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ value: 1 }), { enabledIf })]
     const variables = [{ name: 'zone', value: 'b' }]
     expect(specOf((await desire(aCluster({ variables }), { patches, variables: ['zone'] })).controlPlane)['set']).toBe(

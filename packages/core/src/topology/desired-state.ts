@@ -137,7 +137,7 @@ function assertDistinctNames(kind: string, workers: readonly (DesiredMachineDepl
  * Removes the fields that other controllers set: templates contain an empty endpoint, and applying it would remove the provider's value.
  * Call it after patches.
  */
-export function leaveEndpointToOthers({ infrastructureCluster, controlPlane }: DesiredState): void {
+export function removeEmptyEndpoints({ infrastructureCluster, controlPlane }: DesiredState): void {
   for (const { object, contract } of [infrastructureCluster, controlPlane]) {
     const endpoint = readField(object, InfraClusterContract.controlPlaneEndpoint, contract)
     if (!endpoint) continue
@@ -186,7 +186,7 @@ function controlPlane(
     cluster.spec.controlPlaneRef?.name ?? generatedName(cluster, ofClass.naming?.template ?? DefaultName, 'controlPlane')
   const desired = clone(template, cluster, name, current.controlPlane?.object)
   const { object, contract } = desired
-  const write = ControlPlaneContract
+  const fields = ControlPlaneContract
 
   const labels = { ...ofClass.metadata?.labels, ...topology.metadata?.labels }
   const annotations = { ...ofClass.metadata?.annotations, ...topology.metadata?.annotations }
@@ -194,30 +194,30 @@ function controlPlane(
   object.metadata.labels = { ...object.metadata.labels, ...labels, ...owned }
   object.metadata.annotations = { ...object.metadata.annotations, ...annotations, ...clonedFrom(template) }
 
-  removeField(object, write.machineInfrastructureRef, contract)
+  removeField(object, fields.machineInfrastructureRef, contract)
   if (machineTemplate) {
-    const ofTemplate = readField(object, write.machineTemplateMetadata, contract)
-    writeField(object, write.machineTemplateMetadata, contract, {
+    const ofTemplate = readField(object, fields.machineTemplateMetadata, contract)
+    writeField(object, fields.machineTemplateMetadata, contract, {
       ...nonEmpty('labels', { ...ofTemplate?.labels, ...labels, ...owned }),
       ...nonEmpty('annotations', { ...ofTemplate?.annotations, ...annotations }),
     })
     writeMachineInfrastructureRef(desired, machineTemplate, current.controlPlane?.object)
   }
 
-  if (topology.replicas !== undefined) writeField(object, write.specReplicas, contract, topology.replicas)
-  if (topology.rollout?.after !== undefined) writeField(object, write.rolloutAfter, contract, topology.rollout.after)
+  if (topology.replicas !== undefined) writeField(object, fields.specReplicas, contract, topology.replicas)
+  if (topology.rollout?.after !== undefined) writeField(object, fields.rolloutAfter, contract, topology.rollout.after)
   const readinessGates = topology.readinessGates ?? ofClass.readinessGates
-  if (readinessGates) writeField(object, write.readinessGates, contract, draft(readinessGates))
+  if (readinessGates) writeField(object, fields.readinessGates, contract, draft(readinessGates))
   const taints = topology.taints ?? ofClass.taints
-  if (taints) writeField(object, write.taints, contract, draft(taints))
+  if (taints) writeField(object, fields.taints, contract, draft(taints))
   const deletion = { ...ofClass.deletion, ...topology.deletion }
   const timeouts = [
-    [write.nodeDrainTimeout, deletion.nodeDrainTimeoutSeconds],
-    [write.nodeVolumeDetachTimeout, deletion.nodeVolumeDetachTimeoutSeconds],
-    [write.nodeDeletionTimeout, deletion.nodeDeletionTimeoutSeconds],
+    [fields.nodeDrainTimeout, deletion.nodeDrainTimeoutSeconds],
+    [fields.nodeVolumeDetachTimeout, deletion.nodeVolumeDetachTimeoutSeconds],
+    [fields.nodeDeletionTimeout, deletion.nodeDeletionTimeoutSeconds],
   ] as const
   for (const [field, seconds] of timeouts) if (seconds !== undefined) writeSeconds(object, field, contract, seconds)
-  writeField(object, write.version, contract, version)
+  writeField(object, fields.version, contract, version)
   return desired
 }
 

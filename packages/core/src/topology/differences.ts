@@ -25,7 +25,7 @@ export function difference(desired: Input<UnknownObject>, current: KubeObject): 
   const applied = appliedFields(current, desired.apiVersion ?? current.apiVersion)
   const { metadata, apiVersion: _v, kind: _k, ...body } = desired
   const { metadata: currentMetadata, apiVersion: _cv, kind: _ck, ...currentBody } = current as UnknownObject
-  const { metadata: ownedMetadata, body: ownedBody } = split(applied?.fieldsV1 ?? {})
+  const { metadata: ownedMetadata, body: ownedBody } = splitMetadata(applied?.fieldsV1 ?? {})
   if (changes(body, currentBody, ownedBody)) return 'spec'
   const { labels, annotations, ownerReferences } = metadata
   const settable = { labels, annotations, ownerReferences }
@@ -44,7 +44,7 @@ const appliedFields = ({ metadata }: KubeObject, apiVersion: string): ManagedFie
 
 type Fields = Readonly<Record<string, unknown>>
 
-function split({ 'f:metadata': metadata, ...body }: Fields): { metadata: Fields; body: Fields } {
+function splitMetadata({ 'f:metadata': metadata, ...body }: Fields): { metadata: Fields; body: Fields } {
   return { metadata: fieldsOf(metadata), body }
 }
 const fieldsOf = (value: unknown): Fields => (isRecord(value) ? value : {})

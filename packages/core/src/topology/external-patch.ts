@@ -96,7 +96,7 @@ export function applyAnswer(
   if (!item) throw new Error('unable to find corresponding request item for patch')
   const patched = patchedDocument(item.document, patchType, Buffer.from(patch, 'base64').toString())
   if (!patched) return []
-  const { document, ignored } = takeOver(item.document, patched)
+  const { document, ignored } = copyPatchedParts(item.document, patched)
   item.document = document
   if (ignored.length === 0) return []
   return [
@@ -112,13 +112,16 @@ export const itemText = ({ document, holder }: Pick<PatchItem, 'holder' | 'docum
  * Copies patched spec, labels and annotations; other parts of a template cannot be patched. A part that a patch removes as a whole keeps
  * its value.
  */
-export function takeOver(document: UnknownObject, patched: UnknownObject): { document: UnknownObject; ignored: string[] } {
+export function copyPatchedParts(
+  document: UnknownObject,
+  patched: UnknownObject,
+): { document: UnknownObject; ignored: string[] } {
   const metadata: Record<string, unknown> = isRecord(patched.metadata) ? patched.metadata : {}
   const { labels, annotations } = metadata
-  const changed = (was: object, is: object, open: readonly string[], at: string): string[] =>
+  const changed = (was: object, is: object, patchable: readonly string[], at: string): string[] =>
     [...new Set([...Object.keys(was), ...Object.keys(is)])]
       .filter((name) => !equal((was as Record<string, unknown>)[name], (is as Record<string, unknown>)[name]))
-      .filter((name) => !open.includes(name) || (is as Record<string, unknown>)[name] === undefined)
+      .filter((name) => !patchable.includes(name) || (is as Record<string, unknown>)[name] === undefined)
       .map((name) => `${at}${name}`)
   return {
     document: {

@@ -21,7 +21,7 @@ import type { ReconcileContext } from '@capstan/controller'
 import { draft, type Input, keyOf, keyText, type Kind, type KubeObject, orAbsent, ownerReference, typeMeta } from '@capstan/kube'
 import type { Applier } from './apply.ts'
 import { difference, TopologyManager } from './differences.ts'
-import { ownerBy } from './desired-object.ts'
+import { existingOwnerOr } from './desired-object.ts'
 
 export type DesiredHealthCheck = Input<MachineHealthCheck> & { metadata: { name: string; namespace: string } }
 
@@ -36,7 +36,7 @@ export const isDefined = (of: HealthCheckParts | undefined): of is HealthCheckPa
   of?.checks !== undefined || of?.remediation !== undefined
 
 /** Returns the topology's health check as a whole, or else the class's; `undefined` when there is none or it is disabled. */
-function chosen(
+function effectiveHealthCheck(
   ofTopology: (HealthCheckParts & { readonly enabled?: boolean }) | undefined,
   ofClass: HealthCheckParts | undefined,
 ): HealthCheckParts | undefined {
@@ -52,7 +52,7 @@ export function controlPlaneHealthCheck(
   current: MachineHealthCheck | undefined,
 ): DesiredHealthCheck | undefined {
   if (!ofClass.machineInfrastructure) return undefined
-  const parts = chosen(topology.healthCheck, ofClass.healthCheck)
+  const parts = effectiveHealthCheck(topology.healthCheck, ofClass.healthCheck)
   return parts && healthCheck(cluster, name, { [MachineControlPlaneLabel]: '' }, parts, current)
 }
 
@@ -64,7 +64,7 @@ export function machineDeploymentHealthCheck(
   name: string,
   current: MachineHealthCheck | undefined,
 ): DesiredHealthCheck | undefined {
-  const parts = chosen(topology.healthCheck, ofClass.healthCheck)
+  const parts = effectiveHealthCheck(topology.healthCheck, ofClass.healthCheck)
   return parts && healthCheck(cluster, name, { [ClusterTopologyMachineDeploymentNameLabel]: topology.name }, parts, current)
 }
 
@@ -82,7 +82,7 @@ function healthCheck(
       name,
       namespace: cluster.metadata.namespace!,
       labels: { [ClusterTopologyOwnedLabel]: '' },
-      ownerReferences: [ownerBy(cluster, current, ownerReference(cluster, Cluster))],
+      ownerReferences: [existingOwnerOr(cluster, current, ownerReference(cluster, Cluster))],
     },
     spec: {
       clusterName: cluster.metadata.name,

@@ -3,7 +3,7 @@ import { HookFailed, type RuntimeClient } from '@capstan/extension'
 import { hours, minutes, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { withWaiting } from '../waiting-records.ts'
-import { blockingMessage, heldByAnnotation, LifecycleHooks } from './lifecycle-hooks.ts'
+import { blockingMessage, blockedByAnnotation, LifecycleHooks } from './lifecycle-hooks.ts'
 
 const aCluster = (annotations: Record<string, string> = {}): Cluster =>
   ({
@@ -134,7 +134,7 @@ describe('a blocking response', () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600, message: 'wait' }])
     const hooks = new LifecycleHooks(client, clock)
     const calls = async (cluster: Cluster, of = hooks) => {
-      of.honourRetry(cluster)
+      of.handleRetryRequest(cluster)
       const before = state.calls
       await of.call(BeforeClusterCreate, cluster, {}, context)
       return state.calls - before
@@ -145,7 +145,7 @@ describe('a blocking response', () => {
     expect([await calls(requested('again')), await calls(aCluster())]).toEqual([1, 0])
     expect([await calls(requested('again')), await calls(requested('again'))]).toEqual([1, 0])
     // Written again before this process has seen the Cluster without it.
-    hooks.retryRemoved(requested('again'))
+    hooks.retryRequestRemoved(requested('again'))
     expect([await calls(requested('again')), await calls(aCluster())]).toEqual([1, 0])
 
     // The record of an earlier process is valid, unless the retry request is still on the Cluster.
@@ -232,12 +232,12 @@ describe('a blocking response', () => {
     expect(callTimes).toEqual([0, 0.1, 1.1, 3.1, 7.1, 15.1, 31.1, 63.1, 127.1, 255.1])
     // A user's retry request overrides the record.
     const retried = aCluster({ 'runtime.capstan.dev/retry-hooks': 'now' })
-    hooks.honourRetry(retried)
+    hooks.handleRetryRequest(retried)
     await hooks.call(BeforeClusterCreate, retried, {}, context)
     expect(state.calls).toBe(11)
   })
 
-  test('is void when other handlers are registered, and when its extension has changed', async () => {
+  test('is dropped when other handlers are registered, and when its extension has changed', async () => {
     const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     const again: string[] = []
@@ -270,7 +270,7 @@ describe('a blocking response', () => {
     expect(again, 'the second change does not queue the Cluster again').toEqual(['demo'])
   })
 
-  test('is void when one of its extensions changes during the call', async () => {
+  test('is not cached when one of its extensions changes during the call', async () => {
     const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600 }])
     state.handlers = ['h.first', 'h.ext']
     const [called, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -302,7 +302,7 @@ describe('a blocking response', () => {
     expect(state.calls).toBe(2)
   })
 
-  test('of a failed call is not cached, names the handler, and is retried when the extension changes', async () => {
+  test('is not cached when the call fails: the failure names the handler, and the call is repeated when the extension changes', async () => {
     const { client, state, changed } = aRuntime([{}])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     const again: string[] = []
@@ -342,7 +342,7 @@ test.each([
   ['one', { [`${prefix}/a`]: '' }, `annotation ${prefix}/a is set`],
   ['two', { [`${prefix}/b`]: '', [`${prefix}/a`]: '' }, `annotations ${prefix}/a, ${prefix}/b are set`],
 ])('annotations defer an upgrade: %s', (_, annotations, message) => {
-  expect(heldByAnnotation(aCluster(annotations as Record<string, string>))?.message).toBe(message)
+  expect(blockedByAnnotation(aCluster(annotations as Record<string, string>))?.message).toBe(message)
 })
 
 test('lists blocking hooks by name, with their messages', () => {

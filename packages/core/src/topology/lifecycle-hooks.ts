@@ -27,7 +27,7 @@ export interface BlockingHook extends WaitingFor {
 export type FailedHook = Omit<WaitingFor, 'until'>
 
 export type HookAnswer =
-  /** `called`: false when no handler is registered. */
+  /** The upgrade, creation or deletion may proceed. `called`: false when no handler is registered. */
   | { readonly kind: 'go'; readonly hook: string; readonly called: boolean }
   | ({ readonly kind: 'blocked' } & BlockingHook)
   | ({ readonly kind: 'failed'; readonly error: unknown } & FailedHook)
@@ -73,10 +73,10 @@ interface ClusterState {
   readonly lookedFor: Set<string>
   /** The handlers of a hook are being determined, or could not be determined. */
   handlersUnknown: boolean
-  /** The call in progress: its response is void when an extension changes meanwhile. */
-  call?: { readonly handlers: readonly string[]; isVoid: boolean }
+  /** The call in progress: its response is not cached when an extension changes meanwhile. */
+  call?: { readonly handlers: readonly string[]; isOutdated: boolean }
   plan?: CachedPlan
-  /** The retry request that was last honoured; absent once its annotation is removed. */
+  /** The retry request that was last handled; absent once its annotation is removed. */
   retried?: string
   /** Records of an earlier process are older than a retry request. */
   ignoresRecords: boolean
@@ -119,7 +119,7 @@ export class LifecycleHooks {
         if (state.handlersUnknown) again(state.key)
         state.handlersUnknown = false
         if (state.call?.handlers.some(isOf)) {
-          state.call.isVoid = true
+          state.call.isOutdated = true
           again(state.key)
         }
         for (const [hook, { handlers }] of state.answers) {
@@ -142,12 +142,12 @@ export class LifecycleHooks {
   }
 
   /** Drops all cached responses for a Cluster when its retry annotation has a new value. The annotation stays until it is removed. */
-  honourRetry(cluster: Cluster): void {
+  handleRetryRequest(cluster: Cluster): void {
     const request = retryRequestOf(cluster)
     if (request === undefined && !this.#clusters.has(keyText(keyOf(cluster)))) return
     const state = this.#stateOf(cluster)
     if (request === state.retried) return
-    if (request === undefined) return this.retryRemoved(cluster)
+    if (request === undefined) return this.retryRequestRemoved(cluster)
     state.retried = request
     state.ignoresRecords = true
     state.answers.clear()
@@ -155,7 +155,7 @@ export class LifecycleHooks {
   }
 
   /** Called when the retry annotation was removed: from now on, an equal value is a new request. */
-  retryRemoved(cluster: Cluster): void {
+  retryRequestRemoved(cluster: Cluster): void {
     delete this.#stateOf(cluster).retried
   }
 
@@ -213,7 +213,7 @@ export class LifecycleHooks {
     const request = { ...input, cluster: clusterOnTheWire(cluster) } as unknown as CallInput<H>
     const blocking: string[] = []
     let last: string | undefined
-    const call: ClusterState['call'] = { handlers, isVoid: false }
+    const call: ClusterState['call'] = { handlers, isOutdated: false }
     state.call = call
     try {
       const options: CallAllOptions = {
@@ -233,7 +233,7 @@ export class LifecycleHooks {
       state.answers.delete(name)
       if (retryAfter <= 0) return { kind: 'go', hook: name, called: true }
       const answer = { message: response.message ?? '', handlers: blocking }
-      if (!call.isVoid) remember(retryAfter, answer)
+      if (!call.isOutdated) remember(retryAfter, answer)
       return { kind: 'blocked', hook: name, ...answer, until: now + retryAfter, question, retryAfter, called: true }
     } catch (error) {
       if (signal.aborted) throw error
@@ -350,7 +350,7 @@ const wasCalled = (error: unknown): boolean => !(error instanceof HookFailed && 
 const digest = (value: unknown): string => createHash('sha256').update(stableText(value)).digest('base64url')
 
 /** Annotations that block an upgrade as a hook would, without any extension. */
-export function heldByAnnotation({ metadata }: Cluster): BlockingHook | undefined {
+export function blockedByAnnotation({ metadata }: Cluster): BlockingHook | undefined {
   const names = Object.keys(metadata.annotations ?? {}).filter((name) =>
     name.startsWith(BeforeClusterUpgradeHookAnnotationPrefix),
   )

@@ -105,7 +105,7 @@ const setPools = (machinePools: Pools) =>
 const pools = async () => (await env.client.list(MachinePool, { namespace: 'default' })).items
 const poolOf = async (topologyName: string) =>
   (await pools()).find(({ metadata }) => metadata.labels?.['topology.cluster.x-k8s.io/pool-name'] === topologyName)!
-const reconciled = async () => {
+const topologyReconciled = async () => {
   const { status, reason, message } = getCondition(await env.client.get(Cluster, key('demo')), 'TopologyReconciled')!
   return `${status} ${reason}${message ? `: ${message.replaceAll(/demo-(\w+)-[a-z0-9]{5}/g, 'demo-$1')}` : ''}`
 }
@@ -126,7 +126,7 @@ test('a topology creates MachinePools from their class, with metadata, variables
       variables: { overrides },
     },
   ])
-  expect(await reconciled()).toBe('True ReconcileSucceeded')
+  expect(await topologyReconciled()).toBe('True ReconcileSucceeded')
   const pool = await poolOf('mp0')
   const { template } = pool.spec
   expect(pool).toMatchObject({
@@ -197,17 +197,17 @@ test('infrastructure and bootstrap config of a pool are changed in place; a pool
 
 test('pools upgrade after the control plane, one after the other, between the hooks of workers', async () => {
   const calls: string[] = []
-  const noted = (name: string) => () => void calls.push(name)
+  const recordCall = (name: string) => () => void calls.push(name)
   env = await planeEnv({
     shows: () => false,
     runtime: scriptedRuntime({
-      AfterControlPlaneUpgrade: noted('AfterControlPlaneUpgrade'),
+      AfterControlPlaneUpgrade: recordCall('AfterControlPlaneUpgrade'),
       BeforeWorkersUpgrade: ({ nth }) => {
         calls.push('BeforeWorkersUpgrade')
         return nth === 1 ? { wait: 20, message: 'not yet' } : undefined
       },
-      AfterWorkersUpgrade: noted('AfterWorkersUpgrade'),
-      AfterClusterUpgrade: noted('AfterClusterUpgrade'),
+      AfterWorkersUpgrade: recordCall('AfterWorkersUpgrade'),
+      AfterClusterUpgrade: recordCall('AfterClusterUpgrade'),
     }),
   })
   await aClass()
@@ -222,7 +222,7 @@ test('pools upgrade after the control plane, one after the other, between the ho
     await env.advance(seconds(1))
     const [first, other] = [await poolOf('mp0'), await poolOf('mp1')]
     versionsSeen.add(`${first.spec.template.spec.version} ${other.spec.template.spec.version} ${calls.at(-1)}`)
-    texts.add(await reconciled())
+    texts.add(await topologyReconciled())
   }
   expect([...versionsSeen]).toEqual([
     'v1.35.0 v1.35.0 BeforeWorkersUpgrade',
@@ -240,7 +240,7 @@ test('pools upgrade after the control plane, one after the other, between the ho
   expect([...texts]).toContain(
     'False ClusterUpgrading: Cluster is upgrading to v1.36.0\n  * MachinePool demo-mp0 upgrading to version v1.36.0\n  * MachinePool demo-mp1 pending upgrade to version v1.36.0',
   )
-  expect(await reconciled()).toBe('True ReconcileSucceeded')
+  expect(await topologyReconciled()).toBe('True ReconcileSucceeded')
   expect(await nodeVersions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
@@ -254,7 +254,7 @@ test('a pool with defer-upgrade is upgraded after the annotation is removed; mea
   ])
   await upgrade('v1.36.0')
   await env.advance(minutes(2))
-  expect(await reconciled()).toBe(
+  expect(await topologyReconciled()).toBe(
     'False MachinePoolsUpgradeDeferred: Cluster is upgrading to v1.36.0\n  * MachinePool demo-mp0 upgrade to version v1.36.0 deferred using topology.cluster.x-k8s.io/defer-upgrade or hold-upgrade-sequence annotations',
   )
   expect((await poolOf('mp1')).spec.template.spec.version).toBe('v1.36.0')
@@ -271,6 +271,6 @@ test('a pool with defer-upgrade is upgraded after the annotation is removed; mea
     { class: 'worker', name: 'mp1', replicas: 1 },
   ])
   await env.advance(minutes(2))
-  expect(await reconciled()).toBe('True ReconcileSucceeded')
+  expect(await topologyReconciled()).toBe('True ReconcileSucceeded')
   expect(await nodeVersions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })

@@ -143,7 +143,7 @@ function documentOf({ object, contract }: External, { object: desired }: Desired
   const document = draft(object)
   const { labels, annotations = {} } = desired.metadata
   // Never empty: desired objects have annotations with the template from which they are created.
-  const visible = Object.entries(annotations).filter(([name]) => !repeating.includes(name))
+  const visible = Object.entries(annotations).filter(([name]) => !hiddenAnnotationNames.includes(name))
   const metadata = { ...(labels ? { labels: { ...labels } } : {}), annotations: Object.fromEntries(visible) }
   delete document.metadata.managedFields
   if (isTemplate) document.metadata = { ...document.metadata, ...metadata }
@@ -151,4 +151,4 @@ function documentOf({ object, contract }: External, { object: desired }: Desired
   return document
 }
 
-const repeating = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]
+const hiddenAnnotationNames = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]

@@ -22,7 +22,7 @@ import type { Blueprint } from './blueprint.ts'
 import { clusterBuiltins } from './builtin-variables.ts'
 import type { DesiredObject } from './desired-object.ts'
 import type { DesiredState } from './desired-state.ts'
-import { applyExternalPatch, takeOver, validateTopology } from './external-patch.ts'
+import { applyExternalPatch, copyPatchedParts, validateTopology } from './external-patch.ts'
 import type { CallContext } from './lifecycle-hooks.ts'
 import { isEnabled, patchOperations } from './inline-patch.ts'
 import { type PatchItem, patchItems, Template } from './patch-items.ts'
@@ -65,7 +65,7 @@ export async function applyPatches(
       const patched = attempt(`failed to apply patches for patch ${JSON.stringify(patch.name)}`, () =>
         applyOperations(item.document, operations),
       )
-      if (operations.length > 0) item.document = takeOver(item.document, patched).document
+      if (operations.length > 0) item.document = copyPatchedParts(item.document, patched).document
     }
   }
   for (const patch of patches) {
@@ -98,7 +98,7 @@ function copyBack({ role, desired, unpatched, document, contract, isTemplate }: 
     if (metadata) writeField(object, Template.metadata, contract, draft(metadata))
     return []
   }
-  const kept = role.kind === 'controlPlane' ? ownFields(object) : []
+  const kept = role.kind === 'controlPlane' ? coreFieldRestorers(object) : []
   if (metadata) setMetadata(object.metadata, metadata)
   if (spec) object['spec'] = draft(spec)
   const before = { spec: readField(unpatched, Template.spec, contract) ?? {} }
@@ -128,7 +128,7 @@ const pick = (map: Record<string, string> = {}, names: readonly string[]): Recor
  * Fields of a control plane that core sets, in each contract version: patches cannot change them. Each function restores one, and returns
  * its path when a patch has changed it.
  */
-function ownFields(object: DesiredObject['object']): ((before: object) => string | undefined)[] {
+function coreFieldRestorers(object: DesiredObject['object']): ((before: object) => string | undefined)[] {
   return ContractVersions.flatMap((contract) =>
     coreFields.map((field) => {
       const value = readField(object, field, contract)

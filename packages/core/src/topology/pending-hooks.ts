@@ -24,15 +24,15 @@ interface ClusterPatch {
 export function clusterPatch(cluster: Cluster, change: ClusterChange): ClusterPatch | undefined {
   const pending = pendingHooksText(cluster, change)
   const { annotations: nowAnnotations, labels: nowLabels } = cluster.metadata
-  const annotations = differing(nowAnnotations, { ...change.annotations, [PendingHooksAnnotation]: pending })
-  const labels = differing(nowLabels, change.labels)
-  const spec = differing(cluster.spec, change.spec)
+  const annotations = changedEntries(nowAnnotations, { ...change.annotations, [PendingHooksAnnotation]: pending })
+  const labels = changedEntries(nowLabels, change.labels)
+  const spec = changedEntries(cluster.spec, change.spec)
   const metadata = { ...(annotations && { annotations }), ...(labels && { labels }) }
   if (Object.keys(metadata).length === 0 && !spec) return undefined
   return { metadata, ...(spec && { spec }) }
 }
 
-function differing<V>(now: object = {}, wanted: Readonly<Record<string, V>> = {}): Record<string, V> | undefined {
+function changedEntries<V>(now: object = {}, wanted: Readonly<Record<string, V>> = {}): Record<string, V> | undefined {
   const different = Object.entries(wanted).filter(
     ([name, value]) => !equal((now as Record<string, unknown>)[name] ?? null, value),
   )

@@ -50,7 +50,7 @@ import { type Blueprint, NotReadyYet, observeBlueprint, observeClass } from './b
 import { type CurrentState, observeCurrentState } from './current-state.ts'
 import { refToDesired } from './desired-object.ts'
 import { applyHealthCheck } from './health-checks.ts'
-import { type DesiredState, desiredState, type DesiredVersions, leaveEndpointToOthers } from './desired-state.ts'
+import { type DesiredState, desiredState, type DesiredVersions, removeEmptyEndpoints } from './desired-state.ts'
 import { TopologyScope, type TopologyMemory } from './scope.ts'
 import { applyPatches } from './patches.ts'
 import { legacyTopologyReconciled, topologyReconciled } from './topology-reconciled.ts'
@@ -68,7 +68,7 @@ export async function reconcileTopology(key: ObjectKey, context: ReconcileContex
   if (!paused && !memory.hooks.ready) return requeue(seconds(1), 'Runtime Extensions are still being discovered')
 
   const scope = new TopologyScope(cluster, context, memory)
-  if (!paused) memory.hooks.honourRetry(cluster)
+  if (!paused) memory.hooks.handleRetryRequest(cluster)
   let error: unknown
   try {
     if (isDeleting(cluster) && !paused) await allowDeletion(scope)
@@ -138,7 +138,7 @@ async function patchedState(
   const desired = withTerminalErrors(() => desiredState(cluster, blueprint, current, versions))
   const extensions = { runtime: memory.runtime, context }
   reportIgnored(scope, await applyPatches(cluster, blueprint, desired, extensions))
-  leaveEndpointToOthers(desired)
+  removeEmptyEndpoints(desired)
   return desired
 }
 
@@ -176,7 +176,7 @@ async function applyState(
   }
   // A step that was interrupted at its start stays recorded until it is repeated.
   const step = startWasInterrupted(facts) ? facts.step : controlPlane.version
-  await connectCluster(scope, desired, { step, controlPlaneExists: failure === undefined })
+  await writeReferences(scope, desired, { step, controlPlaneExists: failure === undefined })
   if (failure !== undefined) throw failure
   await applyMachineDeployments(applier, desired, current, workers)
   await applyMachinePools(applier, desired, current, pools)
@@ -186,7 +186,7 @@ async function applyState(
  * Writes the Cluster's references to the created objects; objects not created yet are not referenced. During an upgrade the annotation
  * upgrade-step allows MachineSets and control planes to create Machines of the control plane's version.
  */
-async function connectCluster(
+async function writeReferences(
   scope: TopologyScope,
   { infrastructureCluster, controlPlane }: DesiredState,
   { step, controlPlaneExists }: { readonly step: string | undefined; readonly controlPlaneExists: boolean },
@@ -208,7 +208,7 @@ async function connectCluster(
   scope.context.events.event(cluster, 'Normal', 'TopologyUpdate', `Updated Cluster ${name}`)
 }
 
-/** Reports the condition and the plan of an upgrade. Removes the retry request with which the reconcile began, if it was honoured. */
+/** Reports the condition and the plan of an upgrade. Removes the retry request with which the reconcile began, if it was handled. */
 async function report(scope: TopologyScope, paused: boolean, error: unknown, request: string | undefined): Promise<void> {
   const { context, memory, blocking, upgrade, plan } = scope
   let before = scope.cluster
@@ -216,9 +216,9 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
   // A reconcile that failed before it reached a hook does not know whether that hook still blocks.
   const mayBlock = (hook: string) => error !== undefined && !isDeleting(before) && !scope.notBlocking.has(hook)
   const annotations = paused ? before.metadata.annotations : withWaiting(before, waiting, context.clock.now(), mayBlock)
-  if (!paused && request !== undefined && request === retryRequestOf(before) && isHonoured(scope, error)) {
+  if (!paused && request !== undefined && request === retryRequestOf(before) && isRetryHandled(scope, error)) {
     const removal = await removeRetryRequest(context.client, before, context.signal, annotations?.[WaitingHooksAnnotation])
-    if (removal.removed) memory.hooks.retryRemoved(before)
+    if (removal.removed) memory.hooks.retryRequestRemoved(before)
     before = removal.cluster
   }
   const after = draft(before)
@@ -253,10 +253,10 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
 }
 
 /**
- * A retry request is honoured once a reconcile has called every hook that has a record, or found that it does not block. A failed call
+ * A retry request is handled once a reconcile has called every hook that has a record, or found that it does not block. A failed call
  * counts as a call.
  */
-function isHonoured({ cluster, failed, notBlocking, blocking }: TopologyScope, error: unknown): boolean {
+function isRetryHandled({ cluster, failed, notBlocking, blocking }: TopologyScope, error: unknown): boolean {
   if (error === undefined) return true
   const reached = [failed, ...blocking].map((one) => one?.hook)
   return failed !== undefined && waitingHooks(cluster).every(({ hook }) => reached.includes(hook) || notBlocking.has(hook))

@@ -97,10 +97,10 @@ async function templatesInUse(object: Owner, { client, signal }: ReconcileContex
   const { namespace, labels, uid } = object.metadata
   const topologyName = labels?.[ClusterTopologyMachineDeploymentNameLabel] ?? ''
   const labelSelector = `${ClusterNameLabel}=${object.spec.clusterName},${ClusterTopologyMachineDeploymentNameLabel}=${topologyName}`
-  const within = { namespace: namespace!, labelSelector, signal }
-  const [deployments, sets] = await Promise.all([client.list(MachineDeployment, within), client.list(MachineSet, within)])
-  const living = [...deployments.items, ...sets.items].filter((one) => one.metadata.uid !== uid && !isDeleting(one))
-  return new Set(living.flatMap((one) => templatesOf(one).map(refText)))
+  const options = { namespace: namespace!, labelSelector, signal }
+  const [deployments, sets] = await Promise.all([client.list(MachineDeployment, options), client.list(MachineSet, options)])
+  const others = [...deployments.items, ...sets.items].filter((one) => one.metadata.uid !== uid && !isDeleting(one))
+  return new Set(others.flatMap((one) => templatesOf(one).map(refText)))
 }
 
 function templatesOf({ spec }: Owner): ContractRef[] {

@@ -26,7 +26,7 @@ const blocking = [{ hook: 'BeforeClusterDelete', message: 'backup', retryAfter: 
 
 describe('TopologyReconciled', () => {
   test.each([
-    ['settled', {}, 'True ReconcileSucceeded'],
+    ['reconciled', {}, 'True ReconcileSucceeded'],
     [
       'paused by spec',
       { paused: true, cluster: aCluster({ spec: { paused: true } }) },
@@ -117,7 +117,7 @@ describe('the message of an upgrade', () => {
       'MachineDeployments a, b, c, ... (2 more) pending upgrade to version v1.35.0',
     ],
     [
-      'only deferred ones are left',
+      'only deferred MachineDeployments are left',
       { controlPlane: { ...stable, version: 'v1.35.0' }, workers: [worker('a', { state: 'deferred' })] },
       'MachineDeploymentsUpgradeDeferred',
       'MachineDeployment a upgrade to version v1.35.0 deferred using defer-upgrade or hold-upgrade-sequence annotations',
@@ -149,7 +149,7 @@ describe('the message of an upgrade', () => {
       'MachinePool a upgrade to version v1.35.0 deferred using topology.cluster.x-k8s.io/defer-upgrade or hold-upgrade-sequence annotations',
     ],
     [
-      'a new one waits for the control plane',
+      'a new MachineDeployment waits for the control plane',
       {
         controlPlane: { ...stable, state: 'upgrading', version: 'v1.35.0' },
         workers: [worker('', { name: 'md-1', state: 'pendingCreate' })],

@@ -48,7 +48,7 @@ export function topologyReconciled(report: TopologyReport): NewCondition {
     if (blocking.length === 0) return condition.true('ReconcileSucceeded')
     return condition.false('ClusterCreating', blockingMessage(blocking, 'Cluster topology creation'))
   }
-  if (upgrade && (report.upgradePending || isMoving(upgrade))) return upgrading(cluster, upgrade, blocking)
+  if (upgrade && (report.upgradePending || isUpgrading(upgrade))) return upgrading(cluster, upgrade, blocking)
   return condition.true('ReconcileSucceeded')
 }
 
@@ -60,7 +60,7 @@ export function legacyTopologyReconciled({ type, status, reason, message }: NewC
     : legacyFalse(type, reason, 'Info', message)
 }
 
-const isMoving = ({ controlPlane, workers, pools }: UpgradeReport): boolean =>
+const isUpgrading = ({ controlPlane, workers, pools }: UpgradeReport): boolean =>
   controlPlane.pending ||
   controlPlane.state === 'starting' ||
   controlPlane.state === 'upgrading' ||
@@ -69,12 +69,12 @@ const isMoving = ({ controlPlane, workers, pools }: UpgradeReport): boolean =>
 function upgrading(cluster: Cluster, report: UpgradeReport, blocking: readonly BlockingHook[]): NewCondition {
   const { controlPlane, controlPlaneKind, plan } = report
   const lines = [`Cluster is upgrading to ${cluster.spec.topology?.version}`]
-  const controlPlaneMoves = controlPlane.state === 'starting' || controlPlane.state === 'upgrading'
+  const isControlPlaneUpgrading = controlPlane.state === 'starting' || controlPlane.state === 'upgrading'
 
   if (blocking.length > 0) lines.push(blockingMessage(blocking, 'upgrade'))
-  if (controlPlaneMoves) {
+  if (isControlPlaneUpgrading) {
     lines.push(
-      `${controlPlaneKind} upgrading to version ${controlPlane.version}${stillAhead(plan.controlPlane, controlPlane.version)}`,
+      `${controlPlaneKind} upgrading to version ${controlPlane.version}${pendingStepsText(plan.controlPlane, controlPlane.version)}`,
     )
   } else if (plan.controlPlane.length > 0) {
     lines.push(`${controlPlaneKind} pending upgrade to version ${plan.controlPlane.join(', ')}`)
@@ -83,7 +83,7 @@ function upgrading(cluster: Cluster, report: UpgradeReport, blocking: readonly B
   const pools = linesOf('MachinePool', report.pools, report)
   appendAll(lines, deployments.lines, pools.lines)
   const reason =
-    blocking.length > 0 || controlPlaneMoves
+    blocking.length > 0 || isControlPlaneUpgrading
       ? 'ClusterUpgrading'
       : deployments.isDeferredOnly
         ? 'MachineDeploymentsUpgradeDeferred'
@@ -101,23 +101,23 @@ function linesOf(
 ): { readonly lines: string[]; readonly isDeferredOnly: boolean } {
   const lines: string[] = []
   // A MachineDeployment that is upgrading is not listed as deferred or pending, even if it is deferred or pending for a later version.
-  const moving = namesOf(workers.filter((worker) => worker.upgrading))
+  const upgradingNames = namesOf(workers.filter((worker) => worker.upgrading))
   const deferred = namesOf(workers.filter((worker) => !worker.upgrading && worker.state === 'deferred'))
   const pending = namesOf(workers.filter((worker) => !worker.upgrading && worker.state === 'pending'))
   const uncreated = workers.filter((worker) => worker.state === 'pendingCreate').map((worker) => worker.name)
-  if (moving.length > 0) {
-    lines.push(`${listed(kind, moving)} upgrading to version ${version}${stillAhead(plan.workers, version)}`)
+  if (upgradingNames.length > 0) {
+    lines.push(`${nameList(kind, upgradingNames)} upgrading to version ${version}${pendingStepsText(plan.workers, version)}`)
   }
   if (pending.length > 0 && plan.workers.length > 0) {
-    lines.push(`${listed(kind, pending)} pending upgrade to version ${plan.workers.join(', ')}`)
+    lines.push(`${nameList(kind, pending)} pending upgrade to version ${plan.workers.join(', ')}`)
   }
   if (deferred.length > 0) {
-    lines.push(`${listed(kind, deferred)} upgrade to version ${version} deferred using ${deferAnnotations[kind]} annotations`)
+    lines.push(`${nameList(kind, deferred)} upgrade to version ${version} deferred using ${deferAnnotations[kind]} annotations`)
   }
   if (uncreated.length > 0) {
-    lines.push(`${listed(kind, uncreated)} creation deferred while control plane upgrade is in progress`)
+    lines.push(`${nameList(kind, uncreated)} creation deferred while control plane upgrade is in progress`)
   }
-  return { lines, isDeferredOnly: deferred.length > 0 && moving.length === 0 && pending.length === 0 }
+  return { lines, isDeferredOnly: deferred.length > 0 && upgradingNames.length === 0 && pending.length === 0 }
 }
 
 /** Annotations that defer an upgrade, as upstream's messages name them. */
@@ -128,13 +128,13 @@ const deferAnnotations = {
 
 const namesOf = (workers: readonly { readonly objectName: string }[]): string[] => workers.map((worker) => worker.objectName)
 
-function stillAhead(plan: readonly string[], version: string): string {
+function pendingStepsText(plan: readonly string[], version: string): string {
   const ahead = plan.filter((step) => step !== version)
   return ahead.length === 0 ? '' : ` (${ahead.join(', ')} pending)`
 }
 
 /** `MachineDeployment a`, `MachineDeployments a, b, c, ... (2 more)`. */
-function listed(kind: string, names: readonly string[]): string {
+function nameList(kind: string, names: readonly string[]): string {
   const sorted = [...names].sort()
   if (sorted.length === 1) return `${kind} ${sorted[0]}`
   return `${kind}s ${shortList(sorted, 3)}`

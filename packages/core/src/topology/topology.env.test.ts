@@ -218,7 +218,7 @@ async function createCluster(world: World, more: object = {}) {
 }
 
 /** Reports infrastructure and control plane as ready, as the Cluster controller would. */
-async function comeUp(world: World, version = 'v1.34.0') {
+async function becomeReady(world: World, version = 'v1.34.0') {
   await world.reportControlPlane(version)
   const condition = {
     type: 'ControlPlaneInitialized',
@@ -272,7 +272,7 @@ describe('creation', () => {
       { template: { spec: { disk: 1, size: 'm' } } },
     ])
 
-    await comeUp(world)
+    await becomeReady(world)
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
   })
 
@@ -380,13 +380,13 @@ describe('creation', () => {
     await createClass(world)
     await createCluster(world)
     expect(world.runtime.trace).toEqual([])
-    await comeUp(world)
+    await becomeReady(world)
     await world.advance(minutes(10))
     expect(world.runtime.trace).toEqual(['AfterControlPlaneInitialized'])
     expect((await world.cluster()).metadata.annotations?.['runtime.cluster.x-k8s.io/pending-hooks']).toBeUndefined()
   })
 
-  test('AfterControlPlaneInitialized is called once, even when its mark cannot be removed at once', async () => {
+  test('AfterControlPlaneInitialized is called once, even when its pending hook cannot be removed at once', async () => {
     const runtime = aRuntime()
     runtime.all('AfterControlPlaneInitialized')
     let failures = 0
@@ -402,7 +402,7 @@ describe('creation', () => {
     const world = await aWorld({ runtime, between })
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     await world.advance(minutes(5))
     expect(failures).toBe(3)
     expect(runtime.trace).toEqual(['AfterControlPlaneInitialized'])
@@ -418,7 +418,7 @@ describe('creation', () => {
     })
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     expect(await world.reconciled()).toBe(
       'False ReconcileFailed: error reconciling the Cluster topology: failed to call extension handlers',
     )
@@ -433,7 +433,7 @@ describe('creation', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     const { revision } = world.store
     await world.advance(minutes(30))
     expect(world.store.revision).toBe(revision)
@@ -452,7 +452,7 @@ describe('reports why an object cannot be created, and creates it later', () => 
       'spec.topology.class: Internal error: ClusterClass default/quick not found',
     )
     await createClass(world)
-    await comeUp(world)
+    await becomeReady(world)
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
   })
 
@@ -505,14 +505,14 @@ describe('reports why an object cannot be created, and creates it later', () => 
   })
 })
 
-test('MachineHealthChecks follow the class and the topology', async () => {
+test('MachineHealthChecks are created, updated and deleted as the class and the topology define them', async () => {
   const world = await aWorld()
   const checks = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 300 }] }
   const [workers] = classSpec.workers!.machineDeployments!
   const healthCheck = { checks, remediation: { maxInFlight: 1, triggerIf: { unhealthyLessThanOrEqualTo: '40%' } } }
   await createClass(world, { ...classSpec, workers: { machineDeployments: [{ ...workers!, healthCheck }] } })
   await createCluster(world)
-  await comeUp(world)
+  await becomeReady(world)
   const [name] = await world.names(MachineDeployment as never)
   const found = await world.client.get(MachineHealthCheck, { namespace: 'default', name: name! })
   expect(found).toMatchObject({
@@ -553,7 +553,7 @@ describe('an upgrade', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     world.runtime.on('BeforeClusterUpgrade', () => {
       throw new Error('gone for lunch')
     })
@@ -566,7 +566,7 @@ describe('an upgrade', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     const [before, between, after] = ['BeforeClusterUpgrade', 'AfterControlPlaneUpgrade', 'AfterClusterUpgrade'].map((name) =>
       hook(world, name),
     )
@@ -626,7 +626,7 @@ describe('an upgrade', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     const step = async () => {
       const annotations = (await world.cluster()).metadata.annotations ?? {}
       return [
@@ -652,7 +652,7 @@ describe('an upgrade', () => {
       const world = await aWorld()
       await createClass(world)
       await createCluster(world)
-      await comeUp(world)
+      await becomeReady(world)
       world.runtime.all(...SixHooks)
       const state = hook(world, name)
       const setVersion = (version: string, annotations: object = {}) =>
@@ -671,7 +671,7 @@ describe('an upgrade', () => {
       ['BeforeControlPlaneUpgrade', stillBlocking],
       ['AfterControlPlaneUpgrade', stillBlocking],
       ['AfterClusterUpgrade', stillBlocking],
-    ])('is rejected, as upstream does: %s', async (name, why) => {
+    ])('is rejected, as by upstream: %s', async (name, why) => {
       const { world, setVersion } = await waitingFor(name)
       await expect(setVersion('v1.36.0')).rejects.toThrow(why)
       await expect(setVersion('v1.34.0')).rejects.toThrow('version cannot be decreased from "1.35.0" to "1.34.0"')
@@ -735,7 +735,7 @@ describe('an upgrade', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     const pending: string[] = []
     for (const name of ['BeforeControlPlaneUpgrade', 'AfterControlPlaneUpgrade', 'AfterWorkersUpgrade', 'AfterClusterUpgrade'])
       world.runtime.on(name, ({ cluster }) => {
@@ -760,7 +760,7 @@ describe('an upgrade', () => {
     world.runtime.all(...SixHooks)
     await createClass(world, { ...classSpec, kubernetesVersions: ['v1.34.0', 'v1.35.1', 'v1.36.2'] })
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     const versions = async () => [
       ((await world.only(DevControlPlane))['spec'] as { version: string }).version,
       ((await world.only(MachineDeployment as never)) as unknown as MachineDeployment).spec.template.spec.version,
@@ -796,7 +796,7 @@ describe('an upgrade', () => {
     })
     await createClass(world, { ...classSpec, upgrade: { external: { generateUpgradePlanExtension: 'plan.test' } } })
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.36.2' } } })
     await world.reportControlPlane('v1.35.1')
     await world.reportControlPlane('v1.36.2')
@@ -829,7 +829,7 @@ describe('an upgrade', () => {
     })
     await createClass(world, { ...classSpec, upgrade: { external: { generateUpgradePlanExtension: 'plan.test' } } })
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
     expect(await world.reconciled()).toBe(
       'False ReconcileFailed: error computing the desired state of the Cluster topology: failed to get upgrade plan from extension: no map',
@@ -849,7 +849,7 @@ describe('an upgrade', () => {
     world.runtime.on('GenerateUpgradePlan', () => ({ controlPlaneUpgrades: [{ version: 'v1.36.2' }] }))
     await createClass(world, { ...classSpec, upgrade: { external: { generateUpgradePlanExtension: 'plan.test' } } })
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.36.2' } } })
     expect(await world.reconciled()).toBe(
       'False ReconcileFailed: error computing the desired state of the Cluster topology: ' +
@@ -865,7 +865,7 @@ describe('an upgrade', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     await expect(world.patch(Cluster, 'demo', { spec: { topology: { version } } })).rejects.toThrow(message)
   })
 })
@@ -875,7 +875,7 @@ describe('changes', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     const before = await world.names(DevMachineTemplate)
     await world.patch(Cluster, 'demo', { spec: { topology: { variables: [{ name: 'size', value: 'xl' }] } } })
 
@@ -903,7 +903,7 @@ describe('changes', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     await world.patch(DevMachineTemplate, 'quick', { spec: { template: { spec: { disk: 2 } } } })
     const { spec } = (await world.only(MachineDeployment as never)) as unknown as MachineDeployment
     const { name } = spec.template.spec.infrastructureRef
@@ -915,7 +915,7 @@ describe('changes', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     const since = async () => getCondition((await world.cluster()) as never, 'TopologyReconciled')?.lastTransitionTime
     const before = await since()
     await world.advance(minutes(1))
@@ -928,7 +928,7 @@ describe('changes', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     const templateRef = { ...classSpec.infrastructure.templateRef, name: 'gone' }
     await world.patch(ClusterClass, 'quick', { spec: { infrastructure: { templateRef } } })
     expect(await world.reconciled()).toBe(
@@ -940,7 +940,7 @@ describe('changes', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     const before = await world.names(DevMachineTemplate)
     await world.patch(DevMachineTemplate, 'quick', { metadata: { labels: { shelf: '2' } } })
     await world.patch(Cluster, 'demo', { spec: { topology: { controlPlane: { metadata: { labels: { tier: 'gold' } } } } } })
@@ -954,7 +954,7 @@ describe('changes', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     const { name } = (await world.only(DevCluster)).metadata
     await world.patch(DevCluster, name, { spec: { region: 'y', controlPlaneEndpoint: { host: '10.0.0.1', port: 6443 } } })
     expect((await world.only(DevCluster))['spec']).toEqual({
@@ -967,7 +967,7 @@ describe('changes', () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
-    await comeUp(world)
+    await becomeReady(world)
     await world.client.patch(
       Cluster,
       { namespace: 'default', name: 'demo' },
@@ -990,7 +990,7 @@ test('deletion waits for BeforeClusterDelete', async () => {
     spec: { topology: topology() },
   } as never)
   await world.settle()
-  await comeUp(world)
+  await becomeReady(world)
   await world.client.delete(Cluster, { namespace: 'default', name: 'demo' })
   await world.settle()
   expect(await world.reconciled()).toBe(
@@ -1105,7 +1105,7 @@ describe('a stale copy of the Cluster', () => {
     await createCluster(world)
     await world.reportControlPlane('v1.34.0')
     const { status, ...rest } = await world.cluster()
-    await comeUp(world)
+    await becomeReady(world)
     const initialized = { ...rest, status: { ...status, conditions: (await world.cluster()).status!.conditions! } }
     expect(initialized.metadata.annotations).toMatchObject({
       'runtime.cluster.x-k8s.io/pending-hooks': 'AfterControlPlaneInitialized',
@@ -1135,7 +1135,7 @@ describe('a stop between any two writes leads to the same result', () => {
   }
 
   /** Creates, starts, resizes and upgrades a cluster; continues in a second process when the first was stopped. */
-  async function live(writes: number) {
+  async function runLifecycle(writes: number) {
     const [store, clock, runtime] = [memoryStore(), new VirtualClock(), aRuntime()]
     runtime.all(...SixHooks)
     const { state, between } = stopAfter(writes)
@@ -1156,7 +1156,7 @@ describe('a stop between any two writes leads to the same result', () => {
     await proceed()
     await world.create(Cluster, 'demo', { spec: { topology: topology() } })
     await proceed()
-    await comeUp(world)
+    await becomeReady(world)
     await proceed()
     await world.patch(Cluster, 'demo', { spec: { topology: { variables: [{ name: 'size', value: 'xl' }] } } })
     await proceed()
@@ -1177,13 +1177,13 @@ describe('a stop between any two writes leads to the same result', () => {
   }
 
   test('no object is created twice, and no hook is skipped', async () => {
-    const undisturbed = await live(10_000)
+    const undisturbed = await runLifecycle(10_000)
     expect(undisturbed.reconciled).toBe('True ReconcileSucceeded')
     const hooks = SixHooks.slice(0, 5)
     expect(undisturbed.trace.map((line) => line.split(' ')[0])).toEqual(hooks)
 
     for (let writes = 0; ; writes++) {
-      const { reconciled, trace, inventory: found, unowned, wasStopped } = await live(writes)
+      const { reconciled, trace, inventory: found, unowned, wasStopped } = await runLifecycle(writes)
       if (!wasStopped) break
       const at = `stopped after ${writes} writes`
       expect(`${at}: ${reconciled}`).toBe(`${at}: True ReconcileSucceeded`)
@@ -1242,7 +1242,7 @@ describe('patches of extensions', () => {
         merge(itemOf(request, 'DevConfigTemplate'), {}),
       ],
     }))
-    await comeUp(world)
+    await becomeReady(world)
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
     const [first] = requests
     expect(first!.items.map(({ object, holderReference: { kind, fieldPath } }) => `${object.kind} ${kind} ${fieldPath}`)).toEqual(
@@ -1283,7 +1283,7 @@ describe('patches of extensions', () => {
         }),
       ],
     }))
-    await comeUp(world)
+    await becomeReady(world)
     expect(await world.only(DevControlPlane)).toMatchObject({ spec: { version: 'v1.34.0', replicas: 1 } })
     const { items } = await world.client.list(Event, { namespace: 'default' })
     const events = items.filter(({ reason }) => reason === 'PatchPartsIgnored')

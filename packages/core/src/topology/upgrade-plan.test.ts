@@ -11,7 +11,7 @@ describe('upgrade plan', () => {
     ['workers that lag behind', 'v1.34.1', 'v1.34.1', ['v1.33.2', 'v1.34.1'], [], [], ['v1.34.1']],
     ['no workers, no plan for them', 'v1.34.1', 'v1.33.2', [], [], ['v1.34.1'], []],
     [
-      'a chain takes the last version of each minor',
+      'an upgrade over several minors uses the last known version of each',
       'v1.33.0',
       'v1.30.0',
       ['v1.30.0'],
@@ -21,7 +21,7 @@ describe('upgrade plan', () => {
     ],
     ['an upgrade to another patch version takes one step', 'v1.30.4', 'v1.30.0', [], chain, ['v1.30.4'], []],
     [
-      'workers stop every third minor',
+      'workers upgrade three minors at a time',
       'v1.35.0',
       'v1.30.0',
       ['v1.30.0'],
@@ -95,7 +95,7 @@ describe('a plan of an extension', () => {
     expect(() => upgradePlan({ ...from, given: { controlPlane: steps, workers: [], ...given } })).toThrow(message),
   )
 
-  test('has no steps for workers when there are none', () =>
+  test('is rejected when it has steps for workers, but there are none', () =>
     expect(() => upgradePlan({ ...from, workers: [], given: { controlPlane: steps, workers: ['v1.36.0'] } })).toThrow(
       'invalid worker upgrade plan; there are no workers or workers already at the desired version',
     ))

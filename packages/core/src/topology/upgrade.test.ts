@@ -23,8 +23,8 @@ const facts = (more: Partial<UpgradeFacts> = {}): UpgradeFacts => ({
 const done = { controlPlane: [], workers: ['v1.34.1'] }
 const started = new Set(['AfterClusterUpgrade', 'AfterControlPlaneUpgrade'])
 
-const clusterGoes = new Map([['BeforeClusterUpgrade', 'go']])
-const stepGoes = new Map([...clusterGoes, ['BeforeControlPlaneUpgrade', 'go']])
+const clusterAllowed = new Map([['BeforeClusterUpgrade', 'go']])
+const stepAllowed = new Map([...clusterAllowed, ['BeforeControlPlaneUpgrade', 'go']])
 
 describe('the control plane version', () => {
   test.each([
@@ -41,13 +41,13 @@ describe('the control plane version', () => {
     ],
     ['an upgrade begins with BeforeClusterUpgrade', {}, 'call BeforeClusterUpgrade'],
     ['a blocking response delays the upgrade', { answers: new Map([['BeforeClusterUpgrade', 'blocked']]) }, 'v1.33.2 pending'],
-    ['a non-blocking response leads to the hook of the step', { answers: clusterGoes }, 'call BeforeControlPlaneUpgrade'],
+    ['a non-blocking response leads to the hook of the step', { answers: clusterAllowed }, 'call BeforeControlPlaneUpgrade'],
     [
       'a blocking response delays the step',
-      { answers: new Map([...clusterGoes, ['BeforeControlPlaneUpgrade', 'blocked']]) },
+      { answers: new Map([...clusterAllowed, ['BeforeControlPlaneUpgrade', 'blocked']]) },
       'v1.33.2 pending',
     ],
-    ['a non-blocking response starts the step', { answers: stepGoes }, 'v1.34.1 starting'],
+    ['a non-blocking response starts the step', { answers: stepAllowed }, 'v1.34.1 starting'],
     ['calls no hook while workers are upgrading', { anyWorkerUpgrading: true }, 'v1.33.2 pending'],
     [
       'a running upgrade calls only the hook of the step',
@@ -56,7 +56,7 @@ describe('the control plane version', () => {
     ],
     [
       'repeats a step that was interrupted at its start',
-      { pending: started, step: 'v1.34.1', answers: stepGoes },
+      { pending: started, step: 'v1.34.1', answers: stepAllowed },
       'v1.34.1 starting',
     ],
     [
@@ -148,21 +148,21 @@ function versionsText(more: Partial<UpgradeFacts>, workers: WorkerTopology[], co
 }
 
 describe('worker versions', () => {
-  test('one at a time', () => {
+  test('upgrades one worker at a time', () => {
     expect(versionsText({}, [worker('a'), worker('b')])).toBe('a:v1.34.1 taking, b:v1.33.2 pending')
   })
-  test('as many at once as the annotation allows', () => {
+  test('upgrades as many workers at once as the annotation allows', () => {
     expect(versionsText({}, [worker('a'), worker('b'), worker('c')], 2)).toBe(
       'a:v1.34.1 taking, b:v1.34.1 taking, c:v1.33.2 pending',
     )
   })
-  test('one that still replaces its Machines counts against the limit', () => {
+  test('counts a worker that still replaces its Machines against the limit', () => {
     const a = worker('a', { current: 'v1.34.1', upgrading: true })
     expect(versionsText({ anyWorkerUpgrading: true, plan: { controlPlane: [], workers: [] } }, [a, worker('b')])).toBe(
       'a:v1.34.1 settled, b:v1.33.2 pending',
     )
   })
-  test('skips a deferred one', () => {
+  test('skips a deferred worker', () => {
     expect(versionsText({}, [worker('a', { defer: true }), worker('b')])).toBe('a:v1.33.2 deferred, b:v1.34.1 taking')
   })
   test('hold-upgrade-sequence defers all that follow', () => {

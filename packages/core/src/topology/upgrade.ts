@@ -72,19 +72,19 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
     pending,
     waitingForWorkers,
   })
-  const held = pending ? 'pending' : 'stable'
+  const waitingState = pending ? 'pending' : 'stable'
 
   if (controlPlane.provisioning) return keep('provisioning')
   if (controlPlane.upgrading) return keep('upgrading')
   /** Returns a decision while a pending hook has to be called, or blocks. */
   const due = (hook: UpgradeHook): ControlPlaneDecision | undefined => {
     if (!hooks.has(hook) || startWasInterrupted(facts)) return undefined
-    return answers.get(hook) === 'blocked' ? keep(held) : { kind: 'call', hook }
+    return answers.get(hook) === 'blocked' ? keep(waitingState) : { kind: 'call', hook }
   }
   const beforeWorkers = due('AfterControlPlaneUpgrade') ?? due('BeforeWorkersUpgrade')
   if (beforeWorkers) return beforeWorkers
-  if (plan.workers[0] === current) return keep(held, true)
-  if (facts.anyWorkerUpgrading) return keep(held)
+  if (plan.workers[0] === current) return keep(waitingState, true)
+  if (facts.anyWorkerUpgrading) return keep(waitingState)
   const afterWorkers = due('AfterWorkersUpgrade')
   if (afterWorkers) return afterWorkers
   if (!pending) return keep('stable')
@@ -149,10 +149,10 @@ export function workerVersions(
     (hook) => facts.answers.get(hook) === 'blocked',
   )
   let upgrading = workers.filter((worker) => worker.upgrading).length
-  let held = false
+  let isHeld = false
 
   return workers.map((worker) => {
-    held ||= worker.hold
+    isHeld ||= worker.hold
     const { name, current } = worker
     const keep = (state: WorkerVersion['state'], version: string): WorkerVersion => ({
       name,
@@ -162,7 +162,7 @@ export function workerVersions(
     })
     if (current === undefined) return keep(stable && !blocked ? 'settled' : 'pendingCreate', facts.desired)
     if (current === facts.desired) return keep('settled', current)
-    if (worker.defer || held) return keep('deferred', current)
+    if (worker.defer || isHeld) return keep('deferred', current)
     if (blocked) return keep('pending', current)
     if (upgrading >= concurrency) return keep('pending', current)
     if (!stable && !controlPlane.waitingForWorkers) return keep('pending', current)

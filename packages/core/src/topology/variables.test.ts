@@ -63,25 +63,29 @@ describe('defaults', () => {
 
 describe('errors have the texts of upstream', () => {
   test.each([
-    ['unknown variable', { other: 1 }, 'spec.topology.variables[other]: Invalid value: "1": variable is not defined'],
+    ['an unknown variable', { other: 1 }, 'spec.topology.variables[other]: Invalid value: "1": variable is not defined'],
     [
-      'wrong type',
+      'a value of another type',
       { replicas: 'many' },
       'spec.topology.variables[replicas].value: Invalid value: "\\"many\\"": must be of type integer: "string"',
     ],
     [
-      'limit',
+      'a value above the maximum',
       { replicas: 12 },
       'spec.topology.variables[replicas].value: Invalid value: "12": should be less than or equal to 9',
     ],
-    ['enum', { zone: 'c' }, 'spec.topology.variables[zone].value: Unsupported value: "\\"c\\"": supported values: "a", "b"'],
     [
-      'wrong type inside',
+      'a value outside of the enum',
+      { zone: 'c' },
+      'spec.topology.variables[zone].value: Unsupported value: "\\"c\\"": supported values: "a", "b"',
+    ],
+    [
+      'a member of another type',
       { net: { mtu: 'x' } },
       'spec.topology.variables[net].value.mtu: Invalid value: "{\\"mtu\\":\\"x\\"}": mtu in body must be of type integer: "string"',
     ],
     [
-      'unknown field',
+      'an unknown member',
       { net: { mtu: 1500, foo: 1 } },
       'spec.topology.variables[net]: Invalid value: "{\\"foo\\":1,\\"mtu\\":1500}": failed validation: "foo" field(s) are not specified in the variable schema of variable "net"',
     ],

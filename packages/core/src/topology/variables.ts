@@ -37,7 +37,7 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
   const path = 'spec.topology'
 
   const defaulting: FieldError[] = []
-  const global = defaulted(topology.variables ?? [], definitions, `${path}.variables`, { createMissing: true })
+  const global = applyDefaults(topology.variables ?? [], definitions, `${path}.variables`, { createMissing: true })
   appendAll(defaulting, global.errors)
   if (global.values.length > 0) topology.variables = global.values
   const before = old?.spec.topology
@@ -56,14 +56,14 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
   ]
   for (const { part, at } of overridden) {
     if (!part?.variables?.overrides) continue
-    const { values, errors } = defaulted(part.variables.overrides, definitions, at, { createMissing: false })
+    const { values, errors } = applyDefaults(part.variables.overrides, definitions, at, { createMissing: false })
     appendAll(defaulting, errors)
     part.variables.overrides = values
   }
   if (defaulting.length > 0) return defaulting
 
   return [
-    ...missing(topology.variables ?? [], definitions, `${path}.variables`),
+    ...missingErrors(topology.variables ?? [], definitions, `${path}.variables`),
     ...listErrors(topology.variables, before?.variables, definitions, `${path}.variables`),
     ...overridden.flatMap((one) =>
       listErrors(one.part?.variables?.overrides, one.before?.variables?.overrides, definitions, one.at),
@@ -87,7 +87,7 @@ const listErrors = (
   )
 
 /** Returns the values in the user's order, followed by defaulted ones in the order of their definitions. */
-function defaulted(
+function applyDefaults(
   values: readonly ClusterVariable[],
   definitions: Definitions,
   path: string,
@@ -115,7 +115,7 @@ function withDefault(definition: ClusterClassStatusVariable, value: unknown): { 
   return wrapped
 }
 
-const missing = (values: readonly ClusterVariable[], definitions: Definitions, path: string): FieldError[] =>
+const missingErrors = (values: readonly ClusterVariable[], definitions: Definitions, path: string): FieldError[] =>
   [...definitions.values()]
     .filter(({ name, definitions: [first] }) => first?.required && !values.some((one) => one.name === name))
     .map(({ name }) => required(path, `required variable ${JSON.stringify(name)} must be set`))
@@ -131,9 +131,9 @@ function valueErrors(
   if (!definition) return [notDefined({ name, value }, path)]
   const schema = schemaOf(definition)
   const errors = schema.validateSchema({ value })
-  if (errors.length > 0) return errors.map((error) => atVariable(error, at, value))
+  if (errors.length > 0) return errors.map((error) => withPathOfVariable(error, at, value))
   const broken = schema.validateRules({ value }, old && { value: old.value }, { ratcheting: false })
-  if (broken.length > 0) return broken.map((error) => ruleAtVariable(error, at, value))
+  if (broken.length > 0) return broken.map((error) => ruleErrorOfVariable(error, at, value))
   const unknown = schema.prune({ value: draft(value) }).map((field) => field.replace(/^value\.?/, ''))
   if (unknown.length === 0) return []
   const fields = `${JSON.stringify(unknown.join(','))} field(s) are not specified in the variable schema of variable ${JSON.stringify(name)}`
@@ -144,7 +144,7 @@ const notDefined = ({ name, value }: ClusterVariable, path: string): FieldError 
   invalid(`${path}[${name}]`, writeJSON(value), 'variable is not defined')
 
 /** Upstream shows the whole value as JSON with sorted members, whichever part is invalid, without its path. */
-function atVariable({ type, field, text }: FieldError, at: string, value: unknown): FieldError {
+function withPathOfVariable({ type, field, text }: FieldError, at: string, value: unknown): FieldError {
   const where = `${at}.${field}`
   const detail = /(?:^|: )value(?:\.([^ ]*))? in body (.*)$/s.exec(text)
   if (detail) {
@@ -157,14 +157,14 @@ function atVariable({ type, field, text }: FieldError, at: string, value: unknow
 }
 
 /** Shows the whole value as well, unless the rule's reason omits values. */
-function ruleAtVariable({ type, field, text, detail }: RuleError, at: string, value: unknown): FieldError {
+function ruleErrorOfVariable({ type, field, text, detail }: RuleError, at: string, value: unknown): FieldError {
   const where = `${at}.${field}`
   const whole = stableText(value)
   if (type === 'FieldValueDuplicate') return duplicate(where, whole)
   return type === 'FieldValueInvalid' ? invalid(where, whole, detail) : { type, field: where, text }
 }
 
-/** Compiled once per definition, which are frozen and shared in a class. */
+/** Compiled schemas. Definitions are frozen, and shared by all Clusters of a class. */
 const compiled = new WeakMap<object, Structural>()
 
 function schemaOf({ definitions: [first] }: ClusterClassStatusVariable): Structural {

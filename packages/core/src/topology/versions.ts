@@ -22,7 +22,7 @@ import {
 import { withErrorContext, withTerminalErrors } from '@capstan/kube'
 import type { Blueprint } from './blueprint.ts'
 import type { CurrentState } from './current-state.ts'
-import { heldByAnnotation, type HookAnswer } from './lifecycle-hooks.ts'
+import { blockedByAnnotation, type HookAnswer } from './lifecycle-hooks.ts'
 import type { TopologyScope } from './scope.ts'
 import {
   controlPlaneVersion,
@@ -57,7 +57,7 @@ export async function decideVersions(
   const answers = new Map<UpgradeHook, 'go' | 'blocked'>()
   for (;;) {
     const facts = upgradeFacts(scope.cluster, cluster, current, plan, answers)
-    const controlPlane = await withErrorContext(computing, async () => withTerminalErrors(() => controlPlaneVersion(facts)))
+    const controlPlane = await withErrorContext(ErrorPrefix, async () => withTerminalErrors(() => controlPlaneVersion(facts)))
     if (controlPlane.kind === 'version') {
       const concurrency = upgradeConcurrency(cluster)
       const { machineDeployments = [], machinePools = [] } = blueprint.topology.workers ?? {}
@@ -74,13 +74,13 @@ export async function decideVersions(
         controlPlaneKind: (current.controlPlane?.kind ?? blueprint.controlPlane.template.kind).kind,
         controlPlane,
         plan,
-        workers: named(workers, current.machineDeployments),
-        pools: named(pools, current.machinePools),
+        workers: withObjectNames(workers, current.machineDeployments),
+        pools: withObjectNames(pools, current.machinePools),
       }
       return { facts, plan, controlPlane, workers, pools }
     }
     const { hook } = controlPlane
-    const { proceeds, called } = await withErrorContext(computing, async () => {
+    const { proceeds, called } = await withErrorContext(ErrorPrefix, async () => {
       const answer = await callUpgradeHook(scope, hook, facts)
       return { proceeds: scope.recordAnswer(answer), called: answer.called }
     })
@@ -94,13 +94,13 @@ export async function decideVersions(
 }
 
 /** Adds the names of the objects, for messages. */
-const named = (versions: readonly WorkerVersion[], objects: CurrentWorkers) =>
+const withObjectNames = (versions: readonly WorkerVersion[], objects: CurrentWorkers) =>
   versions.map((one) => ({ ...one, objectName: objects.get(one.name)?.object.metadata.name ?? one.name }))
 
 type CurrentWorkers = CurrentState['machineDeployments'] | CurrentState['machinePools']
 
 /** Error prefix of upstream, which calls the hooks of an upgrade where it computes the control plane's version. */
-const computing = 'failed to compute ControlPlane: failed to compute version of ControlPlane'
+const ErrorPrefix = 'failed to compute ControlPlane: failed to compute version of ControlPlane'
 
 export async function callUpgradeHook(
   scope: TopologyScope,
@@ -117,7 +117,7 @@ export async function callUpgradeHook(
   }
   switch (hook) {
     case 'BeforeClusterUpgrade': {
-      const held = heldByAnnotation(cluster)
+      const held = blockedByAnnotation(cluster)
       if (held) return { kind: 'blocked', ...held }
       const versions = { fromKubernetesVersion: version, toKubernetesVersion: desired }
       return hooks.call(BeforeClusterUpgrade, cluster, { ...versions, ...steps }, context)
