@@ -70,8 +70,8 @@ test('resources are applied to the Clusters that the selector matches, once', as
       {
         clusterResourceSetName: 'crs',
         resources: [
-          { kind: 'ConfigMap', name: 'one', appliedValue: true, hash: expect.stringMatching(/^sha256:/) },
-          { kind: 'Secret', name: 'two', appliedValue: true },
+          { kind: 'ConfigMap', name: 'one', applied: true, hash: expect.stringMatching(/^sha256:/) },
+          { kind: 'Secret', name: 'two', applied: true },
         ],
       },
     ],
@@ -186,8 +186,8 @@ test('objects that the workload cluster rejects are reported, others are applied
     },
   ])
   expect((await binding())?.spec.bindings?.[0]?.resources).toMatchObject([
-    { name: 'mixed', appliedValue: false, hash: expect.any(String) },
-    { name: 'broken', appliedValue: false },
+    { name: 'mixed', applied: false, hash: expect.any(String) },
+    { name: 'broken', applied: false },
   ])
   expect((await env.get(ClusterResourceSet, 'crs')).status?.observedGeneration).toBeUndefined()
   const { revision } = env.store
