@@ -1,7 +1,7 @@
 /**
- * Our core takes over Clusters that upstream's core created, and upstream's core takes them back, at rest and during a rollout and a
- * deletion: no Machine is replaced, no field changes its value or its manager, and labels, taints and replicas that one core applied
- * are changed and removed by the other.
+ * Our core takes over Clusters that upstream's core created, and upstream's core takes them back, at rest and, after the other core was
+ * killed, during a rollout and a deletion: no Machine is replaced, no field changes its value or its manager, and labels, taints and replicas
+ * that one core applied are changed and removed by the other.
  */
 import { join } from 'node:path'
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
@@ -16,7 +16,7 @@ import {
 } from '@capstan/kube'
 import { LocalBootstrapConfig, LocalMachine } from '@capstan/local'
 import type { Checks } from '../capstan-process.ts'
-import { type CapstanProcess, startCapstan } from '../capstan-process.ts'
+import { type CapstanProcess, runCapstan, startCapstan } from '../capstan-process.ts'
 import {
   atRest,
   awaited,
@@ -47,7 +47,8 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
     return startCapstan(['manager', ...flags, ...data, '--webhook-port', '0'], /Manager ready/)
   }
   const running: { theirs?: Managers; core?: CapstanProcess; local?: CapstanProcess } = {}
-  const toOurs = async () => {
+  const toOurs = async (previous: 'stopped' | 'killed') => {
+    if (previous === 'killed') await Promise.all(running.theirs!.programs.map((one) => one.kill()))
     await running.theirs!.removeWebhooks()
     await running.theirs![Symbol.asyncDispose]()
     delete running.theirs
@@ -57,12 +58,25 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
     )
     progress('our core has taken over')
   }
-  const toTheirs = async () => {
-    const { code } = await running.core!.stop()
+  const toTheirs = async (previous: 'stopped' | 'killed') => {
+    if (previous === 'killed') {
+      await running.core!.kill()
+      const { code, complaints } = await runCapstan([
+        'manager',
+        '--providers',
+        'core',
+        '--kubeconfig',
+        plane.kubeconfig,
+        '--remove-webhooks',
+      ])
+      checks.check('--remove-webhooks succeeds', code === 0, complaints)
+    } else {
+      const { code } = await running.core!.stop()
+      checks.check('our core stops cleanly', code === 0, code)
+    }
     delete running.core
-    checks.check('our core stops cleanly', code === 0, code)
     const left = await configurations(client)
-    checks.check('our core removes its webhook configurations', !left.includes('capstan-core'), left)
+    checks.check(`the webhook configurations of our ${previous} core are removed`, !left.includes('capstan-core'), left)
     // Upstream's definitions are applied without --force-conflicts.
     running.theirs = await startManagers(plane, progress, { components: core, gates })
     progress("upstream's core has taken over")
@@ -91,7 +105,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       ['theirs', toTheirs],
     ] as const) {
       const [machines, before] = [await machinesOf(scene), await resting(scene, checks, `before ${who}`)]
-      await next()
+      await next('stopped')
       await atRest(scene, 'classy', larger)
       await atRest(scene, 'plain', wanted)
       const changed = changes(before, await resting(scene, checks, `after ${who}`))
@@ -129,7 +143,7 @@ export async function liveThroughTakeOver(plane: ServedPlane, checks: Checks, pr
       )
       const rolling = between.filter(({ spec }) => spec.clusterName === 'classy')
       checks.check(`a rollout is in progress: ${who}`, new Set(rolling.map(({ spec }) => spec.version)).size === 2)
-      await next()
+      await next('killed')
       const names = (await client.list(Cluster, { namespace })).items.map(({ metadata }) => metadata.name)
       checks.check(`a deletion is in progress: ${who}`, names.includes('plain'), names)
       await atRest(scene, 'classy', { ...larger, version: nextVersion })
