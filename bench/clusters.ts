@@ -2,15 +2,17 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Cluster } from '@capstan/api'
-import { seconds, sleep, systemClock } from '@capstan/kube'
-import type { Plane } from '@capstan/lab'
+import { type Client, getCondition, isTrue, seconds, sleep, systemClock } from '@capstan/kube'
 import { createFrom } from '@capstan/testing'
 import type { Answered } from './clusters-client.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, megabytes, now } from './figure.ts'
 import { startBenchPlane } from './plane.ts'
 
-/** Measures the time from apply to Available of many clusters at once, each with one control plane machine and two workers, without simulated delays. */
+/**
+ * Measures many clusters at once, each with one control plane machine and two workers, without simulated delays: the time from apply to
+ * Available, an upgrade of all by a minor version, the process when idle, and the deletion.
+ */
 export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Figure> {
   for (const count of short ? [1, 10] : [1, 100, 1000]) yield* measure(count, short ? 2 : 10)
 }
@@ -18,36 +20,34 @@ export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Fig
 async function* measure(count: number, windowSeconds: number): AsyncIterable<Figure> {
   globalThis.gc?.()
   const { plane, kubeconfig, close } = await startBenchPlane()
+  const { client } = plane
+  const clusters = `${count} cluster${count === 1 ? '' : 's'}`
   const asking = await startAsking(kubeconfig)
   const memoryBefore = process.memoryUsage().rss
-  await createFrom(plane.client, new URL('clusterclass.yaml', import.meta.url))
-  const started = now()
-  const available = allAvailable(plane, count)
-  await inParallel(count, 50, (index) => plane.client.create(Cluster, aCluster(`c-${index}`)))
-  await available
-  yield { name: `apply to Available, ${count} cluster${count === 1 ? '' : 's'}`, value: (now() - started) / 1000, unit: 's' }
+  await createFrom(client, new URL('clusterclass.yaml', import.meta.url))
+  const create = () => inParallel(count, 50, (index) => client.create(Cluster, aCluster(`c-${index}`)))
+  yield { name: `apply to Available, ${clusters}`, value: await timeUntil(client, count, isAvailable, create), unit: 's' }
   const { longest } = await asking.stop()
-  yield {
-    name: `longest time without a response over HTTPS meanwhile, ${count} cluster${count === 1 ? '' : 's'}`,
-    value: longest,
-    unit: 'ms',
-  }
-  yield {
-    name: `resident memory for ${count} cluster${count === 1 ? '' : 's'}`,
-    value: megabytes(process.memoryUsage().rss - memoryBefore),
-    unit: 'MB',
-  }
+  yield { name: `longest time without a response over HTTPS meanwhile, ${clusters}`, value: longest, unit: 'ms' }
+  yield { name: `resident memory for ${clusters}`, value: megabytes(process.memoryUsage().rss - memoryBefore), unit: 'MB' }
+
+  const operations = [{ op: 'replace' as const, path: '/spec/topology/version', value: versions.second }]
+  const upgrade = () =>
+    inParallel(count, 50, (index) => client.patch(Cluster, { namespace, name: `c-${index}` }, { type: 'json', operations }))
+  yield { name: `upgrade of ${clusters}`, value: await timeUntil(client, count, isUpgraded, upgrade), unit: 's' }
   if (count >= 10) {
     await sleep(systemClock, seconds(windowSeconds / 2))
     const [before, at] = [process.cpuUsage(), now()]
     await sleep(systemClock, seconds(windowSeconds))
     const used = process.cpuUsage(before)
     yield {
-      name: `CPU when idle with ${count} clusters, of one core`,
+      name: `CPU when idle with ${clusters}, of one core`,
       value: (used.user + used.system) / 10 / (now() - at),
       unit: '%',
     }
   }
+  const remove = () => inParallel(count, 50, (index) => client.delete(Cluster, { namespace, name: `c-${index}` }))
+  yield { name: `deletion of ${clusters}`, value: await timeUntil(client, count, 'deleted', remove), unit: 's' }
   await close()
 }
 
@@ -64,25 +64,47 @@ async function startAsking(kubeconfig: string): Promise<{ stop(): Promise<Answer
   }
 }
 
-async function allAvailable(plane: Plane, count: number): Promise<void> {
+const namespace = 'default'
+const versions = { first: 'v1.36.0', second: 'v1.37.0' }
+
+const isAvailable = (cluster: Cluster) => isTrue(cluster, 'Available')
+const isUpgraded = (cluster: Cluster) =>
+  isAvailable(cluster) &&
+  getCondition(cluster, 'RollingOut')?.status === 'False' &&
+  [cluster.status?.controlPlane, cluster.status?.workers].every((part) =>
+    part?.versions?.every(({ version }) => version === versions.second),
+  )
+
+/** Returns the seconds from the beginning of `act` until `wanted` holds for so many Clusters. */
+async function timeUntil(
+  client: Client,
+  count: number,
+  wanted: 'deleted' | ((cluster: Cluster) => boolean),
+  act: () => Promise<unknown>,
+): Promise<number> {
   const abort = new AbortController()
+  const { metadata } = await client.list(Cluster)
+  const events = await client.watch(Cluster, { resourceVersion: metadata.resourceVersion, signal: abort.signal })
+  const started = now()
+  const acted = act()
   const done = new Set<string>()
-  const { metadata } = await plane.client.list(Cluster)
-  const events = await plane.client.watch(Cluster, { resourceVersion: metadata.resourceVersion, signal: abort.signal })
-  for await (const { object } of events) {
-    const available = object.status?.conditions?.find(({ type }) => type === 'Available')
-    if (available?.status === 'True') done.add(object.metadata.name)
+  for await (const { type, object } of events) {
+    const { name } = object.metadata
+    if (wanted === 'deleted' ? type === 'DELETED' : wanted(object)) done.add(name)
+    else done.delete(name)
     if (done.size === count) break
   }
   abort.abort()
+  await acted
+  return (now() - started) / 1000
 }
 
 export const aCluster = (name: string) => ({
-  metadata: { name, namespace: 'default' },
+  metadata: { name, namespace },
   spec: {
     topology: {
       classRef: { name: 'bench' },
-      version: 'v1.36.0',
+      version: versions.first,
       controlPlane: { replicas: 1 },
       workers: { machineDeployments: [{ class: 'worker', name: 'md', replicas: 2 }] },
     },
