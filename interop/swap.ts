@@ -204,9 +204,7 @@ async function live(cell: Cell, checks: Checks, progress: (line: string) => void
       await timed(name, 'upgraded by one minor version', () => upgrade(scene, name, [second.version], second, during))
       await timed(name, 'upgraded by two minor versions', () => upgrade(scene, name, ['v1.35.0', last.version], last))
       await timed(name, 'worker remediated', () => remediate(scene, name, 'worker', last))
-      if (kit.remediatesControlPlane) {
-        await timed(name, 'control plane Machine remediated', () => remediate(scene, name, 'control plane', last))
-      }
+      await timed(name, 'control plane Machine remediated', () => remediate(scene, name, 'control plane', last))
       checks.check(`${name} is running`, true)
     }
     const grown = await Promise.allSettled([grow('classy', restart), grow('plain')])

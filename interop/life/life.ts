@@ -25,13 +25,11 @@ import { parseAllDocuments } from 'yaml'
 import type { Checks } from '../capstan-process.ts'
 import { until } from '../until.ts'
 
-/** A provider: the name of its object files, its kinds, and its features. */
+/** A provider: the name of its object files, and its kinds. */
 export interface Kit {
   /** `NAME.yaml` holds a class, `NAME-cluster.yaml` a Cluster of it, `NAME-plain.yaml` a Cluster without a class. */
   readonly name: 'local' | 'memory'
   readonly controlPlane: Kind
-  /** Whether suites test that its control plane replaces unhealthy Machines. */
-  readonly remediatesControlPlane: boolean
   /** Kind of its machine pools, if it has any; `NAME-pool.yaml` holds the pool of the Cluster without a class. */
   readonly pool?: Kind<PoolInfrastructure>
 }
@@ -51,13 +49,11 @@ const controlPlaneKind = (group: string, version: string, kind: string, plural: 
 export const localKit: Kit = {
   name: 'local',
   controlPlane: controlPlaneKind('controlplane.capstan.dev', 'v1alpha1', 'LocalControlPlane', 'localcontrolplanes'),
-  remediatesControlPlane: false,
   pool: LocalMachinePool as Kind<PoolInfrastructure>,
 }
 export const memoryKit: Kit = {
   name: 'memory',
   controlPlane: controlPlaneKind('controlplane.cluster.x-k8s.io', 'v1beta2', 'KubeadmControlPlane', 'kubeadmcontrolplanes'),
-  remediatesControlPlane: true,
 }
 
 export interface Scene {
