@@ -1,11 +1,20 @@
 /** Hooks of a runtime extension that block, fail, patch, and update in place. */
-import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
+import {
+  Cluster,
+  ClusterClass,
+  ExtensionConfig,
+  Machine,
+  MachineDeployment,
+  PendingHooksAnnotation,
+  UpdateInProgressAnnotation,
+} from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
 import { clusterName, machineDeployment } from '../objects.ts'
 import type { StagedAnswer } from '../../runtime-extension/staged-extension.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { version } from './machine-deployment.ts'
-import { connected, readyCluster } from './machine.ts'
+import { stub } from '../stub-kinds.ts'
+import { connected, readyCluster, readyMachine } from './machine.ts'
 import { workerTemplates } from './machine-set.ts'
 import { aClass, aCluster, created, isUpgraded, templates, topology, worker, workers } from './topology.ts'
 
@@ -229,6 +238,26 @@ const inPlaceFails: Case = async (twin) => {
   await twin.settle('the rollout does not begin')
 }
 
+/** A control plane provider lets core update a Machine in place: the hook blocks, fails, and completes. */
+const updateMachine: Case = async (twin) => {
+  const annotated = (annotations: object) => ({ metadata: { annotations } })
+  const inProgress = annotated({ [UpdateInProgressAnnotation]: '' })
+  await twin.extend()
+  await readyMachine(twin)
+  twin.answer('UpdateMachine', () => held('UpdateMachine'))
+  // The writes of a control plane provider, in its order.
+  await twin.patch(Machine, 'm', inProgress)
+  await twin.patch(stub.machine, 'm', inProgress)
+  await twin.patch(stub.config, 'm', inProgress)
+  await twin.settle('not yet pending')
+  await twin.patch(Machine, 'm', { ...annotated({ [PendingHooksAnnotation]: 'UpdateMachine' }), spec: { version: 'v1.35.1' } })
+  await twin.settle('the update is in progress')
+  twin.answer('UpdateMachine', () => failed('UpdateMachine'))
+  await twin.settle('the update fails')
+  twin.answer('UpdateMachine', undefined)
+  await twin.settle('updated')
+}
+
 const upgradeHooks = {
   'before-cluster-upgrade': 'BeforeClusterUpgrade',
   'before-control-plane-upgrade': 'BeforeControlPlaneUpgrade',
@@ -267,4 +296,5 @@ export const hookCases: Cases = {
   'hooks-upgrade-plan-fails': upgradePlanFails,
   'hooks-not-in-place': notInPlace,
   'hooks-in-place-fails': inPlaceFails,
+  'hooks-update-machine': updateMachine,
 }

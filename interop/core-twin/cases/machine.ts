@@ -172,6 +172,22 @@ const hooks: Case = async (twin) => {
   await twin.settle('deleted')
 }
 
+/** Machines that are deleted from a Cluster without control plane Machines, before and after its control plane reports to be hosted. */
+const hostedControlPlane: Case = async (twin) => {
+  await readyMachine(twin)
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Node of a deleted Machine stays')
+  await twin.behave({
+    controlPlane: () => ({ status: { initialization: { controlPlaneInitialized: true }, externalManagedControlPlane: true } }),
+  })
+  await twin.create(stub.config, named('hosted', { spec: {} }))
+  await twin.create(stub.machine, named('hosted', { spec: {} }))
+  await twin.create(Machine, machine('hosted'))
+  await twin.settle('another Machine runs', (objects) => objects.some((one) => one.kind === 'Machine' && hasNode(one)))
+  await twin.delete(Machine, 'hosted')
+  await twin.settle('its Node is deleted')
+}
+
 const dataSecret: Case = async (twin) => {
   await readyCluster(twin)
   await twin.create(stub.machine, named('m', { spec: {} }))
@@ -214,6 +230,11 @@ export const machineCases: Cases = {
     ['true', conditionOf('True', { reason: 'Fine' })],
     ['false', conditionOf('False', { reason: 'Broken', message: 'no quota' })],
     ['unknown', conditionOf('Unknown', { reason: 'Asking', message: 'why' })],
+  ),
+  'machine-config-severity': configReports(
+    ['an error', conditionOf('False', { severity: 'Error', reason: 'Broken', message: 'no quota' })],
+    ['information', conditionOf('False', { severity: 'Info', reason: 'Waiting' })],
+    ['true', conditionOf('True')],
   ),
   'machine-config-failure': configReports(['failed', { failureReason: 'Bad', failureMessage: 'no quota' }]),
   'machine-infrastructure-true': reports(['true', { status: conditionOf('True', { reason: 'Fine' }) }]),
@@ -277,6 +298,7 @@ export const machineCases: Cases = {
   'machine-node-metadata': nodeMetadata,
   'machine-taints': taints,
   'machine-deletion-hooks': hooks,
+  'machine-hosted-control-plane': hostedControlPlane,
   'machine-data-secret': dataSecret,
   'machine-paused-references': pausedReferences,
   'machine-paused': paused,
