@@ -1,5 +1,16 @@
 /** Generates docs/reference/contracts.md: the rules of the provider contracts, from their declarations. */
-import { coreRules, isChecked, linkOf, Levels, type PageName, type Rule, rules, twinCases } from '@capstan/conformance'
+import {
+  coreRules,
+  isChecked,
+  linkOf,
+  Levels,
+  localProvider,
+  type PageName,
+  type Rule,
+  rules,
+  twinCases,
+  withoutTwinCase,
+} from '@capstan/conformance'
 import { coreProofs, familyOf, unproved } from '../packages/conformance/src/core-rules/proofs.suite.ts'
 import { warning } from './gen-pages.ts'
 
@@ -9,6 +20,7 @@ const titles: Readonly<Record<PageName, string>> = {
   InfraMachinePool: 'InfraMachinePool',
   BootstrapConfig: 'BootstrapConfig',
   ControlPlane: 'ControlPlane',
+  IPAM: 'IPAM',
   clusterctl: 'clusterctl',
 }
 
@@ -25,7 +37,7 @@ export function contractsPage(): string {
     '',
     `What Cluster API asks of providers, rule by rule: ${rules.length} rules (${counts}), of which \`capstan lint\` checks ${checked.length} and \`capstan conform\` ${live.length} at run time.`,
     `What they may expect of core: ${coreRules.length} rules, each proved by a test for each of its contract versions.`,
-    'Links lead to the pages of upstream’s book, which are authoritative.',
+    'Links lead to the pages of upstream’s book, which are authoritative. [The local provider](../../packages/local/README.md) has no address pools; for every other rule the page says what it does.',
     '',
     ...sectionOf('All contracts', rules.filter(isShared)),
     ...(Object.keys(titles) as PageName[]).flatMap((page) =>
@@ -54,7 +66,9 @@ function coreSection(): string[] {
       `- Upstream: ${rule.pages.map((page) => `[${page}](${linkOf(rule, page)})`).join(', ')}, section "${rule.section}".`,
       `- Applies to: contract ${rule.versions.join(' and ')}.`,
       `- Proved by: ${listed((proofs.get(rule.id) ?? []).map((file) => `packages/${file}`))}.`,
-      ...(twinCases[rule.id] ? [`- Cases of core-twin: ${listed(twinCases[rule.id]!)}.`] : []),
+      twinCases[rule.id]
+        ? `- Cases of core-twin: ${listed(twinCases[rule.id]!)}.`
+        : `- No case of core-twin: ${withoutTwinCase[rule.id]}`,
       '',
     ]),
   ]
@@ -77,6 +91,7 @@ function entryOf(rule: Rule): string[] {
     ...(cases ? [`- Reports: ${cases.map((one) => issueLink(one)).join(', ')}.`] : []),
     isChecked(rule) ? `- Lint checks: ${rule.check.looksAt}` : `- Lint does not check it: ${'none' in check ? check.none : ''}.`,
     ...(rule.live ?? []).map(({ looksAt, scenario }) => `- Conform checks, in scenario ${scenario}: ${looksAt}`),
+    ...(rule.id in localProvider ? [`- The local provider: ${localProvider[rule.id]}`] : []),
     ...(familyOf(rule) in unproved ? [`- No test breaks it: ${unproved[familyOf(rule)]}`] : []),
     '',
   ]

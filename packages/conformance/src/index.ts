@@ -1,6 +1,7 @@
 export * from './core-rules/core-rules.ts'
 export * from './core-rules/twin-cases.ts'
 export * from './lint.ts'
+export * from './local-provider.ts'
 export * from './manifests.ts'
 export * from './rule.ts'
 export * from './rules/index.ts'

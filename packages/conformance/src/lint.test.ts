@@ -331,6 +331,25 @@ test.each(mistakes)('%s is found only by its rule', (_, make, expected) => {
   expect(findingsOf(Object.values(kinds)).map(({ rule }) => rule)).toEqual(expected)
 })
 
+test('pools of an IPAM provider have the computed name, and conditions', () => {
+  const group = 'ipam.cluster.x-k8s.io'
+  const pool = () => crd(group, 'FooIPPool', {}, { conditions: listOf(condition()) })
+  expect(findingsOf([pool(), crd(group, 'IPAddress', {}, {}), crd('foo.com', 'ConnectionPool', {}, {})])).toEqual([])
+
+  const renamed = pool()
+  renamed.metadata.name = `foopools.${group}`
+  expect(findingsOf([renamed])).toEqual([
+    {
+      rule: 'ipam.pool-crd',
+      path: 'metadata.name',
+      message: `Name is foopools.${group}, expected fooippools.${group} for kind FooIPPool`,
+    },
+  ])
+  expect(findingsOf([crd(group, 'FooIPPool', {}, {})])).toMatchObject([
+    { rule: 'ipam.pool-conditions', message: 'Version v1 has no status.conditions, expected a list' },
+  ])
+})
+
 const metadataFile = (...series: Any[]): Any => ({
   apiVersion: 'clusterctl.cluster.x-k8s.io/v1alpha3',
   kind: 'Metadata',

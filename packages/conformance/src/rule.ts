@@ -9,7 +9,7 @@ export type Level = 'MUST' | 'SHOULD' | 'MAY'
 export const Levels: readonly Level[] = ['MUST', 'SHOULD', 'MAY']
 
 /** Pages of upstream's book that have rules. */
-export type PageName = ContractName | 'clusterctl'
+export type PageName = ContractName | 'IPAM' | 'clusterctl'
 
 /** A place where a provider breaks a rule. */
 export interface Problem {
@@ -33,7 +33,7 @@ export interface Rule {
   /** Stable: findings, suppressions and tests name the rule by it. */
   readonly id: string
   readonly level: Level
-  /** Contracts that the rule belongs to, or `clusterctl`. */
+  /** Contracts that the rule belongs to, or `IPAM`, or `clusterctl`. */
   readonly pages: readonly PageName[]
   /** Heading in upstream's book, the same on each of the pages. */
   readonly section: string
@@ -58,6 +58,7 @@ const pageFiles: Readonly<Record<PageName, string>> = {
   InfraMachinePool: 'infra-machinepool',
   BootstrapConfig: 'bootstrap-config',
   ControlPlane: 'control-plane',
+  IPAM: 'ipam',
   clusterctl: 'clusterctl',
 }
 

@@ -1,17 +1,17 @@
 /**
  * Rules of the contracts that bind core: what the pages of the contracts promise to providers. The pages state most of them as "core will
  * …", which counts as MUST; what every provider SHOULD do binds core, the core provider, as well. No MAY binds core. Each rule is proved by `testRule` with its id, for each of its contract versions; `proofs.test.ts` reports
- * rules without a proof.
+ * rules without a proof. For IPAM, whose kinds are core's own, a contract version is an API version of these kinds.
  */
 import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
 import type { ContractName } from '../manifests.ts'
-import type { Level } from '../rule.ts'
+import type { Level, PageName } from '../rule.ts'
 
 export interface CoreRule {
   readonly id: string
   readonly level: Level
   /** Pages that state the rule. */
-  readonly pages: readonly ContractName[]
+  readonly pages: readonly PageName[]
   /** Heading in upstream's book, the same on each of the pages. */
   readonly section: string
   readonly versions: readonly ContractVersion[]
@@ -27,7 +27,7 @@ const ruleOf =
   (level: Level) =>
   <const Id extends string>(
     id: Id,
-    pages: ContractName | readonly ContractName[],
+    pages: PageName | readonly PageName[],
     section: string,
     sentence: string,
     versions = both,
@@ -410,6 +410,43 @@ export const coreRules = [
     'Core connects to the workload cluster with the Secret <cluster>-kubeconfig.',
   ),
   should('core.control-plane.pausing', 'ControlPlane', 'ControlPlane: pausing', pausing('ControlPlane', 'the Cluster')),
+
+  must(
+    'core.ipam.immutable-claim',
+    'IPAM',
+    'Data Types',
+    'Core rejects a change of the spec of an IPAddressClaim, and names the difference.',
+  ),
+  must(
+    'core.ipam.immutable-address',
+    'IPAM',
+    'Data Types',
+    'Core rejects a change of the spec of an IPAddress, and names the difference.',
+  ),
+  must(
+    'core.ipam.valid-address',
+    'IPAM',
+    'Data Types',
+    'Core rejects an IPAddress whose address or gateway is no IP address, or whose prefix is too long for it.',
+  ),
+  must(
+    'core.ipam.pool-of-claim',
+    'IPAM',
+    'Normal IPAddressClaim',
+    'Core rejects an IPAddress of another pool than that of its claim, if the claim exists.',
+  ),
+  must(
+    'core.ipam.defaults',
+    'IPAM',
+    'Data Types',
+    'Core adds nothing to claims and addresses: they have no defaults, and no controller of core reconciles them.',
+  ),
+  must(
+    'core.ipam.versions',
+    'IPAM',
+    'Data Types',
+    'Core converts claims and addresses between v1beta1 and v1beta2, with the status that a provider has written in either version.',
+  ),
 ] as const satisfies readonly CoreRule[]
 
 export type CoreRuleId = (typeof coreRules)[number]['id']

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { isChecked } from '../rule.ts'
 import { rules } from '../rules/index.ts'
+import { localProvider } from '../local-provider.ts'
 import { coreRules } from './core-rules.ts'
+import { twinCases, withoutTwinCase } from './twin-cases.ts'
 import { coreProofs, familyOf, brokenRules, unproved } from './proofs.suite.ts'
 
 describe('rules that bind core', () => {
@@ -9,6 +11,10 @@ describe('rules that bind core', () => {
 
   test.each(coreRules.map(({ id }) => id))('%s has a test named after it', (id) => {
     expect(proofs.get(id)).toHaveLength(1)
+  })
+
+  test.each(coreRules.map(({ id }) => id))('%s has cases of core-twin, or the reason why not', (id) => {
+    expect([id in twinCases, id in withoutTwinCase].filter(Boolean)).toHaveLength(1)
   })
 
   test('every test is named after a rule that is declared, once', () => {
@@ -30,5 +36,18 @@ describe('rules that bind providers', () => {
   test('a reason for a missing test is given only for rules without a test', () => {
     const families = new Set(checked.map(familyOf))
     expect(Object.keys(unproved).filter((family) => proved.has(family) || !families.has(family))).toEqual([])
+  })
+})
+
+describe('answers of the local provider', () => {
+  // There is no local kind of IPAM.
+  const applying = rules.filter(({ pages }) => !pages.includes('IPAM')).map(({ id }) => id)
+
+  test.each(applying)('%s has one', (id) => {
+    expect(localProvider[id]).toMatch(/^\S.*\.$/)
+  })
+
+  test('exist only for rules that are declared', () => {
+    expect(Object.keys(localProvider).filter((id) => !applying.includes(id))).toEqual([])
   })
 })

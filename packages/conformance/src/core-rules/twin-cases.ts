@@ -45,6 +45,8 @@ export const twinCases: { readonly [id in CoreRuleId]?: readonly string[] } = {
   'core.bootstrap-config.data-secret': ['machine-late-providers'],
   'core.bootstrap-config.initialization': ['machine-late-providers'],
   'core.bootstrap-config.conditions': ['machine-config-ready'],
+  'core.bootstrap-config.legacy-conditions': ['machine-config-ready', 'machine-config-severity'],
+  'core.bootstrap-config.taint': ['machine-life', 'machine-node-metadata'],
   'core.bootstrap-config.terminal-failures': ['machine-config-failure'],
   'core.bootstrap-config.dry-run': ['topology-rotates-configs'],
   'core.bootstrap-config.pausing': ['machine-paused', 'machine-paused-references'],
@@ -56,6 +58,8 @@ export const twinCases: { readonly [id in CoreRuleId]?: readonly string[] } = {
   'core.control-plane.replicas': ['cluster-control-plane-replicas'],
   'core.control-plane.machine-template': ['topology-machine-fields-of-class', 'topology-machine-fields-of-cluster'],
   'core.control-plane.node-taints': ['machine-taints'],
+  'core.control-plane.external-managed': ['machine-hosted-control-plane'],
+  'core.in-place-update': ['hooks-update-machine'],
   'core.metadata-propagation': ['machinedeployment-in-place', 'topology-metadata'],
   'core.in-place-propagation': ['machinedeployment-in-place'],
   'core.control-plane.skew': ['topology-upgrade', 'topology-upgrade-stuck'],
@@ -63,4 +67,17 @@ export const twinCases: { readonly [id in CoreRuleId]?: readonly string[] } = {
   'core.control-plane.conditions': controlPlaneAvailable,
   'core.control-plane.kubeconfig': ['unreachable-kubeconfig-missing', 'unreachable-kubeconfig-nonsense'],
   'core.control-plane.pausing': ['cluster-paused', 'cluster-paused-by-annotation'],
+  'core.ipam.immutable-claim': ['admission-ipaddressclaim'],
+  'core.ipam.immutable-address': ['admission-ipaddress'],
+  'core.ipam.valid-address': ['admission-ipaddress'],
+  'core.ipam.pool-of-claim': ['admission-ipaddress'],
+  'core.ipam.defaults': ['admission-ipaddress', 'admission-ipaddressclaim'],
+}
+
+/** Rules that no case can compare, with the reason. */
+export const withoutTwinCase: { readonly [id in CoreRuleId]?: string } = {
+  'core.rbac-aggregation':
+    'core-twin starts both cores with all permissions. The suite `manifests` runs core with the roles that it installs.',
+  'core.watch-filter': 'core-twin starts each core once for all cases, without these flags.',
+  'core.ipam.versions': 'The suite `conversion` compares it, with generated objects of both kinds.',
 }

@@ -128,8 +128,8 @@ function resultOf(
   options: ConformOptions,
 ): RuleResult {
   const { target, clock } = options
-  const contracts = rule.pages.filter((page): page is ContractName => page !== 'clusterctl')
-  if (contracts.length > 0 && !contracts.some((contract) => target[contract])) {
+  const contracts = rule.pages.filter((page) => page !== 'clusterctl')
+  if (contracts.length > 0 && !contracts.some((contract) => contract !== 'IPAM' && target[contract])) {
     const reason = `no kind of ${contracts.join(' or ')} is under test`
     return { rule, verdict: 'not applicable', reason, observations: [] }
   }

@@ -2,6 +2,7 @@ import type { Rule } from '../rule.ts'
 import { allResources } from './all-resources.ts'
 import { clusterctlRules } from './clusterctl.ts'
 import { bootstrapConfigRules, controlPlaneRules } from './control-plane.ts'
+import { ipamRules } from './ipam.ts'
 import { infraClusterRules, infraMachinePoolRules, infraMachineRules } from './infrastructure.ts'
 import { perContract } from './per-contract.ts'
 
@@ -18,5 +19,6 @@ export const rules: readonly Rule[] = [
   ...bootstrapConfigRules,
   ...perContract.ControlPlane,
   ...controlPlaneRules,
+  ...ipamRules,
   ...clusterctlRules,
 ]
