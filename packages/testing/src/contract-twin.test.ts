@@ -37,6 +37,6 @@ test.each([
   expect(typeOf(kind, now)).toBeUndefined()
 })
 
-test('failure domains are a map', () => {
+test('failure domains of contract v1beta1 are a map', () => {
   expect(typeOf('LocalCluster', 'status.failureDomains')).toBe('object')
 })

@@ -123,7 +123,7 @@ function put(object: Any, path: readonly string[], value: unknown): void {
   else put((object[name!] ??= {}), rest, value)
 }
 
-function translated(object: Any, moves: readonly Moved[], to: ContractVersion): Any {
+function translate(object: Any, moves: readonly Moved[], to: ContractVersion): Any {
   const draft = structuredClone(object)
   for (const { now, before, toOld, toNew } of moves) {
     const [from, into] = to === 'v1beta1' ? [now, before] : [before, now]
@@ -170,7 +170,7 @@ function oldSchema(schema: JSONSchema, moves: readonly Moved[]): JSONSchema {
 function oldTwin(kind: DeclaredKind, kinds: readonly DeclaredKind[]): DeclaredKind {
   const moves = movesOf(kind, kinds)
   const { [newLabel]: versions, ...labels } = kind.labels
-  const asNew = (object: KubeObject): KubeObject => translated(object, moves, 'v1beta2')
+  const asNew = (object: KubeObject): KubeObject => translate(object, moves, 'v1beta2')
   const { default: setDefaults, validate } = kind
   return {
     ...kind,
@@ -184,7 +184,7 @@ function oldTwin(kind: DeclaredKind, kinds: readonly DeclaredKind[]): DeclaredKi
       default(object: KubeObject, context: Any) {
         const draft = asNew(object)
         setDefaults.call(kind, draft, context)
-        Object.assign(object, translated(draft, moves, 'v1beta1'))
+        Object.assign(object, translate(draft, moves, 'v1beta1'))
       },
     }),
     ...(validate && {
@@ -201,7 +201,7 @@ export const oldTwins = (kinds: readonly DeclaredKind[]): DeclaredKind[] =>
   kinds.map((kind) => (isProvider(kind) ? oldTwin(kind, kinds) : kind))
 
 /** Translates the requests of a test, which uses contract v1beta2, for kinds that are twins of contract v1beta1. */
-export function speakingOld(transport: Transport, kinds: readonly DeclaredKind[]): Transport {
+export function translateRequests(transport: Transport, kinds: readonly DeclaredKind[]): Transport {
   const providers = kinds.filter(isProvider)
   const moves = new Map(providers.map((kind) => [`${kind.plural}.${kind.group}`, movesOf(kind, providers)]))
   const movesFor = ({ plural, group }: { plural: string; group: string }) => moves.get(`${plural}.${group}`) ?? []
@@ -211,19 +211,19 @@ export function speakingOld(transport: Transport, kinds: readonly DeclaredKind[]
       const of = movesFor(request)
       if (of.length === 0) return transport.send(request, signal)
       const sent = hasFields(request.verb, request.patchType)
-        ? { ...request, body: translated(request.body, of, 'v1beta1') }
+        ? { ...request, body: translate(request.body, of, 'v1beta1') }
         : request
       const answer = (await transport.send(sent, signal)) as Any
       if (Array.isArray(answer?.items))
-        return { ...answer, items: answer.items.map((item: Any) => translated(item, of, 'v1beta2')) }
-      return translated(answer, of, 'v1beta2')
+        return { ...answer, items: answer.items.map((item: Any) => translate(item, of, 'v1beta2')) }
+      return translate(answer, of, 'v1beta2')
     },
     async watch(request, signal) {
       const events = await transport.watch(request, signal)
       const of = movesFor(request)
       if (of.length === 0) return events
       return (async function* inNewContract(): AsyncGenerator<WatchEvent> {
-        for await (const event of events) yield { ...event, object: translated(event.object, of, 'v1beta2') }
+        for await (const event of events) yield { ...event, object: translate(event.object, of, 'v1beta2') }
       })()
     },
   }

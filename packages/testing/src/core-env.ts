@@ -92,7 +92,7 @@ export async function coreEnv(
   })
   const { client } = env
   /** Advances the clock until the rate limit no longer delays keys that were reconciled often during preparation. */
-  const calm = () => env.advance(seconds(30))
+  const advancePastRateLimit = () => env.advance(seconds(30))
   const key = (name: string): ObjectKey => ({ namespace: 'default', name })
 
   const core: Omit<CoreEnv, keyof TestEnv | 'reachable'> = {
@@ -113,7 +113,7 @@ export async function coreEnv(
       await core.patch(DevCluster, 'demo', { status: { initialization: { provisioned: true } } })
       await core.create(Secret, 'demo-kubeconfig', { stringData: { value: 'how to reach it' } })
       await core.patch(DevControlPlane, 'demo', { status: { initialization: { controlPlaneInitialized: true } } })
-      await calm()
+      await advancePastRateLimit()
     },
     async provisionMachine(name, { labels = {}, spec = {} } = {}) {
       const providerID = `dev:///${name}`
@@ -128,7 +128,7 @@ export async function coreEnv(
       await workload.create(Node, { metadata: { name: `node-${name}` }, spec: { providerID } })
       const status = { conditions: nodeConditions(), nodeInfo: { kubeletVersion: 'v1.34.0' } }
       await workload.patch(Node, { name: `node-${name}` }, { type: 'merge', body: { status } }, { subresource: 'status' })
-      await calm()
+      await advancePastRateLimit()
     },
   }
   return {

@@ -169,7 +169,7 @@ describe('an extension that was never reachable', () => {
   })
 })
 
-test('a namespace whose labels leave the selector releases its Clusters at once', async () => {
+test('a namespace whose labels no longer match the selector unblocks its Clusters at once', async () => {
   mode = 'answers'
   await start()
   await prepare()

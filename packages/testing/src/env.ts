@@ -12,7 +12,7 @@ import type { Admission, Client, DeclaredKind, Logger, Random, Transport, Webhoo
 import { admissionOf, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import { ownConversion, ownWebhooks } from '@capstan/lab'
 import type { ContractVersion } from '@capstan/api/contract'
-import { oldTwins, speakingOld, testContract } from './contract-twin.ts'
+import { oldTwins, translateRequests, testContract } from './contract-twin.ts'
 import { realHost } from './real-host.ts'
 import { advance, type Busy, createTraffic, settle } from './settle.ts'
 
@@ -83,7 +83,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const isOld = (options.contract ?? testContract()) === 'v1beta1'
   const kinds = isOld ? oldTwins(options.kinds) : options.kinds
   const admission = [...admissionOf(kinds), ...(options.admission ?? [])]
-  const asTest = (transport: Transport) => (isOld ? speakingOld(transport, options.kinds) : transport)
+  const asTest = (transport: Transport) => (isOld ? translateRequests(transport, options.kinds) : transport)
   // `npm run interop -- controllers` runs tests that are written for the embedded server on a real one.
   const kubeconfig = process.env.CAPSTAN_TEST_KUBECONFIG
   const host: Host =

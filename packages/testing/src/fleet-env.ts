@@ -43,7 +43,7 @@ export interface FleetEnv {
 }
 
 /** Header that names the calling process, so that a handler can kill it during the call. */
-export const AskedBy = 'x-asked-by'
+export const CallerHeader = 'x-asked-by'
 
 export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvOptions): Promise<FleetEnv> {
   const clock = new VirtualClock()
@@ -56,37 +56,37 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
   await installKinds(client, [...coreKinds, ...localKinds], { clock, random })
 
   const traffic = createTraffic()
-  const started: { readonly process: ManagerProcess; bury(): Promise<void> }[] = []
-  const living = () => started.map(({ process }) => process).filter(({ isDead }) => !isDead)
-  const busy: Busy = { managers: () => living().map(({ manager }) => manager), stores: () => [store], traffic }
+  const started: { readonly process: ManagerProcess; end(): Promise<void> }[] = []
+  const running = () => started.map(({ process }) => process).filter(({ isDead }) => !isDead)
+  const busy: Busy = { managers: () => running().map(({ manager }) => manager), stores: () => [store], traffic }
 
   async function start(): Promise<ManagerProcess> {
     const name = `manager-${started.length + 1}`
-    const world = mortalSurroundings({
+    const surroundings = mortalSurroundings({
       clock,
       stores,
       transport: traffic.count(server.transport({ agent: 'capstan' })),
       hooks: inProcess((request) => {
         const headers = new Headers(request.headers)
-        headers.set(AskedBy, name)
+        headers.set(CallerHeader, name)
         return extensions(new Request(request, { headers }))
       }),
     })
-    const means = {
-      client: createClient(world.transport),
-      clock: world.clock,
+    const options = {
+      client: createClient(surroundings.transport),
+      clock: surroundings.clock,
       random: seededRandom(started.length + 2),
       log: silent,
     }
     const { controllers, close } = createProviders({
-      ...means,
+      ...options,
       names: ProviderNames,
-      stores: world.stores,
-      hookTransport: world.hooks,
+      stores: surroundings.stores,
+      hookTransport: surroundings.hooks,
       endpoint: { host: '127.0.0.1', port: 6443 },
     })
     const manager = createManager({
-      ...means,
+      ...options,
       controllers,
       ...(leaderElection ? { leaderElection: { namespace: 'default', name: 'leader', identity: name } } : {}),
     })
@@ -94,18 +94,18 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
       name,
       manager,
       get isDead() {
-        return world.isDead
+        return surroundings.isDead
       },
-      kill: (writes) => world.kill(writes),
+      kill: (writes) => surroundings.kill(writes),
     }
-    let isBuried = false
+    let hasEnded = false
     started.push({
       process,
-      async bury() {
-        if (isBuried) return
-        isBuried = true
-        world.kill()
-        world.bury()
+      async end() {
+        if (hasEnded) return
+        hasEnded = true
+        surroundings.kill()
+        surroundings.rejectPending()
         await manager.stop()
         await close()
       },
@@ -114,8 +114,8 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
     await settle(busy)
     return process
   }
-  const buryDead = async () => {
-    for (const { process, bury } of started) if (process.isDead) await bury()
+  const endDead = async () => {
+    for (const { process, end } of started) if (process.isDead) await end()
   }
 
   return {
@@ -123,10 +123,10 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
     clock,
     store,
     get managers() {
-      return living()
+      return running()
     },
     async start() {
-      await buryDead()
+      await endDead()
       return start()
     },
     settle: () => settle(busy),
@@ -136,7 +136,7 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
       while (clock.step(end)) await settle(busy)
     },
     async close() {
-      for (const { bury } of started) await bury()
+      for (const { end } of started) await end()
       await server.close()
     },
   }

@@ -61,10 +61,10 @@ describe('a blocking handler', async () => {
       if (hook === 'AfterControlPlaneInitialized') return Response.json({ status: 'Success', retryAfterSeconds: 7 })
       return holdFor(7, `${hook} is not done`)
     },
-    async tick({ held, reconciled, waiting, env }) {
-      if (held === undefined || seen.has(held)) return
-      seen.set(held, { condition: await reconciled(), waiting: await waiting() })
-      if (!held.startsWith('AfterClusterUpgrade')) return
+    async tick({ blocking, reconciled, waiting, env }) {
+      if (blocking === undefined || seen.has(blocking)) return
+      seen.set(blocking, { condition: await reconciled(), waiting: await waiting() })
+      if (!blocking.startsWith('AfterClusterUpgrade')) return
       const next = { spec: { topology: { version: 'v1.37.0' } } }
       rejected = await env.client.patch(Cluster, key, { type: 'merge', body: next }).then(
         () => 'accepted',
@@ -192,8 +192,8 @@ const killed = (writes: number): NonNullable<Plot['answer']> => {
 /** All hooks block for an hour until they are removed. AfterControlPlaneInitialized cannot block, and fails. */
 const untilRemoved = (how: 'unregister' | 'delete'): Plot => ({
   answer: ({ hook }) => (hook === 'AfterControlPlaneInitialized' ? fail('broken') : holdFor(3600, 'for long')),
-  async tick({ held, remove }) {
-    if (held !== undefined) await remove(held.split(' ')[0]!, how)
+  async tick({ blocking, remove }) {
+    if (blocking !== undefined) await remove(blocking.split(' ')[0]!, how)
   },
 })
 

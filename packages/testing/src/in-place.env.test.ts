@@ -207,7 +207,7 @@ describe('a process that is stopped during an in-place upgrade and restarted', a
       if (!stores.isDead) await whileAlive(env.advance(seconds(90)))
     }
     if (stores.isDead) {
-      stores.bury()
+      stores.rejectPending()
       if (started) await env.close()
       env = await start(mortalStores(base), new VirtualClock(clock.now()))
       await change({ version: 'v1.36.1' })

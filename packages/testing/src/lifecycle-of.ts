@@ -106,7 +106,7 @@ export async function lifecycleOf(
     const trace = () => env.story().replaceAll(`${subject}: `, '')
     for (const step of steps) {
       env.report(`--- ${step}`, subject)
-      const why = await taken(env, step, { ...options, from, to })
+      const why = await runStep(env, step, { ...options, from, to })
       if (why !== undefined) return { trace: trace(), calls, stuck: { step, why } }
     }
     return { trace: trace(), calls }
@@ -129,7 +129,7 @@ async function register({ client, settle }: PlaneEnv, { name }: Extension, optio
 }
 
 /** Starts the step and waits for its end. Returns the reason when it does not complete in time. */
-async function taken(
+async function runStep(
   env: PlaneEnv,
   step: LifecycleStep,
   options: LifecycleOptions & { readonly from: string; readonly to: string },
@@ -146,7 +146,7 @@ async function taken(
   return why
 }
 
-async function begin(client: Client, step: LifecycleStep, options: Parameters<typeof taken>[2]): Promise<void> {
+async function begin(client: Client, step: LifecycleStep, options: Parameters<typeof runStep>[2]): Promise<void> {
   const { from, to, labels, variables, controlPlane = 1, workers = 1 } = options
   const replicas = '/spec/topology/workers/machineDeployments/0/replicas'
   switch (step) {
@@ -217,7 +217,7 @@ function callReporter(report: (text: string) => void): CallObserver {
 /** Wraps a log and prints errors thrown by handlers too: core sees only status 500. */
 function reportErrors(report: (text: string) => void, log: Logger): Logger {
   const reported = new Set<string>()
-  const telling = (of: { readonly [field: string]: unknown }, to: Logger): Logger => ({
+  const reporting = (of: { readonly [field: string]: unknown }, to: Logger): Logger => ({
     debug: (message, fields) => to.debug(message, fields),
     info: (message, fields) => to.info(message, fields),
     warn: (message, fields) => to.warn(message, fields),
@@ -227,9 +227,9 @@ function reportErrors(report: (text: string) => void, log: Logger): Logger {
       if (fields?.err !== undefined && !reported.has(text)) report(text)
       reported.add(text)
     },
-    child: (fields) => telling({ ...of, ...fields }, to.child(fields)),
+    child: (fields) => reporting({ ...of, ...fields }, to.child(fields)),
   })
-  return telling({}, log)
+  return reporting({}, log)
 }
 
 /** Returns both versions, and the first patch version of every minor between them. */

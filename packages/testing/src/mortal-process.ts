@@ -17,7 +17,7 @@ export interface MortalSurroundings extends Surroundings {
   /** Kills the process now; with `writes`, right after that many further writes: the last response never arrives. */
   kill(writes?: number): void
   /** Rejects pending requests of the dead process, so that it can be closed. */
-  bury(): void
+  rejectPending(): void
 }
 
 export function mortalSurroundings({ clock, stores, transport, hooks }: Surroundings): MortalSurroundings {
@@ -49,8 +49,8 @@ export function mortalSurroundings({ clock, stores, transport, hooks }: Surround
       if (writes === 0) die()
       else writesLeft = writes
     },
-    bury() {
-      own.bury()
+    rejectPending() {
+      own.rejectPending()
       burial.reject(new Error('the process is dead'))
     },
     stores: own,

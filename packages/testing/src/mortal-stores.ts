@@ -11,7 +11,7 @@ export interface MortalStores extends Stores {
   /** Resolves when the last commit has been made. */
   readonly death: Promise<void>
   /** Rejects pending requests of the dead process, so that it can be closed and its memory freed. */
-  bury(): void
+  rejectPending(): void
 }
 
 /**
@@ -69,7 +69,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
       return isDead
     },
     death,
-    bury: () => burial.reject(new Error('the process is dead')),
+    rejectPending: () => burial.reject(new Error('the process is dead')),
     async store(name) {
       const known = opened.get(name)
       if (known) return known

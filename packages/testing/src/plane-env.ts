@@ -22,7 +22,7 @@ import type { Store } from '@capstan/apiserver'
 import { createManager, installKinds, type Manager } from '@capstan/controller'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import { createWorkloads, localControllers, localKinds } from '@capstan/local'
-import { oldTwins, speakingOld, testContract } from './contract-twin.ts'
+import { oldTwins, translateRequests, testContract } from './contract-twin.ts'
 import { realHost } from './real-host.ts'
 import { advance, type Busy, createTraffic, settle, type Traffic } from './settle.ts'
 
@@ -124,7 +124,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     settle: () => settle(busy),
     advance: (ms) => advance(clock, ms, busy),
     story() {
-      const story = readable(lines)
+      const story = withStableNames(lines)
       lines = []
       return story
     },
@@ -165,7 +165,7 @@ async function oldPlane(options: PlaneOptions): Promise<RunningPlane> {
     webhooks: ownWebhooks(kinds, () => coreClient),
   })
   await server.ready
-  const asProvider = (transport: Transport) => speakingOld(transport, localKinds)
+  const asProvider = (transport: Transport) => translateRequests(transport, localKinds)
   const connect = async () => {
     const inProcess = server.transport({ agent: 'capstan' })
     return reach ? await reach(server, inProcess) : inProcess
@@ -239,7 +239,7 @@ async function planeOn(kubeconfig: string, options: PlaneOptions, traffic: Traff
  * Formats lines independent of randomness: generated names become numbers in order of appearance, and simultaneous lines of different
  * objects are sorted by name.
  */
-function readable(lines: readonly { readonly at: string; readonly subject: string; readonly text: string }[]): string {
+function withStableNames(lines: readonly { readonly at: string; readonly subject: string; readonly text: string }[]): string {
   const numbers = new Map<string, string>()
   const seen = new Map<string, number>()
   const plain = (text: string): string =>

@@ -32,7 +32,7 @@ import {
 } from '@capstan/lab'
 import { localKinds, type Workloads } from '@capstan/local'
 import type { ContractVersion } from '@capstan/api/contract'
-import { oldTwins, speakingOld } from './contract-twin.ts'
+import { oldTwins, translateRequests } from './contract-twin.ts'
 import { advance, type Busy, createTraffic, settle } from './settle.ts'
 
 /** A running provider. */
@@ -97,7 +97,7 @@ export async function providerEnv({
 }: ProviderEnvOptions): Promise<ProviderEnv> {
   const isOld = contract === 'v1beta1'
   const kinds = isOld ? oldTwins(declared) : declared
-  const asProvider = (transport: Transport) => (isOld ? speakingOld(transport, declared) : transport)
+  const asProvider = (transport: Transport) => (isOld ? translateRequests(transport, declared) : transport)
   const clock = new VirtualClock()
   const random = seededRandom(1)
   const log = silent

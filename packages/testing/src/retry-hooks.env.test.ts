@@ -61,7 +61,7 @@ const request = (text: string) =>
 const annotation = async () => (await env.client.get(Cluster, key)).metadata.annotations?.[RetryHooksAnnotation]
 
 test.each([['UpdateMachine'], ['BeforeClusterUpgrade']])(
-  'a request is honoured once and removed, and the same text is another request: %s',
+  'a request is handled once and removed, and the same text is a new request later: %s',
   async (hook) => {
     const { script, calls } = blocking(hook)
     await anUpgrade(script)
@@ -75,7 +75,7 @@ test.each([['UpdateMachine'], ['BeforeClusterUpgrade']])(
   },
 )
 
-test('a request written before the last one is removed is handled and removed, too', async () => {
+test('a request that is written before the previous one is removed is handled and removed, too', async () => {
   const { script, calls, onCall } = blocking('BeforeClusterUpgrade')
   await anUpgrade(script)
   let next: Promise<unknown> | undefined
@@ -134,7 +134,7 @@ describe('a process that is killed around a request', () => {
     expect(stores.isDead).toBe(true)
 
     onCall.run = () => {}
-    stores.bury()
+    stores.rejectPending()
     const before = calls.length
     await restart(mortalStores(base), new VirtualClock(clock.now()))
     await env.advance(seconds(60))

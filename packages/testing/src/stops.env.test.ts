@@ -121,7 +121,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     }
     // The process was stopped: it is restarted with a new clock, and the step is repeated.
     collect(env)
-    stores.bury()
+    stores.rejectPending()
     await env?.close()
     commits += stores.commits
     clock = new VirtualClock(clock.now())

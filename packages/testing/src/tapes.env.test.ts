@@ -86,7 +86,7 @@ async function onTape(extension: Extension, options: LifecycleOptions): Promise<
   return { trace, text, tape: parseTape(text) }
 }
 
-test('a recorded life that is sent to the extension again gets the same responses', async () => {
+test('requests of a recorded lifecycle that are sent to the extension again get the same responses', async () => {
   const { tape } = await onTape(sampleExtension(), {})
   const differing: unknown[] = []
   const transport = inProcess(extensionServer(sampleExtension()))
@@ -105,7 +105,7 @@ test('a recorded life that is sent to the extension again gets the same response
   expect(calls).toBe(tape.calls.length)
 })
 
-test('a recorded life is repeated without the extension, with or without secrets', async () => {
+test('a recorded lifecycle is repeated without the extension, with or without secrets', async () => {
   const options: LifecycleOptions = {
     settings: { region: 'eu1', apiToken: 'canary' },
     variables: { adminPassword: 'canary' },

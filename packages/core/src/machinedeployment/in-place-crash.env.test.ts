@@ -71,7 +71,7 @@ async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<FinalSt
     if (!mortal.isDead) await whileAlive(env.advance(seconds(40)))
   }
   if (mortal.isDead) {
-    mortal.bury()
+    mortal.rejectPending()
     if (started) await env.close()
     env = await setsEnv({
       store: await first.store('sets'),

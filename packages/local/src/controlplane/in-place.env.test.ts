@@ -516,7 +516,7 @@ async function upgradeWithStop(stopAfter: number) {
   }
   const { commits } = stores
   if (stores.isDead) {
-    stores.bury()
+    stores.rejectPending()
     await started?.close()
     stores = mortalStores(base)
     env = await planeEnv({ runtime: runtime(), stores, clock: new VirtualClock(clock.now()) })

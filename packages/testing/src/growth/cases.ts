@@ -29,7 +29,7 @@ export function growthCases(resource: Resource): GrowthCase[] {
     name: `${resource.plural}.${resource.group || 'core'}/${resource.version} ${textOf(path)}: ${growth}`,
     resource,
     object(name, size) {
-      const object = grown(resource.schema, path, growth, size) as { [field: string]: unknown }
+      const object = growObject(resource.schema, path, growth, size) as { [field: string]: unknown }
       const { uid: _, ...metadata } = (object.metadata ?? {}) as { uid?: unknown }
       const place = resource.namespaced ? { namespace: 'default' } : {}
       return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { ...metadata, name, ...place } }
@@ -65,30 +65,31 @@ function* placesIn(schema: JSONSchema, path: readonly Step[]): Generator<Place> 
   for (const [field, property] of Object.entries(schema.properties ?? {})) yield* placesIn(property, [...path, { field }])
 }
 
-function grown(schema: JSONSchema, path: readonly Step[], growth: Growth, size: number): unknown {
+function growObject(schema: JSONSchema, path: readonly Step[], growth: Growth, size: number): unknown {
   const [step, ...rest] = path
-  if (step === undefined) return grownHere(schema, growth, size)
-  if (step === 'item') return [merged(small(schema.items!, 0), grown(schema.items!, rest, growth, size))]
+  if (step === undefined) return growValue(schema, growth, size)
+  if (step === 'item') return [mergeMembers(smallestValue(schema.items!, 0), growObject(schema.items!, rest, growth, size))]
   if (step === 'member') {
     const member = schema.additionalProperties as JSONSchema
-    return { n0: merged(small(member, 0), grown(member, rest, growth, size)) }
+    return { n0: mergeMembers(smallestValue(member, 0), growObject(member, rest, growth, size)) }
   }
   const property = schema.properties![step.field]!
-  return { ...(small(schema, 0) as object), [step.field]: grown(property, rest, growth, size) }
+  return { ...(smallestValue(schema, 0) as object), [step.field]: growObject(property, rest, growth, size) }
 }
 
-const merged = (small: unknown, large: unknown): unknown => (isRecord(small) && isRecord(large) ? { ...small, ...large } : large)
+const mergeMembers = (smallestValue: unknown, large: unknown): unknown =>
+  isRecord(smallestValue) && isRecord(large) ? { ...smallestValue, ...large } : large
 
-function grownHere(schema: JSONSchema, growth: Growth, size: number): unknown {
+function growValue(schema: JSONSchema, growth: Growth, size: number): unknown {
   const indexes = Array.from({ length: size }, (_, index) => index)
   switch (growth) {
     case 'items':
-      return indexes.map((index) => small(schema.items!, index))
+      return indexes.map((index) => smallestValue(schema.items!, index))
     case 'equal items':
-      return indexes.map(() => small(schema.items!, 0))
+      return indexes.map(() => smallestValue(schema.items!, 0))
     case 'members': {
       const member = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : { type: 'string' as const }
-      return Object.fromEntries(indexes.map((index) => [`n${index}`, small(member, index)]))
+      return Object.fromEntries(indexes.map((index) => [`n${index}`, smallestValue(member, index)]))
     }
     case 'text':
       return 'a'.repeat(size)
@@ -96,7 +97,7 @@ function grownHere(schema: JSONSchema, growth: Growth, size: number): unknown {
 }
 
 /** Returns a minimal valid value of a schema; values of different indexes differ where possible. */
-function small(schema: JSONSchema, index: number, depth = 0): unknown {
+function smallestValue(schema: JSONSchema, index: number, depth = 0): unknown {
   if (schema.enum?.length) return schema.enum[0]
   if (schema['x-kubernetes-int-or-string']) return index + 1
   switch (schema.type) {
@@ -115,7 +116,7 @@ function small(schema: JSONSchema, index: number, depth = 0): unknown {
       const properties = schema.properties ?? {}
       const needed = new Set([...(schema.required ?? []), ...usualKeys.filter((key) => Object.hasOwn(properties, key))])
       return Object.fromEntries(
-        [...needed].flatMap((name) => (properties[name] ? [[name, small(properties[name], index, depth + 1)]] : [])),
+        [...needed].flatMap((name) => (properties[name] ? [[name, smallestValue(properties[name], index, depth + 1)]] : [])),
       )
     }
   }

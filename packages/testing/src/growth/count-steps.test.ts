@@ -23,7 +23,7 @@ test('the same work has the same number of steps', async () => {
 test.each<[string, (input: number[]) => unknown]>([
   ['a loop', (input) => input.map((one) => one + 1)],
   ['a set', (input) => input.filter((one) => new Set([1]).has(one))],
-])('%s doubles with its input', async (_name, work) => {
+])('the steps of %s double with its input', async (_name, work) => {
   for (const ratio of await ratios(work)) expect(ratio).toBeLessThan(2.1)
 })
 
@@ -31,6 +31,6 @@ test.each<[string, (input: number[]) => unknown]>([
   ['a loop in a loop', (input) => input.filter((one) => input.some((other) => other === one + 0.5))],
   ['a search in a loop', (input) => input.filter((one) => input.includes(one + 0.5))],
   ['a copy in a loop', (input) => input.reduce<number[]>((all, one) => all.concat(one), [])],
-])('%s grows fourfold', async (_name, work) => {
+])('the steps of %s grow fourfold when its input doubles', async (_name, work) => {
   for (const ratio of await ratios(work)) expect(ratio).toBeGreaterThan(3.5)
 })

@@ -13,14 +13,14 @@ export const Versions = ['v1.34.0', 'v1.35.0', 'v1.36.0'] as const
 const [First, , Last] = Versions
 
 /** A hook call, as input of rules. */
-export interface Asked {
+export interface CheckedCall {
   readonly hook: string
   /** The version that the request concerns; empty when there is none. */
   readonly version: string
   readonly from: string
 }
 
-type Rule = readonly [sentence: string, holds: (world: World, asked: Asked) => boolean]
+type Rule = readonly [sentence: string, holds: (world: World, call: CheckedCall) => boolean]
 
 const everything: Rule = [
   'control plane, workers and infrastructure exist',
@@ -29,18 +29,18 @@ const everything: Rule = [
 ]
 const controlPlaneIs = (which: 'version' | 'from'): Rule => [
   `the control plane and its Machines have version "${which}"`,
-  (world, asked) =>
-    world.controlPlane?.spec.version === asked[which] &&
-    world.controlPlane.status?.version === asked[which] &&
-    machinesOf(world, undefined).every(({ spec }) => spec.version === asked[which]),
+  (world, call) =>
+    world.controlPlane?.spec.version === call[which] &&
+    world.controlPlane.status?.version === call[which] &&
+    machinesOf(world, undefined).every(({ spec }) => spec.version === call[which]),
 ]
 const workersAre = (which: 'version' | 'from'): Rule => [
   `all workers and their Machines have version "${which}"`,
-  (world, asked) =>
+  (world, call) =>
     [...world.deployments].every(
       ([name, { spec }]) =>
-        spec.template.spec.version === asked[which] &&
-        machinesOf(world, name).every((machine) => machine.spec.version === asked[which]),
+        spec.template.spec.version === call[which] &&
+        machinesOf(world, name).every((machine) => machine.spec.version === call[which]),
     ),
 ]
 const nothingNewer: Rule = [
@@ -100,7 +100,7 @@ export class Order {
   readonly #store: Store
   readonly #passed = new Set<string>()
   /** Hooks with versions whose last response blocked. */
-  readonly #held = new Set<string>()
+  readonly #blocking = new Set<string>()
   readonly #gone = new Set<string>()
   readonly #end: (() => void)[] = []
 
@@ -110,34 +110,34 @@ export class Order {
   }
 
   /** Checks the preconditions of a call. */
-  asked(asked: Asked): void {
+  checkCall(call: CheckedCall): void {
     const world = worldIn(this.#store)
-    for (const [sentence, holds] of moments[asked.hook]!) {
-      if (!holds(world, asked)) this.violations.push(`${textOf(asked)} called, but not: ${sentence} (${worldText(world)})`)
+    for (const [sentence, holds] of moments[call.hook]!) {
+      if (!holds(world, call)) this.violations.push(`${textOf(call)} called, but not: ${sentence} (${worldText(world)})`)
     }
-    const { hook, version, from } = asked
+    const { hook, version, from } = call
     const before = follows[hook]?.(version, from) ?? []
-    this.#needs(`${textOf(asked)} called`, before)
+    this.#needs(`${textOf(call)} called`, before)
   }
 
-  answered(asked: Asked, goes: boolean): void {
-    if (goes) {
-      this.#passed.add(textOf(asked))
-      this.#held.delete(textOf(asked))
-    } else this.#held.add(textOf(asked))
+  recordAnswer(call: CheckedCall, proceeds: boolean): void {
+    if (proceeds) {
+      this.#passed.add(textOf(call))
+      this.#blocking.delete(textOf(call))
+    } else this.#blocking.add(textOf(call))
   }
 
   /** Called when the last handler of the hook was removed. */
   removed(hook: string): void {
     this.#gone.add(hook)
-    for (const question of this.#held) if (question.split(' ')[0] === hook) this.#held.delete(question)
+    for (const question of this.#blocking) if (question.split(' ')[0] === hook) this.#blocking.delete(question)
   }
 
   end(): void {
     for (const end of this.#end) end()
   }
 
-  #mayPass({ hook, version }: Pick<Asked, 'hook' | 'version'>): boolean {
+  #mayPass({ hook, version }: Pick<CheckedCall, 'hook' | 'version'>): boolean {
     return this.#gone.has(hook) || this.#passed.has(textOf({ hook, version }))
   }
 
@@ -155,11 +155,11 @@ export class Order {
     }
     if (!previous && isOfTopology(object)) {
       this.#needs(`${what} created`, [['BeforeClusterCreate', '']])
-      for (const question of this.#held) {
+      for (const question of this.#blocking) {
         const [hook = '', version] = question.split(' ')
         // Hooks after the last step block only the next upgrade.
         if (hook === 'AfterClusterUpgrade' || (hook === 'AfterWorkersUpgrade' && version === Last)) continue
-        if (HoldsChanges.has(hook)) this.violations.push(`${what} created while ${question} blocks`)
+        if (BlockChanges.has(hook)) this.violations.push(`${what} created while ${question} blocks`)
       }
     }
     if (kind === (LocalControlPlane as Kind))
@@ -220,7 +220,7 @@ const watched = [
 ] as unknown as readonly Kind[]
 
 /** Hooks that block all changes of the topology's objects. */
-const HoldsChanges = new Set([
+const BlockChanges = new Set([
   'BeforeClusterUpgrade',
   'BeforeControlPlaneUpgrade',
   'AfterControlPlaneUpgrade',
@@ -244,5 +244,5 @@ const follows: {
 }
 
 /** Formats `BeforeClusterUpgrade v1.36.0`. */
-export const textOf = ({ hook, version }: Pick<Asked, 'hook' | 'version'>): string =>
+export const textOf = ({ hook, version }: Pick<CheckedCall, 'hook' | 'version'>): string =>
   version === '' ? hook : `${hook} ${version}`

@@ -32,9 +32,9 @@ import {
 import { isTrue, orAbsent, seconds } from '@capstan/kube'
 import { demoFolder } from '@capstan/lab'
 import { conditionText } from '../core-env.ts'
-import { AskedBy, type FleetEnv, fleetEnv, type ManagerProcess } from '../fleet-env.ts'
+import { CallerHeader, type FleetEnv, fleetEnv, type ManagerProcess } from '../fleet-env.ts'
 import { createFrom } from '../manifests.ts'
-import { type Asked, Order, textOf, Versions } from './order.ts'
+import { type CheckedCall, Order, textOf, Versions } from './order.ts'
 import { worldIn, worldText } from './world.ts'
 
 export const LifecycleHooks: readonly Hook[] = [
@@ -50,7 +50,7 @@ export const LifecycleHooks: readonly Hook[] = [
 ]
 
 /** One call of a handler. */
-export interface Call extends Asked {
+export interface Call extends CheckedCall {
   /** Number of this call among those of this hook and version, from 1. */
   readonly nth: number
   readonly by: ManagerProcess
@@ -74,7 +74,7 @@ export interface Story {
   /** Number of calls by hook and version. */
   readonly calls: ReadonlyMap<string, number>
   /** The request that blocks now, as `textOf` formats it. */
-  readonly held: string | undefined
+  readonly blocking: string | undefined
   readonly cluster: () => Promise<Cluster | undefined>
   /** Returns the condition TopologyReconciled. */
   readonly reconciled: () => Promise<string | undefined>
@@ -91,27 +91,27 @@ export async function play(plot: Plot = {}): Promise<Story> {
   const trace: string[] = []
   const calls = new Map<string, number>()
   const unregistered = new Set<string>()
-  let held: string | undefined
+  let blocking: string | undefined
 
   const handle =
     (hook: Hook, by: ManagerProcess) =>
     (given: { request: object }): Answer | Response => {
-      const asked = askedOf(hook, given.request as Request)
-      const text = textOf(asked)
+      const checked = checkedCallOf(hook, given.request as Request)
+      const text = textOf(checked)
       const nth = (calls.get(text) ?? 0) + 1
       calls.set(text, nth)
-      order.asked(asked)
-      const answer = plot.answer?.({ ...asked, nth, by }) ?? proceedNow()
-      const goes = !(answer instanceof Response) && (answer.kind === 'proceed' || (answer.kind === 'hold' && !hook.blocking))
-      order.answered(asked, goes && !by.isDead)
-      held = goes ? undefined : text
+      order.checkCall(checked)
+      const answer = plot.answer?.({ ...checked, nth, by }) ?? proceedNow()
+      const proceeds = !(answer instanceof Response) && (answer.kind === 'proceed' || (answer.kind === 'hold' && !hook.blocking))
+      order.recordAnswer(checked, proceeds && !by.isDead)
+      blocking = proceeds ? undefined : text
       const when = ((env.clock.now() - start) / 1000).toFixed(1).padStart(6)
       trace.push(`${when}  ${text}: ${answerText(answer)}\n        ${worldText(worldIn(env.store))}`)
       return answer
     }
   const extensions: FetchHandler = async (request) => {
     const config = new URL(request.url).hostname
-    const by = env.managers.find(({ name }) => name === request.headers.get(AskedBy))!
+    const by = env.managers.find(({ name }) => name === request.headers.get(CallerHeader))!
     const hook = LifecycleHooks.find(({ name }) => configOf(name) === config)
     const handlers: Handler[] = []
     let raw: Response | undefined
@@ -142,8 +142,8 @@ export async function play(plot: Plot = {}): Promise<Story> {
       return env.clock.now() - start
     },
     calls,
-    get held() {
-      return held
+    get blocking() {
+      return blocking
     },
     cluster,
     reconciled: async () => conditionText((await cluster())!, 'TopologyReconciled'),
@@ -159,7 +159,7 @@ export async function play(plot: Plot = {}): Promise<Story> {
         await client.patch(ExtensionConfig, config, { type: 'merge', body: { metadata: { annotations: { look: 'again' } } } })
       }
       order.removed(hook)
-      if (held?.split(' ')[0] === hook) held = undefined
+      if (blocking?.split(' ')[0] === hook) blocking = undefined
     },
   }
   const until = async (what: string, done: (found: Cluster | undefined) => boolean) => {
@@ -211,7 +211,7 @@ interface Request {
   readonly kubernetesVersion?: string
 }
 
-function askedOf(hook: Hook, { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion }: Request): Asked {
+function checkedCallOf(hook: Hook, { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion }: Request): CheckedCall {
   const version = toKubernetesVersion ?? kubernetesVersion ?? ''
   const before = Versions[Versions.indexOf(version as never) - 1] ?? ''
   return { hook: hook.name, version, from: fromKubernetesVersion ?? before }
