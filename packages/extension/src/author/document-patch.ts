@@ -18,9 +18,10 @@ export function patchBetween(original: object, edited: object, format: PatchForm
   const odd = notJson(edited, '')
   if (odd !== undefined) throw new TypeError(odd)
   if (equal(original, edited)) return undefined
-  if (format === 'JSONPatch') return encoded(format, diffJson(original as JsonObject, edited as JsonObject) as unknown as Json)
+  if (format === 'JSONPatch')
+    return encodePatch(format, diffJson(original as JsonObject, edited as JsonObject) as unknown as Json)
   const patch = diffMerge(original, edited) ?? {}
-  const answer = encoded(format, patch)
+  const answer = encodePatch(format, patch)
   // Verified as core applies it: core treats null as absent in lists, too.
   if (!equal(patchedDocument(original, format, JSON.stringify(patch)) ?? original, edited)) {
     throw new TypeError('a JSONMergePatch can neither set a member to null nor remove one that is: use a JSONPatch')
@@ -28,7 +29,7 @@ export function patchBetween(original: object, edited: object, format: PatchForm
   return answer
 }
 
-const encoded = (patchType: PatchFormat, document: Json): EncodedPatch => {
+const encodePatch = (patchType: PatchFormat, document: Json): EncodedPatch => {
   const text = JSON.stringify(document, (_, value: unknown) => {
     // The integer may have been rounded when it was parsed, for example in a list that the patch repeats.
     if (!Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value as number) > 2 ** 64) return value

@@ -49,9 +49,9 @@ export interface InPlaceHandlers {
  */
 export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceFields): InPlaceHandlers {
   const patterns = {
-    machine: (fields.machine ?? []).map(compiled),
-    infrastructureMachine: (fields.infrastructureMachine ?? []).map(compiled),
-    bootstrapConfig: (fields.bootstrapConfig ?? []).map(compiled),
+    machine: (fields.machine ?? []).map(compilePattern),
+    infrastructureMachine: (fields.infrastructureMachine ?? []).map(compilePattern),
+    bootstrapConfig: (fields.bootstrapConfig ?? []).map(compilePattern),
   }
   const patches = (parts: readonly Part[], log: Logger) => {
     const found = parts.flatMap(({ of, from, to, spec, patch }): [string, EncodedPatch][] => {
@@ -183,7 +183,7 @@ const pathText = (tokens: readonly Token[]): string =>
     .join('')
 
 /** Returns a function that matches changes at or below the path of the pattern, if its condition accepts them. */
-function compiled(pattern: FieldPattern): (change: Difference) => boolean {
+function compilePattern(pattern: FieldPattern): (change: Difference) => boolean {
   const { path, when } = typeof pattern === 'string' ? { path: pattern, when: () => true } : pattern
   const wanted = parsePattern(path)
   return (change) =>

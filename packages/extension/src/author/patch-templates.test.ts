@@ -113,7 +113,7 @@ describe('a template edited by a rule', () => {
     })
   })
 
-  it('has access to the settings of the call', async () => {
+  it('can depend on the settings of the call', async () => {
     const rule = template({ kind: 'LocalClusterTemplate' }, ({ template, settings }) => {
       template.metadata.labels = { region: settings['region']! }
     })

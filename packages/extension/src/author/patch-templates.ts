@@ -66,8 +66,8 @@ function patchable(original: UnknownObject, edited: UnknownObject): UnknownObjec
   if (spec !== undefined && editedSpec === undefined) throw new TypeError('cannot remove spec: core leaves it as it was')
   const metadata = {
     ...identity,
-    ...map('labels', labels, editedLabels),
-    ...map('annotations', annotations, editedAnnotations),
+    ...withEmptyMap('labels', labels, editedLabels),
+    ...withEmptyMap('annotations', annotations, editedAnnotations),
   }
   return { ...edited, ...(original.metadata || Object.keys(metadata).length > 0 ? { metadata } : {}) } as UnknownObject
 }
@@ -78,7 +78,7 @@ function changedMembers(before: object, after: object, at: string): string[] {
   return names.filter((name) => !equal(was[name], is[name])).map((name) => `${at}${name}`)
 }
 
-function map(name: string, before: unknown, after: unknown): object {
+function withEmptyMap(name: string, before: unknown, after: unknown): object {
   if (after === undefined) return before === undefined ? {} : { [name]: {} }
   if (!isRecord(after) || !Object.values(after).every((value) => typeof value === 'string' || value === undefined)) {
     throw new TypeError(`metadata.${name} must map names to strings`)

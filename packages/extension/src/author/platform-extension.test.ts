@@ -44,12 +44,12 @@ const extension = defineExtension({
 })
 // README
 
-it('is the one in the README', () => {
+it('the platform extension is the one in the README', () => {
   const [, code] = readFileSync(new URL(import.meta.url), 'utf8').split('// README\n')
   expect(readFileSync(new URL('../../README.md', import.meta.url), 'utf8')).toContain(`\`\`\`ts\n${code!.trim()}\n\`\`\``)
 })
 
-test('core accepts its responses', async () => {
+test('core accepts the responses of the platform extension', async () => {
   const patches = fixture(GeneratePatches)
   patches.variables!.push({ name: 'nodeDelay', value: '3s' })
   const verdicts = [
@@ -70,7 +70,7 @@ test('core accepts its responses', async () => {
   ])
 })
 
-test('a Cluster is created, upgraded in place and deleted with it', async () => {
+test('a Cluster is created, upgraded in place and deleted with the platform extension', async () => {
   const { stuck, calls } = await lifecycleOf(extension, { variables: { region: 'eu1', nodeDelay: '1s' } })
   expect(stuck).toBeUndefined()
   const outcomes = new Map(calls.map(({ hook, outcome }) => [hook.name, outcome]))

@@ -27,7 +27,7 @@ export function defineVariables<P extends Shape>(shape: P): DeclaredVariables<P>
     if (name === '' || name === 'builtin' || name.includes('.')) {
       throw new TypeError(`variable ${JSON.stringify(name)}: a name has no dot, and is neither empty nor builtin`)
     }
-    const problem = unsupported(schema.json, '')
+    const problem = findUnsupportedKeyword(schema.json, '')
     if (problem !== undefined) throw new TypeError(`variable ${name}: ${problem}`)
     return {
       name,
@@ -39,7 +39,7 @@ export function defineVariables<P extends Shape>(shape: P): DeclaredVariables<P>
 }
 
 /** Keywords of CustomResourceDefinitions that schemas of variables do not have: core would silently drop them. */
-const dropped = [
+const unsupportedKeywords = [
   'title',
   'nullable',
   'multipleOf',
@@ -49,9 +49,9 @@ const dropped = [
   'x-kubernetes-map-type',
 ] as const
 
-function unsupported(schema: JSONSchema, path: string): string | undefined {
+function findUnsupportedKeyword(schema: JSONSchema, path: string): string | undefined {
   const at = path === '' ? '' : `${path}: `
-  const keyword = dropped.find((one) => schema[one] !== undefined)
+  const keyword = unsupportedKeywords.find((one) => schema[one] !== undefined)
   if (keyword !== undefined) return `${at}schemas of variables have no ${keyword}`
   for (const limit of ['minimum', 'maximum'] as const) {
     if (!Number.isInteger(schema[limit] ?? 0)) return `${at}${limit} must be an integer, but is ${schema[limit]}`
@@ -63,7 +63,7 @@ function unsupported(schema: JSONSchema, path: string): string | undefined {
     ...(schema.items ? [['[]', schema.items] as const] : []),
   ]
   for (const [name, part] of below) {
-    const problem = unsupported(part, path === '' ? name : `${path}.${name}`)
+    const problem = findUnsupportedKeyword(part, path === '' ? name : `${path}.${name}`)
     if (problem !== undefined) return problem
   }
   return undefined

@@ -43,7 +43,7 @@ const changes = {
 } satisfies { readonly [what: string]: Surroundings }
 
 /** Single differences of the environment, to find the cause of a finding. */
-const suspects: readonly (readonly [why: string, Surroundings])[] = [
+const singleChanges: readonly (readonly [why: string, Surroundings])[] = [
   ['without any change: it depends on randomness or on the process', {}],
   ['at another time', changes.time],
   ['in another time zone and language', changes.place],
@@ -67,7 +67,7 @@ export async function checkModule(module: URL, options: CheckOptions = {}): Prom
   if (differing(() => '').length === 0) return reportOf(here, findings, 2)
   const causes = await causesOf(module, options, here.observations)
   const cause = (of: Observation) => causes.get(nameOf(of)) ?? 'at another time, in another time zone and language'
-  return reportOf(here, [...findings, ...differing(cause)], 2 + suspects.length)
+  return reportOf(here, [...findings, ...differing(cause)], 2 + singleChanges.length)
 }
 
 const nameOf = ({ hook, handler }: Pick<Finding, 'hook' | 'handler'>): string => `${hook} ${handler}`
@@ -81,7 +81,7 @@ const fromCallToCall: ReadonlySet<FindingKind> = new Set(['differs', 'message', 
 /** Returns, by hook and handler, the first difference of the environment that changes the response. */
 async function causesOf(module: URL, options: CheckOptions, here: readonly Observation[]): Promise<Map<string, string>> {
   const causes = new Map<string, string>()
-  const answers = suspects.map(async ([why, changed]) => [why, await probeElsewhere(module, options, changed)] as const)
+  const answers = singleChanges.map(async ([why, changed]) => [why, await probeElsewhere(module, options, changed)] as const)
   for (const [why, { observations }] of await Promise.all(answers)) {
     for (const one of processFindings(here, observations, () => why)) {
       if (!causes.has(nameOf(one))) causes.set(nameOf(one), why)

@@ -42,7 +42,7 @@ export interface Finding {
 }
 
 /** Returns the findings of one process, at most one of each kind per handler. */
-export const findingsOf = (observations: readonly Observation[]): Finding[] => onlyFirst(observations.flatMap(findingsIn))
+export const findingsOf = (observations: readonly Observation[]): Finding[] => firstOfEachKind(observations.flatMap(findingsIn))
 
 /** Returns findings from repeating the requests in another process; `why` names the difference, as in `at another time`. */
 export const processFindings = (
@@ -50,10 +50,10 @@ export const processFindings = (
   there: readonly Observation[],
   why: (observation: Observation) => string,
 ): Finding[] =>
-  onlyFirst(
+  firstOfEachKind(
     here.flatMap((observation, index) => {
       const other = there[index]
-      const [difference] = other ? between(observation, observation.first, other.first) : []
+      const [difference] = other ? responseDifferences(observation, observation.first, other.first) : []
       if (!difference) return []
       const text = differenceText(difference, ['in one', 'in the other'])
       return [
@@ -75,7 +75,7 @@ function findingsIn(observation: Observation): Finding[] {
       first.problem === 'Threw' ? (['threw', 'it throws'] as const) : (['refused', 'core rejects its response'] as const)
     found.push(finding(observation, kind, `${what}: ${first.message}`))
   }
-  appendAll(found, fromTwice(observation), fromOrder(observation), fromPatched(observation))
+  appendAll(found, findingsOfRepeat(observation), findingsOfOrder(observation), findingsOfPatched(observation))
   if (mutated.length > 0) {
     const where = mutated.slice(0, 3).join(', ')
     const text = `it modifies its request, at ${where}: afterwards it no longer contains the values from core`
@@ -84,9 +84,9 @@ function findingsIn(observation: Observation): Finding[] {
   return found
 }
 
-function fromTwice(observation: Observation): Finding[] {
+function findingsOfRepeat(observation: Observation): Finding[] {
   const { first, second } = observation
-  const [was, is] = [wait(first), wait(second)]
+  const [was, is] = [retryTimeOf(first), retryTimeOf(second)]
   const found: Finding[] = []
   if (was === 0 && is > 0) {
     found.push(
@@ -103,7 +103,7 @@ function fromTwice(observation: Observation): Finding[] {
   }
   // A change from blocking to proceeding is expected, and with it a change of the message.
   const isAnotherMessage = was > 0 !== is > 0
-  for (const difference of between(observation, first, second)) {
+  for (const difference of responseDifferences(observation, first, second)) {
     const { path } = difference
     if (path === 'retryAfterSeconds' || (isAnotherMessage && path === 'message')) continue
     const text = differenceText(difference, ['in the first response', 'in the second'])
@@ -122,21 +122,21 @@ function fromTwice(observation: Observation): Finding[] {
 }
 
 /** Compares the patched documents rather than the patches: different patches with the same result are equal. */
-function fromOrder(observation: Observation): Finding[] {
+function findingsOfOrder(observation: Observation): Finding[] {
   const { first, second, reordered } = observation
   if (!reordered) return []
   const [one, other] = [outcome(observation, first), outcome(observation, reordered)]
   // Invalid responses, and those that change at every call, are reported already.
-  if (!one || !other || between(observation, first, second).length > 0) return []
+  if (!one || !other || responseDifferences(observation, first, second).length > 0) return []
   const [difference] = differences(one, other)
   if (!difference) return []
   const text = differenceText(difference, ['in one order', 'in the other'])
   return [finding(observation, 'order', `its response depends on the order of items or variables: ${text}`, difference.path)]
 }
 
-function fromPatched(observation: Observation): Finding[] {
+function findingsOfPatched(observation: Observation): Finding[] {
   const { first, second, patched } = observation
-  if (!patched || between(observation, first, second).length > 0) return []
+  if (!patched || responseDifferences(observation, first, second).length > 0) return []
   const again = { ...observation, request: patched.request }
   const before = documents(again, patched.request)
   if ('problem' in patched.result) {
@@ -158,7 +158,7 @@ const finding = ({ hook, handler, from }: Observation, kind: FindingKind, text: 
   message: `${hook}${handler === '' ? '' : ` of ${handler}`}: ${text} (${from})`,
 })
 
-function onlyFirst(findings: readonly Finding[]): Finding[] {
+function firstOfEachKind(findings: readonly Finding[]): Finding[] {
   const seen = new Set<string>()
   return findings.filter(({ kind, hook, handler }) => {
     const key = `${kind} ${hook} ${handler}`
@@ -166,11 +166,11 @@ function onlyFirst(findings: readonly Finding[]): Finding[] {
   })
 }
 
-const wait = (result: CallResult): number =>
+const retryTimeOf = (result: CallResult): number =>
   'response' in result ? ((result.response as { retryAfterSeconds?: number }).retryAfterSeconds ?? 0) : 0
 
 /** Differences between two responses to the same request. */
-const between = (observation: Observation, one: CallResult, other: CallResult): Difference[] =>
+const responseDifferences = (observation: Observation, one: CallResult, other: CallResult): Difference[] =>
   differences(comparable(observation, one), comparable(observation, other))
 
 /** Returns a response in which templates are identified by name rather than uid. */

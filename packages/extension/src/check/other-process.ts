@@ -14,13 +14,13 @@ export interface Surroundings {
 }
 
 /** The task of the process, as its first and only message. */
-export interface Job extends CheckOptions {
+export interface ProbeJob extends CheckOptions {
   readonly module: string
   readonly shiftMs: number
 }
 
 /** The result of the process, as its first and only message. */
-export type Done = Probed | { readonly problem: string }
+export type ProbeResult = Probed | { readonly problem: string }
 
 /** @throws Error when the module does not load, or the process ends without a result */
 export function probeElsewhere(module: URL, options: CheckOptions, surroundings: Surroundings): Promise<Probed> {
@@ -32,21 +32,21 @@ export function probeElsewhere(module: URL, options: CheckOptions, surroundings:
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
-  let complaints = ''
+  let stderrText = ''
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
-    complaints = `${complaints}${text}`.slice(-2000)
+    stderrText = `${stderrText}${text}`.slice(-2000)
   })
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('exit', (code, signal) => {
       const how = signal === null ? `exit code ${code}` : `killed by ${signal}`
-      reject(new Error(`Cannot check ${fileURLToPath(module)}: the process ended early (${how}) ${complaints.trim()}`.trim()))
+      reject(new Error(`Cannot check ${fileURLToPath(module)}: the process ended early (${how}) ${stderrText.trim()}`.trim()))
     })
-    child.once('message', (done: Done) => {
+    child.once('message', (done: ProbeResult) => {
       if ('observations' in done) resolve(done)
       else reject(new Error(`Cannot check ${fileURLToPath(module)}: ${done.problem}`))
       child.kill()
     })
-    child.send({ module: module.href, shiftMs, ...options } satisfies Job)
+    child.send({ module: module.href, shiftMs, ...options } satisfies ProbeJob)
   })
 }

@@ -57,10 +57,12 @@ export interface Probed {
 
 export async function probe(extension: Extension, { settings, requests = [], clock }: ProbeOptions): Promise<Probed> {
   const mutated = new Map<string, readonly string[]>()
-  const watched = { ...extension, handlers: extension.handlers.map((handler) => watchedBy(handler, mutated)) }
-  const ask = async ({ hook, handler }: Case, request: object): Promise<CallResult> => {
+  const recording = { ...extension, handlers: extension.handlers.map((handler) => recordMutations(handler, mutated)) }
+  const callOnce = async ({ hook, handler }: Case, request: object): Promise<CallResult> => {
     try {
-      return { response: await callHook<Hook>(watched, hook, draft(request), { clock, ...(handler === '' ? {} : { handler }) }) }
+      return {
+        response: await callHook<Hook>(recording, hook, draft(request), { clock, ...(handler === '' ? {} : { handler }) }),
+      }
     } catch (err) {
       if (!(err instanceof HookFailed)) throw err
       const threw = err.cause === undefined ? undefined : messageOf(err.cause)
@@ -68,19 +70,19 @@ export async function probe(extension: Extension, { settings, requests = [], clo
     }
   }
   const cases = casesOf(extension, settings, requests)
-  const first = await each(cases, (one) => ask(one, one.request))
+  const first = await inSequence(cases, (one) => callOnce(one, one.request))
   // Responses that depend on the current time in milliseconds differ after this.
   await sleep(clock, 5)
-  const second = await each(cases, (one) => ask(one, one.request))
-  const reordered = await each(cases, async (one) => {
+  const second = await inSequence(cases, (one) => callOnce(one, one.request))
+  const reordered = await inSequence(cases, async (one) => {
     const other = reversedRequest(one.request)
-    return other && ask(one, other)
+    return other && callOnce(one, other)
   })
-  const patched = await each(cases, async (one, index) => {
+  const patched = await inSequence(cases, async (one, index) => {
     const result = first[index]!
     if (!('response' in result) || (result.response as { status?: string }).status !== 'Success') return undefined
     const request = patchedRequest(one.hook, one.request, result.response)
-    return request === one.request ? undefined : { request, result: await ask(one, request) }
+    return request === one.request ? undefined : { request, result: await callOnce(one, request) }
   })
   const observations = cases.map(({ hook, handler, from, request }, index) => ({
     hook: hook.name,
@@ -126,14 +128,14 @@ function fixturesOf(hook: Hook): object[] {
   }
 }
 
-async function each<T, R>(values: readonly T[], act: (value: T, index: number) => Promise<R>): Promise<R[]> {
+async function inSequence<T, R>(values: readonly T[], act: (value: T, index: number) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   for (const [index, value] of values.entries()) results.push(await act(value, index))
   return results
 }
 
 /** Wraps a handler to record the paths at which it changes its request. */
-const watchedBy = (handler: Handler, mutated: Map<string, readonly string[]>): Handler => ({
+const recordMutations = (handler: Handler, mutated: Map<string, readonly string[]>): Handler => ({
   ...handler,
   async handle(call) {
     const { request } = call as { request: object }
@@ -149,17 +151,17 @@ const watchedBy = (handler: Handler, mutated: Map<string, readonly string[]>): H
 function reversedRequest(request: object): object | undefined {
   const { items, variables } = request as { items?: unknown; variables?: unknown }
   if (!Array.isArray(items) && !Array.isArray(variables)) return undefined
-  return reversed(request, true) as object
+  return reverseValue(request, true) as object
 }
 
-function reversed(value: unknown, isTop = false): unknown {
-  if (Array.isArray(value)) return value.map((item) => reversed(item))
+function reverseValue(value: unknown, isTop = false): unknown {
+  if (Array.isArray(value)) return value.map((item) => reverseValue(item))
   if (!isRecord(value)) return value
   const result: Record<string, unknown> = {}
   for (const key of Object.keys(value).reverse()) {
     const member = value[key]
     const isUnordered = Array.isArray(member) && (key === 'variables' || (isTop && key === 'items'))
-    setMember(result, key, isUnordered ? member.map((item) => reversed(item)).reverse() : reversed(member))
+    setMember(result, key, isUnordered ? member.map((item) => reverseValue(item)).reverse() : reverseValue(member))
   }
   return result
 }

@@ -1,12 +1,12 @@
 /** Main of the process in which an extension is probed: receives one job and sends one result. */
 import { messageOf, systemClock } from '@capstan/kube'
 import { extensionIn } from './extension-in.ts'
-import type { Done, Job } from './other-process.ts'
+import type { ProbeResult, ProbeJob } from './other-process.ts'
 import { probe } from './probe.ts'
 
-process.once('message', (job: Job) => void work(job).then((done) => process.send!(done)))
+process.once('message', (job: ProbeJob) => void work(job).then((done) => process.send!(done)))
 
-async function work({ module, shiftMs, ...options }: Job): Promise<Done> {
+async function work({ module, shiftMs, ...options }: ProbeJob): Promise<ProbeResult> {
   shiftTime(shiftMs)
   try {
     const extension = await extensionIn((await import(module)) as { [name: string]: unknown })

@@ -52,7 +52,7 @@ describe('an unresponsive server', () => {
     expect(await call(up)).toBe('fine')
   })
 
-  it('is not called for twice as long after each failed try, up to a limit', async () => {
+  it('is not called for a time that doubles after each failed try, up to a limit', async () => {
     const { breaker, call, wait } = aBreaker()
     for (let i = 0; i < 3; i++) await call(down)
     const pauses: number[] = []

@@ -16,7 +16,7 @@ import { HandlerRegistry } from './registry.ts'
 import type { RuntimeClient } from './runtime-client.ts'
 import { globalTracer } from '../tracing.ts'
 import type { HookTransport } from './transport.ts'
-import { Suspicious, UnstableMessages } from './unstable-messages.ts'
+import { UnstableAfter, UnstableMessages } from './unstable-messages.ts'
 
 /** The runtime client with the methods for the ExtensionConfig controller. */
 export interface ExtensionClient extends RuntimeClient {
@@ -82,25 +82,25 @@ export function createExtensionClient({
     return fresh
   }
   /** Handlers that are registered again may have a new address: their breakers are reset. */
-  const forget = (extensionConfig: string): void => {
+  const resetBreakers = (extensionConfig: string): void => {
     for (const name of breakers.keys()) if (name.endsWith(`.${extensionConfig}`)) breakers.delete(name)
     messages.forget((name) => name.endsWith(`.${extensionConfig}`))
   }
   const messages = new UnstableMessages()
-  const listen = (hook: Hook, handler: string, forObject: KubeObject, message: string): void => {
+  const recordMessage = (hook: Hook, handler: string, forObject: KubeObject, message: string): void => {
     if (!messages.record(handler, forObject.metadata.uid ?? '', message)) return
     log.warn('The message of a handler differed at each of its last calls, so conditions that show it change with every call', {
       hook: hook.name,
       handler,
       [forObject.kind]: keyText(keyOf(forObject)),
-      calls: Suspicious,
+      calls: UnstableAfter,
     })
   }
 
   const observed = createObservedCalls({ transport, clock, tracer })
   let settled: () => boolean = () => true
   const listeners: ((extensionConfig: string) => void)[] = []
-  const tellChanged = (extensionConfig: string): void => {
+  const notifyChanged = (extensionConfig: string): void => {
     for (const listener of listeners) listener(extensionConfig)
   }
 
@@ -119,15 +119,15 @@ export function createExtensionClient({
     const names: string[] = []
     for (const quarantined of registry.quarantined()) {
       if (!matchesObject(quarantined, forObject)) continue
-      if (!(await seen(head, matchesNamespace(quarantined, forObject.metadata.namespace)))) continue
+      if (!(await withContextAsync(head, matchesNamespace(quarantined, forObject.metadata.namespace)))) continue
       const name = JSON.stringify(quarantined.extensionConfig)
       const text = `${head}: ExtensionConfig ${name} has never been discovered: ${quarantined.problem}`
       throw new HookFailed('not-ready', text, { extensionConfig: quarantined.extensionConfig })
     }
-    for (const registration of within(head, () => registry.list(hook))) {
+    for (const registration of withContext(head, () => registry.list(hook))) {
       if (!matchesObject(registration, forObject)) continue
       const matches = matchesNamespace(registration, forObject.metadata.namespace)
-      if (await seen(`${head}: failed to get extension handler ${JSON.stringify(registration.name)}`, matches)) {
+      if (await withContextAsync(`${head}: failed to get extension handler ${JSON.stringify(registration.name)}`, matches)) {
         names.push(registration.name)
       }
     }
@@ -136,11 +136,11 @@ export function createExtensionClient({
 
   const call: ExtensionClient['call'] = async (hook, forObject, name, request, { settings, signal, onIgnored } = {}) => {
     const head = `failed to call extension handler ${JSON.stringify(name)}`
-    const registration = within(head, () => registry.get(name))
+    const registration = withContext(head, () => registry.get(name))
     if (registration.hook !== hook.name || registration.group !== hook.group) {
       throw new HookFailed('wrong-hook', `${head}: handler does not match GroupHook ${JSON.stringify(groupHook(hook))}`)
     }
-    if (!(await seen(head, matchesNamespace(registration, forObject.metadata.namespace)))) {
+    if (!(await withContextAsync(head, matchesNamespace(registration, forObject.metadata.namespace)))) {
       const object = keyText(keyOf(forObject))
       throw new HookFailed('namespace', `${head}: namespaceSelector did not match object ${object}`)
     }
@@ -156,7 +156,7 @@ export function createExtensionClient({
       onIgnored?.(name, err)
       return joinResponses(hook, [])
     })
-    listen(hook, name, forObject, response.message ?? '')
+    recordMessage(hook, name, forObject, response.message ?? '')
     assertSuccess(response, head)
     return response as ResponseOf<typeof hook>
   }
@@ -187,7 +187,7 @@ export function createExtensionClient({
       timeoutSeconds: timeoutSeconds || defaultTimeout,
       // Settings are added after the conversion: they are the same in all versions.
       request: {
-        ...converted('request', hook, registered, () => catalog.requestDown(hook, registered, request)),
+        ...convertOrFail('request', hook, registered, () => catalog.requestDown(hook, registered, request)),
         ...(Object.keys(settings).length === 0 ? {} : { settings }),
       },
     }
@@ -197,7 +197,7 @@ export function createExtensionClient({
       // Earlier failures of other objects must not make this object skip a hook.
       { patience: seconds(call.timeoutSeconds), signal, evenWhenOpen: failurePolicy === 'Ignore' },
     )
-    return converted('response', registered, hook, () => catalog.responseUp(registered, hook, response))
+    return convertOrFail('response', registered, hook, () => catalog.responseUp(registered, hook, response))
   }
 
   /** Closes connections of removed servers and replaced CA bundles. */
@@ -217,10 +217,10 @@ export function createExtensionClient({
     async callAll(hook, forObject, request, { signal, onCall, onAnswer, onIgnored } = {}) {
       const head = `failed to call extension handlers for hook ${JSON.stringify(groupHook(hook))}`
       const responses: AnyResponse[] = []
-      for (const name of await seen(head, handlersFor(hook, forObject))) {
+      for (const name of await withContextAsync(head, handlersFor(hook, forObject))) {
         onCall?.(name)
         const options = { ...(signal ? { signal } : {}), ...(onIgnored ? { onIgnored } : {}) }
-        const response = (await seen(head, call(hook, forObject, name, request, options))) as AnyResponse
+        const response = (await withContextAsync(head, call(hook, forObject, name, request, options))) as AnyResponse
         onAnswer?.(name, response)
         responses.push(response)
       }
@@ -234,35 +234,35 @@ export function createExtensionClient({
         const call = { hook: Discovery, target, timeoutSeconds: defaultTimeout, request: {} }
         return observed.call(call, { hook: Discovery, extensionConfig: config.metadata.name }, signal)
       }
-      const response = (await seen(head, discovery())) as ResponseOf<typeof Discovery>
+      const response = (await withContextAsync(head, discovery())) as ResponseOf<typeof Discovery>
       assertSuccess(response, head)
-      return within(head, () => checkDiscovery(config.metadata.name, response.handlers ?? [], catalog))
+      return withContext(head, () => checkDiscovery(config.metadata.name, response.handlers ?? [], catalog))
     },
 
     warmUp: (configs) => registry.warmUp(configs),
     register(config) {
       const { name } = config.metadata
-      const isChanged = within(`failed to register ExtensionConfig ${JSON.stringify(name)}`, () => registry.add(config))
-      forget(name)
+      const isChanged = withContext(`failed to register ExtensionConfig ${JSON.stringify(name)}`, () => registry.add(config))
+      resetBreakers(name)
       retainConnections()
-      if (isChanged) tellChanged(name)
+      if (isChanged) notifyChanged(name)
     },
     relocate(config) {
       const { name } = config.metadata
-      if (!within(`failed to register ExtensionConfig ${JSON.stringify(name)}`, () => registry.add(config))) return
-      forget(name)
+      if (!withContext(`failed to register ExtensionConfig ${JSON.stringify(name)}`, () => registry.add(config))) return
+      resetBreakers(name)
       retainConnections()
-      tellChanged(name)
+      notifyChanged(name)
     },
     unregister(name) {
-      within(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => registry.remove(name))
-      forget(name)
+      withContext(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => registry.remove(name))
+      resetBreakers(name)
       retainConnections()
-      tellChanged(name)
+      notifyChanged(name)
     },
     quarantine: (config, problem) => registry.quarantine(config, problem),
     release(name) {
-      if (registry.release(name)) tellChanged(name)
+      if (registry.release(name)) notifyChanged(name)
     },
     onChanged: (listener) => void listeners.push(listener),
     observe: observed.observe,
@@ -288,7 +288,7 @@ const matchesObject = ({ objectSelector }: Selection, { kind, metadata }: KubeOb
   kind !== 'Cluster' || objectSelector.matches(metadata.labels)
 
 /** Conversions are code of the hook's author: their errors fail the call, not the process. */
-function converted<T>(what: 'request' | 'response', from: Hook, to: Hook, convert: () => T): T {
+function convertOrFail<T>(what: 'request' | 'response', from: Hook, to: Hook, convert: () => T): T {
   try {
     return convert()
   } catch (err) {
@@ -299,7 +299,7 @@ function converted<T>(what: 'request' | 'response', from: Hook, to: Hook, conver
 }
 
 /** Adds `context` to errors thrown by `act`. */
-function within<T>(context: string, act: () => T): T {
+function withContext<T>(context: string, act: () => T): T {
   try {
     return act()
   } catch (err) {
@@ -307,7 +307,7 @@ function within<T>(context: string, act: () => T): T {
   }
 }
 
-async function seen<T>(context: string, promise: Promise<T>): Promise<T> {
+async function withContextAsync<T>(context: string, promise: Promise<T>): Promise<T> {
   try {
     return await promise
   } catch (err) {

@@ -84,10 +84,10 @@ export class HostConnections {
       this.#endIfUnused()
     }
     try {
-      let way = this.#way()
+      let way = this.#openConnection()
       while (way === undefined) {
-        await this.#connected(call.signal)
-        way = this.#way()
+        await this.#waitForConnection(call.signal)
+        way = this.#openConnection()
       }
       return await (way === 'http/1.1' ? exchangeHttp1(this.#agent, call, ended) : way.exchange(call, ended))
     } catch (err) {
@@ -109,19 +109,19 @@ export class HostConnections {
   }
 
   /** Returns the connection for a call, if there is one now. */
-  #way(): Http2Connection | 'http/1.1' | undefined {
-    let emptiest: Http2Connection | undefined
+  #openConnection(): Http2Connection | 'http/1.1' | undefined {
+    let leastUsed: Http2Connection | undefined
     for (const connection of this.#http2) {
       if (!connection.isOpen) this.#http2.delete(connection)
-      else if (connection.acceptsCalls && (!emptiest || connection.calls < emptiest.calls)) emptiest = connection
+      else if (connection.acceptsCalls && (!leastUsed || connection.calls < leastUsed.calls)) leastUsed = connection
     }
-    if (emptiest && emptiest.calls >= manyCalls) this.#connectAhead()
+    if (leastUsed && leastUsed.calls >= manyCalls) this.#connectAhead()
     // HTTP/1.1 connections are used while they exist. Afterwards the protocol is negotiated again: the server may have been replaced.
-    return emptiest ?? (this.#agent.hasSockets ? 'http/1.1' : undefined)
+    return leastUsed ?? (this.#agent.hasSockets ? 'http/1.1' : undefined)
   }
 
   /** Waits for a connection; concurrent callers share the attempt. @throws the error of the attempt */
-  #connected(signal: AbortSignal): Promise<void> {
+  #waitForConnection(signal: AbortSignal): Promise<void> {
     const known = this.#attempt
     if (known && this.#clock.elapsed() - known.since < longestShared) return known.wait(signal)
     return this.#begin().wait(signal)

@@ -12,7 +12,7 @@ import type { HttpAnswer } from './transport.ts'
  * After `silent` without data the client sends a ping, which the server must answer within `answer`. A connection without calls is closed
  * after `idle`.
  */
-const patience = { silent: seconds(30), answer: seconds(15), idle: seconds(90) }
+const timeouts = { silent: seconds(30), answer: seconds(15), idle: seconds(90) }
 
 /** Maximum number of attempts for a call that servers did not start to process. */
 const maxTries = 6
@@ -155,16 +155,16 @@ export class Http2Connection {
 
   /** Starts the timer of the next check. @param read bytes received up to the last check */
   #watchFrom(read: number): Timer {
-    return this.#clock.schedule(patience.silent, () => {
+    return this.#clock.schedule(timeouts.silent, () => {
       const { bytesRead } = this.#socket
-      if (this.#streams === 0 && this.#clock.elapsed() - this.#usedAt >= patience.idle) return this.#session.close()
-      if (bytesRead === read) this.#ask()
+      if (this.#streams === 0 && this.#clock.elapsed() - this.#usedAt >= timeouts.idle) return this.#session.close()
+      if (bytesRead === read) this.#ping()
       else this.#watch = this.#watchFrom(bytesRead)
     })
   }
 
-  #ask(): void {
-    this.#watch = this.#clock.schedule(patience.answer, () => {
+  #ping(): void {
+    this.#watch = this.#clock.schedule(timeouts.answer, () => {
       this.#session.destroy(new NoAnswer('ConnectionReset', 'http2: client connection lost'))
     })
     this.#session.ping(() => {

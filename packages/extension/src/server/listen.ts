@@ -54,7 +54,7 @@ const defaultPatience: Patience = { handshake: seconds(10), headers: seconds(32)
 const MaxHeaderBytes = 64 * 1024
 const MaxConnections = 2000
 /** Maximum time for sending the last responses before connections are closed. */
-const lastWords = seconds(1)
+const lastResponsesTime = seconds(1)
 /** Most concurrent streams of a connection, as upstream. */
 const MaxStreams = 250
 
@@ -130,14 +130,14 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
 
   const close = async (grace: number): Promise<void> => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    const leaving = Promise.all([...sessions].map(leave))
+    const goAwaysSent = Promise.all([...sessions].map(sendGoAway))
     if ('closeIdleConnections' in server) (server.closeIdleConnections as () => void)()
     const answered = new Promise<void>((resolve) => {
       done = resolve
       if (underWay === 0) resolve()
     })
     // A written response takes a moment to be sent.
-    const sent = answered.then(() => within(Math.min(grace, lastWords), leaving, clock))
+    const sent = answered.then(() => within(Math.min(grace, lastResponsesTime), goAwaysSent, clock))
     await within(grace, sent, clock)
     for (const socket of sockets) socket.destroy()
     await closed
@@ -166,7 +166,7 @@ function rejectMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex, c
   const status = code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
   socket.resume()
   socket.end(`HTTP/1.1 ${code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : status}\r\nConnection: close\r\n\r\n`)
-  const cut = clock.schedule(lastWords, () => socket.destroy())
+  const cut = clock.schedule(lastResponsesTime, () => socket.destroy())
   socket.once('close', () => cut.cancel())
 }
 
@@ -175,10 +175,10 @@ export const urlOf = (scheme: 'http' | 'https', host: string, port: number): str
   `${scheme}://${host === '' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
 
 /** Resolves when `fact` settles, or after `limit` milliseconds. */
-function within(limit: number, fact: Promise<unknown>, clock: Clock): Promise<void> {
+function within(limit: number, promise: Promise<unknown>, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     const timer = clock.schedule(limit, resolve)
-    void fact.then(() => {
+    void promise.then(() => {
       timer.cancel()
       resolve()
     })
@@ -186,7 +186,7 @@ function within(limit: number, fact: Promise<unknown>, clock: Clock): Promise<vo
 }
 
 /** Sends GOAWAY. Resolves when the client has received its responses. */
-function leave(session: ServerHttp2Session): Promise<void> {
+function sendGoAway(session: ServerHttp2Session): Promise<void> {
   return new Promise((resolve) => {
     if (session.destroyed) return resolve()
     session.once('close', resolve)
@@ -208,7 +208,7 @@ function closeWhenIdle(session: ServerHttp2Session, idle: number, clock: Clock):
   session.on('close', () => timer.cancel())
 }
 
-interface Site {
+interface ServeOptions {
   readonly patience: Patience
   readonly clock: Clock
   readonly log: Logger
@@ -219,7 +219,7 @@ async function respond(
   handle: FetchHandler,
   incoming: Http2ServerRequest,
   outgoing: Http2ServerResponse,
-  { patience, clock, log }: Site,
+  { patience, clock, log }: ServeOptions,
 ): Promise<void> {
   const gone = new AbortController()
   let isAnswered = false
@@ -232,7 +232,7 @@ async function respond(
   outgoing.on('error', () => {})
   incoming.on('error', () => {})
   // An HTTP/2 socket is shared with other calls.
-  const cutOff = () => {
+  const disconnect = () => {
     if (incoming.httpVersionMajor === 2) outgoing.stream.close(http2.NGHTTP2_INTERNAL_ERROR)
     else incoming.socket.destroy()
   }
@@ -245,13 +245,13 @@ async function respond(
     const answer = { status: response.status, headers, body }
     if (incoming.httpVersionMajor === 2) answerHttp2(incoming, outgoing, answer)
     else answerHttp1(incoming, outgoing, answer)
-    const late = clock.schedule(patience.reading, cutOff)
+    const late = clock.schedule(patience.reading, disconnect)
     await closed
     late.cancel()
   } catch (err) {
     if (!gone.signal.aborted) log.debug('Request not answered', { err })
     // No response is possible any more; the handler logs its own errors.
-    cutOff()
+    disconnect()
   }
 }
 

@@ -63,7 +63,7 @@ const advance = async (ms: number) => {
   }
 }
 
-describe('a self-made certificate', () => {
+describe('a generated certificate', () => {
   it('is renewed before it expires; a new authority is trusted before it signs, and the old one dropped after its last use', async () => {
     const own = await keep()
     await advance(80 * day)

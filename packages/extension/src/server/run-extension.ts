@@ -36,7 +36,7 @@ export interface RunOptions {
  * await runExtension(defineExtension({ name: 'quota', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] }))
  */
 export async function runExtension(extension: Extension, options: RunOptions = {}): Promise<void> {
-  const complain = (text: string) => void process.stderr.write(`${extension.name}: ${text}\n`)
+  const printError = (text: string) => void process.stderr.write(`${extension.name}: ${text}\n`)
   const stop = new AbortController()
   const end = () => stop.abort()
   let hasParent = false
@@ -57,7 +57,7 @@ export async function runExtension(extension: Extension, options: RunOptions = {
     await running.close()
   } catch (err) {
     const isUsage = err instanceof FlagError
-    complain(isUsage ? `${err.message}\nTry --help.` : messageOf(err))
+    printError(isUsage ? `${err.message}\nTry --help.` : messageOf(err))
     process.exitCode = isUsage ? 2 : 1
   } finally {
     process.off('SIGTERM', end)
@@ -142,14 +142,14 @@ export async function startExtension(
   }
 }
 
-interface HeldCertificate {
+interface CurrentCertificate {
   serving(): ServingCertificate
   readonly caBundle: { readonly caBundle?: string }
   renewed(use: (serving: ServingCertificate) => void): void
   close(): void
 }
 
-async function certificateOf(name: string, flags: ExtensionFlags, log: Logger, clock: Clock): Promise<HeldCertificate> {
+async function certificateOf(name: string, flags: ExtensionFlags, log: Logger, clock: Clock): Promise<CurrentCertificate> {
   let current: ServingCertificate | undefined
   let caBundle: string | undefined
   const listeners: ((serving: ServingCertificate) => void)[] = []

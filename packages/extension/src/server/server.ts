@@ -59,7 +59,7 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
     [discovery, ...extension.handlers].map((handler) => [hookPath(handler.hook, handler.name), handler] as const),
   )
   const groups = new Set([...routes.values()].map(({ hook }) => hook.group))
-  const more = { handlers: extension.handlers.map(announce) }
+  const discoveryContent = { handlers: extension.handlers.map(announce) }
 
   return async (request) => {
     const { pathname, search, searchParams } = new URL(request.url)
@@ -74,10 +74,10 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
       const started = clock.elapsed()
       const deadline = deadlineOf(request.signal, searchParams.get('timeout'), clock)
       const bound = log.child({ hook: hook.name, ...(name === '' ? {} : { handler: name }) })
-      const outcome = await ended(handler, request, { limiter, deadline, log: bound })
+      const outcome = await runCall(handler, request, { limiter, deadline, log: bound })
       deadline.cancel()
 
-      const response = responseTo(handler, outcome, handler === discovery ? more : {})
+      const response = responseTo(handler, outcome, handler === discovery ? discoveryContent : {})
       // A response that cannot be encoded as JSON is an error of the handler.
       const end: End = outcome.kind === 'answer' && response.status !== 200 ? { kind: 'error' } : outcome
       const took = clock.elapsed() - started
@@ -127,13 +127,13 @@ function report(end: End, ms: number, log: Logger, level: 'debug' | 'info'): voi
   })
 }
 
-function responseTo({ hook, name }: Handler, end: End, more: object): Response {
+function responseTo({ hook, name }: Handler, end: End, discoveryContent: object): Response {
   const handler = `handler ${JSON.stringify(name)}`
   switch (end.kind) {
     case 'answer': {
       const body = responseBody(hook, end.answer)
       try {
-        return Response.json(end.answer.kind === 'proceed' ? { ...body, ...more } : body)
+        return Response.json(end.answer.kind === 'proceed' ? { ...body, ...discoveryContent } : body)
       } catch (err) {
         return new Response(`unable to marshal response: ${messageOf(err)}\n`, { status: 500 })
       }
@@ -171,7 +171,7 @@ interface CallContext {
 }
 
 /** Reads the request, waits for the concurrency limit and calls the handler, all before the deadline. */
-async function ended(handler: Handler, request: Request, { limiter, deadline, log }: CallContext): Promise<End> {
+async function runCall(handler: Handler, request: Request, { limiter, deadline, log }: CallContext): Promise<End> {
   const { signal } = deadline
   const reading = limiter.read()
   const run = async (): Promise<End> => {

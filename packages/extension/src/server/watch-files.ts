@@ -22,7 +22,7 @@ export function watchFiles(files: readonly string[], use: (contents: readonly st
   /** The last rejected contents, so that they are logged once. */
   let rejected = ''
 
-  const look = (): void => {
+  const readAgain = (): void => {
     let contents: string[] = []
     try {
       contents = read()
@@ -38,9 +38,9 @@ export function watchFiles(files: readonly string[], use: (contents: readonly st
       log.warn('Cannot use changed files: the earlier ones stay in use', { files: paths, reason: messageOf(err) })
     }
   }
-  const watchers = [...new Set(paths.map((path) => dirname(path)))].map((folder) => watchFolder(folder, look, log))
+  const watchers = [...new Set(paths.map((path) => dirname(path)))].map((folder) => watchFolder(folder, readAgain, log))
   // A change between reading and watching triggers no event.
-  look()
+  readAgain()
   return { close: () => watchers.forEach((close) => close()) }
 }
 

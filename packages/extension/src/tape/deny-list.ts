@@ -35,18 +35,18 @@ function cleanMember(object: Record<string, unknown>, key: string, value: unknow
   if (key === 'schema' && isRecord(value) && isRecord(value.openAPIV3Schema)) {
     return { ...cleanObject(value, depth), openAPIV3Schema: cleanSchema(value.openAPIV3Schema, depth, isNamedAsSecret(object)) }
   }
-  return isSecretName(key) || isSecretMember(object, key) ? blot(value) : cleanValue(value, depth)
+  return isSecretName(key) || isSecretMember(object, key) ? redactAll(value) : cleanValue(value, depth)
 }
 
 /** Redacts values in a schema, such as defaults; core must be able to decode the rest. */
 function cleanSchema(schema: unknown, depth: number, isSecret: boolean): unknown {
-  if (!isRecord(schema)) return isSecret ? blot(schema) : cleanValue(schema, depth)
+  if (!isRecord(schema)) return isSecret ? redactAll(schema) : cleanValue(schema, depth)
   const clean: Record<string, unknown> = {}
   for (const key of Object.keys(schema)) {
     const value = schema[key]
-    if (isSecretMember(schema, key)) setMember(clean, key, blot(value))
+    if (isSecretMember(schema, key)) setMember(clean, key, redactAll(value))
     else if (key === 'default' || key === 'example' || key === 'enum')
-      setMember(clean, key, isSecret ? blot(value) : cleanValue(value, depth))
+      setMember(clean, key, isSecret ? redactAll(value) : cleanValue(value, depth))
     else if (key === 'items' || key === 'additionalProperties') setMember(clean, key, cleanSchema(value, depth, isSecret))
     else if (key === 'properties' && isRecord(value)) {
       const properties = Object.entries(value).map(([name, one]) => [
@@ -92,13 +92,13 @@ function cleanList(list: readonly unknown[], depth: number): unknown[] {
 }
 
 /** Redacts all values below, and keeps their types. */
-function blot(value: unknown): unknown {
+function redactAll(value: unknown): unknown {
   if (typeof value === 'string') return value === '' ? '' : Redacted
   if (typeof value === 'number') return 0
-  if (Array.isArray(value)) return value.map(blot)
+  if (Array.isArray(value)) return value.map(redactAll)
   if (!isRecord(value)) return value
   const clean: Record<string, unknown> = {}
-  for (const key of Object.keys(value)) setMember(clean, redactText(key), blot(value[key]))
+  for (const key of Object.keys(value)) setMember(clean, redactText(key), redactAll(value[key]))
   return clean
 }
 

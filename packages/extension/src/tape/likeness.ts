@@ -4,46 +4,46 @@
 import { isRecord, setMember } from '@capstan/kube'
 
 /** Normalizes a value of a request: two requests are considered equal when the results are equal as JSON. */
-export function likeness(value: unknown): unknown {
-  if (typeof value === 'string') return likeText(value)
-  if (Array.isArray(value)) return value.map(likeness)
+export function normalizeValue(value: unknown): unknown {
+  if (typeof value === 'string') return normalizeText(value)
+  if (Array.isArray(value)) return value.map(normalizeValue)
   if (!isRecord(value)) return value
-  const like: Record<string, unknown> = {}
+  const normalized: Record<string, unknown> = {}
   for (const key of Object.keys(value).sort()) {
     if (key === 'controlPlaneEndpoint' || value[key] === undefined) continue
-    setMember(like, key, key === 'metadata' ? likeMetadata(value[key]) : likeness(value[key]))
+    setMember(normalized, key, key === 'metadata' ? normalizeMetadata(value[key]) : normalizeValue(value[key]))
   }
-  return like
+  return normalized
 }
 
-function likeMetadata(metadata: unknown): unknown {
-  if (!isRecord(metadata)) return likeness(metadata)
+function normalizeMetadata(metadata: unknown): unknown {
+  if (!isRecord(metadata)) return normalizeValue(metadata)
   const { name, namespace, labels, annotations } = metadata
-  return likeness({ name, namespace, labels, annotations })
+  return normalizeValue({ name, namespace, labels, annotations })
 }
 
 /** Replaces UUIDs, times and suffixes of generated names by placeholders. */
-const likeText = (text: string): string =>
+const normalizeText = (text: string): string =>
   text
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, '<uid>')
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, '<time>')
     .replace(/(?:-[bcdfghjklmnpqrstvwxz2456789]{5})+\b/g, '-<chance>')
 
 /** Maps uids, times and names of one request to those of a similar one, so that a response to the first fits the second. */
-export function translation(from: unknown, to: unknown, words = new Map<string, string>()): ReadonlyMap<string, string> {
+export function valueMapping(from: unknown, to: unknown, words = new Map<string, string>()): ReadonlyMap<string, string> {
   if (typeof from === 'string' && typeof to === 'string') {
-    if (from !== to && likeText(from) === likeText(to)) words.set(from, to)
+    if (from !== to && normalizeText(from) === normalizeText(to)) words.set(from, to)
   } else if (Array.isArray(from) && Array.isArray(to)) {
-    for (const [index, item] of from.entries()) translation(item, to[index], words)
+    for (const [index, item] of from.entries()) valueMapping(item, to[index], words)
   } else if (isRecord(from) && isRecord(to)) {
-    for (const key of Object.keys(from)) translation(from[key], to[key], words)
+    for (const key of Object.keys(from)) valueMapping(from[key], to[key], words)
   }
   return words
 }
 
-export function translated(value: unknown, words: ReadonlyMap<string, string>): unknown {
+export function replaceValues(value: unknown, words: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string') return words.get(value) ?? value
-  if (Array.isArray(value)) return value.map((item) => translated(item, words))
+  if (Array.isArray(value)) return value.map((item) => replaceValues(item, words))
   if (!isRecord(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, translated(one, words)]))
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replaceValues(one, words)]))
 }

@@ -138,7 +138,7 @@ describe('a tape as transport for core', () => {
     })
   })
 
-  it('has no handler that was never called', async () => {
+  it('does not know handlers that were never called', async () => {
     const upgrade = on(BeforeClusterUpgrade, { name: 'upgrade' }, () => proceedNow())
     const tape = await taped(server(upgrade), async () => {})
     const client = await clientOver(tapeTransport(tape))
@@ -146,7 +146,7 @@ describe('a tape as transport for core', () => {
     expect(await outcome(called)).toMatchObject({ message: expect.stringMatching(/: it has no call of this handler$/) })
   })
 
-  it('compares without secrets: the tape has none', async () => {
+  it('compares requests after their redaction, because the tape contains no secrets', async () => {
     const settings = { region: 'eu1', apiToken: 'canary' }
     const tape = await taped(server(gate), create, settings)
     expect(JSON.stringify(tape)).not.toContain('canary')

@@ -3,14 +3,14 @@ import { differences, differenceText } from '../test-kit/differences.ts'
 import { HookFailed } from '../client/hook-failed.ts'
 import type { HookTransport, HttpAnswer } from '../client/transport.ts'
 import { redact } from './deny-list.ts'
-import { likeness, translated, translation } from './likeness.ts'
+import { normalizeValue, replaceValues, valueMapping } from './likeness.ts'
 import { pathOf, type Tape } from './tape.ts'
 
 type Taped = Tape['calls'][number]
 
-interface Remembered {
+interface ComparableCall {
   readonly call: Taped
-  readonly like: string
+  readonly normalized: string
   isPlayed: boolean
 }
 
@@ -22,7 +22,7 @@ interface Remembered {
  */
 export function tapeTransport(tape: Tape): HookTransport {
   const byHandler = Map.groupBy(
-    tape.calls.map((call): Remembered => ({ call, like: likenessText(call.request), isPlayed: false })),
+    tape.calls.map((call): ComparableCall => ({ call, normalized: normalizedText(call.request), isPlayed: false })),
     ({ call }) => pathOf(call),
   )
   return {
@@ -34,20 +34,20 @@ export function tapeTransport(tape: Tape): HookTransport {
       const known = (path === undefined ? [] : byHandler.get(path)!).filter(
         ({ call }) => extensionConfig === undefined || call.extensionConfig === extensionConfig,
       )
-      const like = likenessText(clean)
-      const alike = known.filter((one) => one.like === like)
-      const next = alike.find(({ isPlayed }) => !isPlayed) ?? alike.at(-1)
+      const normalized = normalizedText(clean)
+      const equalCalls = known.filter((one) => one.normalized === normalized)
+      const next = equalCalls.find(({ isPlayed }) => !isPlayed) ?? equalCalls.at(-1)
       if (!next) throw notOnTape(url, extensionConfig, clean, known)
       next.isPlayed = true
       const { response, failure } = next.call
       if (failure) throw new HookFailed(failure.code, failure.message, { problem: failure.problem })
-      return answer(translated(response, translation(next.call.request, request)))
+      return answer(replaceValues(response, valueMapping(next.call.request, request)))
     },
     close() {},
   }
 }
 
-const likenessText = (request: object): string => JSON.stringify(likeness(request))
+const normalizedText = (request: object): string => JSON.stringify(normalizeValue(request))
 
 const answer = (response: unknown): HttpAnswer => ({
   status: 200,
@@ -59,12 +59,12 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 /** Error for a request that is not on the tape, with the most similar call and its differences. */
-function notOnTape(url: URL, extensionConfig: string | undefined, request: object, known: readonly Remembered[]): HookFailed {
+function notOnTape(url: URL, extensionConfig: string | undefined, request: object, known: readonly ComparableCall[]): HookFailed {
   const of = extensionConfig === undefined ? '' : ` of ExtensionConfig ${extensionConfig}`
   const head = `the tape has no response for ${url.pathname}${of}`
   if (known.length === 0) return new HookFailed('not-registered', `${head}: it has no call of this handler`)
   const nearest = known
-    .map(({ call }) => ({ call, differing: differences(likeness(call.request), likeness(request)) }))
+    .map(({ call }) => ({ call, differing: differences(normalizeValue(call.request), normalizeValue(request)) }))
     .reduce((best, one) => (one.differing.length < best.differing.length ? one : best))
   const [first, ...more] = nearest.differing
   const others = more.length === 0 ? '' : ` (and ${more.length} more)`

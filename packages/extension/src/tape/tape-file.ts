@@ -11,16 +11,16 @@ import { parseHeader, parseTape, type Tape, TapeError, TapeFormat } from './tape
  */
 export async function openTape(path: string): Promise<TapeFile> {
   const file = await open(path, 'a+', 0o600).catch((err: unknown) => {
-    throw named(path, err)
+    throw withPath(path, err)
   })
   try {
-    const bytes = await wholeBytes(file)
+    const bytes = await completeBytes(file)
     if (bytes < (await file.stat()).size) await file.truncate(bytes)
     await file.chmod(0o600)
     return { bytes, append: (text) => file.appendFile(text), close: () => file.close() }
   } catch (err) {
     await file.close()
-    throw named(path, err)
+    throw withPath(path, err)
   }
 }
 
@@ -29,15 +29,15 @@ export async function readTape(path: string): Promise<Tape> {
   try {
     return parseTape(await readFile(path, 'utf8'))
   } catch (err) {
-    throw named(path, err)
+    throw withPath(path, err)
   }
 }
 
-const named = (path: string, err: unknown): Error =>
+const withPath = (path: string, err: unknown): Error =>
   err instanceof TapeError ? new TapeError(`${path}: ${err.message}`) : (err as Error)
 
 /** Returns the length of a tape's complete lines. @throws TapeError when the file is not a tape */
-async function wholeBytes(file: FileHandle): Promise<number> {
+async function completeBytes(file: FileHandle): Promise<number> {
   const { size } = await file.stat()
   if (size === 0) return 0
   const { buffer: head, bytesRead } = await file.read(Buffer.alloc(4096), 0, 4096, 0)

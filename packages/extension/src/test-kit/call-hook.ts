@@ -39,7 +39,7 @@ export async function callHook<H extends Hook>(
   const handler = handlerFor(hook, handlers, options.handler, extension.name)
   const thrown: { err?: unknown } = {}
   const { clock = new VirtualClock(), log = silent } = options
-  const server = extensionServer({ name: extension.name, handlers }, { log: keeping(thrown, log), clock })
+  const server = extensionServer({ name: extension.name, handlers }, { log: keepLastError(thrown, log), clock })
   const target = targetOf({ url: 'https://extension.test' }, hook, handler?.name)
   const call = { hook, target, timeoutSeconds: handler?.timeoutSeconds ?? defaultTimeout, request }
   try {
@@ -80,7 +80,7 @@ function assertAccepted(hook: Hook, request: object, response: Record<string, un
 }
 
 /** Wraps a log to keep its last error. */
-const keeping = (thrown: { err?: unknown }, log: Logger): Logger => ({
+const keepLastError = (thrown: { err?: unknown }, log: Logger): Logger => ({
   debug: (message, fields) => log.debug(message, fields),
   info: (message, fields) => log.info(message, fields),
   warn: (message, fields) => log.warn(message, fields),
@@ -88,5 +88,5 @@ const keeping = (thrown: { err?: unknown }, log: Logger): Logger => ({
     if (fields?.err !== undefined) thrown.err = fields.err
     log.error(message, fields)
   },
-  child: (fields) => keeping(thrown, log.child(fields)),
+  child: (fields) => keepLastError(thrown, log.child(fields)),
 })

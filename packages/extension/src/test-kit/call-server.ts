@@ -30,15 +30,15 @@ export interface ServerAnswer {
 /** Calls a server and returns any response. @throws HookFailed for problems that core would detect */
 export async function callServer(hook: Hook, call: ServerCall): Promise<ServerAnswer> {
   const { server, request, timeoutSeconds, transport, clock, signal } = call
-  const means = { transport, clock, ...(signal ? { signal } : {}) }
-  const handler = hook.singleton ? '' : (call.handler ?? (await announced(hook, call)))
+  const context = { transport, clock, ...(signal ? { signal } : {}) }
+  const handler = hook.singleton ? '' : (call.handler ?? (await announcedHandler(hook, call)))
   const started = clock.elapsed()
   const target = targetOf(server, hook, handler)
-  const response = await callHandler({ hook, target, timeoutSeconds, request }, means)
+  const response = await callHandler({ hook, target, timeoutSeconds, request }, context)
   return { handler, took: clock.elapsed() - started, response }
 }
 
-async function announced(hook: Hook, { server, timeoutSeconds, transport, clock, signal }: ServerCall): Promise<string> {
+async function announcedHandler(hook: Hook, { server, timeoutSeconds, transport, clock, signal }: ServerCall): Promise<string> {
   const target = targetOf(server, Discovery)
   const call = { hook: Discovery, target, timeoutSeconds, request: {} }
   const { handlers = [] } = (await callHandler(call, { transport, clock, signal })) as Partial<ResponseOf<typeof Discovery>>

@@ -33,7 +33,7 @@ export function patchedRequest<T extends object>({ name }: Hook, request: T, res
   const current = { ...fields.current }
   for (const [patch, member] of Object.entries(patches)) {
     const object = current[member]
-    if (isRecord(answer[patch]) && isRecord(object)) current[member] = patched(object, answer[patch], patch)
+    if (isRecord(answer[patch]) && isRecord(object)) current[member] = applyPatch(object, answer[patch], patch)
   }
   return { ...request, current }
 }
@@ -42,21 +42,21 @@ function patchedItems(items: readonly Fields[], answers: readonly Fields[]): Fie
   const result = items.map((item) => ({ ...item }))
   for (const [index, answer] of answers.entries()) {
     const item = result.find(({ uid }: Fields) => uid === answer.uid) as Fields | undefined
-    if (!item) throw rejected(`items[${index}]`, `the request has no item with uid ${JSON.stringify(answer.uid)}`)
-    item.object = patched(item.object as Fields, answer, `items[${index}]`)
+    if (!item) throw rejection(`items[${index}]`, `the request has no item with uid ${JSON.stringify(answer.uid)}`)
+    item.object = applyPatch(item.object as Fields, answer, `items[${index}]`)
   }
   return result
 }
 
 /** Applies a patch; only changes of spec, labels and annotations count. */
-function patched(object: Fields, answer: Fields, at: string): Fields {
+function applyPatch(object: Fields, answer: Fields, at: string): Fields {
   const { patchType = '', patch = '' } = answer as { patchType?: string; patch?: string }
   if (patchType === '' && patch === '') return object
   let document: Fields | undefined
   try {
     document = patchedDocument(object, patchType, Buffer.from(patch, 'base64').toString())
   } catch (err) {
-    throw rejected(at, (err as Error).message)
+    throw rejection(at, (err as Error).message)
   }
   if (!document) return object
   const { labels, annotations } = isRecord(document.metadata) ? document.metadata : {}
@@ -64,7 +64,7 @@ function patched(object: Fields, answer: Fields, at: string): Fields {
   return { ...object, metadata, ...(document.spec === undefined ? {} : { spec: document.spec }) }
 }
 
-const rejected = (at: string, why: string): HookFailed =>
+const rejection = (at: string, why: string): HookFailed =>
   new HookFailed('bad-answer', `${at} of the response: ${why}`, { problem: 'Schema' })
 
 const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? (value as Fields[]) : [])

@@ -23,10 +23,10 @@ export function goFieldPath({ properties }: JSONSchema, name: string, isOfDocume
 
 /** Returns the fields by folded name. */
 export const byFoldedName = (properties: object): Map<string, string> =>
-  new Map(Object.keys(properties).map((name) => [folded(name), name]))
+  new Map(Object.keys(properties).map((name) => [foldKey(name), name]))
 
 /** Folds the case of a key; two non-ASCII letters fold to ASCII ones. Upstream: encoding/json, foldName. */
-export const folded = (key: string): string => key.replaceAll('\u017f', 's').toLowerCase()
+export const foldKey = (key: string): string => key.replaceAll('\u017f', 's').toLowerCase()
 
 /** Returns Go's name of the type of a field. */
 export const goType = (struct: string, name: string, schema: JSONSchema, isOfDocument: boolean): string =>

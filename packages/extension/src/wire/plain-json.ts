@@ -5,10 +5,10 @@
 import type { JSONSchema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'
 import { isBase64 } from './go-bytes.ts'
-import { byFoldedName, folded } from './go-names.ts'
+import { byFoldedName, foldKey } from './go-names.ts'
 import { strictText } from './go-string.ts'
 import { maxDepth } from './json-syntax.ts'
-import { filled, resolved } from './zero-values.ts'
+import { addRequired, resolveRef } from './zero-values.ts'
 
 /** Returns the value of a text in an encoder's usual form that matches the schema; `undefined` for any other. */
 export function decodePlain(bytes: Uint8Array, root: JSONSchema): Record<string, unknown> | undefined {
@@ -17,7 +17,7 @@ export function decodePlain(bytes: Uint8Array, root: JSONSchema): Record<string,
   if (text === undefined || text.includes('\\ud')) return undefined
   try {
     const parsed = JSON.parse(text) as unknown
-    if (!isRecord(parsed) || !isSpelledSo(parsed, text.trimEnd())) return undefined
+    if (!isRecord(parsed) || !survivesRoundTrip(parsed, text.trimEnd())) return undefined
     // Shorter texts cannot be nested deeper.
     if (text.length > 2 * maxDepth && isTooDeep(parsed)) return undefined
     const decoded = valueOf(parsed, root, root)
@@ -28,13 +28,13 @@ export function decodePlain(bytes: Uint8Array, root: JSONSchema): Record<string,
 }
 
 /** Duplicate members and unusual number spellings do not survive a round trip. */
-function isSpelledSo(value: unknown, text: string): boolean {
+function survivesRoundTrip(value: unknown, text: string): boolean {
   const spelled = JSON.stringify(value)
-  return spelled === text || asGoSpells(spelled) === text
+  return spelled === text || escapeAsGo(spelled) === text
 }
 
 /** Escapes characters with a meaning in HTML or JavaScript, as Go's encoder does. Upstream: encoding/json, HTMLEscape. */
-const asGoSpells = (text: string): string =>
+const escapeAsGo = (text: string): string =>
   text.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 function isTooDeep(value: unknown): boolean {
@@ -51,7 +51,7 @@ const odd = Symbol('odd')
 
 function valueOf(parsed: unknown, given: JSONSchema, root: JSONSchema): unknown {
   if (parsed === null) return odd
-  const schema = resolved(given, root)
+  const schema = resolveRef(given, root)
   const { type, format } = schema
   if (type === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true) {
     return type === 'object' && !isRecord(parsed) ? odd : parsed
@@ -84,9 +84,9 @@ function objectOf(parsed: Record<string, unknown>, schema: JSONSchema, root: JSO
       const value = valueOf(parsed[key], properties[key]!, root)
       if (value === odd) return odd
       decoded[key] = value
-    } else if ((names ??= byFoldedName(properties)).has(folded(key))) return odd
+    } else if ((names ??= byFoldedName(properties)).has(foldKey(key))) return odd
   }
-  return filled(decoded, schema, root)
+  return addRequired(decoded, schema, root)
 }
 
 function mapOf(parsed: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): unknown {

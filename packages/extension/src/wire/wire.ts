@@ -6,12 +6,12 @@
 import type { JSONSchema, Schema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'
 import { base64Bytes, bytesBase64, checkBase64 } from './go-bytes.ts'
-import { byFoldedName, folded, goFieldPath, goType } from './go-names.ts'
+import { byFoldedName, foldKey, goFieldPath, goType } from './go-names.ts'
 import { goString, goText } from './go-string.ts'
 import { assertNothingAfter, Byte, type EndingWords, endOfPlainString, endOfValue, isSpace } from './json-syntax.ts'
 import { decodePlain } from './plain-json.ts'
 import { WireError } from './wire-error.ts'
-import { filled, resolved, zero } from './zero-values.ts'
+import { addRequired, resolveRef, zero } from './zero-values.ts'
 
 export { WireError } from './wire-error.ts'
 
@@ -85,13 +85,13 @@ class Decoder {
       throw new WireError(`json: cannot unmarshal number ${this.#tooLarge} into Go value of type float64`, { isJson: true })
     }
     // Go keeps the existing value when the document is null.
-    return filled(isRecord(decoded) ? decoded : {}, this.#root, this.#root)
+    return addRequired(isRecord(decoded) ? decoded : {}, this.#root, this.#root)
   }
 
   /** Decodes a value. `known` is the value of an earlier duplicate key. Returns `undefined` for the zero value. */
   #value(given: JSONSchema, known: unknown, place: Place): unknown {
     this.#space()
-    const schema = resolved(given, this.#root)
+    const schema = resolveRef(given, this.#root)
     const byte = this.#bytes[this.#at]
     const isAny = schema.type === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true
     if (isAny && !(schema.type === 'object' && byte !== Byte.openObject && byte !== Byte.n)) return this.#any()
@@ -131,7 +131,7 @@ class Decoder {
     // Most responses use the exact names.
     let names: ReadonlyMap<string, string> | undefined
     for (const key of this.#keys()) {
-      const name = Object.hasOwn(properties, key) ? key : (names ??= byFoldedName(properties)).get(folded(key))
+      const name = Object.hasOwn(properties, key) ? key : (names ??= byFoldedName(properties)).get(foldKey(key))
       if (name === undefined) {
         this.#skip()
         continue
@@ -145,7 +145,7 @@ class Decoder {
       if (value === undefined) delete decoded[name]
       else decoded[name] = value
     }
-    return filled(decoded, schema, this.#root)
+    return addRequired(decoded, schema, this.#root)
   }
 
   #map(schema: JSONSchema, known: unknown, place: Place): Record<string, unknown> {
@@ -286,12 +286,12 @@ class Decoder {
 }
 
 /** Whether the field is a pointer in Go, so that null removes the value of an earlier duplicate. */
-const isPointer = ({ type, format, default: filled, enum: values, additionalProperties }: JSONSchema): boolean =>
+const isPointer = ({ type, format, default: defaultValue, enum: values, additionalProperties }: JSONSchema): boolean =>
   type === 'boolean' ||
   type === 'array' ||
   format === 'byte' ||
   typeof additionalProperties === 'object' ||
-  (type === 'integer' && filled === undefined) ||
+  (type === 'integer' && defaultValue === undefined) ||
   (type === 'string' && values?.includes('Ignore') === true)
 
 const isLiteral = (byte: number | undefined): boolean =>

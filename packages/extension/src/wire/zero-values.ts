@@ -2,19 +2,19 @@
 import type { JSONSchema } from '@capstan/kube'
 
 /** Resolves a `$ref` of a recursive schema. */
-export function resolved(schema: JSONSchema, root: JSONSchema): JSONSchema {
+export function resolveRef(schema: JSONSchema, root: JSONSchema): JSONSchema {
   if (schema.$ref === undefined) return schema
   return root.definitions?.[schema.$ref.slice('#/definitions/'.length)] ?? schema
 }
 
 /** Adds missing required fields to an object. */
-export function filled(decoded: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): Record<string, unknown> {
+export function addRequired(decoded: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): Record<string, unknown> {
   const { properties = {}, required = [] } = schema
   for (const name of Object.keys(properties)) {
     if (decoded[name] !== undefined) continue
     const field = properties[name]!
     // Other defaults are set by the API server on writes.
-    const value = required.includes(name) ? requiredValue(resolved(field, root), root) : field.default === 0 ? 0 : undefined
+    const value = required.includes(name) ? requiredValue(resolveRef(field, root), root) : field.default === 0 ? 0 : undefined
     if (value !== undefined) decoded[name] = value
   }
   return decoded
@@ -22,7 +22,7 @@ export function filled(decoded: Record<string, unknown>, schema: JSONSchema, roo
 
 /** Returns the value of a null element of a list or map. */
 export function zero(given: JSONSchema, root: JSONSchema): unknown {
-  const schema = resolved(given, root)
+  const schema = resolveRef(given, root)
   switch (schema.type) {
     case 'string':
       return ''
@@ -32,7 +32,7 @@ export function zero(given: JSONSchema, root: JSONSchema): unknown {
     case 'boolean':
       return false
     case 'object':
-      return filled({}, schema, root)
+      return addRequired({}, schema, root)
     case 'array':
       return []
     case undefined:
@@ -45,5 +45,5 @@ function requiredValue(schema: JSONSchema, root: JSONSchema): unknown {
   if (schema.type === 'string') return ''
   // Whole API objects have no zero value: a missing one stays missing.
   if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
-  return schema.type === 'object' && schema.properties ? filled({}, schema, root) : undefined
+  return schema.type === 'object' && schema.properties ? addRequired({}, schema, root) : undefined
 }
