@@ -374,7 +374,7 @@ test('release metadata has the contract of the labels, and a series for the rele
   expect(findingsOf([...kinds, metadataFile()])).toMatchObject([{ message: 'releaseSeries is empty' }])
 })
 
-test('a foreign group needs an aggregated role with full verbs', () => {
+test('kinds of a foreign group need an aggregated role with all verbs', () => {
   const group = 'infrastructure.foo.com'
   const { FooMachine: own } = provider()
   const kinds = [
@@ -471,7 +471,7 @@ test('ids of rules are unique, and every rule has a check or the reason for none
   for (const rule of rules) expect(isChecked(rule) ? rule.check.looksAt : (rule.check as Any).none).toMatch(/\w/)
 })
 
-test('links lead to the heading in the book', () => {
+test('links contain the anchor of the heading in upstream’s book', () => {
   const rule = rules.find(({ id }) => id === 'infra-cluster.failure-domains')!
   expect(linkOf(rule)).toBe(
     'https://cluster-api.sigs.k8s.io/developer/providers/contracts/infra-cluster#infracluster-failure-domains',

@@ -152,7 +152,7 @@ export interface XrayInput {
 /** Pure. */
 export function xray({ provider, objects, owner }: XrayInput): Xray {
   const { crd, contract } = provider
-  const chosen = choice(provider)
+  const chosen = chooseVersion(provider)
   const any = objects.values().next().value!
   const inVersion = (version: ContractVersion): UnknownObject =>
     (version === chosen.contractVersion ? objects.get(chosen.version!) : undefined) ??
@@ -216,7 +216,7 @@ interface Choice {
   readonly reason: string
 }
 
-function choice(provider: ProviderKind): Choice {
+function chooseVersion(provider: ProviderKind): Choice {
   const labels = ContractVersions.map(
     (version) => `${labelOf(version)}=${claimedVersions(provider, version).join('_') || '(none)'}`,
   )

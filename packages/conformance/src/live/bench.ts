@@ -40,7 +40,7 @@ export interface Versions {
   readonly upgradeTo: string
 }
 
-export interface Means {
+export interface BenchOptions {
   readonly client: Client
   readonly clock: Clock
   readonly random: Random
@@ -62,7 +62,7 @@ export interface Snapshot {
 }
 
 /** Record of a scenario, for the checks. */
-export interface Seen {
+export interface ScenarioRecord {
   readonly target: Target
   readonly versions: Versions
   readonly limits: Limits
@@ -87,7 +87,7 @@ export class ScenarioStopped extends Error {
   override readonly name = 'ScenarioStopped'
 }
 
-export class Bench implements Seen {
+export class Bench implements ScenarioRecord {
   readonly client: Client
   readonly target: Target
   readonly versions: Versions
@@ -99,22 +99,22 @@ export class Bench implements Seen {
   readonly answers = new Map<string, Answer>()
   readonly restart: (() => Promise<void>) | undefined
   stopped: string | undefined
-  readonly #means: Means
+  readonly #options: BenchOptions
   readonly #over = new AbortController()
 
-  constructor(means: Means, namespace: string) {
-    this.#means = means
-    this.client = means.client
-    this.target = means.target
-    this.versions = means.versions
-    this.limits = means.limits
-    this.restart = means.restart
+  constructor(options: BenchOptions, namespace: string) {
+    this.#options = options
+    this.client = options.client
+    this.target = options.target
+    this.versions = options.versions
+    this.limits = options.limits
+    this.restart = options.restart
     this.namespace = namespace
-    this.recording = new Recording(means)
+    this.recording = new Recording(options)
   }
 
   now(): number {
-    return this.#means.clock.now()
+    return this.#options.clock.now()
   }
 
   mark(name: string): void {
@@ -123,7 +123,7 @@ export class Bench implements Seen {
 
   /** Creates the namespace and begins to record. */
   async begin(): Promise<void> {
-    const { client, clock, random, signal } = this.#means
+    const { client, clock, random, signal } = this.#options
     await client.create(Namespace, { metadata: { name: this.namespace } }, { signal })
     const kinds: Kind[] = [Cluster, Machine, MachineSet, MachineDeployment, MachinePool, Secret, ...this.targetKinds()]
     await this.recording.follow(client, kinds, this.namespace, {
@@ -139,7 +139,7 @@ export class Bench implements Seen {
       await this.begin()
       await scenario(this)
     } catch (err) {
-      this.#means.signal.throwIfAborted()
+      this.#options.signal.throwIfAborted()
       this.stopped = messageOf(err)
       this.mark('stopped')
     }
@@ -152,17 +152,17 @@ export class Bench implements Seen {
     return this.client.create(
       kind,
       { ...object, metadata: { ...object.metadata, namespace: this.namespace } },
-      { signal: this.#means.signal },
+      { signal: this.#options.signal },
     )
   }
 
   async patch<T extends KubeObject>(kind: Kind<T>, name: string, body: object, subresource?: 'status'): Promise<T> {
-    const options = { signal: this.#means.signal, ...(subresource ? { subresource } : {}) }
+    const options = { signal: this.#options.signal, ...(subresource ? { subresource } : {}) }
     return this.client.patch(kind, { namespace: this.namespace, name }, { type: 'merge', body }, options)
   }
 
   async delete(kind: Kind, name: string, options: DeleteOptions = {}): Promise<void> {
-    await orAbsent(this.client.delete(kind, { namespace: this.namespace, name }, { ...options, signal: this.#means.signal }))
+    await orAbsent(this.client.delete(kind, { namespace: this.namespace, name }, { ...options, signal: this.#options.signal }))
   }
 
   /** Sends a request and records its result for a check. */
@@ -171,7 +171,7 @@ export class Bench implements Seen {
     try {
       await request()
     } catch (err) {
-      this.#means.signal.throwIfAborted()
+      this.#options.signal.throwIfAborted()
       error = messageOf(err)
     }
     this.answers.set(name, { at: this.now(), object, error })
@@ -181,7 +181,7 @@ export class Bench implements Seen {
   async snapshot(): Promise<void> {
     for (const of of Object.values(this.target)) {
       for (const { contractVersion, kind } of of.claims) {
-        const { items } = await this.client.list(kind, { namespace: this.namespace, signal: this.#means.signal })
+        const { items } = await this.client.list(kind, { namespace: this.namespace, signal: this.#options.signal })
         for (const object of items) {
           this.snapshots.push({
             contract: of.contract,
@@ -198,23 +198,23 @@ export class Bench implements Seen {
   /** Waits until a condition is true. @throws ScenarioStopped after the time limit */
   async until(what: string, holds: () => boolean): Promise<void> {
     const deadline = this.now() + this.limits.wait
-    this.#means.progress(`${this.namespace}: waiting until ${what}`)
+    this.#options.progress(`${this.namespace}: waiting until ${what}`)
     while (!holds()) {
       const left = deadline - this.now()
       if (left <= 0) throw new ScenarioStopped(`waited ${this.limits.wait / 1000} s until ${what}`)
-      await this.#changeOr(left)
+      await this.#nextChangeWithin(left)
     }
   }
 
   /** Waits until a condition is true, at most until `deadline`; a check evaluates the result. */
   async untilOr(what: string, deadline: number, holds: () => boolean): Promise<void> {
-    this.#means.progress(`${this.namespace}: waiting until ${what}`)
-    while (!holds() && this.now() < deadline) await this.#changeOr(deadline - this.now())
+    this.#options.progress(`${this.namespace}: waiting until ${what}`)
+    while (!holds() && this.now() < deadline) await this.#nextChangeWithin(deadline - this.now())
   }
 
   /** Waits for a time in which an event must not occur. */
   async quiet(): Promise<void> {
-    await sleep(this.#means.clock, this.limits.quiet, this.#means.signal)
+    await sleep(this.#options.clock, this.limits.quiet, this.#options.signal)
   }
 
   /** Ends the recording and deletes all objects. @returns objects whose finalizers had to be removed */
@@ -262,29 +262,29 @@ export class Bench implements Seen {
 
   /** Gives controllers time to remove their finalizers, then removes the remaining ones until all objects are deleted. */
   async #release(kinds: readonly Kind[], signal: AbortSignal): Promise<string[]> {
-    const { clock, limits } = this.#means
+    const { clock, limits } = this.#options
     const deadline = clock.now() + Math.min(limits.wait, seconds(60))
     const released = new Set<string>()
     for (;;) {
-      const left = await this.#left(kinds, signal)
+      const left = await this.#remainingObjects(kinds, signal)
       if (left.length === 0) return [...released]
       if (clock.now() >= deadline) {
         for (const { kind, object } of left) {
           released.add(`${kind.kind} ${this.namespace}/${object.metadata.name}`)
-          await this.#force(kind, object, signal)
+          await this.#removeFinalizers(kind, object, signal)
         }
       }
       await sleep(clock, 1000)
     }
   }
 
-  async #force(kind: Kind, object: KubeObject, signal: AbortSignal): Promise<void> {
+  async #removeFinalizers(kind: Kind, object: KubeObject, signal: AbortSignal): Promise<void> {
     await orAbsent(this.client.delete(kind, keyOf(object), { signal }))
     const body = { metadata: { finalizers: null } }
     await orAbsent(this.client.patch(kind, keyOf(object), { type: 'merge', body }, { signal }))
   }
 
-  async #left(kinds: readonly Kind[], signal: AbortSignal): Promise<{ kind: Kind; object: KubeObject }[]> {
+  async #remainingObjects(kinds: readonly Kind[], signal: AbortSignal): Promise<{ kind: Kind; object: KubeObject }[]> {
     const lists = await Promise.all(
       kinds.map(async (kind) => {
         try {
@@ -299,8 +299,8 @@ export class Bench implements Seen {
     return lists.flat()
   }
 
-  async #changeOr(ms: number): Promise<void> {
-    const { clock, signal } = this.#means
+  async #nextChangeWithin(ms: number): Promise<void> {
+    const { clock, signal } = this.#options
     const done = new AbortController()
     const abort = () => done.abort(signal.reason)
     signal.addEventListener('abort', abort, { once: true })

@@ -22,7 +22,7 @@ import {
 } from '@capstan/api/contract'
 import { isDeleting, type KubeObject, Secret, type UnknownObject } from '@capstan/kube'
 import { type ContractName, list, record } from '../manifests.ts'
-import type { Seen } from './bench.ts'
+import type { ScenarioRecord } from './bench.ts'
 import { hasReplicas, hasVersion, read } from './read.ts'
 import { type History, type State, stateAt } from './recording.ts'
 import { PropagatedLabel } from './scenarios/life.ts'
@@ -38,7 +38,7 @@ export interface LiveCheck {
   readonly scenario: ScenarioName
   /** The contract of the checked kind: without that kind the check is not applicable. */
   readonly contract?: ContractName
-  run(seen: Seen): LiveResult
+  run(seen: ScenarioRecord): LiveResult
 }
 
 /** The field that reports the completed initialization. */
@@ -61,15 +61,15 @@ function isInitialized(contract: ContractName, object: KubeObject, version: Cont
   }
 }
 
-const historiesOf = ({ target, recording }: Seen, contract: ContractName): readonly History[] => {
+const historiesOf = ({ target, recording }: ScenarioRecord, contract: ContractName): readonly History[] => {
   const of = target[contract]
   return of ? recording.histories(of.kind) : []
 }
 
-const versionOf = ({ target }: Seen, contract: ContractName): ContractVersion => target[contract]!.contractVersion
+const versionOf = ({ target }: ScenarioRecord, contract: ContractName): ContractVersion => target[contract]!.contractVersion
 
 /** Objects of a contract that existed at a moment, and were not being deleted. */
-function statesAt(seen: Seen, contract: ContractName, mark: string): readonly { history: History; state: State }[] {
+function statesAt(seen: ScenarioRecord, contract: ContractName, mark: string): readonly { history: History; state: State }[] {
   const time = seen.marks.get(mark)
   if (time === undefined) return []
   return historiesOf(seen, contract).flatMap((history) => {
@@ -79,23 +79,23 @@ function statesAt(seen: Seen, contract: ContractName, mark: string): readonly { 
 }
 
 /** Returns the mark. When the scenario stopped before this mark, but after the mark `after`, returns the mark of the stop. */
-const orWhenStopped = ({ marks }: Seen, mark: string, after: string): string =>
+const orWhenStopped = ({ marks }: ScenarioRecord, mark: string, after: string): string =>
   !marks.has(mark) && marks.has(after) ? 'stopped' : mark
 
 /** Reason for a check without observations: the scenario stopped earlier. */
-const stoppedBefore = ({ stopped }: Seen, step: string): LiveResult => ({
+const stoppedBefore = ({ stopped }: ScenarioRecord, step: string): LiveResult => ({
   notTestable: stopped === undefined ? `there was no object to check: ${step}` : `the scenario stopped: ${stopped}`,
 })
 
 /** Returns the observations, or the reason when there are none. */
-const orStopped = (seen: Seen, step: string, found: readonly Observation[]): LiveResult =>
+const orStopped = (seen: ScenarioRecord, step: string, found: readonly Observation[]): LiveResult =>
   found.length > 0 ? found : stoppedBefore(seen, step)
 
 /** A check of each object that exists when the cluster of the scenario `life` is ready, and after it was scaled. */
 const whenReady = (
   contract: ContractName,
   looksAt: string,
-  observe: (object: UnknownObject, at: number, seen: Seen, history: History) => readonly Observation[],
+  observe: (object: UnknownObject, at: number, seen: ScenarioRecord, history: History) => readonly Observation[],
   marks: readonly string[] = ['ready', 'scaled'],
 ): LiveCheck => ({
   looksAt,
@@ -267,7 +267,7 @@ export const pausing = (contract: ContractName): LiveCheck => ({
 })
 
 /** A control plane that is to have three replicas while its Cluster is paused keeps one Machine. */
-function pausedScale(seen: Seen): Observation[] {
+function pausedScale(seen: ScenarioRecord): Observation[] {
   const time = seen.marks.get('all paused')
   if (time === undefined || !hasReplicas(seen)) return []
   const machines = seen.recording
@@ -586,7 +586,7 @@ export const poolReplicas: LiveCheck = {
 }
 
 /** For a scenario that stopped while it waited for the pool: the last state shows the missing fields. */
-function poolStuck(seen: Seen): Observation[] {
+function poolStuck(seen: ScenarioRecord): Observation[] {
   const stopped = seen.marks.get('stopped')
   const pool = seen.recording.histories(MachinePool)[0]?.states.at(-1)?.object
   if (stopped === undefined || pool?.spec.replicas === undefined) return []
@@ -600,7 +600,7 @@ function poolStuck(seen: Seen): Observation[] {
   })
 }
 
-const orStuckPool = (seen: Seen, found: readonly Observation[]): LiveResult =>
+const orStuckPool = (seen: ScenarioRecord, found: readonly Observation[]): LiveResult =>
   orStopped(seen, 'ready', found.length > 0 ? found : poolStuck(seen))
 
 export const poolBothReady = whenReady(
@@ -649,7 +649,7 @@ export const poolMachineKind: LiveCheck = {
 }
 
 /** The Secret of each BootstrapConfig at a moment. */
-function dataSecrets(seen: Seen, mark: string) {
+function dataSecrets(seen: ScenarioRecord, mark: string) {
   const time = seen.marks.get(mark)
   if (time === undefined) return []
   const secrets = seen.recording.histories(Secret).flatMap((history) => stateAt(history as unknown as History, time) ?? [])
@@ -729,7 +729,7 @@ export const bootstrapTaint = bootstrapContains(
 
 const controlPlaneCheck = (
   looksAt: string,
-  observe: (object: UnknownObject, at: number, seen: Seen) => LiveResult,
+  observe: (object: UnknownObject, at: number, seen: ScenarioRecord) => LiveResult,
   mark = 'ready',
 ): LiveCheck => ({
   looksAt,
@@ -810,7 +810,7 @@ export const controlPlaneVersion: LiveCheck = {
 }
 
 /** Control plane Machines at a moment. */
-function membersAt(seen: Seen, mark: string): readonly State<Machine>[] {
+function membersAt(seen: ScenarioRecord, mark: string): readonly State<Machine>[] {
   const time = seen.marks.get(mark)
   if (time === undefined) return []
   return seen.recording.histories(Machine).flatMap((history) => {
@@ -824,7 +824,7 @@ function membersAt(seen: Seen, mark: string): readonly State<Machine>[] {
 const membersCheck = (
   looksAt: string,
   mark: string,
-  observe: (machine: Machine, at: number, seen: Seen, all: readonly State<Machine>[]) => readonly Observation[],
+  observe: (machine: Machine, at: number, seen: ScenarioRecord, all: readonly State<Machine>[]) => readonly Observation[],
 ): LiveCheck => ({
   looksAt,
   scenario: 'life',
@@ -902,7 +902,7 @@ export const controlPlaneMetadata: LiveCheck = {
 }
 
 /** Secrets of a Cluster by the end of their names. */
-const clusterSecrets = (seen: Seen, names: readonly string[]): LiveResult => {
+const clusterSecrets = (seen: ScenarioRecord, names: readonly string[]): LiveResult => {
   const mark = orWhenStopped(seen, 'ready', 'infrastructure provisioned')
   const time = seen.marks.get(mark)
   const [controlPlane] = statesAt(seen, 'ControlPlane', mark)

@@ -14,14 +14,14 @@ import {
 } from '@capstan/kube'
 import { type ContractName, type Manifest, providerManifests, type ProviderManifests } from '../manifests.ts'
 import { isChecked, type Problem, type Rule } from '../rule.ts'
-import { Bench, type Limits, type Means } from './bench.ts'
+import { Bench, type Limits, type BenchOptions } from './bench.ts'
 import type { LiveCheck } from './checks.ts'
 import { type ScenarioName, scenarioNames, scenarios } from './scenarios/index.ts'
 import { stubs } from './stubs.ts'
 import { type LiveResult, type Observation, type Verdict, Verdicts, verdictOf } from './verdict.ts'
 import { metadataOf } from '../manifests.ts'
 
-export interface ConformOptions extends Means {
+export interface ConformOptions extends BenchOptions {
   readonly rules: readonly Rule[]
   /** Beginning of the names of the namespaces. */
   readonly prefix?: string
@@ -56,7 +56,7 @@ export interface ConformReport {
 }
 
 /** Scenarios that stop the provider. They run after all others, one at a time. */
-const alone: ReadonlySet<ScenarioName> = new Set(['restarted'])
+const exclusiveScenarios: ReadonlySet<ScenarioName> = new Set(['restarted'])
 
 export async function conform(options: ConformOptions): Promise<ConformReport> {
   const { client, clock, signal, rules, target, prefix = 'conform', concurrency = 4, progress } = options
@@ -70,7 +70,7 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
   const results: ScenarioResult[] = []
   const leftovers: string[] = []
 
-  const one = async (name: ScenarioName): Promise<void> => {
+  const runScenario = async (name: ScenarioName): Promise<void> => {
     const bench = new Bench(options, `${prefix}-${name}`)
     const begun = clock.now()
     try {
@@ -86,12 +86,12 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
 
   const removeStubs = needed.length > 0 ? await installStubs(options) : undefined
   try {
-    const queue = needed.filter((name) => !alone.has(name))
+    const queue = needed.filter((name) => !exclusiveScenarios.has(name))
     const worker = async () => {
-      for (let name = queue.shift(); name !== undefined; name = queue.shift()) await one(name)
+      for (let name = queue.shift(); name !== undefined; name = queue.shift()) await runScenario(name)
     }
     await settled(Array.from({ length: concurrency }, worker))
-    for (const name of needed.filter((each) => alone.has(each))) await one(name)
+    for (const name of needed.filter((each) => exclusiveScenarios.has(each))) await runScenario(name)
   } finally {
     await removeStubs?.()
   }
@@ -114,11 +114,11 @@ export async function conform(options: ConformOptions): Promise<ConformReport> {
 
 /** Waits for all promises, then throws the first failure, so that no scenario is left running. */
 async function settled(promises: readonly Promise<void>[]): Promise<void> {
-  const failed = (await Promise.allSettled(promises)).find((one) => one.status === 'rejected')
+  const failed = (await Promise.allSettled(promises)).find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
 }
 
-const isUnderTest = ({ contract }: LiveCheck, { target }: Pick<Means, 'target'>): boolean =>
+const isUnderTest = ({ contract }: LiveCheck, { target }: Pick<BenchOptions, 'target'>): boolean =>
   contract === undefined || target[contract] !== undefined
 
 function resultOf(
@@ -139,7 +139,7 @@ function resultOf(
     if (problems === undefined)
       results.push({ notApplicable: 'the CustomResourceDefinitions contain nothing to which the rule applies' })
     else if (problems.length > 0) results.push(problems.map((problem) => staticObservation(problem, clock.now())))
-    else results.push([kept(rule, manifests, clock.now())])
+    else results.push([passedObservation(rule, manifests, clock.now())])
   }
   for (const check of (rule.live ?? []).filter((each) => isUnderTest(each, options))) results.push(liveResult(check, benches))
   if (results.length === 0) results.push({ notTestable: 'none' in rule.check ? rule.check.none : 'there is no check' })
@@ -175,7 +175,7 @@ const staticObservation = ({ manifest, path, message, edit }: Problem, at: numbe
   found: message,
 })
 
-const kept = (rule: Rule, { kinds }: ProviderManifests, at: number): Observation => ({
+const passedObservation = (rule: Rule, { kinds }: ProviderManifests, at: number): Observation => ({
   holds: true,
   object: kinds
     .filter(({ contract }) => rule.pages.includes(contract))

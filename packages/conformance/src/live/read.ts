@@ -3,11 +3,11 @@ import { type ContractField, ControlPlaneContract, readField } from '@capstan/ap
 import type { KubeObject } from '@capstan/kube'
 import type { ContractName } from '../manifests.ts'
 import { fieldAt } from '../schema-fields.ts'
-import type { Seen } from './bench.ts'
+import type { ScenarioRecord } from './bench.ts'
 
 /** Returns the value of a field; `undefined` also when a parent has the wrong type. */
 export function read<T>(
-  { target }: Pick<Seen, 'target'>,
+  { target }: Pick<ScenarioRecord, 'target'>,
   contract: ContractName,
   object: KubeObject,
   field: ContractField<T>,
@@ -21,7 +21,7 @@ export function read<T>(
 
 /** The value of a field of the object with this name, as it is now. */
 export function readOf<T>(
-  seen: Pick<Seen, 'target' | 'recording'>,
+  seen: Pick<ScenarioRecord, 'target' | 'recording'>,
   contract: ContractName,
   name: string,
   field: ContractField<T>,
@@ -32,13 +32,18 @@ export function readOf<T>(
 }
 
 /** Whether the schema of a kind under test has a field. */
-export function declares<T>({ target }: Pick<Seen, 'target'>, contract: ContractName, field: ContractField<T>): boolean {
+export function declares<T>(
+  { target }: Pick<ScenarioRecord, 'target'>,
+  contract: ContractName,
+  field: ContractField<T>,
+): boolean {
   const of = target[contract]
   const schema = of?.crd.spec.versions.find(({ name }) => name === of.kind.version)?.schema?.openAPIV3Schema
   return schema !== undefined && fieldAt(schema, field.paths[of!.contractVersion]) !== undefined
 }
 
-export const hasReplicas = (seen: Pick<Seen, 'target'>): boolean =>
+export const hasReplicas = (seen: Pick<ScenarioRecord, 'target'>): boolean =>
   declares(seen, 'ControlPlane', ControlPlaneContract.specReplicas)
 
-export const hasVersion = (seen: Pick<Seen, 'target'>): boolean => declares(seen, 'ControlPlane', ControlPlaneContract.version)
+export const hasVersion = (seen: Pick<ScenarioRecord, 'target'>): boolean =>
+  declares(seen, 'ControlPlane', ControlPlaneContract.version)

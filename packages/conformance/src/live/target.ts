@@ -45,13 +45,14 @@ export async function findTarget(
   const { items: crds } = await client.list(CustomResourceDefinition, { signal })
   const target: { [contract in ContractName]?: TargetKind } = {}
   for (const contract of ContractNames) {
-    const crd = names[contract] === undefined ? derived(contract, target, crds) : named(contract, names[contract], crds)
+    const crd =
+      names[contract] === undefined ? findByConvention(contract, target, crds) : findByName(contract, names[contract], crds)
     if (crd) target[contract] = targetKind(contract, crd, crds, examples)
   }
   return target
 }
 
-function named(contract: ContractName, name: string, crds: readonly CustomResourceDefinition[]): CustomResourceDefinition {
+function findByName(contract: ContractName, name: string, crds: readonly CustomResourceDefinition[]): CustomResourceDefinition {
   const found = crds.filter(({ metadata, spec: { group, names } }) =>
     [names.kind, `${names.kind}.${group}`, metadata.name].includes(name),
   )
@@ -63,7 +64,7 @@ function named(contract: ContractName, name: string, crds: readonly CustomResour
   )
 }
 
-function derived(contract: ContractName, target: Target, crds: readonly CustomResourceDefinition[]) {
+function findByConvention(contract: ContractName, target: Target, crds: readonly CustomResourceDefinition[]) {
   const cluster = target.InfraCluster?.kind
   if (contract !== 'InfraMachine' || !cluster) return undefined
   const kind = cluster.kind.replace(/Cluster$/, 'Machine')
