@@ -71,17 +71,36 @@ describe('OwnerReferencesPermissionEnforcement', () => {
   const remove = { verbs: ['delete'], apiGroups: [''], resources: ['configmaps'] }
 
   test.each([
-    { may: [write], block: false, create: 'accepted', change: /cannot set an ownerRef on a resource you can't delete: , <nil>$/ },
-    { may: [write, remove], block: false, create: 'accepted', change: /^accepted$/ },
     {
+      name: 'a user who may not delete the owned object cannot change its owners',
+      may: [write],
+      block: false,
+      create: 'accepted',
+      change: /cannot set an ownerRef on a resource you can't delete: , <nil>$/,
+    },
+    {
+      name: 'a user who may delete the owned object can change its owners',
+      may: [write, remove],
+      block: false,
+      create: 'accepted',
+      change: /^accepted$/,
+    },
+    {
+      name: 'a user who may not set finalizers on the owner cannot set blockOwnerDeletion',
       may: [write, remove],
       block: true,
       create:
         '403 Forbidden: configmaps "new" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can\'t set finalizers on: , <nil>',
       change: /blockOwnerDeletion/,
     },
-    { may: [write, remove, finalize], block: true, create: 'accepted', change: /^accepted$/ },
-  ])('case %# with blockOwnerDeletion $block', async ({ may, block, create, change }) => {
+    {
+      name: 'a user who may set finalizers on the owner can set blockOwnerDeletion',
+      may: [write, remove, finalize],
+      block: true,
+      create: 'accepted',
+      change: /^accepted$/,
+    },
+  ])('$name', async ({ may, block, create, change }) => {
     const { bob: client, owner } = await bob(may)
     const { name, uid } = owner.metadata
     const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid, blockOwnerDeletion: block }]

@@ -35,7 +35,7 @@ test('a Secret of type service-account-token gets a token, the namespace and the
   expect(metadata.annotations).toMatchObject({ 'kubernetes.io/service-account.uid': robot.metadata.uid })
 })
 
-test('its token is invalid after the Secret or its content is deleted', async () => {
+test('the token of a Secret is invalid after the Secret or its content is deleted', async () => {
   const { client, tokenIn, who } = await start()
   await client.create(Secret, asking('s', 'robot'))
   const token = await tokenIn('s')

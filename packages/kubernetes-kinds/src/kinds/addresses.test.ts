@@ -7,7 +7,7 @@ test.each([
   ['::1', 1n],
   ['::ffff:1.2.3.4', 0xffff01020304n],
   ['2001:db8::', 0x20010db8n << 96n],
-])('the bits of %s', (address, bits) => {
+])('%s is parsed to the bits %d', (address, bits) => {
   expect(bitsOf(address)).toBe(bits)
 })
 

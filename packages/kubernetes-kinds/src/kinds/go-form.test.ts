@@ -43,7 +43,7 @@ test.each<[string, string, object, object]>([
   ],
 ])('%s', (_, component, object, expected) => expect(formed(component, object)).toEqual(expected))
 
-test('is idempotent', () => {
+test('an object in its Go form is unchanged by another conversion', () => {
   const once = formed('io.k8s.api.core.v1.Node', { spec: { podCIDR: '' }, status: { capacity: { cpu: '1000m' } } })
   expect(formed('io.k8s.api.core.v1.Node', once)).toEqual(once)
   expect(once).toMatchObject({ spec: {}, status: { capacity: { cpu: '1' } } })

@@ -37,7 +37,7 @@ test('an eviction is counted, and the last allowed one changes the condition', (
   })
 })
 
-describe('no eviction is counted', () => {
+describe('an eviction is rejected, and not counted,', () => {
   const condition = { type: 'DisruptionAllowed', status: 'False' as const, lastTransitionTime: now, message: 'no such scale' }
 
   test.each([
@@ -55,7 +55,7 @@ describe('no eviction is counted', () => {
       'The disruption budget keep does not allow evicting pods currently (Other): no such scale',
     ],
     [{ disruptionsAllowed: -1 }, 403, 'poddisruptionbudget.policy "keep" is forbidden: pdb disruptions allowed is negative'],
-  ])('%j', (status, code, why) => {
+  ])('when the budget has the status %j', (status, code, why) => {
     expect(rejectionOf(status)).toEqual({ code, why })
   })
 

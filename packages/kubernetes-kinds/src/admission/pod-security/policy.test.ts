@@ -70,7 +70,7 @@ describe('a namespace', () => {
     ['enforce=restricted', 'fine'],
     ['enforce=strict', 'invalid'],
     ['audit=strict', 'invalid'],
-  ])('that is new with %s: %s', (labels, kind) => expect(verdict(labels)).toBe(kind))
+  ])('that is created with %s is %s', (labels, kind) => expect(verdict(labels)).toBe(kind))
 
   test.each<[string, string, string]>([
     ['other=x', 'enforce=baseline', 'tightened'],
@@ -85,9 +85,9 @@ describe('a namespace', () => {
     ['enforce=strict', 'enforce=strict other=x', 'fine'],
     ['enforce=strict', 'enforce=stricter', 'invalid'],
     ['enforce=strict audit=x', 'audit=x', 'invalid'],
-  ])('with %s that gets %s: %s', (old, labels, kind) => expect(verdict(labels, old)).toBe(kind))
+  ])('with %s that is updated to %s is %s', (old, labels, kind) => expect(verdict(labels, old)).toBe(kind))
 
-  test('that removes its labels', () => {
+  test('whose enforced level becomes the default is checked as tightened', () => {
     expect(evaluateLabels({ [`${prefix}enforce`]: 'baseline' }, { labels: undefined })).toEqual({
       kind: 'tightened',
       enforce: { level: 'baseline', version: 'latest' },

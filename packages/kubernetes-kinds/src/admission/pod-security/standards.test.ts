@@ -223,7 +223,7 @@ test.each<[string, Described, string, string]>([
     'restricted:latest',
     'runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false), runAsUser=0 (pod and container "a" must not set runAsUser=0)',
   ],
-])('%s (%j) under %s', (_, pod, standard, expected) => expect(verdict(pod, standard)).toBe(expected))
+])('%s (%j) is evaluated by %s', (_, pod, standard, expected) => expect(verdict(pod, standard)).toBe(expected))
 
 describe('a check applies the rules of the requested version', () => {
   test.each<[string, Level, Described, string, string]>([

@@ -46,7 +46,7 @@ describe('annotations', () => {
   })
 })
 
-describe('a profile in both annotation and field', () => {
+describe('errors for profiles in both annotation and field', () => {
   const type = 'must match'
   test.each<[object, object, string[]]>([
     [{ [seccompOfPod]: 'docker/default' }, withProfiles({ seccompProfile: { type: 'RuntimeDefault' } }, {}), []],

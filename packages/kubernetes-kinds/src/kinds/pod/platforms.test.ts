@@ -8,7 +8,7 @@ const spec = (more: object) => ({ containers: [{ name: 'a' }, { name: 'b' }], ..
 const hostProcess = (value: boolean) => ({ windowsOptions: { hostProcess: value } })
 const containers = (...contexts: object[]) => ({ containers: contexts.map((securityContext) => ({ securityContext })) })
 
-describe('host processes on Windows', () => {
+describe('errors for host processes on Windows', () => {
   const all =
     'spec: Invalid value: "": If pod contains any hostProcess containers then all containers must be HostProcess containers'
   const network = 'spec.hostNetwork: Invalid value: false: hostNetwork must be true if pod contains any hostProcess containers'
@@ -25,7 +25,7 @@ describe('host processes on Windows', () => {
         all,
       ],
     ],
-  ])('%j', (more, expected) => expect(texts(hostProcessErrors('spec', spec(more)))).toEqual(expected))
+  ])('of a pod with %j', (more, expected) => expect(texts(hostProcessErrors('spec', spec(more)))).toEqual(expected))
 })
 
 test('a user namespace excludes other namespaces of the host', () => {
@@ -38,7 +38,7 @@ test('a user namespace excludes other namespaces of the host', () => {
   )
 })
 
-describe('a pod for one system', () => {
+describe('errors for options of another operating system', () => {
   const windows = 'Forbidden: cannot be set for a windows pod'
   const linux = 'Forbidden: windows options cannot be set for a linux pod'
   test.each<[object, string[]]>([
@@ -70,10 +70,10 @@ describe('a pod for one system', () => {
         'containers[0].securityContext.runAsUser',
       ].map((field) => `spec.${field}: ${windows}`),
     ],
-  ])('%j', (more, expected) => expect(texts(platformErrors('spec', spec(more)))).toEqual(expected))
+  ])('of a pod with %j', (more, expected) => expect(texts(platformErrors('spec', spec(more)))).toEqual(expected))
 })
 
-describe('options for Windows', () => {
+describe('errors for options for Windows', () => {
   const long = 'x'.repeat(105)
   test.each<[string, string[]]>([
     ['user', []],
@@ -86,13 +86,13 @@ describe('options for Windows', () => {
     [long, ["runAsUserName's User length must not be longer than 104 characters"]],
     ['. .', ["runAsUserName's User cannot contain only periods or spaces"]],
     ['a:b', ['runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]']],
-  ])('user %j', (runAsUserName, expected) => {
+  ])('with the user %j', (runAsUserName, expected) => {
     expect(windowsOptionErrors('w', { runAsUserName }).map(({ text }) => text)).toEqual(
       expected.map((text) => `Invalid value: ${JSON.stringify(runAsUserName)}: ${text}`),
     )
   })
 
-  test('credentials', () => {
+  test('with credentials of a group-managed service account', () => {
     expect(windowsOptionErrors('w', undefined)).toEqual([])
     expect(windowsOptionErrors('w', { gmsaCredentialSpec: 'x', gmsaCredentialSpecName: 'a.b' })).toEqual([])
     expect(texts(windowsOptionErrors('w', { gmsaCredentialSpec: '', gmsaCredentialSpecName: 'A' }))).toEqual([
@@ -118,7 +118,7 @@ describe('sysctls', () => {
     [{ hostIPC: true }, 'kernel.sem', [ipc]],
     [{ hostIPC: true }, 'fs.mqueue.x', [ipc]],
     [{ hostIPC: true }, 'kernel.sem2', []],
-  ])('with %j: %s', (more, name, expected) => {
+  ])('of a pod with %j have the expected errors for %s', (more, name, expected) => {
     expect(of(more, name)).toEqual(expected.map((text) => `Invalid value: "${name}": ${text}`))
   })
 
