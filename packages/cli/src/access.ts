@@ -36,7 +36,7 @@ export async function openAccess(
   addresses: { ip: readonly string[]; dns: readonly string[] },
 ): Promise<Access> {
   const keep = (name: string, make: () => Promise<CertifiedKey>, issuer?: CertifiedKey) =>
-    folder === undefined ? make() : kept(clock, `${folder}/${name}`, make, issuer?.certificate)
+    folder === undefined ? make() : loadOrCreate(clock, `${folder}/${name}`, make, issuer?.certificate)
   const authority = await keep('ca', () => makeAuthority(clock, { commonName: 'capstan', backdate }))
   const [server, admin] = await Promise.all([
     keep(
@@ -82,7 +82,7 @@ export async function openSigningKey(folder: string | undefined): Promise<string
 }
 
 /** Returns the pair of certificate and key in two files. Replaces a pair that is not valid now or incomplete after a crash. */
-async function kept(
+async function loadOrCreate(
   clock: Clock,
   path: string,
   make: () => Promise<CertifiedKey>,

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { ConfigMap, createClient, seededRandom, systemClock } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ended, start } from './test-io.ts'
+import { runToEnd, start } from './test-io.ts'
 
 const apiserver = fileURLToPath(new URL('../../apiserver', import.meta.url))
 const readme = readFileSync(join(apiserver, 'README.md'), 'utf8')
@@ -55,7 +55,7 @@ test('the server accepts clients with the kubeconfig', async () => {
 })
 
 test('the launchers are in the folder of KUBEBUILDER_ASSETS', async () => {
-  const { code, out } = await ended(argvOf('envtest'))
+  const { code, out } = await runToEnd(argvOf('envtest'))
   expect({ code, out }).toEqual({ code: 0, out: join(folder, 'bin/envtest') })
   expect(blocks[2]!.text).toContain('KUBEBUILDER_ASSETS=$PWD/bin/envtest ')
 })

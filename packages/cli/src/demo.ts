@@ -24,10 +24,10 @@ export interface DemoChanges {
   readonly noSurge: { readonly workers: boolean; readonly controlPlane: boolean }
 }
 
-const asItIs: DemoChanges = { patches: [], noSurge: { workers: false, controlPlane: false } }
+const noChanges: DemoChanges = { patches: [], noSurge: { workers: false, controlPlane: false } }
 
 /** Creates class, templates and Cluster if they are missing; existing objects keep the user's changes. */
-export async function bringUpDemo(client: Client, signal: AbortSignal, changes = asItIs): Promise<void> {
+export async function bringUpDemo(client: Client, signal: AbortSignal, changes = noChanges): Promise<void> {
   if (!(await orAbsent(client.get(ClusterClass, DemoClass)))) {
     await applyFile(client, 'class.yaml', (object) => {
       if (object.kind === 'ClusterClass') return changedClass(object, changes)
@@ -37,7 +37,7 @@ export async function bringUpDemo(client: Client, signal: AbortSignal, changes =
       return object
     })
   }
-  await accepted(client, signal)
+  await untilClassReconciled(client, signal)
   if (await orAbsent(client.get(Cluster, DemoCluster))) return
   await applyFile(client, 'cluster.yaml', (object) => {
     // The smallest number with which a control plane can be rolled out without surge.
@@ -60,7 +60,7 @@ function changedClass(object: Manifest, { patches, upgrade, noSurge }: DemoChang
 }
 
 /** Waits until the class is reconciled. This is not required, but avoids lines about a Cluster that waits for its class. */
-const accepted = (client: Client, signal: AbortSignal): Promise<void> =>
+const untilClassReconciled = (client: Client, signal: AbortSignal): Promise<void> =>
   untilTrue(client, ClusterClass, DemoClass, 'VariablesReady', signal)
 
 /** Resolves when a condition of the object is True. */

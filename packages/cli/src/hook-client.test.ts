@@ -6,7 +6,7 @@ import { defineExtension, extensionServer, listen, on, proceedNow } from '@capst
 import { type Client, createClient, getCondition, seededRandom, systemClock } from '@capstan/kube'
 import { type CertifiedKey, httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ended, start } from './test-io.ts'
+import { runToEnd, start } from './test-io.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-client-certificate-'))
 const files = { certificate: join(folder, 'client.crt'), key: join(folder, 'client.key') }
@@ -98,7 +98,7 @@ test.each([
     ['up', '--memory'],
     ['manager', '--kubeconfig', join(folder, 'none')],
   ]) {
-    const { code, err } = await ended([...command, ...given])
+    const { code, err } = await runToEnd([...command, ...given])
     expect(code).toBe(2)
     expect(err).toContain(complaint)
   }

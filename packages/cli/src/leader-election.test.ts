@@ -13,7 +13,7 @@ import {
 } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ended, start, type Started } from './test-io.ts'
+import { runToEnd, start, type Started } from './test-io.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-leader-'))
 const kubeconfig = join(folder, 'kubeconfig')
@@ -74,7 +74,7 @@ test("a manager does not run beside upstream's, with or without leader election"
   const holderIdentity = 'capi-controller-manager-7d9f_b1b5'
   await client.create(Lease, { metadata, spec: { holderIdentity, leaseDurationSeconds: 15, renewTime } })
   for (const more of [[], ['--leader-elect'], ['--leader-elect=false', '--leader-elect-renew-deadline', '20s']]) {
-    const { code, err } = await ended(['manager', ...flags, ...more])
+    const { code, err } = await runToEnd(['manager', ...flags, ...more])
     expect(code).toBe(2)
     expect(err).toContain(
       `Cannot run the core controllers beside upstream's core manager: ${holderIdentity} holds Lease default/${key.name}, renewed ${renewTime}\n` +
@@ -103,7 +103,7 @@ test("a stale Lease of upstream's manager is observed for its duration, independ
 })
 
 test('durations with which two managers could lead are rejected', async () => {
-  const { code, err } = await ended(['manager', ...flags, '--leader-elect=true', '--leader-elect-renew-deadline', '20s'])
+  const { code, err } = await runToEnd(['manager', ...flags, '--leader-elect=true', '--leader-elect-renew-deadline', '20s'])
   expect(code).toBe(2)
   expect(err).toContain('leaseDuration must be greater than renewDeadline')
 })

@@ -13,7 +13,7 @@ export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clo
   /** Number of requests that can be sent at once, as of `at`. */
   let tokens = burst
   let at = clock.elapsed()
-  const turn = async (signal: AbortSignal | undefined): Promise<void> => {
+  const waitForToken = async (signal: AbortSignal | undefined): Promise<void> => {
     const now = clock.elapsed()
     tokens = Math.min(burst, tokens + ((now - at) / 1000) * qps)
     at = now
@@ -24,11 +24,11 @@ export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clo
   return {
     async send(request, signal) {
       // Requests for Leases are not delayed, because a Lease that is renewed late is lost. Upstream: leader election has its own client.
-      if (request.group !== 'coordination.k8s.io') await turn(signal)
+      if (request.group !== 'coordination.k8s.io') await waitForToken(signal)
       return transport.send(request, signal)
     },
     async watch(request, signal) {
-      await turn(signal)
+      await waitForToken(signal)
       return transport.watch(request, signal)
     },
     close: () => transport.close(),

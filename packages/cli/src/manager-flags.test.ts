@@ -14,7 +14,7 @@ import {
   watchLimits,
   withTuning,
 } from './manager-flags.ts'
-import { ended } from './test-io.ts'
+import { runToEnd } from './test-io.ts'
 
 /** Flags of upstream's core manager v1.14, without those of logging: core/main.go, and util/flags. */
 const upstream = `
@@ -38,7 +38,7 @@ test("each flag of upstream's core manager is either supported or rejected by na
 })
 
 test.each(rejectedManagerFlags().map(({ long }) => long!))('%s is rejected by name, with the reason', async (flag) => {
-  const { code, err } = await ended(['manager', `${flag}=1`])
+  const { code, err } = await runToEnd(['manager', `${flag}=1`])
   expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(`${flag} is not supported: `) })
 })
 
@@ -105,7 +105,7 @@ test.each([
   ['--feature-gates', 'PriorityQueue=false', /PriorityQueue is always enabled/],
   ['-v', 'loud', /a level from 0 to 99/],
 ])('%s %s is rejected', async (flag, value, why) => {
-  expect(await ended(['manager', flag, value])).toMatchObject({ code: 2, err: expect.stringMatching(why) })
+  expect(await runToEnd(['manager', flag, value])).toMatchObject({ code: 2, err: expect.stringMatching(why) })
 })
 
 test.each([
@@ -113,7 +113,7 @@ test.each([
   ['--namespace', 'one,two', /expected the name of one namespace/],
   ['--watch-filter', 'a/b', /expected the value of a label/],
 ])('%s %s is rejected', async (flag, value, why) => {
-  expect(await ended(['manager', flag, value])).toMatchObject({ code: 2, err: expect.stringMatching(why) })
+  expect(await runToEnd(['manager', flag, value])).toMatchObject({ code: 2, err: expect.stringMatching(why) })
 })
 
 test('empty flags do not limit watches; a watch filter matches the label exactly', () => {

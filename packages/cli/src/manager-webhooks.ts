@@ -144,7 +144,7 @@ export async function removeManagerWebhooks(
 }
 
 /** For the changes at a stop, which a slow API server must not delay for longer than a command may take to stop. */
-const MostToRemove = seconds(1)
+const RemovalTimeLimit = seconds(1)
 
 /**
  * Removes the configurations of a killed process: those of these providers whose server is unreachable. A manager with webhooks reuses
@@ -228,7 +228,7 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
       if (isConfigured && options.isAlone && !flags.webhookService) {
         const own = place(ConvertPath).url
         const removed = () => removeManagerWebhooks(client, providers, (url) => url === own)
-        await withTimeout(clock, MostToRemove, removed).catch((err: unknown) =>
+        await withTimeout(clock, RemovalTimeLimit, removed).catch((err: unknown) =>
           log.error('Cannot remove everything that names the webhooks of this manager: run capstan manager --remove-webhooks', {
             names: configurations.map(({ name }) => name).join(', '),
             reason: messageOf(err),
@@ -254,13 +254,13 @@ function namesOf({ webhookUrl, webhookHost, webhookService }: WebhookFlags): { d
   return isIP(host) === 0 ? { dnsNames: [host] } : { dnsNames: [], ipAddresses: [host] }
 }
 
-interface Use {
+interface CertificateUser {
   trust(authorities: string): Promise<void>
   serve(serving: ServingCertificate): Promise<void> | void
   readonly log: Logger
 }
 
-async function certificatesIn(folder: string, { trust, serve, log }: Use): Promise<{ close(): void }> {
+async function certificatesIn(folder: string, { trust, serve, log }: CertificateUser): Promise<{ close(): void }> {
   const failed = (err: unknown) => log.error('Cannot use certificates of webhooks', { folder, reason: messageOf(err) })
   let latest = Promise.resolve()
   const inTurn = (act: () => Promise<void> | void) => {

@@ -72,7 +72,7 @@ test('kinds that this manager installs, or may not list, are not waited for', as
   expect(warnings).toEqual([])
 })
 
-test('without own installation, own kinds are needed too', async () => {
+test('a manager that does not install its own kinds waits for them, too', async () => {
   const { options, pass, abort, warnings } = setup(['secrets', 'clusters', 'machines'])
   const waiting = awaitKinds({ ...options, own: [] }).catch((err: unknown) => err)
   await pass(1000)

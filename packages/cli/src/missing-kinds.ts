@@ -4,7 +4,7 @@ import { type Client, type Clock, isReason, type Kind, type Logger, resourceName
 import { UsageError } from './io.ts'
 
 /** Time to wait for the kinds of another manager, which may start at the same time. */
-const Patience = seconds(60)
+const TimeLimit = seconds(60)
 const Interval = seconds(2)
 
 export interface AwaitKindsOptions {
@@ -28,7 +28,7 @@ export async function awaitKinds({ client, controllers, own, namespace, clock, l
   const idOf = (kind: Kind) => `${resourceName(kind)} ${kind.version}`
   const needed = new Map(controllers.flatMap(watchedKinds).map((kind) => [idOf(kind), kind]))
   for (const kind of own) needed.delete(idOf(kind))
-  const end = clock.elapsed() + Patience
+  const end = clock.elapsed() + TimeLimit
   let reported = ''
   for (;;) {
     for (const [id, kind] of needed) {

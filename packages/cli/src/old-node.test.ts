@@ -48,7 +48,7 @@ describe('a Node that is too old', () => {
     )
   })
 
-  test('can parse the first file, which uses no syntax newer than Node 18', () => {
+  test('can parse the entry file, which uses no syntax newer than Node 18', () => {
     // Type syntax or a static import of sources would fail before the remedy can be printed.
     const text = readFileSync(join(bin, 'capstan.js'), 'utf8')
     expect(text.match(/^import .*/gm)).toEqual(["import module from 'node:module'"])

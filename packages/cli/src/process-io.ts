@@ -2,7 +2,7 @@ import { type Clock, seconds } from '@capstan/kube'
 import type { Io } from './io.ts'
 
 /** Time that a command has to stop after a signal. */
-const MostToStop = seconds(1.5)
+const StopTimeLimit = seconds(1.5)
 
 /**
  * Returns the I/O of the running process: its streams, environment and signals. Only entry points of programs use it. A command that does
@@ -21,7 +21,7 @@ export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'
     running.on(signal, () => {
       // A second Ctrl-C ends the command at once.
       if (interrupted.signal.aborted) return end()
-      clock.schedule(MostToStop, end)
+      clock.schedule(StopTimeLimit, end)
       interrupted.abort(signal)
     })
   }

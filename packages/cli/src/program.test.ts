@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { openDurable } from '@capstan/apiserver'
 import { type KubeObject, systemClock } from '@capstan/kube'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ended } from './test-io.ts'
+import { runToEnd } from './test-io.ts'
 import { versions } from './versions.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-cli-'))
@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('help', () => {
   test('names every command', async () => {
-    const { code, out, err } = await ended(['help'])
+    const { code, out, err } = await runToEnd(['help'])
     expect({ code, err }).toEqual({ code: 0, err: '' })
     for (const command of [
       'up',
@@ -33,14 +33,14 @@ describe('help', () => {
   test.each(['up', 'new', 'dev', 'apiserver', 'manager', 'manifests', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])(
     'of %s describes the command',
     async (command) => {
-      const { code, out } = await ended([command, '--help'])
+      const { code, out } = await runToEnd([command, '--help'])
       expect(code).toBe(0)
       expect(out).toContain(`Usage: capstan ${command}`)
     },
   )
 
   test('is printed without a command, as an error', async () => {
-    const { code, out, err } = await ended([])
+    const { code, out, err } = await runToEnd([])
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain('Usage: capstan')
   })
@@ -79,20 +79,20 @@ describe('invalid use exits with 2 and names the problem', () => {
     { argv: ['hooks', 'call', 'https://x'], says: /missing required argument 'hook'/ },
     { argv: ['new', 'cluster'], says: /unknown command 'cluster'/ },
   ])('$argv', async ({ argv, says }) => {
-    const { code, out, err } = await ended(argv)
+    const { code, out, err } = await runToEnd(argv)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toMatch(says)
   })
 })
 
 describe('version', () => {
-  test('as text', async () => {
-    const { out } = await ended(['version'])
+  test('is printed as text', async () => {
+    const { out } = await runToEnd(['version'])
     expect(out).toMatch(/^capstan: \d+\.\d+\.\d+\nkubernetes: v1\.36\nclusterAPI: v1\.14\ncontract: v1beta2\nnode: v\d+/)
   })
 
-  test('as JSON', async () => {
-    const { code, out } = await ended(['version', '-o', 'json'])
+  test('is printed as JSON', async () => {
+    const { code, out } = await runToEnd(['version', '-o', 'json'])
     expect(code).toBe(0)
     expect(JSON.parse(out)).toMatchObject({ kubernetes: 'v1.36', clusterAPI: 'v1.14', contract: 'v1beta2' })
   })
@@ -107,19 +107,19 @@ describe('backup and restore', () => {
     const store = await stores.store('management')
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } } as unknown as KubeObject
     await store.commit({ key: { resource: 'configmaps', namespace: 'default', name: 'a' }, previous: undefined, object })
-    const made = await ended(['backup', file, '--data', data])
+    const made = await runToEnd(['backup', file, '--data', data])
     expect(made).toMatchObject({ code: 0, err: '' })
     expect(made.out).toMatch(/^Backed up to .*state\.backup: 1 objects of 1 store as of .*, format 2$/)
     await stores.close()
 
-    const checked = await ended(['backup', 'check', file])
+    const checked = await runToEnd(['backup', 'check', file])
     expect(checked.out).toMatch(/ is intact: [^]*\n {2}store management: 1 objects, revision 1$/)
-    const rejected = await ended(['restore', file, '--data', data])
+    const rejected = await runToEnd(['restore', file, '--data', data])
     expect(rejected.code).toBe(1)
     expect(rejected.err).toMatch(
       /Cannot restore .*: Data folder .* holds data already: nothing has been changed\. --force replaces it$/,
     )
-    const restored = await ended(['restore', file, '--data', data, '--force'])
+    const restored = await runToEnd(['restore', file, '--data', data, '--force'])
     expect(restored).toMatchObject({ code: 0, err: '' })
     expect(restored.out).toMatch(/; revisions continue 1000000000 higher$/)
   })
@@ -130,8 +130,8 @@ describe('backup and restore', () => {
       ['backup', 'check', file],
       ['restore', file, '--data', join(folder, 'other')],
     ])
-      expect(await ended(argv)).toMatchObject({ code: 1, err: expect.stringContaining(`${file} is not a backup of Capstan`) })
-    const none = await ended(['backup', file, '--data', join(folder, 'none')])
+      expect(await runToEnd(argv)).toMatchObject({ code: 1, err: expect.stringContaining(`${file} is not a backup of Capstan`) })
+    const none = await runToEnd(['backup', file, '--data', join(folder, 'none')])
     expect(none).toMatchObject({ code: 1, err: expect.stringContaining('There is no state in data folder') })
   })
 })
@@ -152,7 +152,7 @@ describe('kubeconfig', () => {
       says: /^.*broken.*current-context.*$/,
     },
   ])('$name exits with $with and a message', async ({ argv, env, with: expected, says }) => {
-    const { code, out, err } = await ended(['kubeconfig', 'demo', ...argv], env)
+    const { code, out, err } = await runToEnd(['kubeconfig', 'demo', ...argv], env)
     expect({ code, out }).toEqual({ code: expected, out: '' })
     expect(err).toMatch(says)
   })
@@ -193,30 +193,30 @@ describe('an invalid file exits with 1 and a message that names it and the expec
     { argv: ['up', '--data', text, '--port', '0'], says: /Cannot open data folder .*text\.pem\/db: ENOTDIR/ },
     { argv: ['manager', '--kubeconfig', missing], says: /missing\.pem/ },
   ])('$argv', async ({ argv, says }) => {
-    const { code, out, err } = await ended(argv)
+    const { code, out, err } = await runToEnd(argv)
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(says)
   })
 })
 
 test('--version prints the version alone', async () =>
-  expect(await ended(['--version'])).toEqual({ code: 0, out: versions.capstan, err: '' }))
+  expect(await runToEnd(['--version'])).toEqual({ code: 0, out: versions.capstan, err: '' }))
 
 test.each([
   [['up', '--prot', '3'], "error: unknown option '--prot'\n(Did you mean --port?)\nRun capstan up --help for its flags."],
   [['hooks', 'waitin'], "error: unknown command 'waitin'\n(Did you mean waiting?)\nRun capstan hooks --help for its flags."],
 ])('an error names the help of the subcommand: %j', async (argv, err) =>
-  expect(await ended(argv)).toEqual({ code: 2, out: '', err }),
+  expect(await runToEnd(argv)).toEqual({ code: 2, out: '', err }),
 )
 
 test('help shows durations as people write them', async () => {
-  const { out } = await ended(['apiserver', '--help'])
+  const { out } = await runToEnd(['apiserver', '--help'])
   expect(out).toMatch(/--event-ttl.*\(default: 1h\)/)
   expect(out).toMatch(/--etcd-compaction-interval.*\(default: 5m\)/)
 })
 
 test.each(['up', 'apiserver', 'dev', 'backup x', 'restore x'])('%s rejects an empty --data', async (command) =>
-  expect(await ended([...command.split(' '), '--data', ''])).toMatchObject({
+  expect(await runToEnd([...command.split(' '), '--data', ''])).toMatchObject({
     code: 2,
     err: expect.stringContaining("option '--data <dir>' argument '' is invalid. expected a folder."),
   }),

@@ -51,7 +51,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     argv[0] !== undefined && argv[0] !== 'completion' && Object.hasOwn(commands, argv[0]) ? [argv[0]] : Object.keys(commands)
   for (const name of names) {
     const make = await commands[name]!()
-    program.addCommand(inheriting(make(io, finish), program))
+    program.addCommand(withInheritance(make(io, finish), program))
   }
 
   try {
@@ -64,21 +64,21 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
       if (err.hint) io.err(err.hint)
       return ExitCodes.usage
     }
-    io.err(`capstan: ${chain(err)}`)
+    io.err(`capstan: ${messageChain(err)}`)
     return ExitCodes.failed
   }
 }
 
 /** Subcommands inherit exit and output handling only when they are created by a parent that already has it. */
-function inheriting(command: CommandType, parent: CommandType, path = `${parent.name()} ${command.name()}`): CommandType {
+function withInheritance(command: CommandType, parent: CommandType, path = `${parent.name()} ${command.name()}`): CommandType {
   command.copyInheritedSettings(parent)
   command.showHelpAfterError(`Run ${path} --help for its flags.`)
-  for (const below of command.commands) inheriting(below, command, `${path} ${below.name()}`)
+  for (const below of command.commands) withInheritance(below, command, `${path} ${below.name()}`)
   return command
 }
 
 /** An error with its causes, in one line. */
-function chain(err: unknown): string {
+function messageChain(err: unknown): string {
   const parts: string[] = []
   for (let cause: unknown = err; cause !== undefined; cause = cause instanceof Error ? cause.cause : undefined) {
     const text = messageOf(cause)

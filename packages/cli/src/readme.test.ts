@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ended, type Started, start } from './test-io.ts'
+import { runToEnd, type Started, start } from './test-io.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -41,8 +41,8 @@ describe('README.md', () => {
 
   const commands = [...readme.matchAll(/npx @capstan\/cli ([\w][^`)]*)/g)].map(([, command]) => command!.trim())
   const uses: Readonly<Record<string, () => Promise<void>>> = {
-    'lint config/crd': async () => expect((await ended(['lint', join(root, 'config/crd')])).code).toBe(0),
-    'envtest bin/envtest': async () => expect((await ended(['envtest', join(folder, 'envtest')])).code).toBe(0),
+    'lint config/crd': async () => expect((await runToEnd(['lint', join(root, 'config/crd')])).code).toBe(0),
+    'envtest bin/envtest': async () => expect((await runToEnd(['envtest', join(folder, 'envtest')])).code).toBe(0),
     // This server was started before the tests.
     'apiserver --kubeconfig FILE': async () => expect(await server.line(/ready/)).toContain(kubeconfig),
     'manager --kubeconfig FILE --webhook-port 0': async () => {
@@ -57,7 +57,7 @@ describe('README.md', () => {
   /** For commands that need, for example, a running provider, only the flags are checked. */
   const hasItsFlags = async (command: string) => {
     const [name, ...words] = command.split(' ')
-    const { code, out } = await ended([name!, '--help'])
+    const { code, out } = await runToEnd([name!, '--help'])
     expect(code).toBe(0)
     for (const flag of words.filter((word) => word.startsWith('-'))) expect(out).toContain(`${flag} `)
   }

@@ -96,9 +96,9 @@ function startProgram(
     child.once('exit', (code, signal) => resolve(signal ? `killed by ${signal}` : `exit code ${code}`))
   })
   let stopping = false
-  let complaints = ''
+  let stderrText = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaints = `${complaints}${text}`.slice(-2000)
+    stderrText = `${stderrText}${text}`.slice(-2000)
   })
 
   return new Promise((resolve, reject) => {
@@ -108,7 +108,7 @@ function startProgram(
     })
     void exited.then((why) => {
       timer.cancel()
-      reject(new Error(`Cannot start the sample extension: ${why}${complaints && `: ${complaints.trim()}`}`))
+      reject(new Error(`Cannot start the sample extension: ${why}${stderrText && `: ${stderrText.trim()}`}`))
       if (!stopping) onExit(why)
     })
     createInterface({ input: child.stdout }).once('line', (line) => {

@@ -20,14 +20,14 @@ const IdleParsers = 16
  * Milliseconds without a garbage collection after which the process counts as idle: after the start, or when half of at least `Many`
  * connections were closed.
  */
-const ShortRest = 1000
+const ShortIdleTime = 1000
 const Many = 64
 /** The same, at all other times. */
-const Rest = 30_000
+const IdleTime = 30_000
 /** Heap growth that justifies a collection while idle. */
-const Worthwhile = 12 * 1024 * 1024
+const MinGrowth = 12 * 1024 * 1024
 /** A collection of a larger heap would delay requests for too long: it takes about 1.5 ms for each megabyte. */
-const LargestAtRest = 192 * 1024 * 1024
+const LargestWhenIdle = 192 * 1024 * 1024
 
 /**
  * Makes V8 collect garbage before there is as much of it as live data. By default V8 lets it grow to several times that. The cost is not
@@ -49,14 +49,14 @@ export function keepHeapSmall(): void {
     setFlagsFromString(`--semi-space-growth-factor=${factor}`)
   }
   let collections = 0
-  const rest = whenAtRest(() => {
+  const idleCollector = whenIdle(() => {
     collectAll()
     collections = 0
   })
   // V8 accepts a limit of new space only before it starts, so growth is stopped here. New space grows after a collection and shrinks when
   // idle. While growth is stopped, every 32nd collection is checked, because a check costs as much as a request.
   new PerformanceObserver(() => {
-    rest.disturbed()
+    idleCollector.disturbed()
     if (factor === 1 && ++collections % 32 !== 1) return
     const newSpace = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? NewSpace
     growBy(Math.max(1, Math.floor(NewSpace / newSpace)))
@@ -64,23 +64,23 @@ export function keepHeapSmall(): void {
 }
 
 /** Calls `collect` when the process is idle and enough memory can be freed. `disturbed` is called for each collection. */
-function whenAtRest(collect: () => void): { disturbed(): void } {
+function whenIdle(collect: () => void): { disturbed(): void } {
   let size = getHeapStatistics().total_heap_size
   let starting = true
   let most = 0
   let soon = true
-  let timer = setTimeout(rested, ShortRest).unref()
-  function rested(): void {
+  let timer = setTimeout(collectIfIdle, ShortIdleTime).unref()
+  function collectIfIdle(): void {
     const left = connections()
     if (soon && !starting && (most < Many || left > most / 2)) {
       soon = false
-      timer = setTimeout(rested, Rest - ShortRest).unref()
+      timer = setTimeout(collectIfIdle, IdleTime - ShortIdleTime).unref()
       return
     }
     starting = false
     most = left
     const { total_heap_size: now, used_heap_size: used } = getHeapStatistics()
-    if (now < size + Worthwhile || used > LargestAtRest) return
+    if (now < size + MinGrowth || used > LargestWhenIdle) return
     collect()
     size = getHeapStatistics().total_heap_size
   }
@@ -90,7 +90,7 @@ function whenAtRest(collect: () => void): { disturbed(): void } {
       if (soon) return void timer.refresh()
       soon = true
       clearTimeout(timer)
-      timer = setTimeout(rested, ShortRest).unref()
+      timer = setTimeout(collectIfIdle, ShortIdleTime).unref()
     },
   }
 }

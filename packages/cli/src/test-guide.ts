@@ -190,7 +190,7 @@ export class GuideRun {
     const path = join(root, 'docs/guides', page)
     for (const step of guideSteps(path)) {
       if (step.kind === 'run') for (const command of step.commands) last = await this.#command(command, step.fails)
-      else if (step.kind === 'save') writeFileSync(join(this.#folder, step.file), this.#here(step.text))
+      else if (step.kind === 'save') writeFileSync(join(this.#folder, step.file), this.#forThisMachine(step.text))
       else if (step.kind === 'start') this.#start(step.command)
       else if (step.kind === 'stop') await this.#stop(step.command)
       else if (step.of === 'background') for (const like of step.lines) await this.#awaitLine(like)
@@ -204,11 +204,11 @@ export class GuideRun {
       process.kill(-child.pid!, 'SIGINT')
       await ended
     }
-    this.#account(page, commandsInProse(path))
+    this.#checkProse(page, commandsInProse(path))
   }
 
   /** @throws Error when a command of the prose is neither part of one that ran nor listed in `notRun`, or a listed one is not on the page */
-  #account(page: string, inProse: readonly string[]): void {
+  #checkProse(page: string, inProse: readonly string[]): void {
     const { notRun = {} } = this.#options
     const ran = this.#ran.map(asCapstan)
     const inNone = [...new Set(inProse)].filter((command) => !ran.some((one) => hasWords(one, asCapstan(command))))
@@ -235,7 +235,7 @@ export class GuideRun {
     for (const { child } of this.#running.filter(isRunning)) process.kill(-child.pid!, 'SIGKILL')
   }
 
-  #here(text: string): string {
+  #forThisMachine(text: string): string {
     const own = `${process.execPath} packages/cli/bin/capstan.js`
     return (this.#options.fromRegistry ? text : text.replaceAll('npx @capstan/cli', own))
       .replaceAll('/path/to', this.#folder)
@@ -254,7 +254,7 @@ export class GuideRun {
       this.#env[name] = value!
       return []
     }
-    const { ended, lines } = startCommand(this.#here(command), this.#folder, this.#env)
+    const { ended, lines } = startCommand(this.#forThisMachine(command), this.#folder, this.#env)
     const code = await ended
     if ((code !== 0) !== fails) throw new Error(`${command} ended with ${code}\n${lines.join('\n')}`)
     return lines
@@ -267,7 +267,7 @@ export class GuideRun {
     // A second start in the same data folder takes the port of the first one.
     const isFirst = !existsSync(join(this.#folder, '.capstan/port'))
     const more = anyPort.includes(' apiserver ') ? ' --secure-port 0' : anyPort.includes(' up ') && isFirst ? ' --port 0' : ''
-    const started = startCommand(this.#here(anyPort + more), this.#folder, this.#env)
+    const started = startCommand(this.#forThisMachine(anyPort + more), this.#folder, this.#env)
     this.#running.push({ ...started, command })
   }
 

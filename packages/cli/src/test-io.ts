@@ -61,7 +61,10 @@ export function start(argv: readonly string[], env: Io['env'] = {}): Started {
 }
 
 /** Runs a command to its end. */
-export async function ended(argv: readonly string[], env: Io['env'] = {}): Promise<{ code: number; out: string; err: string }> {
+export async function runToEnd(
+  argv: readonly string[],
+  env: Io['env'] = {},
+): Promise<{ code: number; out: string; err: string }> {
   const { done, out, err } = start(argv, env)
   const code = await done
   return { code, out: out.join('\n'), err: err.join('\n') }

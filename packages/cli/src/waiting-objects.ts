@@ -37,7 +37,7 @@ export async function waitingObjects(
   { namespace, signal }: { namespace?: string | undefined; signal: AbortSignal },
 ): Promise<WaitingObjects> {
   const unread: string[] = []
-  const readable = async <T>(what: string, reading: Promise<readonly T[]>): Promise<readonly T[]> => {
+  const orUnread = async <T>(what: string, reading: Promise<readonly T[]>): Promise<readonly T[]> => {
     try {
       return await reading
     } catch (err) {
@@ -48,7 +48,7 @@ export async function waitingObjects(
     }
   }
   const ofProviders = client.list(CustomResourceDefinition, { labelSelector: ProviderNameLabel, signal })
-  const definitions = await readable(
+  const definitions = await orUnread(
     'Objects of providers',
     ofProviders.then(({ items }) => items),
   )
@@ -63,7 +63,7 @@ export async function waitingObjects(
       const selection = { ...(namespace === undefined ? {} : { namespace }), metadataOnly: true as const, signal }
       return {
         kind,
-        items: await readable(
+        items: await orUnread(
           resourceName(kind),
           client.list(kind, selection).then(({ items }) => items),
         ),

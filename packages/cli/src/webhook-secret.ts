@@ -24,7 +24,7 @@ export interface SharedCertificateOptions {
 /** Interval in which each manager reads the Secret. */
 const Interval = hours(1)
 
-interface Held {
+interface SharedCertificate {
   readonly authorities: string
   readonly certificate: string
   readonly key: string
@@ -38,12 +38,12 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
   let timer: { cancel(): void } | undefined
   let closed = false
   const step = async (): Promise<void> => {
-    const held = await currentCertificate(options)
-    if (held.certificate === served) return
+    const current = await currentCertificate(options)
+    if (current.certificate === served) return
     // Published before it is served: API servers reject unknown certificates.
-    await options.trust(held.authorities)
-    await options.serve({ certificate: held.certificate, key: held.key })
-    served = held.certificate
+    await options.trust(current.authorities)
+    await options.serve({ certificate: current.certificate, key: current.key })
+    served = current.certificate
   }
   const again = (): void => {
     if (closed) return
@@ -69,14 +69,14 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
 }
 
 /** Returns the content of the Secret, created or renewed when due. Of two concurrent writes the first one wins. */
-async function currentCertificate(options: SharedCertificateOptions): Promise<Held> {
+async function currentCertificate(options: SharedCertificateOptions): Promise<SharedCertificate> {
   const { client, secret, clock } = options
   const found = await orAbsent(client.get(Secret, secret))
-  const held = found && heldBy(found)
-  const expiry = held && certificateExpiry(held.certificate)
+  const current = found && certificateIn(found)
+  const expiry = current && certificateExpiry(current.certificate)
   const isUsable = expiry !== undefined && expiry > clock.now()
-  if (isUsable && !(options.mayRenew() && clock.now() > expiry - renewBefore)) return held!
-  const made = await newData(options, held)
+  if (isUsable && !(options.mayRenew() && clock.now() > expiry - renewBefore)) return current!
+  const made = await newData(options, current)
   const type = 'kubernetes.io/tls'
   try {
     const written = found
@@ -85,10 +85,10 @@ async function currentCertificate(options: SharedCertificateOptions): Promise<He
           body: { metadata: { resourceVersion: found.metadata.resourceVersion }, data: made },
         })
       : await client.create(Secret, { metadata: { ...secret }, type, data: made })
-    return heldBy(written)!
+    return certificateIn(written)!
   } catch (err) {
     if (!isReason(err, 'AlreadyExists') && !isReason(err, 'Conflict')) throw err
-    const other = heldBy(await client.get(Secret, secret))
+    const other = certificateIn(await client.get(Secret, secret))
     if (!other) throw err
     return other
   }
@@ -99,7 +99,10 @@ const validity = hours(24 * 90)
 const renewBefore = validity / 3
 
 /** Issues a certificate with a new authority, whose key is discarded. The previous authority stays trusted: other managers still use it. */
-async function newData({ clock, secret, dnsNames, ipAddresses = [] }: SharedCertificateOptions, before: Held | undefined) {
+async function newData(
+  { clock, secret, dnsNames, ipAddresses = [] }: SharedCertificateOptions,
+  before: SharedCertificate | undefined,
+) {
   const authority = await makeAuthority(clock, { commonName: secret.name, validity: validity * 2 })
   const { certificate, key } = await issueCertificate(authority, clock, {
     commonName: [...dnsNames, ...ipAddresses][0]!,
@@ -117,7 +120,7 @@ async function newData({ clock, secret, dnsNames, ipAddresses = [] }: SharedCert
   }
 }
 
-function heldBy({ data, metadata }: Secret): Held | undefined {
+function certificateIn({ data, metadata }: Secret): SharedCertificate | undefined {
   const read = (name: string) => Buffer.from(data?.[name] ?? '', 'base64').toString()
   const [authorities, certificate, key] = [read('ca.crt'), read('tls.crt'), read('tls.key')]
   if (!authorities || !certificate || !key) return undefined

@@ -9,7 +9,7 @@ import { UsageError } from '../io.ts'
 import type { LogLevel } from '../logger.ts'
 
 /** A flag that may be given several times. */
-export const several = (value: string, before: string[] = []): string[] => [...before, value]
+export const appendValue = (value: string, before: string[] = []): string[] => [...before, value]
 
 export const list = (text: string): string[] => text.split(',').filter(Boolean)
 

@@ -57,7 +57,7 @@ import {
   onlyTrue,
   pluginSwitches,
   secondsCount,
-  several,
+  appendValue,
   tlsVersion,
   verbosity,
 } from './apiserver-flags.ts'
@@ -109,7 +109,7 @@ interface Options {
 
 /** `capstan apiserver`: the embedded API server alone. It has the flags of kube-apiserver where their meaning is the same. */
 export function apiserverCommand(io: Io, finish: (code: number) => void): Command {
-  const idle: string[] = []
+  const ignoredFlags: string[] = []
   const command = new Command('apiserver')
     .description('Run the Kubernetes-compatible API server alone: no etcd, no other binaries')
     .option('--bind-address <ip>', 'address to listen on; prints a warning unless it is a loopback address', '127.0.0.1')
@@ -130,7 +130,7 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
     .option(
       '--service-account-issuer <url>',
       'issuer of service account tokens; further issuers, whose tokens are also accepted, may be added by repeating the flag',
-      several,
+      appendValue,
     )
     .option(
       '--service-account-signing-key-file <file>',
@@ -139,7 +139,7 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
     .option(
       '--service-account-key-file <file>',
       'further key or certificate that verifies service account tokens, PEM; may be repeated',
-      several,
+      appendValue,
     )
     .option('--api-audiences <names>', 'accepted audiences of tokens (default: the issuers)', list)
     .option(
@@ -262,11 +262,11 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
       '\nOther flags of kube-apiserver v1.36 are accepted with a warning if they have no effect here, and rejected otherwise.',
     )
     .action(async (options: Options) => {
-      for (const line of idle) io.err(line)
+      for (const line of ignoredFlags) io.err(line)
       await serve(options, io)
       finish(ExitCodes.done)
     })
-  for (const option of upstreamFlags((flag, why) => idle.push(`capstan: warning: ${flag} has no effect: ${why}`)))
+  for (const option of upstreamFlags((flag, why) => ignoredFlags.push(`capstan: warning: ${flag} has no effect: ${why}`)))
     command.addOption(option)
   return command
 }
@@ -348,7 +348,7 @@ async function serve(given: Options, io: Io): Promise<void> {
     const address = options.advertiseAddress ?? advertisedAddress(host, networkInterfaces())
     await server.advertise({ address, port: listener.port })
     if (options.kubeconfig !== undefined) {
-      await writeKubeconfig(options.kubeconfig, listener.url, access, await trustedBy(options, access))
+      await writeKubeconfig(options.kubeconfig, listener.url, access, await caForClients(options, access))
     }
     io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
     await untilInterrupted(io)
@@ -363,7 +363,7 @@ async function serve(given: Options, io: Io): Promise<void> {
 const GraceOfRequests = seconds(1)
 
 /** Returns the CA for clients: that of a flag, the given certificate with its chain, or the authority that issued the certificate. */
-async function trustedBy({ rootCaFile, tlsCertFile }: Options, access: Access): Promise<string> {
+async function caForClients({ rootCaFile, tlsCertFile }: Options, access: Access): Promise<string> {
   if (rootCaFile !== undefined) return readFlag('--root-ca-file', rootCaFile, certificatePem)
   return tlsCertFile === undefined ? access.authority.certificate : access.server.certificate
 }
@@ -456,9 +456,9 @@ async function accessOf(
 }
 
 /** Returns the parsed file that a flag names. @throws Error naming both */
-async function readFlag<T>(flag: string, path: string, understand: (text: string) => T): Promise<T> {
+async function readFlag<T>(flag: string, path: string, parse: (text: string) => T): Promise<T> {
   try {
-    return understand(await readFile(path, 'utf8'))
+    return parse(await readFile(path, 'utf8'))
   } catch (err) {
     throw new Error(`Cannot read ${flag} ${path}: ${messageOf(err)}`, { cause: err })
   }

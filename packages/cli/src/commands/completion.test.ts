@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { ended } from '../test-io.ts'
+import { runToEnd } from '../test-io.ts'
 
 /** Words that bash offers for a command line, by running the printed script. */
 async function complete(...line: string[]): Promise<string[]> {
-  const { code, out } = await ended(['completion', 'bash'])
+  const { code, out } = await runToEnd(['completion', 'bash'])
   expect(code).toBe(0)
   const words = ['capstan', ...line]
   const script = `${out}
@@ -23,17 +23,17 @@ test('bash completes commands, subcommands and flags, also behind flags with val
 })
 
 test('every command has a completion in each shell', async () => {
-  const { out: help } = await ended(['--help'])
+  const { out: help } = await runToEnd(['--help'])
   const commands = [...help.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name!).filter((name) => name !== 'help')
   expect(commands).toContain('completion')
   for (const shell of ['bash', 'zsh', 'fish']) {
-    const { out } = await ended(['completion', shell])
+    const { out } = await runToEnd(['completion', shell])
     for (const command of commands) expect(out, `${command} in ${shell}`).toContain(command)
   }
 })
 
 test('rejects another shell by name', async () =>
-  expect(await ended(['completion', 'tcsh'])).toMatchObject({
+  expect(await runToEnd(['completion', 'tcsh'])).toMatchObject({
     code: 2,
     err: expect.stringContaining("'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish."),
   }))

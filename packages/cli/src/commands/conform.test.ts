@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ended } from '../test-io.ts'
+import { runToEnd } from '../test-io.ts'
 
 let folder = ''
 beforeEach(() => {
@@ -29,14 +29,14 @@ test.each([
   ['0 parallel clusters', ['--parallel', '0'], 'expected a whole number from 1 to 32'],
   ['a file of examples that does not exist', ['--examples', '/nowhere.yaml'], '--examples /nowhere.yaml: ENOENT'],
 ])('rejects %s', async (name, args, message) => {
-  const { code, err } = await ended(['conform', ...(name === 'no kind' ? [] : ['--infrastructure', 'LocalCluster']), ...args])
+  const { code, err } = await runToEnd(['conform', ...(name === 'no kind' ? [] : ['--infrastructure', 'LocalCluster']), ...args])
   expect(err).toContain(message)
   expect(code).toBe(2)
 })
 
 test('rejects examples that are not objects, and names the document', async () => {
   const examples = write('apiVersion: a/v1\nkind: A\n---\nspec: {}\n')
-  const { code, err } = await ended(['conform', '--infrastructure', 'LocalCluster', '--examples', examples])
+  const { code, err } = await runToEnd(['conform', '--infrastructure', 'LocalCluster', '--examples', examples])
   expect(err).toContain(`--examples ${examples}: document 2: expected an object with apiVersion and kind`)
   expect(code).toBe(2)
 })

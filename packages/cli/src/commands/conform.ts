@@ -193,13 +193,13 @@ function reportFormat(file: string): ReportFormat {
 function runShell(command: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, { shell: true, stdio: ['ignore', 'ignore', 'pipe'], signal })
-    let complaints = ''
+    let stderrText = ''
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      complaints = `${complaints}${text}`.slice(-1000)
+      stderrText = `${stderrText}${text}`.slice(-1000)
     })
     child.on('error', reject)
     child.on('close', (code) =>
-      code === 0 ? resolve() : reject(new Error(`--restart ${command}: ended with ${code}: ${complaints.trim()}`)),
+      code === 0 ? resolve() : reject(new Error(`--restart ${command}: ended with ${code}: ${stderrText.trim()}`)),
     )
   })
 }

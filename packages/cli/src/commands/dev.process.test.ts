@@ -8,7 +8,7 @@ import { callServer, fixture, httpsHookTransport, readTape } from '@capstan/exte
 import { createClient, seededRandom, systemClock } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ended, start, type Started } from '../test-io.ts'
+import { runToEnd, start, type Started } from '../test-io.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-dev-'))
 const modules = fileURLToPath(new URL('../../../../node_modules', import.meta.url))
@@ -64,7 +64,16 @@ const urlOf = async (command: Started): Promise<string> =>
   /https:\S+/.exec(await command.line(/ExtensionServed|Extension: served/))![0]
 
 async function answerOf(url: string, hook = 'BeforeClusterCreate'): Promise<{ handler: string; response: { message?: string } }> {
-  const { out, err } = await ended(['hooks', 'call', url, hook, '--ca', join(folder, '.capstan/extension-ca.crt'), '-o', 'json'])
+  const { out, err } = await runToEnd([
+    'hooks',
+    'call',
+    url,
+    hook,
+    '--ca',
+    join(folder, '.capstan/extension-ca.crt'),
+    '-o',
+    'json',
+  ])
   expect(err).toBe('')
   return JSON.parse(out) as Awaited<ReturnType<typeof answerOf>>
 }
@@ -181,7 +190,7 @@ test('the demo class names the handlers that a class must name, and they get the
 
 test('a new project with every hook runs the lifecycle of a cluster', patient, async () => {
   const hooks = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)
-  const made = await ended(['new', 'extension', 'every', '--dir', folder, '--hook', hooks.join(',')])
+  const made = await runToEnd(['new', 'extension', 'every', '--dir', folder, '--hook', hooks.join(',')])
   expect(made.code).toBe(0)
   const command = dev()
   await command.line(/Cluster default\/demo: Available/)
@@ -232,7 +241,7 @@ test('an extension that ends its own process is started again', patient, async (
   const command = dev('--no-demo')
   const url = await urlOf(command)
   await command.line(/loaded after/)
-  const { code, err } = await ended([
+  const { code, err } = await runToEnd([
     'hooks',
     'call',
     url,
@@ -244,7 +253,7 @@ test('an extension that ends its own process is started again', patient, async (
     code: 1,
     err: expect.stringContaining('the process of the extension ended: exit code 3'),
   })
-  await command.line(/its process ended \(exit code 3\): it is started again$/)
+  await command.line(/its process runToEnd \(exit code 3\): it is started again$/)
   await command.line(/Extension quota: reloaded/)
 })
 
@@ -255,7 +264,7 @@ test('Ctrl-C stops the command at any moment, even while a handler never returns
   const later = dev('--no-demo')
   const url = await urlOf(later)
   await later.line(/loaded after/)
-  const call = ended(['hooks', 'call', url, 'BeforeClusterCreate', '--ca', join(folder, '.capstan/extension-ca.crt')])
+  const call = runToEnd(['hooks', 'call', url, 'BeforeClusterCreate', '--ca', join(folder, '.capstan/extension-ca.crt')])
   await later.line(/Extension: forever/)
   expect(await later.interrupt()).toBe(0)
   expect((await call).code).toBe(1)
@@ -270,7 +279,7 @@ test('no other server can impersonate the extension, and other hosts cannot reac
   await command.line(/loaded after/)
   const other = join(folder, 'other.crt')
   writeFileSync(other, (await makeAuthority(systemClock, { commonName: 'other' })).certificate)
-  const { code, err } = await ended(['hooks', 'call', url, 'BeforeClusterCreate', '--ca', other])
+  const { code, err } = await runToEnd(['hooks', 'call', url, 'BeforeClusterCreate', '--ca', other])
   expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/^capstan: UnknownAuthority: /) })
 })
 
@@ -299,7 +308,7 @@ describe('an error is reported for', patient, () => {
       message: /\.capstan holds the state of `capstan up`\nGive another folder with --data\.$/,
     },
   ])('$what', async ({ prepare, code, message }) => {
-    const result = await ended(['dev', ...prepare()])
+    const result = await runToEnd(['dev', ...prepare()])
     expect(result).toMatchObject({ code, out: '' })
     expect(result.err).toMatch(message)
   })
@@ -311,7 +320,7 @@ describe('an error is reported for', patient, () => {
       occupant.listen(0, '127.0.0.1', () => resolve((occupant.address() as { port: number }).port))
     })
     const argv = ['dev', folder, '--data', join(folder, '.capstan'), '--port', '0', '--extension-port', String(port)]
-    const { code, err } = await ended(argv)
+    const { code, err } = await runToEnd(argv)
     occupant.close()
     expect({ code, err }).toEqual({
       code: 1,

@@ -132,7 +132,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
           story,
           options,
           report,
-          tries(commandName(io.env), hook, url, displayPath(authorityFile), displayPath(folder.kubeconfig), options.demo),
+          commandsToTry(commandName(io.env), hook, url, displayPath(authorityFile), displayPath(folder.kubeconfig), options.demo),
         ),
       failed: (problem) => report({ subject: 'Extension', event: 'ExtensionNotRegistered', text: problem }),
     })
@@ -151,7 +151,14 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
 }
 
 /** Suggested commands while the extension runs, in a useful order. */
-function tries(capstan: string, hook: string, url: string, authority: string, kubeconfig: string, demo: boolean): Suggestion[] {
+function commandsToTry(
+  capstan: string,
+  hook: string,
+  url: string,
+  authority: string,
+  kubeconfig: string,
+  demo: boolean,
+): Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   const call = { command: `${capstan} hooks call ${url} ${hook} --ca ${authority}`, what: 'call the hook once, as core does' }
   if (!demo) return [call]

@@ -33,7 +33,7 @@ import { hostExtension } from '../../../../examples/provider-hook/extension.ts'
 import { sampleExtension } from '../../../../examples/sample-extension/extension.ts'
 import { untilTrue } from '../demo.ts'
 import { recordHooks } from '../hook-tapes.ts'
-import { ended, start } from '../test-io.ts'
+import { runToEnd, start } from '../test-io.ts'
 
 const ofProvider = ['--provider-hooks', fileURLToPath(new URL('../../../../examples/provider-hook/hooks.ts', import.meta.url))]
 
@@ -97,16 +97,16 @@ describe('capstan hooks call', () => {
 
   test('presents its certificate to a server that requires one', async () => {
     const argv = ['hooks', 'call', strictURL, 'BeforeClusterCreate', '--ca', ca]
-    expect(await ended([...argv, '--client-cert', client[0], '--client-key', client[1]])).toMatchObject({ code: 0, err: '' })
-    const { code, err } = await ended(argv)
+    expect(await runToEnd([...argv, '--client-cert', client[0], '--client-key', client[1]])).toMatchObject({ code: 0, err: '' })
+    const { code, err } = await runToEnd(argv)
     expect(code).toBe(1)
     expect(err).toMatch(/^capstan: ClientCertificate: .*remote error: tls: certificate required$/)
-    const half = await ended([...argv, '--client-cert', client[0]])
+    const half = await runToEnd([...argv, '--client-cert', client[0]])
     expect([half.code, half.err]).toEqual([2, expect.stringContaining('--client-cert and --client-key go together')])
   })
 
   test('sends a valid request to the handler from discovery, and prints the response', async () => {
-    const { code, out, err } = await ended(['hooks', 'call', url, 'beforeclustercreate', '--ca', ca])
+    const { code, out, err } = await runToEnd(['hooks', 'call', url, 'beforeclustercreate', '--ca', ca])
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^BeforeClusterCreate of gate answered after \d+ ms:\n/)
     const [answer, ...core] = out.slice(out.indexOf('\n')).split('\ncore ')
@@ -117,7 +117,18 @@ describe('capstan hooks call', () => {
   test('sends the request of a file, and exits with 1 for a failure', async () => {
     const file = join(folder, 'request.yaml')
     writeFileSync(file, 'cluster: { apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: { name: other }, spec: {} }\n')
-    const { code, out } = await ended(['hooks', 'call', url, 'BeforeClusterCreate', '--ca', ca, '--fixture', file, '-o', 'json'])
+    const { code, out } = await runToEnd([
+      'hooks',
+      'call',
+      url,
+      'BeforeClusterCreate',
+      '--ca',
+      ca,
+      '--fixture',
+      file,
+      '-o',
+      'json',
+    ])
     expect(code).toBe(1)
     expect(JSON.parse(out)).toMatchObject({
       handler: 'gate',
@@ -135,7 +146,7 @@ describe('capstan hooks call', () => {
     [['BeforeClusterDelete', '--ca', ca], 1, /^capstan: NotRegistered: the server has no handler for BeforeClusterDelete$/],
     [['BeforeClusterCreate', '--ca', ca, '--handler', 'other'], 1, /^capstan: NotFound: .*404 != 200/],
   ])('%j', async (argv, code, says) => {
-    const result = await ended(['hooks', 'call', url, ...argv])
+    const result = await runToEnd(['hooks', 'call', url, ...argv])
     expect({ code: result.code, out: result.out }).toEqual({ code, out: '' })
     expect(result.err).toMatch(says)
   })
@@ -147,7 +158,7 @@ describe('hooks of another provider', () => {
     provider = await serve(hostExtension(new Set()))
   })
   const call = (hook: string, ...argv: string[]) =>
-    ended(['hooks', 'call', provider.url, hook, '--ca', provider.ca, ...ofProvider, ...argv])
+    runToEnd(['hooks', 'call', provider.url, hook, '--ca', provider.ca, ...ofProvider, ...argv])
 
   test('are called in their newest version, with a request derived from the declaration', async () => {
     const { code, out, err } = await call('BeforeHostProvision')
@@ -167,7 +178,7 @@ describe('hooks of another provider', () => {
       code: 0,
       out: expect.stringContaining('registers budget for BeforeHostProvision'),
     })
-    const { code, err } = await ended(['hooks', 'call', provider.url, 'Discovery', '--ca', provider.ca])
+    const { code, err } = await runToEnd(['hooks', 'call', provider.url, 'Discovery', '--ca', provider.ca])
     expect(code).toBe(1)
     expect(err).toContain('BeforeHostProvision is not in the Runtime SDK catalog')
   })
@@ -178,7 +189,7 @@ describe('hooks of another provider', () => {
     ['hooks', 'call', 'https://127.0.0.1:1', 'Discovery'],
     ['hooks', 'replay', 'x', '--url', 'https://127.0.0.1:1'],
   ])('a missing module is rejected: %j', async (...argv) =>
-    expect(await ended([...argv, '--provider-hooks', join(folder, 'absent.ts')])).toMatchObject({
+    expect(await runToEnd([...argv, '--provider-hooks', join(folder, 'absent.ts')])).toMatchObject({
       code: 2,
       err: expect.stringContaining('absent.ts: there is no such file'),
     }),
@@ -222,7 +233,7 @@ describe('invalid values are reported with their flag and exit code 2', () => {
       'Calls are recorded where they are made: capstan up, dev or manager with',
     ],
   ])('%j', async (argv, says) => {
-    const { code, out, err } = await ended(['hooks', ...argv])
+    const { code, out, err } = await runToEnd(['hooks', ...argv])
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(says)
   })
@@ -230,7 +241,7 @@ describe('invalid values are reported with their flag and exit code 2', () => {
 
 test('calls go through the proxy of the environment, as those of core do', async () => {
   const argv = ['hooks', 'call', 'https://hooks.example.com', 'Discovery']
-  const { code, err } = await ended(argv, { HTTPS_PROXY: 'http://127.0.0.1:1' })
+  const { code, err } = await runToEnd(argv, { HTTPS_PROXY: 'http://127.0.0.1:1' })
   expect(code).toBe(1)
   // This is the error of the proxy: no server listens on its port. The host name was not resolved.
   expect(err).toMatch(/^capstan: ConnectionRefused: /)
@@ -274,7 +285,7 @@ describe('tapes', () => {
     const file = join(folder, 'notes')
     writeFileSync(file, 'notes\n')
     for (const flag of ['--record-hooks', '--replay-hooks']) {
-      const { code, out, err } = await ended(['up', '--memory', '--port', '0', flag, file])
+      const { code, out, err } = await runToEnd(['up', '--memory', '--port', '0', flag, file])
       expect({ code, out }).toEqual({ code: 2, out: '' })
       expect(err).toContain(`${file}: not a tape`)
     }
@@ -292,7 +303,8 @@ describe('tapes', () => {
       closing.push(() => server.close())
       ;({ url } = server)
     })
-    const replay = (...argv: string[]) => ended(['hooks', 'replay', tape, '--url', url, '--ca', join(folder, 'ca2.pem'), ...argv])
+    const replay = (...argv: string[]) =>
+      runToEnd(['hooks', 'replay', tape, '--url', url, '--ca', join(folder, 'ca2.pem'), ...argv])
 
     test('replay reports no differences for equal responses, otherwise the differences and exit code 1', async () => {
       const same = await replay()
@@ -352,7 +364,7 @@ export const extension = defineExtension({
 })
 `,
     )
-    const good = await ended(['hooks', 'check', module])
+    const good = await runToEnd(['hooks', 'check', module])
     expect(good).toEqual({
       code: 0,
       out: '1 handler called with 2 requests in 2 processes: deterministic and idempotent, as far as these calls show',
@@ -374,7 +386,7 @@ export const extension = defineExtension({
     }
     const header = { tape: 'capstan.dev/hook-calls', version: 1, began: '2026-01-01T00:00:00.000Z' }
     writeFileSync(tape, [header, call, call].map((line) => `${JSON.stringify(line)}\n`).join(''))
-    const bad = await ended(['hooks', 'check', folder, '--tape', tape, '-o', 'json'])
+    const bad = await runToEnd(['hooks', 'check', folder, '--tape', tape, '-o', 'json'])
     expect(bad.code).toBe(1)
     expect(JSON.parse(bad.out)).toMatchObject({
       findings: [{ kind: 'message', handler: 'before-cluster-create', from: 'line 2 of check.tape' }],
@@ -383,33 +395,34 @@ export const extension = defineExtension({
   })
 
   test('names handlers that it cannot check', async () => {
-    expect(await ended(['hooks', 'check', join(folder, 'no.ts')])).toMatchObject({
+    expect(await runToEnd(['hooks', 'check', join(folder, 'no.ts')])).toMatchObject({
       code: 2,
       err: expect.stringContaining('there is no'),
     })
-    expect(await ended(['hooks', 'check', module, '--setting', 'x'])).toMatchObject({ code: 2 })
+    expect(await runToEnd(['hooks', 'check', module, '--setting', 'x'])).toMatchObject({ code: 2 })
   })
 })
 
 test('capstan hooks openapi prints the same document each time', async () => {
-  const first = await ended(['hooks', 'openapi', '-o', 'json'])
+  const first = await runToEnd(['hooks', 'openapi', '-o', 'json'])
   expect(first.code).toBe(0)
   expect(Object.keys(JSON.parse(first.out).paths)).toHaveLength(17)
-  expect(await ended(['hooks', 'openapi', '-o', 'json'])).toEqual(first)
-  expect((await ended(['hooks', 'openapi'])).out).toMatch(/^openapi: 3\.0\.0\n/)
+  expect(await runToEnd(['hooks', 'openapi', '-o', 'json'])).toEqual(first)
+  expect((await runToEnd(['hooks', 'openapi'])).out).toMatch(/^openapi: 3\.0\.0\n/)
 })
 
 test("the document has a provider's hooks, too, where they are named", async () => {
-  const { out } = await ended(['hooks', 'openapi', '-o', 'json', ...ofProvider])
+  const { out } = await runToEnd(['hooks', 'openapi', '-o', 'json', ...ofProvider])
   expect(Object.keys(JSON.parse(out).paths)).toHaveLength(19)
 })
 
 test('capstan hooks catalog prints the catalog of a release, and reports violations of the rules since then', async () => {
   const [kept, changed] = [join(folder, 'kept.json'), join(folder, 'changed.json')]
-  const printed = (await ended(['hooks', 'catalog', ...ofProvider, '--release', 'v0.1.0', '--date', '2026-11-21'])).out
+  const printed = (await runToEnd(['hooks', 'catalog', ...ofProvider, '--release', 'v0.1.0', '--date', '2026-11-21'])).out
   writeFileSync(kept, printed)
   writeFileSync(changed, printed.replace('"hostname"', '"host"').replace('v0.1.0', 'v0.0.9'))
-  const since = (...files: string[]) => ended(['hooks', 'catalog', ...ofProvider, ...files.flatMap((file) => ['--since', file])])
+  const since = (...files: string[]) =>
+    runToEnd(['hooks', 'catalog', ...ofProvider, ...files.flatMap((file) => ['--since', file])])
   expect(await since(kept)).toEqual({ code: 0, out: 'this release is compatible with v0.1.0', err: '' })
   expect(await since(kept, changed)).toEqual({
     code: 1,
@@ -430,7 +443,7 @@ describe('with a management cluster', () => {
     closing.push(() => transport.close())
     client = createClient(transport)
   })
-  const hooks = (...argv: string[]) => ended(['hooks', ...argv, '--kubeconfig', kubeconfig])
+  const hooks = (...argv: string[]) => runToEnd(['hooks', ...argv, '--kubeconfig', kubeconfig])
 
   test('waiting lists the blocking hooks of Clusters, and retry repeats their calls', async () => {
     expect(await hooks('waiting')).toMatchObject({ code: 0, out: 'There are no Clusters, and nothing waits for a hook' })

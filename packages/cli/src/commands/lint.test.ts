@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ended } from '../test-io.ts'
+import { runToEnd } from '../test-io.ts'
 
 const repository = fileURLToPath(new URL('../../../..', import.meta.url))
 
@@ -48,14 +48,14 @@ const label = 'labels: {cluster.x-k8s.io/v1beta2: v1}'
 const sources = (labels = '') => config('FooConfig', status, labels) + config('FooConfigTemplate', template, labels)
 
 test('the CustomResourceDefinitions of the local provider satisfy every rule', async () => {
-  const { code, out } = await ended(['lint', join(repository, 'config/crd'), '--level', 'MAY'])
+  const { code, out } = await runToEnd(['lint', join(repository, 'config/crd'), '--level', 'MAY'])
   expect(out).toMatch(/^No findings: 10 kinds, \d+ rules checked/)
   expect(code).toBe(0)
 })
 
 test('a violated MUST rule is printed with field, rule and correction, and exits with 1', async () => {
   const file = write('components.yaml', sources(label).replace('dataSecretName', 'secretName'))
-  const { code, out } = await ended(['lint', file])
+  const { code, out } = await runToEnd(['lint', file])
   expect(code).toBe(1)
   const lines = out.split('\n')
   expect(lines[0]).toMatch(/^LEVEL +RULE +OBJECT +FIELD$/)
@@ -69,7 +69,7 @@ test('a violated MUST rule is printed with field, rule and correction, and exits
   expect(out).toContain('bootstrap-config#bootstrapconfig-data-secret')
   expect(out).toContain('  edit  Add status.dataSecretName (string)')
   expect(out).not.toContain('  why ')
-  expect((await ended(['lint', file, '--why'])).out).toContain('  why   Core copies the name to the Machine')
+  expect((await runToEnd(['lint', file, '--why'])).out).toContain('  why   Core copies the name to the Machine')
 })
 
 test('findings below MUST exit with 0, and --level selects the printed findings', async () => {
@@ -77,12 +77,12 @@ test('findings below MUST exit with 0, and --level selects the printed findings'
     'crd.yaml',
     sources('labels: {cluster.x-k8s.io/v1beta1: v1}').replace('initialization:', 'ready: {type: boolean}, initialization:'),
   )
-  const { code, out } = await ended(['lint', file])
+  const { code, out } = await runToEnd(['lint', file])
   expect(code).toBe(0)
   expect(out).toContain('SHOULD   newest-contract')
   expect(out).not.toContain('printer-columns')
-  expect((await ended(['lint', file, '--level', 'MUST'])).out).toMatch(/^No findings/)
-  expect((await ended(['lint', file, '--level', 'MAY'])).out).toContain('printer-columns')
+  expect((await runToEnd(['lint', file, '--level', 'MUST'])).out).toMatch(/^No findings/)
+  expect((await runToEnd(['lint', file, '--level', 'MAY'])).out).toContain('printer-columns')
 })
 
 test('sources have the labels and the conversion webhook of their kustomization', async () => {
@@ -95,7 +95,7 @@ test('sources have the labels and the conversion webhook of their kustomization'
     '  versions:\n  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}, subresources: {status: {}}}\n',
   )
   write('config/crd/bases/crds.yaml', withTwo)
-  const bare = await ended(['lint', folder])
+  const bare = await runToEnd(['lint', folder])
   expect(bare.code).toBe(1)
   expect(bare.out).toContain('contract-label')
   expect(bare.out).toContain('conversion')
@@ -108,21 +108,21 @@ test('sources have the labels and the conversion webhook of their kustomization'
     'config/crd/patches/webhook.yaml',
     'apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: fooconfigs.bootstrap.cluster.x-k8s.io}\nspec: {conversion: {strategy: Webhook}}\n',
   )
-  const completed = await ended(['lint', folder])
+  const completed = await runToEnd(['lint', folder])
   expect(completed.out).toMatch(/^No findings: 2 kinds/)
   expect(completed.code).toBe(0)
 })
 
 test('JSON and SARIF contain the findings', async () => {
   const file = write('crd.yaml', sources(label).replace('dataSecretName', 'secretName'))
-  const json = await ended(['lint', file, '-o', 'json'])
+  const json = await runToEnd(['lint', file, '-o', 'json'])
   expect(json.code).toBe(1)
   expect(JSON.parse(json.out)).toMatchObject({
     findings: [
       { rule: 'bootstrap-config.data-secret', level: 'MUST', object: 'fooconfigs.bootstrap.cluster.x-k8s.io', file, line: 2 },
     ],
   })
-  expect(JSON.parse((await ended(['lint', file, '-o', 'sarif'])).out)).toMatchObject({
+  expect(JSON.parse((await runToEnd(['lint', file, '-o', 'sarif'])).out)).toMatchObject({
     version: '2.1.0',
     runs: [{ results: [{ ruleId: 'bootstrap-config.data-secret', level: 'error' }] }],
   })
@@ -131,7 +131,7 @@ test('JSON and SARIF contain the findings', async () => {
 test('files of a folder that are not YAML are named and skipped', async () => {
   write('crds.yaml', sources(label))
   const chart = write('chart/templates/deployment.yaml', '{{- if .Values.enabled }}\nkind: Deployment\n{{- end }}\n')
-  const { code, err } = await ended(['lint', folder])
+  const { code, err } = await runToEnd(['lint', folder])
   expect(code).toBe(0)
   expect(err).toBe(`capstan: 1 files are no YAML and were not read, the first is ${chart}`)
 })
@@ -155,7 +155,7 @@ test.each([
     /expected a version such as v1\.2\.3/,
   ],
 ])('%s is a usage error: exit code 2', async (_, args, message) => {
-  const { code, err } = await ended(['lint', ...args()])
+  const { code, err } = await runToEnd(['lint', ...args()])
   expect(err).toMatch(message)
   expect(code).toBe(2)
 })

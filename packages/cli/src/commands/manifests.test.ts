@@ -6,13 +6,13 @@ import { type ProviderName, providerKinds } from '@capstan/lab'
 import { afterAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import type { Manifest } from '../manifests/components.ts'
-import { ended } from '../test-io.ts'
+import { runToEnd } from '../test-io.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-manifests-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const written = async (...argv: string[]): Promise<Manifest[]> => {
-  const { code, out, err } = await ended(['manifests', ...argv])
+  const { code, out, err } = await runToEnd(['manifests', ...argv])
   expect({ code, err }).toEqual({ code: 0, err: '' })
   return parseAllDocuments(out).map((document) => document.toJS() as Manifest)
 }
@@ -78,7 +78,11 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     ]
     const { args } = deployment.spec.template.spec.containers[0]!
     const kubeconfig = join(folder, 'none')
-    const { code, err } = await ended([...args.map((arg) => arg.replace('$(POD_IP)', '127.0.0.1')), '--kubeconfig', kubeconfig])
+    const { code, err } = await runToEnd([
+      ...args.map((arg) => arg.replace('$(POD_IP)', '127.0.0.1')),
+      '--kubeconfig',
+      kubeconfig,
+    ])
     // This error shows that all flags were accepted: only the kubeconfig cannot be read.
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(`Cannot read kubeconfig ${kubeconfig}`) })
   })
@@ -102,7 +106,7 @@ test('shards are an argument of the manager', async () => {
 })
 
 test('a repository of clusterctl has components and metadata in the folder LABEL/VERSION', async () => {
-  const { out } = await ended([
+  const { out } = await runToEnd([
     'manifests',
     'local',
     '--release',
@@ -123,7 +127,7 @@ test('a repository of clusterctl has components and metadata in the folder LABEL
 })
 
 test('core is in the folder of the one name that clusterctl accepts for a core provider', async () => {
-  const { out } = await ended(['manifests', 'core', '--release', 'v1.2.3', '--output-dir', folder])
+  const { out } = await runToEnd(['manifests', 'core', '--release', 'v1.2.3', '--output-dir', folder])
   expect(out.split('\n')[0]).toBe(join(folder, 'cluster-api/v1.2.3/core-components.yaml'))
   expect(readFileSync(join(folder, 'cluster-api/v1.2.3/core-components.yaml'), 'utf8')).not.toContain('provider: capstan')
 })
@@ -136,11 +140,14 @@ test.each([
   [['manifests', 'local', '--shards', '6'], /--shards is an option of the core provider/],
   [['manifests', 'core', '--certificates', 'none'], /self-managed, cert-manager/],
 ])('%j is rejected', async (argv, why) => {
-  expect(await ended(argv)).toMatchObject({ code: 2, err: expect.stringMatching(why) })
+  expect(await runToEnd(argv)).toMatchObject({ code: 2, err: expect.stringMatching(why) })
 })
 
 test('an existing folder that cannot be written is named', async () => {
   const file = join(folder, 'file')
   writeFileSync(file, '')
-  expect(await ended(['manifests', 'core', '--output-dir', file])).toMatchObject({ code: 1, err: expect.stringContaining(file) })
+  expect(await runToEnd(['manifests', 'core', '--output-dir', file])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(file),
+  })
 })

@@ -9,7 +9,7 @@ import { BeforeClusterCreate, hookCatalog } from '@capstan/api'
 import { callServer, fixture, httpsHookTransport } from '@capstan/extension'
 import { systemClock } from '@capstan/kube'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ended } from '../test-io.ts'
+import { runToEnd } from '../test-io.ts'
 import { manifestsIn } from '../test-manifests.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-new-'))
@@ -17,7 +17,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const everyHook = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)
 const create = (name: string, ...flags: string[]) =>
-  ended(['new', 'extension', name, '--link', '--dir', join(root, name), ...flags])
+  runToEnd(['new', 'extension', name, '--link', '--dir', join(root, name), ...flags])
 
 /** Programs start slowly on a busy machine. */
 const patient = { timeout: 120_000 }
@@ -110,7 +110,7 @@ describe('a provider', patient, () => {
   test('with every kind passes conform and type checks as it is, and is built as one file', async () => {
     const folder = join(root, 'every-kind')
     const flags = ['--kinds', 'cluster,machine,machinepool,controlplane', '--link', '--dir', folder]
-    expect((await ended(['new', 'provider', 'every-kind', ...flags])).code).toBe(0)
+    expect((await runToEnd(['new', 'provider', 'every-kind', ...flags])).code).toBe(0)
     const run = shell(folder)
     expect(await run('npm', 'install', '--offline', '--no-audit', '--no-fund')).toMatchObject({ code: 0 })
     expect(await run('npm', 'test')).toMatchObject({ code: 0, text: expect.stringMatching(/pass 1\n[^]*fail 0\n/) })

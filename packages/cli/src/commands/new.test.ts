@@ -9,7 +9,7 @@ import { parseAllDocuments } from 'yaml'
 import { extensionProject, hooksToHandle } from '../scaffold/extension-project.ts'
 import { dependencyFrom } from '../scaffold/origin.ts'
 import { extensionTemplates } from '../scaffold/templates.ts'
-import { ended } from '../test-io.ts'
+import { runToEnd } from '../test-io.ts'
 import { manifestJudge, type ManifestJudge, manifestsIn } from '../test-manifests.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-new-'))
@@ -17,7 +17,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const everyHook = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)
 const fileOf = (hook: string): string => hook.replace(/(?<=.)[A-Z]/g, (letter) => `-${letter}`).toLowerCase()
-const create = (name: string, ...flags: string[]) => ended(['new', 'extension', name, '--dir', join(root, name), ...flags])
+const create = (name: string, ...flags: string[]) => runToEnd(['new', 'extension', name, '--dir', join(root, name), ...flags])
 
 const projectFiles = [
   'package.json',
@@ -174,7 +174,7 @@ describe('the command', () => {
     { argv: ['quota', '--certificates', 'vault'], says: 'Allowed choices are cert-manager, self-made' },
     { argv: [], says: "missing required argument 'name'" },
   ])('$argv is a usage error', async ({ argv, says }) => {
-    const { code, out, err } = await ended(['new', 'extension', ...argv])
+    const { code, out, err } = await runToEnd(['new', 'extension', ...argv])
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(says)
     expect(existsSync('quota')).toBe(false)
@@ -210,24 +210,24 @@ describe('manifests', () => {
   })
 
   test('print a renewed certificate for the same names', async () => {
-    const { code, out } = await ended(['new', 'certificate', 'quota'])
+    const { code, out } = await runToEnd(['new', 'certificate', 'quota'])
     expect(code).toBe(0)
     expect(parseAllDocuments(out)[0]!.toJS()).toMatchObject({
       kind: 'Secret',
       metadata: { name: 'quota-certificate', namespace: 'quota-system' },
       data: { 'ca.crt': expect.any(String), 'tls.crt': expect.any(String), 'tls.key': expect.any(String) },
     })
-    expect((await ended(['new', 'certificate', 'Quota'])).code).toBe(2)
+    expect((await runToEnd(['new', 'certificate', 'Quota'])).code).toBe(2)
   })
 
   test('of a renewed certificate trust the previous authority, and no older one', async () => {
     const file = join(root, 'renewed.yaml')
-    writeFileSync(file, (await ended(['new', 'certificate', 'quota'])).out, { mode: 0o600 })
+    writeFileSync(file, (await runToEnd(['new', 'certificate', 'quota'])).out, { mode: 0o600 })
     const secret = () => manifestsIn(file)[0] as unknown as { data: { [name: string]: string } }
     const authorities = (name = 'ca.crt') => atob(secret().data[name]!).split(/(?<=-----END CERTIFICATE-----\n)/)
     const seen: string[] = [...authorities()]
     for (const _ of [1, 2]) {
-      const { code, out } = await ended(['new', 'certificate', 'quota', '--renew', file])
+      const { code, out } = await runToEnd(['new', 'certificate', 'quota', '--renew', file])
       expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/renewed\.yaml: a new certificate, valid until 20/) })
       const [fresh, ...before] = authorities()
       expect(before).toEqual([seen.at(-1)])
@@ -240,7 +240,7 @@ describe('manifests', () => {
       ['quota', join(root, 'absent.yaml'), 'there is no such file'],
       ['other', file, 'expected the Secret other-certificate'],
     ] as const)
-      expect(await ended(['new', 'certificate', name, '--renew', path])).toMatchObject({
+      expect(await runToEnd(['new', 'certificate', name, '--renew', path])).toMatchObject({
         code: 2,
         err: expect.stringContaining(says),
       })
@@ -249,7 +249,7 @@ describe('manifests', () => {
 
 describe('a provider', () => {
   const provider = (name: string, ...flags: string[]) =>
-    ended(['new', 'provider', name, '--dir', join(root, `p-${name}`), ...flags])
+    runToEnd(['new', 'provider', name, '--dir', join(root, `p-${name}`), ...flags])
   const read = (name: string, file: string) => readFileSync(join(root, `p-${name}`, file), 'utf8')
 
   test('has only the requested kinds', async () => {

@@ -7,11 +7,11 @@ import { displayPath } from '../dev/lines.ts'
 import type { Io } from '../io.ts'
 import { UsageError } from '../io.ts'
 import { valueGiven } from '../read-given.ts'
-import { authorityIn, selfMade } from '../scaffold/certificate.ts'
+import { authorityIn, makeServiceCertificate } from '../scaffold/certificate.ts'
 import { checkName, extensionProject, hooksToHandle, namespaceOf, type ProjectFile } from '../scaffold/extension-project.ts'
 import { checkout, dependencyFrom } from '../scaffold/origin.ts'
 import { checkProviderName, type ProviderKindName, providerKindNames, providerProject } from '../scaffold/provider-project.ts'
-import { extensionTemplates, filledIn, providerTemplates } from '../scaffold/templates.ts'
+import { extensionTemplates, fillPlaceholders, providerTemplates } from '../scaffold/templates.ts'
 import { writeProject } from '../scaffold/write-project.ts'
 import { versions } from '../versions.ts'
 
@@ -67,12 +67,12 @@ export const newCommand = (io: Io): Command => {
       'manifest with the Secret to renew in place; the old certificate authority stays trusted until the next renewal',
     )
     .action(async (name: string, { renew }: { renew?: string }) => {
-      checked(name)
+      checkNameArgument(name)
       const template = extensionTemplates().get('manifests/30-certificate.self-made.yaml')!
       const namespace = namespaceOf(name)
       const before = renew === undefined ? '' : authorityOf(name, renew)
-      const made = await selfMade(name, namespace, systemClock, before)
-      const manifest = filledIn(template, { name, namespace, ...made })
+      const made = await makeServiceCertificate(name, namespace, systemClock, before)
+      const manifest = fillPlaceholders(template, { name, namespace, ...made })
       if (renew === undefined) return io.out(manifest.trimEnd())
       await writeFile(renew, manifest)
       io.out(`${renew}: a new certificate, valid until ${made.until}`)
@@ -81,12 +81,13 @@ export const newCommand = (io: Io): Command => {
 }
 
 async function newExtension(name: string, options: Options, io: Io): Promise<void> {
-  checked(name)
+  checkNameArgument(name)
   const folder = resolve(options.dir ?? name)
   const files = extensionProject(extensionTemplates(), {
     name,
     hooks: options.hook,
-    certificates: options.certificates === 'self-made' ? await selfMade(name, namespaceOf(name), systemClock) : 'cert-manager',
+    certificates:
+      options.certificates === 'self-made' ? await makeServiceCertificate(name, namespaceOf(name), systemClock) : 'cert-manager',
     dependency: dependencyFrom(options.link ? linkedCheckout() : undefined),
     version: versions.capstan,
   })
@@ -102,7 +103,7 @@ interface ProviderOptions {
 }
 
 async function newProvider(name: string, options: ProviderOptions, io: Io): Promise<void> {
-  asUsage(() => checkProviderName(name))
+  withUsageError(() => checkProviderName(name))
   const { domain = `${name}.example.com` } = options
   if (subdomainProblems(`infrastructure.${domain}`).length > 0) throw new UsageError(`--domain ${domain}: expected a DNS name`)
   const files = providerProject(providerTemplates(), {
@@ -151,9 +152,9 @@ function authorityOf(name: string, file: string): string {
   }
 }
 
-const checked = (name: string): void => asUsage(() => checkName(name))
+const checkNameArgument = (name: string): void => withUsageError(() => checkName(name))
 
-function asUsage(check: () => void): void {
+function withUsageError(check: () => void): void {
   try {
     check()
   } catch (err) {

@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ended, start, type Started } from '../test-io.ts'
+import { runToEnd, start, type Started } from '../test-io.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-up-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -65,7 +65,7 @@ const children = (): string[] =>
 
 describe('capstan up --demo', () => {
   test('exits with 0 when the cluster is Available, and continues at the next start', async () => {
-    const first = await ended(['up', '--demo', '--exit-when-ready', '--data', data, '--port', '0'])
+    const first = await runToEnd(['up', '--demo', '--exit-when-ready', '--data', data, '--port', '0'])
     expect(first.err).toBe('')
     expect(first.code).toBe(0)
     expect(first.out).toMatch(/BeforeClusterCreate called on .*: wait 2 s/)
@@ -96,17 +96,17 @@ describe('capstan up --demo', () => {
     expect(metadata.annotations?.['runtime.cluster.x-k8s.io/inject-ca-from-secret']).toBe('default/sample-extension-ca')
     expect(spec.clientConfig.caBundle).toBe(authority?.['ca.crt'])
 
-    const { code, out } = await ended(['kubeconfig', 'demo', '--kubeconfig', join(data, 'kubeconfig')])
+    const { code, out } = await runToEnd(['kubeconfig', 'demo', '--kubeconfig', join(data, 'kubeconfig')])
     expect(code).toBe(0)
     expect(out).toContain('kind: Config')
-    const none = await ended(['kubeconfig', 'prod', '-n', 'team', '--kubeconfig', join(data, 'kubeconfig')])
+    const none = await runToEnd(['kubeconfig', 'prod', '-n', 'team', '--kubeconfig', join(data, 'kubeconfig')])
     expect(none).toEqual({
       code: 1,
       out: '',
       err: 'capstan: Cannot read the kubeconfig of Cluster team/prod: Secret team/prod-kubeconfig does not exist. Either there is no such Cluster, or its control plane is not initialized yet',
     })
 
-    const third = await ended(['up', '--data', data, '--port', '0'])
+    const third = await runToEnd(['up', '--data', data, '--port', '0'])
     expect(third).toEqual({
       code: 1,
       out: '',
@@ -140,7 +140,7 @@ describe('capstan up --demo', () => {
     await plane.interrupt()
     await server.close()
 
-    const { code, err } = await ended(['up', '--demo', '--exit-when-ready', '--timeout', '2s', '--data', data])
+    const { code, err } = await runToEnd(['up', '--demo', '--exit-when-ready', '--timeout', '2s', '--data', data])
     expect(code).toBe(1)
     expect(err).toMatch(
       /^capstan: Cluster demo is not Available after 2s: TopologyReconciled is False: .*failed to call extension handler "gate\.gate": .*http call failed: .*connection refused/,
@@ -169,7 +169,7 @@ describe('the error for a port in use', () => {
     const port = await new Promise<number>((resolve) => {
       occupant.listen(0, '127.0.0.1', () => resolve((occupant.address() as { port: number }).port))
     })
-    const { code, err } = await ended(['up', '--data', data, '--port', String(port)])
+    const { code, err } = await runToEnd(['up', '--data', data, '--port', String(port)])
     occupant.close()
     expect(code).toBe(1)
     expect(err).toContain(`capstan: Cannot listen on 127.0.0.1:${port}: the port is in use by another process`)
@@ -202,7 +202,7 @@ test('capstan up without --demo prints how to create the demo; a second process 
   expect(suggested).toMatch(/apply -f \S*class\.yaml/)
   expect(suggested).not.toContain('patch cluster demo')
   expect(suggested).toContain('the next start continues where it stopped')
-  expect(await ended(['up', '--data', data, '--port', '0'])).toEqual({
+  expect(await runToEnd(['up', '--data', data, '--port', '0'])).toEqual({
     code: 1,
     out: '',
     err: `capstan: Cannot open data folder ${data}: process ${process.pid} uses it and serves ${url}`,

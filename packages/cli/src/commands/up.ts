@@ -122,8 +122,8 @@ async function up(options: Options, io: Io): Promise<number> {
       const available = startDemo(plane, extension, names ?? ['sample'], signal).then(() => ready)
       outcome = await Promise.race([
         available,
-        stopped(signal),
-        ...(options.exitWhenReady ? [late(options.timeout, clock, signal)] : []),
+        afterInterrupt(signal),
+        ...(options.exitWhenReady ? [afterTimeout(options.timeout, clock, signal)] : []),
       ])
     }
     if (outcome === 'ready' && !signal.aborted) {
@@ -192,9 +192,9 @@ function watchReady(
   })
 }
 
-const stopped = (signal: AbortSignal): Promise<Outcome> => untilInterrupted({ signal }).then(() => 'stopped')
+const afterInterrupt = (signal: AbortSignal): Promise<Outcome> => untilInterrupted({ signal }).then(() => 'stopped')
 
-const late = (timeout: number, clock: Clock, signal: AbortSignal): Promise<Outcome> =>
+const afterTimeout = (timeout: number, clock: Clock, signal: AbortSignal): Promise<Outcome> =>
   sleep(clock, timeout, signal).then(
     () => 'late',
     () => 'stopped',

@@ -5,7 +5,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 
 /** Flags by the reason why they have no effect. */
-const idle: { readonly [why: string]: string } = {
+const withoutEffect: { readonly [why: string]: string } = {
   'the server stores its state itself, see --data':
     'etcd-cafile etcd-certfile etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-keyfile ' +
     'etcd-prefix etcd-readycheck-timeout etcd-servers-overrides lease-reuse-duration-seconds storage-backend ' +
@@ -66,14 +66,16 @@ const entriesOf = (table: { readonly [why: string]: string }) =>
   Object.entries(table).flatMap(([why, flags]) => flags.split(' ').map((name) => ({ name, why })))
 
 /** Reasons by the name of the flag, without dashes. */
-export const idleFlags: ReadonlyMap<string, string> = new Map(entriesOf(idle).map(({ name, why }) => [name, why]))
+export const flagsWithoutEffect: ReadonlyMap<string, string> = new Map(
+  entriesOf(withoutEffect).map(({ name, why }) => [name, why]),
+)
 export const rejectedFlags: ReadonlyMap<string, string> = new Map(entriesOf(rejected).map(({ name, why }) => [name, why]))
 
-/** Options for all flags of upstream, hidden in help. `onIdle` is called for each given flag that has no effect. */
-export function upstreamFlags(onIdle: (flag: string, why: string) => void): Option[] {
+/** Options for all flags of upstream, hidden in help. `onIgnored` is called for each given flag that has no effect. */
+export function upstreamFlags(onIgnored: (flag: string, why: string) => void): Option[] {
   const hidden = (name: string, parse: () => unknown) => new Option(`--${name} [value]`).argParser(parse).preset('').hideHelp()
   return [
-    ...[...idleFlags].map(([name, why]) => hidden(name, () => onIdle(`--${name}`, why))),
+    ...[...flagsWithoutEffect].map(([name, why]) => hidden(name, () => onIgnored(`--${name}`, why))),
     ...[...rejectedFlags].map(([name, why]) =>
       hidden(name, () => {
         throw new InvalidArgumentError(`--${name} is not supported: ${why}.`)

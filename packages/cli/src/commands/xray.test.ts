@@ -6,7 +6,7 @@ import { createClient, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { localKinds, LocalMachine } from '@capstan/local'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ended, start, type Started } from '../test-io.ts'
+import { runToEnd, start, type Started } from '../test-io.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-xray-'))
 const kubeconfig = join(folder, 'kubeconfig')
@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const xray = (object: string, ...more: string[]) => ended(['xray', object, '--kubeconfig', kubeconfig, ...more])
+const xray = (object: string, ...more: string[]) => runToEnd(['xray', object, '--kubeconfig', kubeconfig, ...more])
 
 test('prints the contract version, its reason, and a row for each field', async () => {
   const { code, out } = await xray('localmachine/m')

@@ -39,12 +39,12 @@ export const xrayCommand = (io: Io): Command =>
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
     .action((object: string, options: Options) =>
       withManagement(io, options, async (client) => {
-        const result = await look(client, object, options.namespace, io.signal)
+        const result = await explain(client, object, options.namespace, io.signal)
         for (const line of options.output === 'json' ? [JSON.stringify(result, undefined, 2)] : print(result)) io.out(line)
       }),
     )
 
-async function look(client: Client, object: string, namespace: string, signal: AbortSignal): Promise<Xray> {
+async function explain(client: Client, object: string, namespace: string, signal: AbortSignal): Promise<Xray> {
   const slash = object.indexOf('/')
   if (slash <= 0 || slash === object.length - 1) {
     throw new UsageError(`${object}: expected KIND/NAME`, 'For example: capstan xray LocalMachine/demo')

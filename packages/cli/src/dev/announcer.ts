@@ -4,7 +4,7 @@ import { messageOf } from '@capstan/kube'
 import { applyDemoClass, bringUpDemo } from '../demo.ts'
 import type { RunningExtension } from './extension-process.ts'
 import type { Registration } from './project.ts'
-import { askAgain, demoChangesFor, register } from './register.ts'
+import { repeatHooks, demoChangesFor, register } from './register.ts'
 
 export interface AnnouncerOptions {
   readonly client: Client
@@ -55,7 +55,7 @@ export class Announcer {
     else {
       if (demo) await applyDemoClass(client, changes)
       // Cached blocking responses and the backoff of failures belong to the previous version of the extension.
-      await askAgain(client, load, signal)
+      await repeatHooks(client, load, signal)
     }
     if (!this.#ready) ready(handlers[0]?.hook ?? 'Discovery')
     this.#ready = true

@@ -13,17 +13,17 @@ import { messageOf } from '@capstan/kube'
 import { isOfAPackage, loadProblem } from './load-problem.ts'
 import type { FromChild, ToChild } from './protocol.ts'
 
-const say = (message: FromChild): void => void process.send?.(message)
+const send = (message: FromChild): void => void process.send?.(message)
 
 let serve: FetchHandler | undefined
 /** Folder to which reported file positions are relative. */
 let folder = process.cwd()
-const underWay = new Map<number, AbortController>()
+const callsInProgress = new Map<number, AbortController>()
 
 process.on('message', (message: ToChild) => {
   if (message.kind === 'load') void load(message.file)
   else if (message.kind === 'call') void answer(message)
-  else underWay.get(message.id)?.abort()
+  else callsInProgress.get(message.id)?.abort()
 })
 process.once('disconnect', () => process.exit(0))
 
@@ -52,15 +52,15 @@ async function load(file: string): Promise<void> {
     const exports = (await import(pathToFileURL(file).href)) as { [name: string]: unknown }
     const extension = await extensionIn(exports)
     serve = extensionServer(extension, { log: logger({}) })
-    say({ kind: 'loaded', name: extension.name, handlers: announced(extension), files: [...files] })
+    send({ kind: 'loaded', name: extension.name, handlers: announcedHandlers(extension), files: [...files] })
   } catch (err) {
-    say({ kind: 'refused', problem: loadProblem(err, folder, [...files].at(-1)), files: [...files] })
+    send({ kind: 'refused', problem: loadProblem(err, folder, [...files].at(-1)), files: [...files] })
   } finally {
     hooks.deregister()
   }
 }
 
-const announced = ({ handlers }: Extension) =>
+const announcedHandlers = ({ handlers }: Extension) =>
   handlers.map(({ hook, name, timeoutSeconds, failurePolicy }) => ({
     hook: hook.name,
     apiVersion: hookApiVersion(hook),
@@ -71,7 +71,7 @@ const announced = ({ handlers }: Extension) =>
 
 async function answer({ id, method, url, headers, body }: Extract<ToChild, { kind: 'call' }>): Promise<void> {
   const gone = new AbortController()
-  underWay.set(id, gone)
+  callsInProgress.set(id, gone)
   try {
     const hasBody = method !== 'GET' && method !== 'HEAD'
     const request = new Request(url, {
@@ -81,11 +81,11 @@ async function answer({ id, method, url, headers, body }: Extract<ToChild, { kin
       ...(hasBody ? { body } : {}),
     })
     const response = await serve!(request)
-    say({ kind: 'answered', id, status: response.status, headers: [...response.headers], body: await response.text() })
+    send({ kind: 'answered', id, status: response.status, headers: [...response.headers], body: await response.text() })
   } catch (err) {
-    say({ kind: 'answered', id, status: 500, headers: [], body: `${messageOf(err)}\n` })
+    send({ kind: 'answered', id, status: 500, headers: [], body: `${messageOf(err)}\n` })
   } finally {
-    underWay.delete(id)
+    callsInProgress.delete(id)
   }
 }
 
@@ -97,7 +97,7 @@ function logger(bound: LogFields): Logger {
       if (message === 'Hook answered') return
       const { err, ...rest } = { ...bound, ...fields } as { err?: unknown }
       const why = err === undefined ? {} : { err: loadProblem(err, folder) }
-      say({ kind: 'log', level, message, fields: { ...rest, ...why } })
+      send({ kind: 'log', level, message, fields: { ...rest, ...why } })
     }
   return {
     debug() {},

@@ -17,12 +17,12 @@ export interface RunningExtension {
   /** Resolves with the reason when the process has ended unexpectedly. */
   readonly ended: Promise<string>
   /** Completes pending requests for at most this many milliseconds, then ends the process. No further requests are allowed. */
-  retire(patience?: number): Promise<void>
+  retire(timeout?: number): Promise<void>
 }
 
 /** Error for a module that cannot be loaded as an extension. */
-export class LoadRefused extends Error {
-  override readonly name = 'LoadRefused'
+export class LoadError extends Error {
+  override readonly name = 'LoadError'
   readonly files: readonly string[]
 
   constructor(problem: string, files: readonly string[]) {
@@ -58,7 +58,7 @@ export class ExtensionProcesses {
     this.#options = options
   }
 
-  /** Loads a module. @throws LoadRefused with the problem of the module; the signal's reason when that aborts */
+  /** Loads a module. @throws LoadError with the problem of the module; the signal's reason when that aborts */
   async load(file: string, signal: AbortSignal): Promise<RunningExtension> {
     const child = this.#spare ?? this.#start()
     this.#spare = undefined
@@ -123,23 +123,23 @@ class Child {
     })
     this.#process.on('message', (message: FromChild) => {
       if (message.kind === 'log') log(message)
-      else if (message.kind === 'answered') this.#answered(message)
+      else if (message.kind === 'answered') this.#completeCall(message)
       else if (message.kind === 'loaded') this.#loading?.resolve(message)
-      else this.#loading?.reject(new LoadRefused(message.problem, message.files))
+      else this.#loading?.reject(new LoadError(message.problem, message.files))
     })
   }
 
   async load(file: string): Promise<RunningExtension> {
-    const limit = this.#clock.schedule(longestLoad, () => this.#loading?.reject(new LoadRefused(tooLong, [file])))
+    const limit = this.#clock.schedule(longestLoad, () => this.#loading?.reject(new LoadError(tooLong, [file])))
     try {
       const { name, handlers, files } = await new Promise<Extract<FromChild, { kind: 'loaded' }>>((resolve, reject) => {
         this.#loading = { resolve, reject }
-        this.#say({ kind: 'load', file })
+        this.#send({ kind: 'load', file })
       })
       const [ended, handle, retire] = [this.ended, this.#handle.bind(this), this.#retire.bind(this)]
       return { name, handlers, files, ended, handle, retire }
     } catch (err) {
-      throw err instanceof LoadRefused ? err : new LoadRefused((err as Error).message, [file])
+      throw err instanceof LoadError ? err : new LoadError((err as Error).message, [file])
     } finally {
       limit.cancel()
     }
@@ -154,11 +154,11 @@ class Child {
     promise.catch(() => {})
     // Recorded first: retiring this process waits for its calls.
     this.#calls.set(id, call)
-    const abort = () => this.#say({ kind: 'abort', id })
+    const abort = () => this.#send({ kind: 'abort', id })
     try {
       const body = await request.text()
       signal.addEventListener('abort', abort, { once: true })
-      this.#say({ kind: 'call', id, method, url, headers: [...headers], body })
+      this.#send({ kind: 'call', id, method, url, headers: [...headers], body })
       return await promise
     } finally {
       signal.removeEventListener('abort', abort)
@@ -167,15 +167,15 @@ class Child {
     }
   }
 
-  #answered({ id, status, headers, body }: Extract<FromChild, { kind: 'answered' }>): void {
+  #completeCall({ id, status, headers, body }: Extract<FromChild, { kind: 'answered' }>): void {
     const fields = headers.map(([name, value]) => [name, value] as [string, string])
     this.#calls.get(id)?.resolve(new Response(body, { status, headers: fields }))
   }
 
-  async #retire(patience = longestCall): Promise<void> {
+  async #retire(timeout = longestCall): Promise<void> {
     await new Promise<void>((resolve) => {
       if (this.#calls.size === 0) return resolve()
-      const limit = this.#clock.schedule(patience, resolve)
+      const limit = this.#clock.schedule(timeout, resolve)
       this.#idle = () => {
         limit.cancel()
         resolve()
@@ -197,7 +197,7 @@ class Child {
   }
 
   /** Sends a message; when the process is gone, `ended` reports it. */
-  #say(message: ToChild): void {
+  #send(message: ToChild): void {
     if (this.#process.connected) this.#process.send(message, () => {})
   }
 }

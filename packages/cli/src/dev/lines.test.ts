@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RunningExtension } from './extension-process.ts'
 import { HookLines, lineOfLog, lineOfReload, displayPath } from './lines.ts'
-import { matters } from './watch-folders.ts'
+import { isExtensionFile } from './watch-folders.ts'
 
 const extension = {
   name: 'quota',
@@ -75,4 +75,4 @@ test.each([
   { name: 'extension.ts~', is: false },
   { name: '4913', is: false },
   { name: 'README.md', is: false },
-])('a saved $name is a change of the extension: $is', ({ name, is }) => expect(matters(name)).toBe(is))
+])('a saved $name is a change of the extension: $is', ({ name, is }) => expect(isExtensionFile(name)).toBe(is))

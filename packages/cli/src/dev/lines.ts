@@ -11,7 +11,7 @@ export function lineOfReload(reload: Reload, place: string): Line {
   switch (reload.kind) {
     case 'loaded': {
       const { name, handlers } = reload.extension
-      const what = `${reload.first ? 'loaded' : 'reloaded'} after ${reload.took} ms, handlers: ${listed(handlers)}`
+      const what = `${reload.first ? 'loaded' : 'reloaded'} after ${reload.took} ms, handlers: ${handlersText(handlers)}`
       return { subject: `Extension ${name}`, event: reload.first ? 'ExtensionLoaded' : 'ExtensionReloaded', text: what }
     }
     case 'refused': {
@@ -23,7 +23,7 @@ export function lineOfReload(reload: Reload, place: string): Line {
   }
 }
 
-const listed = (handlers: readonly AnnouncedHandler[]): string =>
+const handlersText = (handlers: readonly AnnouncedHandler[]): string =>
   handlers.map(({ name, hook }) => `${name} (${hook})`).join(', ') || 'none'
 
 /**

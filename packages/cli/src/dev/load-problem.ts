@@ -9,12 +9,12 @@ import { messageOf } from '@capstan/kube'
  */
 export function loadProblem(err: unknown, folder: string, lastRead?: string): string {
   const message = messageOf(err)
-  const place = err instanceof Error ? placeIn(err.stack ?? '') : undefined
+  const place = err instanceof Error ? positionIn(err.stack ?? '') : undefined
   const where = place ?? (err instanceof SyntaxError && lastRead !== undefined ? { file: lastRead, line: '' } : undefined)
   return where === undefined ? message : `${relative(folder, where.file)}${where.line}: ${message}`
 }
 
-function placeIn(stack: string): { file: string; line: string } | undefined {
+function positionIn(stack: string): { file: string; line: string } | undefined {
   for (const [, place, line] of stack.matchAll(/(?:^|[\s(])((?:file:\/\/|\/|[A-Z]:\\)[^\s)]+?):(\d+)(?::\d+)?\)?$/gm)) {
     // Node writes a path instead of a URL where no package.json above the file has "type": "module".
     const url = place!.startsWith('file:') ? place! : pathToFileURL(place!).href

@@ -66,7 +66,7 @@ const shortNames = ({ metadata, status }: ExtensionConfig): AnnouncedHandler[] =
   }))
 
 /** Requests that the hooks of all Clusters are called again at once. */
-export async function askAgain(client: Client, why: string, signal: AbortSignal): Promise<void> {
+export async function repeatHooks(client: Client, why: string, signal: AbortSignal): Promise<void> {
   const { items } = await client.list(Cluster, { signal })
   const body = { metadata: { annotations: { [RetryHooksAnnotation]: why } } }
   for (const cluster of items) await orAbsent(client.patch(Cluster, keyOf(cluster), { type: 'merge', body }, { signal }))

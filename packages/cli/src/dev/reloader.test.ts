@@ -1,6 +1,6 @@
 import { VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { LoadRefused, type RunningExtension } from './extension-process.ts'
+import { LoadError, type RunningExtension } from './extension-process.ts'
 import { type Reload, Reloader } from './reloader.ts'
 
 /** A load that has begun; the test determines its result. */
@@ -42,7 +42,7 @@ function setUp() {
             return extension
           },
           async fails(problem) {
-            reject(new LoadRefused(problem, ['broken.ts']))
+            reject(new LoadError(problem, ['broken.ts']))
             await settled()
           },
         })

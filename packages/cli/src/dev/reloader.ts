@@ -5,7 +5,7 @@
 import type { FetchHandler } from '@capstan/extension'
 import type { Clock, Timer } from '@capstan/kube'
 import { messageOf, seconds } from '@capstan/kube'
-import { LoadRefused, type RunningExtension } from './extension-process.ts'
+import { LoadError, type RunningExtension } from './extension-process.ts'
 
 export type Reload =
   /** `took`: milliseconds since the save. */
@@ -15,7 +15,7 @@ export type Reload =
 
 export interface ReloaderOptions {
   readonly clock: Clock
-  /** @throws LoadRefused */
+  /** @throws LoadError */
   load(signal: AbortSignal): Promise<RunningExtension>
   onReload(reload: Reload): void
   /** Sets the files that are watched from now on. */
@@ -27,8 +27,8 @@ const Quiet = 40
 /** Maximum delay of a reload while files change continuously. */
 const LongestWait = 200
 /** Delay before an extension that has ended its own process is started again, so that restarts are not a busy loop. */
-const AfterEnd = seconds(1)
-const AtTheEnd = seconds(1)
+const RestartDelay = seconds(1)
+const CloseTimeLimit = seconds(1)
 
 export class Reloader {
   readonly #options: ReloaderOptions
@@ -76,7 +76,7 @@ export class Reloader {
     this.#closed = true
     this.#pending?.cancel()
     this.#loading?.abort()
-    this.#retire(this.#current, AtTheEnd)
+    this.#retire(this.#current, CloseTimeLimit)
     await Promise.all(this.#retiring)
   }
 
@@ -97,7 +97,7 @@ export class Reloader {
       extension = await load(signal)
     } catch (err) {
       if (signal.aborted) return
-      if (err instanceof LoadRefused) watch(err.files)
+      if (err instanceof LoadError) watch(err.files)
       return onReload({ kind: 'refused', problem: messageOf(err), keepsOld: this.#current !== undefined })
     }
     if (signal.aborted) return this.#retire(extension)
@@ -115,12 +115,12 @@ export class Reloader {
     if (this.#current !== extension || this.#closed) return
     this.#current = undefined
     this.#options.onReload({ kind: 'ended', why })
-    this.#pending ??= this.#options.clock.schedule(AfterEnd, () => this.#begin())
+    this.#pending ??= this.#options.clock.schedule(RestartDelay, () => this.#begin())
   }
 
-  #retire(extension: RunningExtension | undefined, patience?: number): void {
+  #retire(extension: RunningExtension | undefined, timeout?: number): void {
     if (!extension) return
-    const done = extension.retire(patience).finally(() => this.#retiring.delete(done))
+    const done = extension.retire(timeout).finally(() => this.#retiring.delete(done))
     this.#retiring.add(done)
   }
 }

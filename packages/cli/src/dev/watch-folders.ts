@@ -21,7 +21,7 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
       watcher = watch(folder, (_event, name) => {
         if (name === null) return
         const file = join(folder, name)
-        if (missing.delete(file) || matters(name)) changed(file)
+        if (missing.delete(file) || isExtensionFile(name)) changed(file)
       })
     } catch {
       // The nearest existing parent folder is watched instead, to notice the creation.
@@ -48,5 +48,5 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
 }
 
 /** Whether a file is source or data, not a test or a temporary file of an editor. */
-export const matters = (name: string): boolean =>
+export const isExtensionFile = (name: string): boolean =>
   /\.([cm]?[jt]s|json|ya?ml)$/.test(name) && !name.startsWith('.') && !/\.(test|spec)\.[cm]?[jt]s$/.test(name)

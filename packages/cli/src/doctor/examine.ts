@@ -64,35 +64,35 @@ const Margin = hours(24 * 14)
 export async function examine(options: ExamineOptions): Promise<Examination> {
   const findings: Finding[] = []
   const checked = { rights: 0, kinds: 0, versions: 0, certificates: 0, webhooks: 0 }
-  const found = (area: Area, problems: readonly Omit<Finding, 'area'>[]) => {
+  const addFindings = (area: Area, problems: readonly Omit<Finding, 'area'>[]) => {
     checked[area]++
     for (const problem of problems) findings.push({ area, ...problem })
   }
-  found('versions', serverProblems(options))
-  for (const right of neededRights(options)) found('rights', await rightProblems(right, options))
-  const definitions = await readable(options.client.list(CustomResourceDefinition, { signal: options.signal }))
+  addFindings('versions', serverProblems(options))
+  for (const right of neededRights(options)) addFindings('rights', await rightProblems(right, options))
+  const definitions = await unlessForbidden(options.client.list(CustomResourceDefinition, { signal: options.signal }))
   for (const provider of options.providers) {
     let [services, hasAuthority] = [false, false]
     if (definitions)
       for (const kind of providerKinds[provider]) {
         const definition = definitions.items.find(({ metadata }) => metadata.name === resourceName(kind))
-        found('kinds', kindProblems(kind, definition, provider))
+        addFindings('kinds', kindProblems(kind, definition, provider))
         const clientConfig = definition?.spec.conversion?.webhook?.clientConfig
         if (clientConfig) {
           services ||= clientConfig.service !== undefined
           hasAuthority ||= clientConfig.caBundle !== undefined
-          found('certificates', authorityProblems(`conversion of ${resourceName(kind)}`, clientConfig, options.clock.now()))
-          found('webhooks', await answerProblems(`conversion of ${resourceName(kind)}`, clientConfig, otherVersionsFail))
+          addFindings('certificates', authorityProblems(`conversion of ${resourceName(kind)}`, clientConfig, options.clock.now()))
+          addFindings('webhooks', await answerProblems(`conversion of ${resourceName(kind)}`, clientConfig, otherVersionsFail))
         }
       }
-    if (services) found('webhooks', await conversionProblems(provider, hasAuthority, options))
-    await examineWebhooks(provider, options, found)
+    if (services) addFindings('webhooks', await conversionProblems(provider, hasAuthority, options))
+    await examineWebhooks(provider, options, addFindings)
   }
   return { findings: withoutRepeats(findings), checked }
 }
 
 /** Returns `undefined` when the user may not read it; the missing permission is a finding of its own. */
-const readable = <T>(request: Promise<T>): Promise<T | undefined> =>
+const unlessForbidden = <T>(request: Promise<T>): Promise<T | undefined> =>
   request.catch((err) => {
     if (isReason(err, 'Forbidden')) return undefined
     throw err
@@ -208,7 +208,7 @@ function kindProblems(
 async function examineWebhooks(
   provider: ProviderName,
   options: ExamineOptions,
-  found: (area: Area, problems: readonly Omit<Finding, 'area'>[]) => void,
+  addFindings: (area: Area, problems: readonly Omit<Finding, 'area'>[]) => void,
 ): Promise<void> {
   const name = webhookConfiguration(provider)
   for (const kind of [MutatingWebhookConfiguration, ValidatingWebhookConfiguration] as const) {
@@ -223,7 +223,7 @@ async function examineWebhooks(
       throw err
     }
     if (!configuration) {
-      found('webhooks', [
+      addFindings('webhooks', [
         {
           severity: 'warning',
           subject: `${kind.kind} ${name}`,
@@ -237,10 +237,11 @@ async function examineWebhooks(
     const [first] = configuration.webhooks ?? []
     if (!first) continue
     const subject = `${kind.kind} ${name}`
-    found('certificates', authorityProblems(subject, first.clientConfig, options.clock.now()))
+    addFindings('certificates', authorityProblems(subject, first.clientConfig, options.clock.now()))
     // Only the API server reaches a webhook behind a Service. One dry run makes it call the webhooks of both configurations.
-    if (first.clientConfig.url !== undefined) found('webhooks', await answerProblems(subject, first.clientConfig, writesFail))
-    else if (kind === ValidatingWebhookConfiguration) found('webhooks', await serviceProblems(subject, provider, options))
+    if (first.clientConfig.url !== undefined)
+      addFindings('webhooks', await answerProblems(subject, first.clientConfig, writesFail))
+    else if (kind === ValidatingWebhookConfiguration) addFindings('webhooks', await serviceProblems(subject, provider, options))
   }
 }
 

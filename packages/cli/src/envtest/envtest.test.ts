@@ -7,7 +7,7 @@ import { ConfigMap, createClient, Namespace, seededRandom, systemClock } from '@
 import { httpsTransport, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Io } from '../io.ts'
-import { ended } from '../test-io.ts'
+import { runToEnd } from '../test-io.ts'
 import { runEtcd } from './etcd.ts'
 import { runKubeApiserver } from './kube-apiserver.ts'
 
@@ -19,10 +19,10 @@ describe('capstan envtest', () => {
     const assets = join(folder, 'assets')
     const bin = mkdtempSync(join(folder, 'bin-'))
     writeFileSync(join(bin, 'kubectl'), '#!/bin/sh\n', { mode: 0o755 })
-    const { code, out, err } = await ended(['envtest', assets], { PATH: bin })
+    const { code, out, err } = await runToEnd(['envtest', assets], { PATH: bin })
     expect({ code, out, err }).toEqual({ code: 0, out: assets, err: '' })
     for (const name of ['etcd', 'kube-apiserver', 'kubectl']) accessSync(join(assets, name), constants.X_OK)
-    expect(await ended(['envtest', assets], { PATH: bin })).toMatchObject({ code: 0 })
+    expect(await runToEnd(['envtest', assets], { PATH: bin })).toMatchObject({ code: 0 })
   })
 
   test.each([
@@ -30,13 +30,13 @@ describe('capstan envtest', () => {
     { name: 'kube-apiserver', flag: 'cert-dir' },
   ])('the written $name prints its flags without starting a server', async ({ name, flag }) => {
     const assets = join(folder, 'help')
-    await ended(['envtest', assets], {})
+    await runToEnd(['envtest', assets], {})
     const help = execFileSync(join(assets, name), ['--help'], { encoding: 'utf8' })
     expect(help).toMatch(new RegExp(`^\\s*--${flag}\\b`, 'm'))
   })
 
   test('reports a missing kubectl', async () => {
-    const { code, err } = await ended(['envtest', join(folder, 'without')], {})
+    const { code, err } = await runToEnd(['envtest', join(folder, 'without')], {})
     expect(code).toBe(0)
     expect(err).toContain('no kubectl on the PATH')
   })
@@ -44,7 +44,7 @@ describe('capstan envtest', () => {
   test('does not overwrite programs that it did not write', async () => {
     const taken = mkdtempSync(join(folder, 'taken-'))
     writeFileSync(join(taken, 'kube-apiserver'), 'ELF')
-    const { code, err } = await ended(['envtest', taken], {})
+    const { code, err } = await runToEnd(['envtest', taken], {})
     expect(code).toBe(1)
     expect(err).toContain(`Cannot write ${taken}/kube-apiserver: another program of that name is there`)
     expect(existsSync(join(taken, 'etcd'))).toBe(false)
@@ -53,7 +53,7 @@ describe('capstan envtest', () => {
   test('finds no kubectl where the PATH has only a broken link', async () => {
     const bin = mkdtempSync(join(folder, 'bin-'))
     symlinkSync('/nowhere', join(bin, 'kubectl'))
-    expect((await ended(['envtest', join(folder, 'broken')], { PATH: bin })).err).toContain('no kubectl')
+    expect((await runToEnd(['envtest', join(folder, 'broken')], { PATH: bin })).err).toContain('no kubectl')
   })
 })
 

@@ -13,15 +13,15 @@ export interface StatePlace {
 export const StatePath = '/capstan/state'
 
 /** Time to wait for a reachable etcd. Upstream: 20 s. */
-const patience = 20_000
+const timeLimit = 20_000
 const pause = 100
 
 /** Returns the folder from the first reachable server. @throws Error that names the servers and their responses */
 export async function findState(servers: readonly string[], sleep: (ms: number) => Promise<void>): Promise<StatePlace> {
   let problem = ''
-  for (let waited = 0; waited <= patience; waited += pause) {
+  for (let waited = 0; waited <= timeLimit; waited += pause) {
     for (const server of servers) {
-      const answer = await ask(server)
+      const answer = await requestState(server)
       if (typeof answer === 'object') return answer
       problem = answer
     }
@@ -31,7 +31,7 @@ export async function findState(servers: readonly string[], sleep: (ms: number) 
 }
 
 /** Returns the folder, or the reason why the server is unreachable. @throws Error for a real etcd */
-async function ask(server: string): Promise<StatePlace | string> {
+async function requestState(server: string): Promise<StatePlace | string> {
   let answer: IncomingMessage
   try {
     // Not fetch: it refuses some ports, and takes its time to load.

@@ -117,14 +117,14 @@ function applyKustomization(file: string, byFile: Map<string, Manifest[]>): void
       const path = resolve(dirname(file), resource)
       byFile.set(
         path,
-        (byFile.get(path) ?? []).map((manifest) => (isCrd(manifest) ? patched(manifest, labels, patches) : manifest)),
+        (byFile.get(path) ?? []).map((manifest) => (isCrd(manifest) ? applyPatches(manifest, labels, patches) : manifest)),
       )
       if (byFile.get(path)!.length === 0) byFile.delete(path)
     }
   }
 }
 
-function patched(manifest: Manifest, labels: Readonly<Record<string, unknown>>, patches: readonly Manifest[]): Manifest {
+function applyPatches(manifest: Manifest, labels: Readonly<Record<string, unknown>>, patches: readonly Manifest[]): Manifest {
   const { name } = metadataOf(manifest)
   const own = patches.filter((patch) => isCrd(patch) && metadataOf(patch).name === name)
   const spec = own.reduce((spec, { object }) => {

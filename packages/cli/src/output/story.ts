@@ -39,10 +39,10 @@ const nothing = () => {}
 
 /** Maximum length of an event's text in a line. The condition and the JSON output contain the whole text. */
 const LongestText = 2000
-const readable = (text: string): string => shortened(oneLine(text), LongestText)
+const eventText = (text: string): string => shortened(oneLine(text), LongestText)
 
 const plainStory = (io: Io): Story => ({
-  report: ({ at, subject, text }) => io.out(`${seconds(at)}  ${subject}: ${readable(text)}`),
+  report: ({ at, subject, text }) => io.out(`${seconds(at)}  ${subject}: ${eventText(text)}`),
   clusters: nothing,
   note: (text) => io.out(text),
   end: nothing,
@@ -82,7 +82,7 @@ function terminalStory(terminal: Terminal, clock: Clock): Story {
 
   return {
     report({ at, subject, text, event }) {
-      const [time, who, what] = [dim(seconds(at)), bold(subject), { text: readable(text), ...styleOf(event) }]
+      const [time, who, what] = [dim(seconds(at)), bold(subject), { text: eventText(text), ...styleOf(event) }]
       above(`${paint(time)}  ${paint(who)}: ${paint(what)}`)
     },
     clusters(latest) {
@@ -103,13 +103,13 @@ const inOrder = new Intl.Collator('en', { numeric: true })
 
 /** Returns the clusters that fit into half of the terminal, active ones first, and the number of hidden ones. */
 function liveLines(states: readonly ClusterState[], { columns, rows }: Terminal): Span[][] {
-  const room = Math.max(1, Math.floor(rows / 2))
+  const maxLines = Math.max(1, Math.floor(rows / 2))
   const byName = [...states].sort((a, b) => inOrder.compare(a.name, b.name))
   const isSettled = ({ phase, note }: ClusterState) => phase === 'Available' && note === ''
   const ordered =
-    byName.length <= room
+    byName.length <= maxLines
       ? byName
-      : [...byName.filter((state) => !isSettled(state)), ...byName.filter(isSettled)].slice(0, room - 1)
+      : [...byName.filter((state) => !isSettled(state)), ...byName.filter(isSettled)].slice(0, maxLines - 1)
   const hidden = byName.length - ordered.length
   const width = (field: keyof ClusterState) => Math.max(0, largest(ordered.map((state) => state[field].length)))
   const [name, phase, version, machines] = [width('name'), width('phase'), width('version'), width('machines')]
@@ -128,7 +128,7 @@ function liveLines(states: readonly ClusterState[], { columns, rows }: Terminal)
     lines.push([dim(`  … and ${hidden} more; ${available} of ${states.length} Available`)])
   }
   // The last column stays free: some terminals wrap when it is filled.
-  return lines.map((line) => cut(line, columns - 1))
+  return lines.map((line) => truncate(line, columns - 1))
 }
 
 /** Text with one style. */
@@ -159,7 +159,7 @@ function styleOf(event: string): Pick<Span, 'color'> {
 
 const widthOf = (line: readonly Span[]): number => line.reduce((sum, { text }) => sum + text.length, 0)
 
-function cut(line: readonly Span[], columns: number): Span[] {
+function truncate(line: readonly Span[], columns: number): Span[] {
   if (widthOf(line) <= columns) return [...line]
   const kept: Span[] = []
   let left = Math.max(0, columns - 1)

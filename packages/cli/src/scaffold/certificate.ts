@@ -16,7 +16,7 @@ export interface SelfMade {
  *
  * @param before earlier authorities (PEM), which stay trusted while Pods still serve their certificates
  */
-export async function selfMade(name: string, namespace: string, clock: Clock, before = ''): Promise<SelfMade> {
+export async function makeServiceCertificate(name: string, namespace: string, clock: Clock, before = ''): Promise<SelfMade> {
   const authority = await makeAuthority(clock, { commonName: name })
   const service = `${name}.${namespace}.svc`
   const { certificate, key } = await issueCertificate(authority, clock, {

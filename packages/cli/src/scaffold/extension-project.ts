@@ -4,7 +4,7 @@ import { hookCatalog } from '@capstan/api'
 import { dns1035LabelProblems, dnsLabelProblems, invalid, invalidObject } from '@capstan/kube'
 import type { SelfMade } from './certificate.ts'
 import { mergeModules } from './merge-modules.ts'
-import { filledIn, type Templates } from './templates.ts'
+import { fillPlaceholders, type Templates } from './templates.ts'
 
 export interface NewExtension {
   readonly name: string
@@ -59,7 +59,7 @@ export function extensionProject(templates: Templates, extension: NewExtension):
     settings: settings.length === 0 ? '{}' : `{ ${settings.join(', ')} }`,
     ...(isSelfMade ? certificates : {}),
   }
-  const file = (path: string, text = read(path)): ProjectFile => ({ path, text: filledIn(text, values) })
+  const file = (path: string, text = read(path)): ProjectFile => ({ path, text: fillPlaceholders(text, values) })
   const certificate = read(`manifests/30-certificate.${isSelfMade ? 'self-made' : 'cert-manager'}.yaml`)
 
   return [

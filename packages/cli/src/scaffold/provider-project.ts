@@ -1,7 +1,7 @@
 /** The files of a new provider. Pure. The templates are a provider called `sample`, which is renamed. */
 import { dnsLabelProblems, invalid, invalidObject } from '@capstan/kube'
 import { type ProjectFile, withDependencies } from './extension-project.ts'
-import { filledIn, type Templates } from './templates.ts'
+import { fillPlaceholders, type Templates } from './templates.ts'
 
 /** Kinds that a new provider can have. A provider of infrastructure has the first two in any case. */
 export const providerKindNames = ['cluster', 'machine', 'machinepool', 'controlplane'] as const
@@ -47,8 +47,8 @@ export function providerProject(templates: Templates, provider: NewProvider): Pr
     .filter(([path]) => ofKind[path] === undefined || kinds.has(ofKind[path]))
     .map(([path, text]) => {
       const renamed = rename(linesOf(path, text, kinds), provider)
-      if (path === 'package.json') return { path, text: withDependencies(filledIn(renamed, { name, version }), provider) }
-      if (path === 'README.md') return { path, text: filledIn(renamed, { name, version }) }
+      if (path === 'package.json') return { path, text: withDependencies(fillPlaceholders(renamed, { name, version }), provider) }
+      if (path === 'README.md') return { path, text: fillPlaceholders(renamed, { name, version }) }
       return { path: path.replace(/^(git|docker)ignore$/, '.$1ignore'), text: renamed }
     })
 }

@@ -16,7 +16,7 @@ function templatesIn(name: string): Templates {
 }
 
 /** @throws Error for a placeholder without a value */
-export const filledIn = (text: string, values: { readonly [name: string]: string }): string =>
+export const fillPlaceholders = (text: string, values: { readonly [name: string]: string }): string =>
   text.replace(/\{\{([^}]+)\}\}/g, (_, name: string) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined
     if (value === undefined) throw new Error(`Cannot fill in {{${name}}}: there are ${Object.keys(values).join(', ')}`)

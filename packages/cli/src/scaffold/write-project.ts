@@ -6,8 +6,8 @@ import type { ProjectFile } from './extension-project.ts'
 
 /** Writes all files, or none when one of them exists. @throws Error naming the existing files */
 export async function writeProject(folder: string, files: readonly ProjectFile[]): Promise<void> {
-  const there = files.map(({ path }) => join(folder, path)).filter((path) => existsSync(path))
-  if (there.length > 0) throw new Error(`Cannot write over ${there.join(', ')}: nothing has been written`)
+  const existing = files.map(({ path }) => join(folder, path)).filter((path) => existsSync(path))
+  if (existing.length > 0) throw new Error(`Cannot write over ${existing.join(', ')}: nothing has been written`)
   for (const { path, text, secret } of files) {
     const file = join(folder, path)
     await makeFolder(dirname(file))

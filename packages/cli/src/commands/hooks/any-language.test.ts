@@ -19,7 +19,7 @@ import { callServer, createExtensionClient, fixture, httpsHookTransport } from '
 import { silent, structural, systemClock } from '@capstan/kube'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { parse } from 'yaml'
-import { ended } from '../../test-io.ts'
+import { runToEnd } from '../../test-io.ts'
 
 const root = fileURLToPath(new URL('../../../../../', import.meta.url))
 const page = readFileSync(`${root}docs/guides/hooks-in-any-language.md`, 'utf8')
@@ -70,7 +70,7 @@ describe.skipIf(missing.length > 0)(
           .replace('https://localhost:9443', url)
           .replace('tls.crt', join(folder, 'tls.crt'))
           .replace('packages/', `${root}packages/`)
-        const { out, err } = await ended(argv.split(' ').slice(1))
+        const { out, err } = await runToEnd(argv.split(' ').slice(1))
         printed.push(`$ ${command}`, ...[out, err].filter((text) => text !== ''))
       }
       expect(timeless(printed.join('\n'))).toBe(timeless(block('console')))

@@ -28,15 +28,15 @@ export const waitingCommand = (io: Io): Command =>
         for (const record of waiting) io.out(jsonLine(record))
         return
       }
-      if (waiting.length === 0) return io.out(nothingWaits(clusters))
+      if (waiting.length === 0) return io.out(noWaitingText(clusters))
       const now = systemClock.now()
       const rows = waiting.map((one) => [
         one.namespace || '<none>',
         one.cluster || '<none>',
-        `${one.hook}${ofWhat(one)}`,
+        `${one.hook}${objectText(one)}`,
         handlerOf(one),
         ago(now - Date.parse(one.since)),
-        askedAgainIn(one, now),
+        nextCallText(one, now),
         String(one.calls),
         one.message,
       ])
@@ -51,13 +51,13 @@ function handlerOf({ handlers, extensionConfig }: Waiting): string {
 }
 
 /** Names the waiting object, unless it is the Cluster. */
-function ofWhat({ kind, name }: Waiting): string {
+function objectText({ kind, name }: Waiting): string {
   if (kind === Cluster.kind) return ''
   return kind === Machine.kind ? ` (${name})` : ` (${kind} ${name})`
 }
 
 /** Formats the time of the next call; a failed call is retried with backoff, and an annotation that blocks causes no calls. */
-function askedAgainIn({ until, handlers, extensionConfig }: Waiting, now: number): string {
+function nextCallText({ until, handlers, extensionConfig }: Waiting, now: number): string {
   if (until === undefined) return handlers.length > 0 || extensionConfig !== undefined ? 'backing off' : '<none>'
   return ago(Math.max(0, Date.parse(until) - now))
 }
@@ -69,7 +69,7 @@ function ago(ms: number): string {
   return seconds < 7200 ? `${Math.round(seconds / 60)}m` : `${Math.round(seconds / 3600)}h`
 }
 
-function nothingWaits(clusters: number): string {
+function noWaitingText(clusters: number): string {
   if (clusters === 0) return 'There are no Clusters, and nothing waits for a hook'
   return clusters === 1 ? '1 Cluster, which waits for no hook' : `${clusters} Clusters, none of which waits for a hook`
 }
