@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { runToEnd } from '../test-io.ts'
 
 const repository = fileURLToPath(new URL('../../../..', import.meta.url))
@@ -134,6 +134,53 @@ test('files of a folder that are not YAML are named and skipped', async () => {
   const { code, err } = await runToEnd(['lint', folder])
   expect(code).toBe(0)
   expect(err).toBe(`capstan: 1 files are no YAML and were not read, the first is ${chart}`)
+})
+
+describe('a URL', () => {
+  const release = 'https://example.com/foo/provider/releases'
+  const components = sources(label).replaceAll('labels: {', 'labels: {cluster.x-k8s.io/provider: bootstrap-foo, ')
+  const metadata = (minor: number) =>
+    `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: ${minor}, contract: v1beta2}]\n`
+
+  const serve = (files: { readonly [url: string]: string }) =>
+    vi.stubGlobal('fetch', async (url: string) => new Response(files[url] ?? 'none', { status: url in files ? 200 : 404 }))
+  afterEach(() => vi.unstubAllGlobals())
+
+  test('of a file is read', async () => {
+    serve({ 'https://example.com/crds.yaml': sources(label).replace('dataSecretName', 'secretName') })
+    const { code, out } = await runToEnd(['lint', 'https://example.com/crds.yaml'])
+    expect(code).toBe(1)
+    expect(out).toContain('  at    https://example.com/crds.yaml:2 ')
+  })
+
+  test('of a release is read with its metadata, which must have a series for it', async () => {
+    const folder = `${release}/download/v1.2.0`
+    serve({ [`${folder}/bootstrap-components.yaml`]: components, [`${folder}/metadata.yaml`]: metadata(2) })
+    const { code, out } = await runToEnd(['lint', `${release}/tag/v1.2.0`])
+    expect(out).toMatch(/^No findings: 2 kinds/)
+    expect(code).toBe(0)
+    serve({ [`${folder}/bootstrap-components.yaml`]: components, [`${folder}/metadata.yaml`]: metadata(1) })
+    expect((await runToEnd(['lint', folder])).out).toContain('No series covers release v1.2.0')
+  })
+
+  test('of a release with several providers, without any, or of a file that does not exist is a usage error', async () => {
+    const folder = `${release}/download/v1.2.0`
+    serve({ [`${folder}/bootstrap-components.yaml`]: components, [`${folder}/control-plane-components.yaml`]: components })
+    const several = await runToEnd(['lint', `${release}/tag/v1.2.0`])
+    expect(several.err).toContain(`Lint one of ${folder}/bootstrap-components.yaml, ${folder}/control-plane-components.yaml.`)
+    expect(several.code).toBe(2)
+    expect((await runToEnd(['lint', `${release}/tag/v9.9.9`])).err).toContain('the release has none of the files')
+    expect((await runToEnd(['lint', 'https://example.com/none.yaml'])).err).toContain(
+      'https://example.com/none.yaml: no such file',
+    )
+  })
+})
+
+test('a provider in TypeScript without manifests is a usage error that names the command for them', async () => {
+  write('package.json', JSON.stringify({ scripts: { crds: 'node main.ts --crds' } }))
+  const { code, err } = await runToEnd(['lint', folder])
+  expect(err).toContain('run npm run --silent crds > crds.json, and then capstan lint crds.json')
+  expect(code).toBe(2)
 })
 
 test.each([

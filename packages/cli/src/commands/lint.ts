@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import {
   type Finding,
   Levels,
@@ -27,6 +28,7 @@ import {
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { Command, Option } from 'commander'
 import { ExitCodes, type Io, UsageError } from '../io.ts'
+import { fetchManifests, isUrl, releaseOf } from '../lint/fetch-manifests.ts'
 import { readManifests } from '../lint/read-manifests.ts'
 import { table } from '../output/table.ts'
 import { versions } from '../versions.ts'
@@ -42,7 +44,10 @@ interface Options {
 export const lintCommand = (io: Io, finish: (code: number) => void): Command =>
   new Command('lint')
     .description("Check a provider's CustomResourceDefinitions and manifests against the provider contracts, without running it")
-    .argument('<path>', 'folder of manifests, components file, or kubeconfig of a cluster with the provider')
+    .argument(
+      '<path>',
+      'folder of manifests, components file, URL of either a file or a release, or kubeconfig of a cluster with the provider',
+    )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'sarif']).default('table'))
     .addOption(new Option('--level <level>', 'least important level to report').choices([...Levels]).default('SHOULD'))
     .option('--why', 'print what core does at run time when a rule is broken')
@@ -61,9 +66,9 @@ export const lintCommand = (io: Io, finish: (code: number) => void): Command =>
     })
 
 /** @throws UsageError when there is no kind of a contract */
-async function providerAt(path: string, { release }: Options, io: Io): Promise<ProviderManifests> {
+async function providerAt(path: string, { release = releaseOf(path) }: Options, io: Io): Promise<ProviderManifests> {
   const options = release === undefined ? {} : { release }
-  const manifests = isKubeconfig(path) ? await manifestsOfCluster(path, io) : manifestsOfFiles(path, io)
+  const manifests = await manifestsAt(path, io)
   const isRendered = manifests.some(({ object }) => object.kind === 'Deployment') && !isFolder(path)
   let provider: ProviderManifests
   try {
@@ -75,10 +80,25 @@ async function providerAt(path: string, { release }: Options, io: Io): Promise<P
   if (provider.kinds.length === 0) {
     throw new UsageError(
       `${path}: no CustomResourceDefinition of a provider`,
-      'Kinds are found by the group (infrastructure.…, bootstrap.…, controlplane.…) or a label cluster.x-k8s.io/v1beta…, and the end of their names.',
+      declaresKinds(path) ??
+        'Kinds are found by the group (infrastructure.…, bootstrap.…, controlplane.…) or a label cluster.x-k8s.io/v1beta…, and the end of their names.',
     )
   }
   return provider
+}
+
+async function manifestsAt(path: string, io: Io): Promise<readonly Manifest[]> {
+  if (isUrl(path)) return fetchManifests(path, io.signal)
+  return isKubeconfig(path) ? manifestsOfCluster(path, io) : manifestsOfFiles(path, io)
+}
+
+/** Returns what to run for a provider whose program prints its CustomResourceDefinitions, as those of `capstan new provider` do. */
+function declaresKinds(path: string): string | undefined {
+  const file = join(path, 'package.json')
+  if (!isFolder(path) || !statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined
+  const { scripts } = JSON.parse(readFileSync(file, 'utf8')) as { scripts?: { crds?: unknown } }
+  if (typeof scripts?.crds !== 'string') return undefined
+  return `Its program prints them: in ${path}, run npm run --silent crds > crds.json, and then capstan lint crds.json.`
 }
 
 function manifestsOfFiles(path: string, io: Io): readonly Manifest[] {

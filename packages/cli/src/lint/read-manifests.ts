@@ -7,7 +7,7 @@ import { LineCounter, parseAllDocuments } from 'yaml'
 import { UsageError } from '../io.ts'
 
 /** Larger inputs are rejected: components files of providers have a few megabytes. */
-const MaxBytes = 32 * 1024 * 1024
+export const MaxBytes = 32 * 1024 * 1024
 const MaxFiles = 5_000
 
 const skipped = new Set(['node_modules', 'vendor', '.git', 'testdata'])
@@ -65,7 +65,7 @@ function yamlFiles(folder: string): string[] {
 }
 
 /** Returns the objects of a file; `undefined` when it is not YAML. */
-function parseManifests(text: string, file: string): Manifest[] | undefined {
+export function parseManifests(text: string, file: string): Manifest[] | undefined {
   const lineCounter = new LineCounter()
   try {
     const documents = parseAllDocuments(text, { lineCounter, logLevel: 'error' })

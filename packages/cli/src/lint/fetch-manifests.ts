@@ -1,0 +1,68 @@
+/** Manifests of a provider from a URL: one file, or the release of a repository with its components file and metadata. */
+import { type Manifest } from '@capstan/conformance'
+import { messageOf, seconds } from '@capstan/kube'
+import { UsageError } from '../io.ts'
+import { MaxBytes, parseManifests } from './read-manifests.ts'
+
+export const isUrl = (path: string): boolean => /^https?:\/\//.test(path)
+
+/** Names of components files, as clusterctl expects them. */
+const componentsFiles = ['infrastructure', 'bootstrap', 'control-plane', 'ipam'].map((type) => `${type}-components.yaml`)
+
+/** A part of URLs of releases: its version, and what follows. */
+const ofRelease = /\/releases\/(?:tag|download)\/([^/]+)\/?$/
+
+/** Returns the version of the release to which a URL leads. */
+export const releaseOf = (url: string): string | undefined => /\/releases\/(?:tag|download)\/(v?\d+\.\d+[^/]*)/.exec(url)?.[1]
+
+/** Downloads the file, or the components file and the metadata of the release. @throws UsageError */
+export async function fetchManifests(url: string, signal: AbortSignal): Promise<readonly Manifest[]> {
+  if (!ofRelease.test(url)) return (await fetchFile(url, signal)) ?? missing(url)
+  const folder = url.replace(ofRelease, '/releases/download/$1')
+  const found = new Map<string, readonly Manifest[]>()
+  for (const name of componentsFiles) {
+    const manifests = await fetchFile(`${folder}/${name}`, signal)
+    if (manifests) found.set(`${folder}/${name}`, manifests)
+  }
+  const [components, ...others] = found.values()
+  if (!components) throw new UsageError(`${url}: the release has none of the files ${componentsFiles.join(', ')}`)
+  // Each is a provider of its own.
+  if (others.length > 0)
+    throw new UsageError(`${url}: the release has several providers`, `Lint one of ${[...found.keys()].join(', ')}.`)
+  return [...components, ...((await fetchFile(`${folder}/metadata.yaml`, signal)) ?? [])]
+}
+
+const missing = (url: string): never => {
+  throw new UsageError(`${url}: no such file`)
+}
+
+/** Returns the manifests of a file; `undefined` when there is no such file. */
+async function fetchFile(url: string, signal: AbortSignal): Promise<readonly Manifest[] | undefined> {
+  let text: string
+  try {
+    const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(seconds(60))]) })
+    if (response.status === 404) {
+      await response.body?.cancel()
+      return undefined
+    }
+    if (!response.ok) throw new Error(`the server responded with ${response.status}`)
+    text = await limitedText(response)
+  } catch (err) {
+    signal.throwIfAborted()
+    throw new UsageError(`${url}: ${messageOf(err)}`, undefined, { cause: err })
+  }
+  const manifests = parseManifests(text, url)
+  if (!manifests) throw new UsageError(`${url}: expected YAML`)
+  return manifests
+}
+
+async function limitedText({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength
+    if (bytes > MaxBytes) throw new Error(`manifests have more than ${MaxBytes / 1024 / 1024} MiB`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
